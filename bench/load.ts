@@ -1,0 +1,239 @@
+// The bench's own load, a process of its own: closed loop, steady rate, concurrent streams, aborted streams, slow reader.
+// Takes one job as JSON in its argument, prints one JSON line. Refuses to retry: what fails is counted.
+
+import { type Connection, connect } from "./raw-client.ts";
+import { CHAT_MODEL, MARKS } from "./mock-upstream.ts";
+
+export interface Target {
+  hostname: string;
+  port: number;
+  key: string;
+}
+
+export type Job =
+  | { kind: "closed"; target: Target; concurrency: number; seconds?: number; requests?: number }
+  | { kind: "rate"; target: Target; perSecond: number; seconds: number }
+  | { kind: "streams"; target: Target; concurrency: number; total: number; rampMs: number }
+  | { kind: "aborts"; target: Target; concurrency: number; total: number }
+  | { kind: "slow"; target: Target; seconds: number };
+
+export interface LoadResult {
+  requests: number;
+  seconds: number;
+  errors: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** Streams only: events a stream carried, smallest and largest. */
+  eventsMin?: number;
+  eventsMax?: number;
+  /** Slow reader only. */
+  bytesRead?: number;
+}
+
+/** Body of a chat call; a mark asks the mock for that kind of stream. */
+export function chatBody(mark?: (typeof MARKS)[keyof typeof MARKS]): string {
+  const messages = [{ role: "user", content: "Say something short about rivers and the people who live on their banks." }];
+  const streaming = mark ? { stream: true, stream_options: { include_usage: true }, user: mark } : {};
+  return JSON.stringify({ model: CHAT_MODEL, messages, temperature: 0.7, max_tokens: 256, ...streaming });
+}
+
+function requestBytes(target: Target, body: string): Buffer {
+  return Buffer.from(
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: ${target.hostname}:${target.port}\r\nContent-Type: application/json\r\n` +
+      `Authorization: Bearer ${target.key}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+interface Tally {
+  timesMs: number[];
+  errors: number;
+  startedMs: number;
+}
+
+function startTally(): Tally {
+  return { timesMs: [], errors: 0, startedMs: performance.now() };
+}
+
+function resultOf(tally: Tally): LoadResult {
+  const sorted = Float64Array.from(tally.timesMs).sort();
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  const seconds = (performance.now() - tally.startedMs) / 1000;
+  return { requests: sorted.length, seconds, errors: tally.errors, p50Ms: at(0.5), p99Ms: at(0.99) };
+}
+
+async function reopen(target: Target, connection: Connection | undefined): Promise<Connection> {
+  return connection?.isOpen() ? connection : await connect(target.hostname, target.port);
+}
+
+/** Runs one exchange to its end; resolves with the status, 0 when the connection broke. */
+function exchangeOnce(connection: Connection, request: Buffer): Promise<number> {
+  return new Promise((resolve) => {
+    let status = 0;
+    connection.exchange(request, {
+      onHead: (value) => (status = value),
+      onEnd: () => resolve(status),
+      onBroken: () => resolve(0),
+    });
+  });
+}
+
+async function closedLoop(job: Extract<Job, { kind: "closed" }>): Promise<LoadResult> {
+  const request = requestBytes(job.target, chatBody());
+  const tally = startTally();
+  const endMs = tally.startedMs + (job.seconds ?? Number.POSITIVE_INFINITY) * 1000;
+  let left = job.requests ?? Number.POSITIVE_INFINITY;
+  const worker = async () => {
+    let connection: Connection | undefined;
+    while (left-- > 0 && performance.now() < endMs) {
+      connection = await reopen(job.target, connection);
+      const startedMs = performance.now();
+      const status = await exchangeOnce(connection, request);
+      if (status === 200) tally.timesMs.push(performance.now() - startedMs);
+      else tally.errors++;
+    }
+    connection?.close();
+  };
+  await Promise.all(Array.from({ length: job.concurrency }, worker));
+  return resultOf(tally);
+}
+
+/**
+ * Open loop: requests leave when they are due, whether or not earlier ones are back. A request that had to wait for a
+ * free connection counts from when it was due; the load's own timer being late is not held against the target.
+ */
+async function steadyRate(job: Extract<Job, { kind: "rate" }>): Promise<LoadResult> {
+  const request = requestBytes(job.target, chatBody());
+  const idle = await Promise.all(Array.from({ length: 64 }, () => reopen(job.target, undefined)));
+  const all = [...idle];
+  const tally = startTally();
+  const total = job.perSecond * job.seconds;
+  const backlog: number[] = [];
+  let sent = 0;
+  let finished = 0;
+  const done = Promise.withResolvers<void>();
+  const launch = (connection: Connection, sinceMs: number) => {
+    void exchangeOnce(connection, request).then((status) => {
+      if (status === 200) tally.timesMs.push(performance.now() - sinceMs);
+      else tally.errors++;
+      finished++;
+      const waitingMs = backlog.shift();
+      if (!connection.isOpen()) {
+        // A lost connection is replaced by none: 64 are plenty for the rate, and the loss is counted.
+      } else if (waitingMs === undefined) idle.push(connection);
+      else launch(connection, waitingMs);
+      if (finished === total) done.resolve();
+    });
+  };
+  const startedMs = performance.now();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    const dueCount = Math.min(total, Math.floor(((nowMs - startedMs) / 1000) * job.perSecond));
+    for (; sent < dueCount; sent++) {
+      const connection = idle.pop();
+      if (connection) launch(connection, performance.now());
+      else backlog.push(nowMs);
+    }
+    if (sent === total) clearInterval(timer);
+    if (sent === total && nowMs - startedMs > (job.seconds + 30) * 1000) done.resolve();
+  }, 1);
+  await Promise.race([done.promise, Bun.sleep((job.seconds + 30) * 1000)]);
+  clearInterval(timer);
+  tally.errors += total - finished;
+  for (const connection of all) connection.close();
+  return resultOf(tally);
+}
+
+const EVENT = "data: ";
+
+/** One stream; resolves with its events, or -1 when it did not end as a whole stream should. */
+function streamOnce(connection: Connection, request: Buffer, onFirst: () => boolean): Promise<number> {
+  return new Promise((resolve) => {
+    let events = 0;
+    let status = 0;
+    // A border of two reads may run through the middle of a marker.
+    let tail = "";
+    let sawDone = false;
+    connection.exchange(request, {
+      onHead: (value) => (status = value),
+      onBody(bytes) {
+        const text = tail + bytes.latin1Slice();
+        const before = events;
+        for (let at = text.indexOf(EVENT); at >= 0; at = text.indexOf(EVENT, at + EVENT.length)) events++;
+        if (!sawDone && text.includes("[DONE]")) sawDone = true;
+        tail = text.slice(-(EVENT.length - 1));
+        if (before === 0 && events > 0 && !onFirst()) {
+          resolve(events);
+          connection.close();
+        }
+      },
+      onEnd: () => resolve(status === 200 && sawDone ? events : -1),
+      onBroken: () => resolve(-1),
+    });
+  });
+}
+
+async function streams(job: Extract<Job, { kind: "streams" | "aborts" }>): Promise<LoadResult> {
+  const request = requestBytes(job.target, chatBody(MARKS.paced));
+  const mustAbort = job.kind === "aborts";
+  const tally = startTally();
+  let left = job.total;
+  let eventsMin = Number.POSITIVE_INFINITY;
+  let eventsMax = 0;
+  const worker = async (_: unknown, index: number) => {
+    let connection = await reopen(job.target, undefined);
+    if (job.kind === "streams") await Bun.sleep((job.rampMs * index) / job.concurrency);
+    while (left-- > 0) {
+      connection = await reopen(job.target, connection);
+      const startedMs = performance.now();
+      const events = await streamOnce(connection, request, () => {
+        tally.timesMs.push(performance.now() - startedMs);
+        return !mustAbort;
+      });
+      if (events < 0) tally.errors++;
+      else {
+        eventsMin = Math.min(eventsMin, events);
+        eventsMax = Math.max(eventsMax, events);
+      }
+    }
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: job.concurrency }, worker));
+  return { ...resultOf(tally), eventsMin, eventsMax };
+}
+
+/** Reads a sip every 50 ms for the given time, then leaves. */
+async function slowReader(job: Extract<Job, { kind: "slow" }>): Promise<LoadResult> {
+  const tally = startTally();
+  const connection = await reopen(job.target, undefined);
+  let bytesRead = 0;
+  let isOver = false;
+  connection.exchange(requestBytes(job.target, chatBody(MARKS.bulk)), {
+    onHead: (status) => void (status === 200 || tally.errors++),
+    onBody(bytes) {
+      bytesRead += bytes.length;
+      connection.pause();
+    },
+    onEnd: () => (isOver = true),
+    onBroken: () => (isOver = true),
+  });
+  const endMs = performance.now() + job.seconds * 1000;
+  while (performance.now() < endMs && !isOver) {
+    await Bun.sleep(50);
+    if (!isOver) connection.resume();
+  }
+  // Over before its time: the client was not slow at all, or was thrown out.
+  if (isOver) tally.errors++;
+  else connection.close();
+  return { ...resultOf(tally), bytesRead };
+}
+
+if (import.meta.main) {
+  const job = JSON.parse(process.argv[2] ?? "") as Job;
+  let result: LoadResult;
+  if (job.kind === "closed") result = await closedLoop(job);
+  else if (job.kind === "rate") result = await steadyRate(job);
+  else if (job.kind === "slow") result = await slowReader(job);
+  else result = await streams(job);
+  console.log(JSON.stringify(result));
+  process.exit(0);
+}

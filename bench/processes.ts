@@ -1,0 +1,144 @@
+// The bench's processes: started on a fixed core, watched for memory, ended by their own id.
+// Refuses to measure against a machine it cannot pin on: without taskset it says so in the report.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { availableParallelism } from "node:os";
+
+export const canPin = Bun.which("taskset") !== null && availableParallelism() >= 2;
+/** What is measured runs alone here … */
+export const SUBJECT_CORE = 0;
+/** … and the mock with the load here. */
+export const LOAD_CORE = 1;
+
+export function pinned(core: number, command: string[]): string[] {
+  return canPin ? ["taskset", "-c", String(core), ...command] : command;
+}
+
+export interface Running {
+  pid: number;
+  exited: Promise<number>;
+  /** SIGTERM, then SIGKILL after five seconds. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  cwd?: string;
+  env?: Record<string, string>;
+  /** File for both outputs; without it they are dropped. */
+  logFile?: string;
+}
+
+export function start(core: number, command: string[], options: StartOptions = {}): Running {
+  const output = options.logFile ? Bun.file(options.logFile) : "ignore";
+  const child = Bun.spawn(pinned(core, command), {
+    cwd: options.cwd,
+    env: { ...Bun.env, ...options.env },
+    stdin: "ignore",
+    stdout: output,
+    stderr: output,
+  });
+  return {
+    pid: child.pid,
+    exited: child.exited,
+    async stop() {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
+      await child.exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Starts a process whose first line of output is the port it serves on. */
+export async function startWithPort(core: number, command: string[]): Promise<Running & { port: number }> {
+  const child = Bun.spawn(pinned(core, command), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  let text = "";
+  for await (const part of child.stdout) {
+    text += new TextDecoder().decode(part);
+    if (text.includes("\n")) break;
+  }
+  const port = Number(text.trim());
+  if (!port) throw new Error(`${command.join(" ")} did not name its port`);
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await child.exited;
+  };
+  return { pid: child.pid, exited: child.exited, port, stop };
+}
+
+/** Runs a command on the load's core to its end and reads the last line it prints as JSON. */
+export async function runForJson<T>(command: string[], env: Record<string, string> = {}): Promise<T> {
+  const child = Bun.spawn(pinned(LOAD_CORE, command), {
+    env: { ...Bun.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const text = await new Response(child.stdout).text();
+  const last = text.trim().split("\n").at(-1) ?? "";
+  if ((await child.exited) !== 0 || !last.startsWith("{")) throw new Error(`${command[0]} gave no result: ${text}`);
+  return JSON.parse(last) as T;
+}
+
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+/** Resident memory of one process in MB; undefined where the system does not tell. */
+export function residentMb(pid: number): number | undefined {
+  const file = `/proc/${pid}/status`;
+  if (!existsSync(file)) return undefined;
+  const kilobytes = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(file, "utf8"))?.[1];
+  return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
+}
+
+/** Asks until somebody answers, every millisecond; resolves with the milliseconds since the call. */
+export async function waitForAnswer(url: string, limitMs: number, process?: Running): Promise<number> {
+  const startedMs = performance.now();
+  let isGone = false;
+  void process?.exited.then(() => (isGone = true));
+  while (performance.now() - startedMs < limitMs && !isGone) {
+    try {
+      const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
+      await response.arrayBuffer();
+      if (response.ok) return performance.now() - startedMs;
+    } catch {
+      // Nobody listens yet.
+    }
+    await Bun.sleep(1);
+  }
+  throw new Error(isGone ? `the process ended before it answered at ${url}` : `no answer at ${url}`);
+}
+
+/** nginx as the yardstick: one worker on the subject's core, keep-alive on both sides. Undefined when not installed. */
+export async function startNginx(dir: string, upstreamPort: number): Promise<(Running & { port: number }) | undefined> {
+  const program = Bun.which("nginx") ?? ["/usr/sbin/nginx", "/usr/local/sbin/nginx"].find(existsSync);
+  if (!program) return undefined;
+  const port = freePort();
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+  const user = process.getuid?.() === 0 ? "user root;" : "";
+  const config = `
+    daemon off; worker_processes 1; ${user} pid ${join(dir, "nginx.pid")}; error_log ${join(dir, "nginx.log")} error;
+    events { worker_connections 8192; }
+    http {
+      access_log off; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 3600s; client_max_body_size 64m;
+      ${temporary.map((name) => `${name}_temp_path ${join(dir, `nginx_${name}`)};`).join(" ")}
+      upstream mock { server 127.0.0.1:${upstreamPort}; keepalive 512; keepalive_requests 100000000; }
+      server {
+        listen 127.0.0.1:${port} backlog=4096;
+        location / {
+          proxy_pass http://mock; proxy_http_version 1.1; proxy_set_header Connection "";
+          proxy_read_timeout 600s;
+        }
+      }
+    }`;
+  const file = join(dir, "nginx.conf");
+  await Bun.write(file, config);
+  const running = start(SUBJECT_CORE, [program, "-p", dir, "-c", file, "-e", join(dir, "nginx.log")]);
+  await waitForAnswer(`http://127.0.0.1:${port}/v1/models`, 5000, running);
+  return { ...running, port };
+}

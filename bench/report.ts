@@ -1,0 +1,152 @@
+// Turns the bench's figures into a table with ratios and goals, and into a file to compare runs by.
+// Refuses to call a goal reached when its figure is missing.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { LoadResult } from "./load.ts";
+
+export type SubjectName = "direct" | "nginx" | "gateway";
+export type BySubject<T> = Partial<Record<SubjectName, T>>;
+
+export interface Figures {
+  startedAt: string;
+  isQuick: boolean;
+  isPinned: boolean;
+  loader: "wrk" | "own";
+  gatewayCommand: string;
+  /** Closed loop by concurrency. */
+  closed: Record<number, BySubject<LoadResult>>;
+  rate: BySubject<LoadResult>;
+  streams: BySubject<LoadResult>;
+  streamsConcurrency: number;
+  memory?: { idleMb: number; afterMb: number; laterMb: number; laterSeconds: number; requests: number; aborts: number };
+  slowClient?: { growthMb: number; bytesRead: number; errors: number };
+  startMs?: number;
+  books?: { calls: number; expectedAtLeast: number };
+}
+
+interface Goal {
+  name: string;
+  wanted: string;
+  got: string;
+  /** Undefined: not measured. */
+  reached: boolean | undefined;
+}
+
+const number = (value: number | undefined, digits = 2) =>
+  value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits);
+const thousands = (value: number) => Math.round(value).toLocaleString("en-US");
+export const perSecond = (result: LoadResult) => result.requests / result.seconds;
+
+function difference(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a - b;
+}
+
+/** The issue's figures against this run's. */
+export function goalsOf(figures: Figures): Goal[] {
+  const at32 = figures.closed[32] ?? {};
+  const at1 = figures.closed[1] ?? {};
+  const rate32 = at32.gateway && perSecond(at32.gateway);
+  const share = rate32 !== undefined && at32.nginx ? rate32 / perSecond(at32.nginx) : undefined;
+  const addedMs = difference(at1.gateway?.p50Ms, at1.direct?.p50Ms);
+  const { direct, gateway } = figures.streams;
+  const firstTokenMs = difference(gateway?.p50Ms, direct?.p50Ms);
+  const isWhole = gateway?.eventsMin === direct?.eventsMin && gateway?.eventsMax === direct?.eventsMax;
+  const badStreams = gateway && (isWhole ? gateway.errors : Math.max(1, gateway.errors));
+  const { memory, slowClient } = figures;
+  const goal = (name: string, wanted: string, value: number | undefined, unit: string, isGood: (v: number) => boolean) => ({
+    name,
+    wanted,
+    got: value === undefined ? "–" : `${number(value)}${unit}`,
+    reached: value === undefined || Number.isNaN(value) ? undefined : isGood(value),
+  });
+  return [
+    goal("requests a second at concurrency 32", "≥ 9,000", rate32, "", (v) => v >= 9000),
+    goal("share of nginx at concurrency 32", "≥ 0.25", share, "", (v) => v >= 0.25),
+    goal("added p50 at concurrency 1", "< 0.7 ms", addedMs, " ms", (v) => v < 0.7),
+    goal("p99 at 1,000 requests a second", "< 3 ms", figures.rate.gateway?.p99Ms, " ms", (v) => v < 3),
+    goal(`unclean of ${figures.streamsConcurrency}-at-once streams`, "0", badStreams, "", (v) => v === 0),
+    goal("first token's added delay, median", "< 1 ms", firstTokenMs, " ms", (v) => v < 1),
+    goal("memory idle", "< 90 MB", memory?.idleMb, " MB", (v) => v < 90),
+    goal(
+      `memory ${memory?.laterSeconds ?? 60} s after the load ÷ idle`,
+      "≤ 1.20",
+      memory && memory.laterMb / memory.idleMb,
+      "",
+      (v) => v <= 1.2,
+    ),
+    goal("slow client on a 400 MB stream", "< 30 MB", slowClient?.growthMb, " MB", (v) => v < 30),
+    goal("start on an existing database to first answer", "≤ 150 ms", figures.startMs, " ms", (v) => v <= 150),
+  ];
+}
+
+function table(rows: string[][]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: string[]) =>
+    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  ");
+  const [head = [], ...body] = rows;
+  return [line(head), widths.map((width) => "─".repeat(width)).join("  "), ...body.map(line)].join("\n");
+}
+
+function loadRows(label: string, results: BySubject<LoadResult>): string[][] {
+  const rows: string[][] = [];
+  for (const name of ["direct", "nginx", "gateway"] as const) {
+    const result = results[name];
+    if (!result) continue;
+    const ratio = results.nginx && name !== "nginx" ? `${number(perSecond(result) / perSecond(results.nginx))}×` : "";
+    rows.push([
+      label,
+      name,
+      thousands(perSecond(result)),
+      number(result.p50Ms, 3),
+      number(result.p99Ms, 3),
+      name === "direct" ? "" : number(difference(result.p50Ms, results.direct?.p50Ms), 3),
+      name === "direct" ? "" : number(difference(result.p99Ms, results.direct?.p99Ms), 3),
+      ratio,
+      String(result.errors),
+    ]);
+  }
+  return rows;
+}
+
+export function render(figures: Figures): string {
+  const rows = [["1 KB answers", "", "per s", "p50 ms", "p99 ms", "added p50", "added p99", "of nginx", "errors"]];
+  for (const [concurrency, results] of Object.entries(figures.closed)) {
+    rows.push(...loadRows(`concurrency ${concurrency}`, results));
+  }
+  rows.push(...loadRows("steady 1,000 a second", figures.rate));
+  rows.push(...loadRows(`${figures.streamsConcurrency} streams, first token`, figures.streams));
+  const goals = goalsOf(figures).map((goal) => [
+    goal.name,
+    goal.wanted,
+    goal.got,
+    goal.reached === undefined ? "not measured" : goal.reached ? "yes" : "NO",
+  ]);
+  const parts = [table(rows), table([["goal", "wanted", "got", "reached"], ...goals])];
+  const { memory, slowClient, books } = figures;
+  if (memory) {
+    parts.push(
+      `memory: idle ${number(memory.idleMb, 1)} MB, after ${thousands(memory.requests)} requests and ` +
+        `${thousands(memory.aborts)} aborted streams ${number(memory.afterMb, 1)} MB, ` +
+        `${memory.laterSeconds} s later ${number(memory.laterMb, 1)} MB`,
+    );
+  }
+  if (slowClient) parts.push(`slow client: read ${number(slowClient.bytesRead / 1024 / 1024, 1)} MB of 400 MB`);
+  if (slowClient?.errors) parts.push("slow client: the stream ended before its time, the figure above counts for nothing");
+  if (books) {
+    const verdict = books.calls >= books.expectedAtLeast ? "complete" : "INCOMPLETE";
+    parts.push(`books: ${thousands(books.calls)} calls on record, ${thousands(books.expectedAtLeast)} answered: ${verdict}`);
+  }
+  if (!figures.isPinned) parts.push("not pinned to cores (taskset or a second core is missing): compare ratios only");
+  if (figures.isQuick) parts.push("quick run: smaller loads, shorter waits; not for the record");
+  parts.push(`gateway: ${figures.gatewayCommand}; load: ${figures.loader}; ${figures.startedAt}`);
+  return parts.join("\n\n");
+}
+
+export async function save(figures: Figures): Promise<string> {
+  const dir = join(import.meta.dir, "results");
+  mkdirSync(dir, { recursive: true });
+  const file = join(dir, `${figures.startedAt.replaceAll(/[:.]/g, "-")}.json`);
+  await Bun.write(file, `${JSON.stringify({ ...figures, goals: goalsOf(figures) }, null, 2)}\n`);
+  return file;
+}

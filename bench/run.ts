@@ -1,0 +1,297 @@
+// `bun run bench [--quick] [--only=rates,streams,memory,slow,start] [--no-gateway]`: direct, nginx and the gateway side
+// by side in one run, a table with ratios and goals, a JSON file under bench/results. Refuses to compare across runs.
+
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Job, type LoadResult, type Target, chatBody } from "./load.ts";
+import { type Prepared, prepareGateway, readAccount } from "./prepare.ts";
+import {
+  LOAD_CORE,
+  type Running,
+  SUBJECT_CORE,
+  canPin,
+  freePort,
+  residentMb,
+  runForJson,
+  start,
+  startNginx,
+  startWithPort,
+  waitForAnswer,
+} from "./processes.ts";
+import { type BySubject, type Figures, type SubjectName, goalsOf, perSecond, render, save } from "./report.ts";
+
+const PROJECT_DIR = dirname(import.meta.dir);
+const BUN = process.execPath;
+const SECTIONS = ["rates", "streams", "memory", "slow", "start"] as const;
+type Section = (typeof SECTIONS)[number];
+
+/** How much of everything; the quick sizes fit into a minute. */
+const SIZES = {
+  full: {
+    concurrencies: [1, 32, 256],
+    rounds: 3,
+    roundSeconds: 4,
+    rateSeconds: 10,
+    streams: 500,
+    streamsTotal: 2000,
+    memoryRequests: 100_000,
+    memoryAborts: 3000,
+    memoryWaitSeconds: 60,
+    slowSeconds: 15,
+    starts: 7,
+  },
+  quick: {
+    concurrencies: [1, 32, 256],
+    rounds: 1,
+    roundSeconds: 1.5,
+    rateSeconds: 3,
+    streams: 500,
+    streamsTotal: 700,
+    memoryRequests: 20_000,
+    memoryAborts: 600,
+    memoryWaitSeconds: 8,
+    slowSeconds: 5,
+    starts: 3,
+  },
+};
+
+interface Options {
+  isQuick: boolean;
+  withGateway: boolean;
+  sections: readonly Section[];
+}
+
+function readOptions(args: readonly string[]): Options {
+  const only = args.find((arg) => arg.startsWith("--only="))?.slice(7).split(",");
+  const unknown = (only ?? []).filter((name) => !(SECTIONS as readonly string[]).includes(name));
+  const strange = args.filter((arg) => !["--quick", "--no-gateway"].includes(arg) && !arg.startsWith("--only="));
+  if (unknown.length + strange.length > 0) {
+    throw new Error(`unknown: ${[...unknown, ...strange].join(" ")}; --only= takes ${SECTIONS.join(",")}`);
+  }
+  return {
+    isQuick: args.includes("--quick"),
+    withGateway: !args.includes("--no-gateway"),
+    sections: only ? SECTIONS.filter((name) => only.includes(name)) : SECTIONS,
+  };
+}
+
+interface Gateway {
+  running: Running;
+  port: number;
+  target: Target;
+  prepared: Prepared;
+}
+
+/** The binary when it is built, else the source; both with the data directory as their working directory. */
+const GATEWAY_COMMAND = existsSync(join(PROJECT_DIR, "dist/weir"))
+  ? [join(PROJECT_DIR, "dist/weir")]
+  : [BUN, join(PROJECT_DIR, "src/main.ts")];
+
+function launchGateway(dir: string, port: number): Running {
+  const dataDir = join(dir, "data");
+  mkdirSync(dataDir, { recursive: true });
+  const env = { PORT: String(port), HOST: "127.0.0.1", DATA_DIR: dataDir, DATABASE_URL: "", REDIS_URL: "" };
+  return start(SUBJECT_CORE, GATEWAY_COMMAND, { cwd: dir, env, logFile: join(dir, "gateway.log") });
+}
+
+const origin = (port: number) => `http://127.0.0.1:${port}`;
+
+async function startGateway(dir: string, upstreamPort: number): Promise<Gateway> {
+  const port = freePort();
+  const running = launchGateway(dir, port);
+  try {
+    await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
+    const prepared = await prepareGateway(origin(port), origin(upstreamPort));
+    return { running, port, target: { hostname: "127.0.0.1", port, key: prepared.key }, prepared };
+  } catch (error) {
+    await running.stop();
+    const log = readFileSync(join(dir, "gateway.log"), "utf8").slice(-2000);
+    throw new Error(`the gateway could not be set up: ${error instanceof Error ? error.message : error}\n${log}`);
+  }
+}
+
+function load(job: Job): Promise<LoadResult> {
+  return runForJson<LoadResult>([BUN, join(import.meta.dir, "load.ts"), JSON.stringify(job)]);
+}
+
+const wrk = Bun.which("wrk");
+
+function closedLoop(target: Target, concurrency: number, seconds: number): Promise<LoadResult> {
+  if (!wrk) return load({ kind: "closed", target, concurrency, seconds });
+  const url = `${origin(target.port)}/v1/chat/completions`;
+  const script = join(import.meta.dir, "wrk.lua");
+  const headers = ["-H", "Content-Type: application/json", "-H", `Authorization: Bearer ${target.key}`];
+  const command = [wrk, "-t1", `-c${concurrency}`, `-d${Math.ceil(seconds)}s`, "--timeout", "10s", "-s", script];
+  return runForJson<LoadResult>([...command, ...headers, url], { BENCH_BODY: chatBody() });
+}
+
+/** The run whose throughput is in the middle; errors of all rounds count. */
+function middle(results: readonly LoadResult[]): LoadResult {
+  const sorted = [...results].sort((a, b) => perSecond(a) - perSecond(b));
+  const chosen = sorted[Math.floor(sorted.length / 2)];
+  if (!chosen) throw new Error("no rounds were run");
+  return { ...chosen, errors: results.reduce((sum, result) => sum + result.errors, 0) };
+}
+
+type Targets = readonly (readonly [SubjectName, Target])[];
+
+/** Rounds go direct, nginx, gateway, direct, … so that a noisy minute hits all three. */
+async function interleaved(
+  targets: Targets,
+  rounds: number,
+  measure: (target: Target) => Promise<LoadResult>,
+): Promise<BySubject<LoadResult>> {
+  const collected = new Map<SubjectName, LoadResult[]>();
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, target] of targets) {
+      const results = collected.get(name) ?? [];
+      results.push(await measure(target));
+      collected.set(name, results);
+    }
+  }
+  const chosen: BySubject<LoadResult> = {};
+  for (const [name, results] of collected) chosen[name] = middle(results);
+  return chosen;
+}
+
+/** Samples memory four times a second while something runs; resolves with the highest value. */
+async function peakDuring(pid: number, work: Promise<unknown>): Promise<number> {
+  let peakMb = residentMb(pid) ?? Number.NaN;
+  const timer = setInterval(() => (peakMb = Math.max(peakMb, residentMb(pid) ?? 0)), 250);
+  try {
+    await work;
+  } finally {
+    clearInterval(timer);
+  }
+  return peakMb;
+}
+
+async function measureMemory(gateway: Gateway, sizes: (typeof SIZES)["full"], idleMb: number) {
+  const { target, running } = gateway;
+  const requests = await load({ kind: "closed", target, concurrency: 32, requests: sizes.memoryRequests });
+  const aborts = await load({ kind: "aborts", target, concurrency: 100, total: sizes.memoryAborts });
+  if (requests.errors + aborts.errors > 0) {
+    console.error(`memory: ${requests.errors} failed requests, ${aborts.errors} failed streams`);
+  }
+  const afterMb = residentMb(running.pid) ?? Number.NaN;
+  await Bun.sleep(sizes.memoryWaitSeconds * 1000);
+  const laterMb = residentMb(running.pid) ?? Number.NaN;
+  const laterSeconds = sizes.memoryWaitSeconds;
+  return { idleMb, afterMb, laterMb, laterSeconds, requests: requests.requests, aborts: aborts.requests };
+}
+
+async function measureSlowClient(gateway: Gateway, seconds: number) {
+  const beforeMb = residentMb(gateway.running.pid) ?? Number.NaN;
+  const reading = load({ kind: "slow", target: gateway.target, seconds });
+  const peakMb = await peakDuring(gateway.running.pid, reading);
+  const { bytesRead = 0, errors } = await reading;
+  return { growthMb: errors > 0 ? Number.NaN : peakMb - beforeMb, bytesRead, errors };
+}
+
+/** Median time from spawning the gateway on its used database to its first answer. */
+async function measureStart(dir: string, port: number, times: number): Promise<number> {
+  const samples: number[] = [];
+  for (let i = 0; i < times; i++) {
+    const running = launchGateway(dir, port);
+    samples.push(await waitForAnswer(`${origin(port)}/api/status`, 20_000, running));
+    await running.stop();
+  }
+  samples.sort((a, b) => a - b);
+  return samples[Math.floor(samples.length / 2)] ?? Number.NaN;
+}
+
+async function main(options: Options, dir: string, cleanups: (() => Promise<void>)[]): Promise<Figures> {
+  const sizes = options.isQuick ? SIZES.quick : SIZES.full;
+  const wants = (section: Section) => options.sections.includes(section);
+  const mock = await startWithPort(LOAD_CORE, [BUN, join(import.meta.dir, "mock-upstream.ts")]);
+  cleanups.push(mock.stop);
+  const nginx = await startNginx(dir, mock.port);
+  if (nginx) cleanups.push(nginx.stop);
+  else console.error("nginx is not installed: no yardstick in this run");
+  const figures: Figures = {
+    startedAt: new Date().toISOString(),
+    isQuick: options.isQuick,
+    isPinned: canPin,
+    loader: wrk ? "wrk" : "own",
+    gatewayCommand: options.withGateway ? GATEWAY_COMMAND.map((part) => part.replace(`${PROJECT_DIR}/`, "")).join(" ") : "none",
+    closed: {},
+    rate: {},
+    streams: {},
+    streamsConcurrency: sizes.streams,
+  };
+  const gateway = options.withGateway ? await startGateway(dir, mock.port) : undefined;
+  // The start section stops it earlier; a second stop finds it gone.
+  if (gateway) cleanups.push(gateway.running.stop);
+  const plain = { hostname: "127.0.0.1", key: "sk-bench" };
+  const targets: [SubjectName, Target][] = [["direct", { ...plain, port: mock.port }]];
+  if (nginx) targets.push(["nginx", { ...plain, port: nginx.port }]);
+  if (gateway) targets.push(["gateway", gateway.target]);
+
+  let answered = 0;
+  const count = (results: BySubject<LoadResult>) => (answered += results.gateway?.requests ?? 0);
+  let idleMb = Number.NaN;
+  if (gateway) {
+    await Bun.sleep(3000);
+    idleMb = residentMb(gateway.running.pid) ?? Number.NaN;
+  }
+  // First memory, so that "idle" and "a minute after" are told of the same young process.
+  if (gateway && wants("memory")) {
+    console.error("memory …");
+    figures.memory = await measureMemory(gateway, sizes, idleMb);
+    answered += figures.memory.requests;
+  }
+  if (gateway && wants("slow")) {
+    console.error("slow client …");
+    figures.slowClient = await measureSlowClient(gateway, sizes.slowSeconds);
+  }
+  if (wants("rates")) {
+    for (const [, target] of targets) await closedLoop(target, 32, 1);
+    for (const concurrency of sizes.concurrencies) {
+      console.error(`concurrency ${concurrency} …`);
+      const results = await interleaved(targets, sizes.rounds, (target) => closedLoop(target, concurrency, sizes.roundSeconds));
+      figures.closed[concurrency] = results;
+      count(results);
+    }
+    console.error("steady rate …");
+    figures.rate = await interleaved(targets, sizes.rounds, (target) =>
+      load({ kind: "rate", target, perSecond: 1000, seconds: sizes.rateSeconds }),
+    );
+    count(figures.rate);
+  }
+  if (wants("streams")) {
+    console.error("streams …");
+    figures.streams = await interleaved(targets, 1, (target) =>
+      load({ kind: "streams", target, concurrency: sizes.streams, total: sizes.streamsTotal, rampMs: 2000 }),
+    );
+    count(figures.streams);
+  }
+  if (gateway) {
+    const { calls } = await readAccount(origin(gateway.port), gateway.prepared);
+    figures.books = { calls, expectedAtLeast: answered };
+    if (wants("start")) {
+      console.error("start …");
+      await gateway.running.stop();
+      figures.startMs = await measureStart(dir, gateway.port, sizes.starts);
+    }
+  }
+  return figures;
+}
+
+const dir = mkdtempSync(join(tmpdir(), "weir-bench-"));
+const cleanups: (() => Promise<void>)[] = [];
+let exitCode = 0;
+try {
+  const options = readOptions(process.argv.slice(2));
+  const figures = await main(options, dir, cleanups);
+  console.log(`\n${render(figures)}\n`);
+  console.log(`written to ${(await save(figures)).replace(`${PROJECT_DIR}/`, "")}`);
+  if (goalsOf(figures).some((goal) => goal.reached === false)) exitCode = 2;
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  exitCode = 1;
+} finally {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+  rmSync(dir, { recursive: true, force: true });
+}
+process.exit(exitCode);

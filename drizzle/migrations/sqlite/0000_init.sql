@@ -1,0 +1,277 @@
+CREATE TABLE `abilities` (
+	`group` text NOT NULL,
+	`model` text NOT NULL,
+	`channel_id` integer NOT NULL,
+	`enabled` integer DEFAULT true NOT NULL,
+	`priority` integer DEFAULT 0 NOT NULL,
+	`weight` integer DEFAULT 0 NOT NULL,
+	`tag` text,
+	PRIMARY KEY(`group`, `model`, `channel_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `abilities_channel` ON `abilities` (`channel_id`);--> statement-breakpoint
+CREATE TABLE `channels` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`type` integer DEFAULT 1 NOT NULL,
+	`key_sealed` text DEFAULT '' NOT NULL,
+	`key_hash` text DEFAULT '' NOT NULL,
+	`openai_organization` text,
+	`test_model` text,
+	`status` integer DEFAULT 1 NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`weight` integer DEFAULT 0 NOT NULL,
+	`created_time` integer DEFAULT 0 NOT NULL,
+	`test_time` integer DEFAULT 0 NOT NULL,
+	`response_time` integer DEFAULT 0 NOT NULL,
+	`base_url` text DEFAULT '' NOT NULL,
+	`other` text DEFAULT '' NOT NULL,
+	`balance` real DEFAULT 0 NOT NULL,
+	`balance_updated_time` integer DEFAULT 0 NOT NULL,
+	`models` text DEFAULT '' NOT NULL,
+	`group` text DEFAULT 'default' NOT NULL,
+	`used_quota` integer DEFAULT 0 NOT NULL,
+	`model_mapping` text DEFAULT '' NOT NULL,
+	`status_code_mapping` text DEFAULT '' NOT NULL,
+	`priority` integer DEFAULT 0 NOT NULL,
+	`auto_ban` integer DEFAULT 1 NOT NULL,
+	`other_info` text DEFAULT '' NOT NULL,
+	`tag` text,
+	`setting` text DEFAULT '' NOT NULL,
+	`param_override` text DEFAULT '' NOT NULL,
+	`max_input_tokens` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `channels_tag` ON `channels` (`tag`);--> statement-breakpoint
+CREATE INDEX `channels_priority` ON `channels` (`priority`);--> statement-breakpoint
+CREATE TABLE `credits` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`amount` integer NOT NULL,
+	`kind` text NOT NULL,
+	`ref` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `credits_user` ON `credits` (`user_id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `credits_once` ON `credits` (`kind`,`ref`) WHERE "credits"."ref" <> '';--> statement-breakpoint
+CREATE TABLE `midjourneys` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`code` integer DEFAULT 0 NOT NULL,
+	`user_id` integer NOT NULL,
+	`token_id` integer DEFAULT 0 NOT NULL,
+	`channel_id` integer DEFAULT 0 NOT NULL,
+	`action` text DEFAULT '' NOT NULL,
+	`mj_id` text DEFAULT '' NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`model_name` text DEFAULT '' NOT NULL,
+	`submit_time_ms` integer DEFAULT 0 NOT NULL,
+	`start_time_ms` integer DEFAULT 0 NOT NULL,
+	`finish_time_ms` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`refunded` integer DEFAULT false NOT NULL,
+	`status` text DEFAULT '' NOT NULL,
+	`progress` text DEFAULT '0%' NOT NULL,
+	`prompt` text DEFAULT '' NOT NULL,
+	`prompt_en` text DEFAULT '' NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`state` text DEFAULT '' NOT NULL,
+	`image_url` text DEFAULT '' NOT NULL,
+	`fail_reason` text DEFAULT '' NOT NULL,
+	`buttons` text DEFAULT '' NOT NULL,
+	`properties` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `midjourneys_user` ON `midjourneys` (`user_id`,`submit_time_ms`);--> statement-breakpoint
+CREATE INDEX `midjourneys_mj_id` ON `midjourneys` (`mj_id`);--> statement-breakpoint
+CREATE INDEX `midjourneys_open` ON `midjourneys` (`progress`) WHERE "midjourneys"."progress" <> '100%';--> statement-breakpoint
+CREATE TABLE `identities` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`provider` text NOT NULL,
+	`subject` text NOT NULL,
+	`created_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `identities_subject` ON `identities` (`provider`,`subject`);--> statement-breakpoint
+CREATE UNIQUE INDEX `identities_user` ON `identities` (`user_id`,`provider`);--> statement-breakpoint
+CREATE TABLE `logs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`created_at` integer NOT NULL,
+	`type` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`channel_id` integer DEFAULT 0 NOT NULL,
+	`token_id` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`is_stream` integer DEFAULT false NOT NULL,
+	`request_id` text DEFAULT '' NOT NULL,
+	`model_name` text DEFAULT '' NOT NULL,
+	`username` text DEFAULT '' NOT NULL,
+	`token_name` text DEFAULT '' NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`content` text DEFAULT '' NOT NULL,
+	`other` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `logs_time` ON `logs` (`created_at`);--> statement-breakpoint
+CREATE INDEX `logs_user_time` ON `logs` (`user_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `logs_rare_types` ON `logs` (`type`,`created_at`) WHERE "logs"."type" <> 2;--> statement-breakpoint
+CREATE TABLE `marks` (
+	`key` text PRIMARY KEY NOT NULL,
+	`value` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `options` (
+	`key` text PRIMARY KEY NOT NULL,
+	`value` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `redemptions` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`key_hash` text NOT NULL,
+	`key_sealed` text NOT NULL,
+	`status` integer DEFAULT 1 NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`quota` integer DEFAULT 100 NOT NULL,
+	`created_time` integer DEFAULT 0 NOT NULL,
+	`redeemed_time` integer DEFAULT 0 NOT NULL,
+	`used_user_id` integer DEFAULT 0 NOT NULL,
+	`deleted_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `redemptions_key` ON `redemptions` (`key_hash`);--> statement-breakpoint
+CREATE INDEX `redemptions_name` ON `redemptions` (`name`);--> statement-breakpoint
+CREATE TABLE `reservations` (
+	`request_id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`token_id` integer DEFAULT 0 NOT NULL,
+	`amount` integer NOT NULL,
+	`node_id` text NOT NULL,
+	`expires_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `reservations_expiry` ON `reservations` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `rollups` (
+	`hour` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`channel_id` integer NOT NULL,
+	`token_id` integer NOT NULL,
+	`group` text NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`hour`, `user_id`, `model_name`, `channel_id`, `token_id`, `group`)
+);
+--> statement-breakpoint
+CREATE INDEX `rollups_user` ON `rollups` (`user_id`,`hour`);--> statement-breakpoint
+CREATE TABLE `setups` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`version` text NOT NULL,
+	`initialized_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `tasks` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`created_at` integer DEFAULT 0 NOT NULL,
+	`updated_at` integer DEFAULT 0 NOT NULL,
+	`task_id` text DEFAULT '' NOT NULL,
+	`platform` text DEFAULT '' NOT NULL,
+	`user_id` integer NOT NULL,
+	`token_id` integer DEFAULT 0 NOT NULL,
+	`channel_id` integer DEFAULT 0 NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`model_name` text DEFAULT '' NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`refunded` integer DEFAULT false NOT NULL,
+	`action` text DEFAULT '' NOT NULL,
+	`status` text DEFAULT '' NOT NULL,
+	`submit_time` integer DEFAULT 0 NOT NULL,
+	`start_time` integer DEFAULT 0 NOT NULL,
+	`finish_time` integer DEFAULT 0 NOT NULL,
+	`progress` text DEFAULT '0%' NOT NULL,
+	`fail_reason` text DEFAULT '' NOT NULL,
+	`properties` text DEFAULT '' NOT NULL,
+	`data` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `tasks_user` ON `tasks` (`user_id`,`submit_time`);--> statement-breakpoint
+CREATE INDEX `tasks_task_id` ON `tasks` (`task_id`);--> statement-breakpoint
+CREATE INDEX `tasks_open` ON `tasks` (`progress`) WHERE "tasks"."progress" <> '100%';--> statement-breakpoint
+CREATE TABLE `tokens` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`key_hash` text NOT NULL,
+	`key_sealed` text NOT NULL,
+	`key_head` text DEFAULT '' NOT NULL,
+	`key_tail` text DEFAULT '' NOT NULL,
+	`status` integer DEFAULT 1 NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`created_time` integer DEFAULT 0 NOT NULL,
+	`accessed_time` integer DEFAULT 0 NOT NULL,
+	`expired_time` integer DEFAULT -1 NOT NULL,
+	`remain_quota` integer DEFAULT 0 NOT NULL,
+	`used_quota` integer DEFAULT 0 NOT NULL,
+	`quota_base` integer DEFAULT 0 NOT NULL,
+	`unlimited_quota` integer DEFAULT false NOT NULL,
+	`model_limits_enabled` integer DEFAULT false NOT NULL,
+	`model_limits` text DEFAULT '' NOT NULL,
+	`allow_ips` text DEFAULT '' NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`deleted_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `tokens_key` ON `tokens` (`key_hash`);--> statement-breakpoint
+CREATE INDEX `tokens_user` ON `tokens` (`user_id`);--> statement-breakpoint
+CREATE TABLE `top_ups` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`amount` integer NOT NULL,
+	`money` real NOT NULL,
+	`trade_no` text NOT NULL,
+	`rail` text DEFAULT 'epay' NOT NULL,
+	`currency` text DEFAULT 'CNY' NOT NULL,
+	`payment_method` text DEFAULT '' NOT NULL,
+	`create_time` integer NOT NULL,
+	`complete_time` integer DEFAULT 0 NOT NULL,
+	`status` text DEFAULT 'pending' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `top_ups_trade_no` ON `top_ups` (`trade_no`);--> statement-breakpoint
+CREATE INDEX `top_ups_user` ON `top_ups` (`user_id`);--> statement-breakpoint
+CREATE TABLE `users` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`username` text NOT NULL,
+	`password_hash` text DEFAULT '' NOT NULL,
+	`display_name` text DEFAULT '' NOT NULL,
+	`role` integer DEFAULT 1 NOT NULL,
+	`status` integer DEFAULT 1 NOT NULL,
+	`email` text DEFAULT '' NOT NULL,
+	`access_token_hash` text,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`used_quota` integer DEFAULT 0 NOT NULL,
+	`request_count` integer DEFAULT 0 NOT NULL,
+	`group` text DEFAULT 'default' NOT NULL,
+	`aff_code` text,
+	`aff_count` integer DEFAULT 0 NOT NULL,
+	`aff_quota` integer DEFAULT 0 NOT NULL,
+	`aff_history_quota` integer DEFAULT 0 NOT NULL,
+	`inviter_id` integer DEFAULT 0 NOT NULL,
+	`setting` text DEFAULT '' NOT NULL,
+	`session_version` integer DEFAULT 1 NOT NULL,
+	`created_at` integer DEFAULT 0 NOT NULL,
+	`deleted_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `users_username` ON `users` (`username`);--> statement-breakpoint
+CREATE UNIQUE INDEX `users_access_token` ON `users` (`access_token_hash`);--> statement-breakpoint
+CREATE UNIQUE INDEX `users_aff_code` ON `users` (`aff_code`);--> statement-breakpoint
+CREATE INDEX `users_email` ON `users` (`email`);--> statement-breakpoint
+CREATE INDEX `users_inviter` ON `users` (`inviter_id`);

@@ -1,0 +1,23 @@
+// The schema as PostgreSQL tables; drizzle-kit reads this file to generate drizzle/migrations/postgres.
+import { postgresDialect } from "./dialect.ts";
+import { buildSchema } from "./schema.ts";
+
+export const schema = buildSchema(postgresDialect);
+export const {
+  users,
+  identities,
+  tokens,
+  channels,
+  abilities,
+  options,
+  redemptions,
+  logs,
+  rollups,
+  credits,
+  reservations,
+  topUps,
+  drawings,
+  tasks,
+  setups,
+  marks,
+} = schema;

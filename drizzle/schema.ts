@@ -1,0 +1,393 @@
+// The one schema source: every table of the product, built once for each database.
+// Times are unix seconds unless a name says Ms; quota columns are whole units and written by core/ledger only.
+import { sql } from "drizzle-orm";
+import type { Dialect } from "./dialect.ts";
+
+export function buildSchema(d: Dialect) {
+  const users = d.table(
+    "users",
+    {
+      id: d.id(),
+      username: d.text().notNull(),
+      passwordHash: d.text().notNull().default(""),
+      displayName: d.text().notNull().default(""),
+      role: d.int().notNull().default(1),
+      status: d.int().notNull().default(1),
+      email: d.text().notNull().default(""),
+      /** SHA-256 of the system access token; the token itself is shown once. */
+      accessTokenHash: d.text(),
+      quota: d.big().notNull().default(0),
+      usedQuota: d.big().notNull().default(0),
+      requestCount: d.big().notNull().default(0),
+      group: d.text().notNull().default("default"),
+      affCode: d.text(),
+      affCount: d.int().notNull().default(0),
+      affQuota: d.big().notNull().default(0),
+      affHistoryQuota: d.big().notNull().default(0),
+      inviterId: d.big().notNull().default(0),
+      /** JSON text of the user's own settings. */
+      setting: d.text().notNull().default(""),
+      /** Raised to end every session of the user at once. */
+      sessionVersion: d.int().notNull().default(1),
+      createdAt: d.big().notNull().default(0),
+      deletedAt: d.big(),
+    },
+    (t) => [
+      d.uniqueIndex("users_username").on(t.username),
+      d.uniqueIndex("users_access_token").on(t.accessTokenHash),
+      d.uniqueIndex("users_aff_code").on(t.affCode),
+      d.index("users_email").on(t.email),
+      d.index("users_inviter").on(t.inviterId),
+    ],
+  );
+
+  /** Sign-in identities of third parties; provider is github, oidc, wechat, telegram or linux_do. */
+  const identities = d.table(
+    "identities",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      provider: d.text().notNull(),
+      subject: d.text().notNull(),
+      createdAt: d.big().notNull().default(0),
+    },
+    (t) => [
+      d.uniqueIndex("identities_subject").on(t.provider, t.subject),
+      d.uniqueIndex("identities_user").on(t.userId, t.provider),
+    ],
+  );
+
+  const tokens = d.table(
+    "tokens",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      /** SHA-256 (hex) of the 48-character key. */
+      keyHash: d.text().notNull(),
+      keySealed: d.text().notNull(),
+      /** First and last four characters, for search and masked display. */
+      keyHead: d.text().notNull().default(""),
+      keyTail: d.text().notNull().default(""),
+      status: d.int().notNull().default(1),
+      name: d.text().notNull().default(""),
+      createdTime: d.big().notNull().default(0),
+      accessedTime: d.big().notNull().default(0),
+      expiredTime: d.big().notNull().default(-1),
+      remainQuota: d.big().notNull().default(0),
+      usedQuota: d.big().notNull().default(0),
+      /** remainQuota + usedQuota as of the last edit: settlement never changes the sum, so audit can prove it. */
+      quotaBase: d.big().notNull().default(0),
+      unlimitedQuota: d.bool().notNull().default(false),
+      modelLimitsEnabled: d.bool().notNull().default(false),
+      modelLimits: d.text().notNull().default(""),
+      allowIps: d.text().notNull().default(""),
+      group: d.text().notNull().default(""),
+      deletedAt: d.big(),
+    },
+    (t) => [d.uniqueIndex("tokens_key").on(t.keyHash), d.index("tokens_user").on(t.userId)],
+  );
+
+  const channels = d.table(
+    "channels",
+    {
+      id: d.id(),
+      type: d.int().notNull().default(1),
+      keySealed: d.text().notNull().default(""),
+      keyHash: d.text().notNull().default(""),
+      openaiOrganization: d.text(),
+      testModel: d.text(),
+      status: d.int().notNull().default(1),
+      name: d.text().notNull().default(""),
+      weight: d.int().notNull().default(0),
+      createdTime: d.big().notNull().default(0),
+      testTime: d.big().notNull().default(0),
+      /** Milliseconds of the last test; 0 = never tested. */
+      responseTime: d.int().notNull().default(0),
+      baseUrl: d.text().notNull().default(""),
+      other: d.text().notNull().default(""),
+      /** US dollars as the provider reports them. */
+      balance: d.real().notNull().default(0),
+      balanceUpdatedTime: d.big().notNull().default(0),
+      models: d.text().notNull().default(""),
+      group: d.text().notNull().default("default"),
+      usedQuota: d.big().notNull().default(0),
+      modelMapping: d.text().notNull().default(""),
+      statusCodeMapping: d.text().notNull().default(""),
+      priority: d.big().notNull().default(0),
+      autoBan: d.int().notNull().default(1),
+      /** JSON text {status_reason, status_time}. */
+      otherInfo: d.text().notNull().default(""),
+      tag: d.text(),
+      setting: d.text().notNull().default(""),
+      paramOverride: d.text().notNull().default(""),
+      maxInputTokens: d.big().notNull().default(0),
+    },
+    (t) => [d.index("channels_tag").on(t.tag), d.index("channels_priority").on(t.priority)],
+  );
+
+  /** Index of what each channel serves: one row per channel, group and model; rebuilt with the channel. */
+  const abilities = d.table(
+    "abilities",
+    {
+      group: d.text().notNull(),
+      model: d.text().notNull(),
+      channelId: d.big().notNull(),
+      enabled: d.bool().notNull().default(true),
+      priority: d.big().notNull().default(0),
+      weight: d.int().notNull().default(0),
+      tag: d.text(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.group, t.model, t.channelId] }),
+      d.index("abilities_channel").on(t.channelId),
+    ],
+  );
+
+  const options = d.table("options", {
+    key: d.text().primaryKey(),
+    /** Plain text, or sealed text for secret options. */
+    value: d.text().notNull().default(""),
+  });
+
+  const redemptions = d.table(
+    "redemptions",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      keyHash: d.text().notNull(),
+      keySealed: d.text().notNull(),
+      status: d.int().notNull().default(1),
+      name: d.text().notNull().default(""),
+      quota: d.big().notNull().default(100),
+      createdTime: d.big().notNull().default(0),
+      redeemedTime: d.big().notNull().default(0),
+      usedUserId: d.big().notNull().default(0),
+      deletedAt: d.big(),
+    },
+    (t) => [d.uniqueIndex("redemptions_key").on(t.keyHash), d.index("redemptions_name").on(t.name)],
+  );
+
+  /** Narrow fixed columns first: a number behind long text would cost SQLite a walk over overflow pages. */
+  const logs = d.table(
+    "logs",
+    {
+      id: d.id(),
+      createdAt: d.big().notNull(),
+      type: d.int().notNull(),
+      userId: d.big().notNull(),
+      channelId: d.big().notNull().default(0),
+      tokenId: d.big().notNull().default(0),
+      quota: d.big().notNull().default(0),
+      promptTokens: d.big().notNull().default(0),
+      completionTokens: d.big().notNull().default(0),
+      useTimeMs: d.big().notNull().default(0),
+      isStream: d.bool().notNull().default(false),
+      requestId: d.text().notNull().default(""),
+      modelName: d.text().notNull().default(""),
+      username: d.text().notNull().default(""),
+      tokenName: d.text().notNull().default(""),
+      group: d.text().notNull().default(""),
+      content: d.text().notNull().default(""),
+      other: d.text().notNull().default(""),
+    },
+    (t) => [
+      d.index("logs_time").on(t.createdAt),
+      d.index("logs_user_time").on(t.userId, t.createdAt),
+      d
+        .index("logs_rare_types")
+        .on(t.type, t.createdAt)
+        .where(sql`${t.type} <> 2`),
+    ],
+  );
+
+  /** Hourly sums, written in the settle transaction and never cleared: every statistic and the audit read these. */
+  const rollups = d.table(
+    "rollups",
+    {
+      /** Unix seconds of the start of the hour. */
+      hour: d.big().notNull(),
+      userId: d.big().notNull(),
+      modelName: d.text().notNull(),
+      channelId: d.big().notNull(),
+      tokenId: d.big().notNull(),
+      group: d.text().notNull(),
+      count: d.big().notNull().default(0),
+      quota: d.big().notNull().default(0),
+      promptTokens: d.big().notNull().default(0),
+      completionTokens: d.big().notNull().default(0),
+      useTimeMs: d.big().notNull().default(0),
+      /** How much of count and quota also stands as log rows (log writing can be switched off). */
+      loggedCount: d.big().notNull().default(0),
+      loggedQuota: d.big().notNull().default(0),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.hour, t.userId, t.modelName, t.channelId, t.tokenId, t.group] }),
+      d.index("rollups_user").on(t.userId, t.hour),
+    ],
+  );
+
+  /** Every change of a balance that is not usage: quota = sum(credits) - usedQuota - open reservations. */
+  const credits = d.table(
+    "credits",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      amount: d.big().notNull(),
+      /** setup, register, invite, redeem, payment, admin, affiliate, refund, import. */
+      kind: d.text().notNull(),
+      /** What caused it (redemption id, order number, task id); unique per kind where not empty. */
+      ref: d.text().notNull().default(""),
+      createdAt: d.big().notNull(),
+    },
+    (t) => [
+      d.index("credits_user").on(t.userId),
+      d
+        .uniqueIndex("credits_once")
+        .on(t.kind, t.ref)
+        .where(sql`${t.ref} <> ''`),
+    ],
+  );
+
+  /** Durable reservations of nodes that share one PostgreSQL, for balances near zero; leased. */
+  const reservations = d.table(
+    "reservations",
+    {
+      requestId: d.text().primaryKey(),
+      userId: d.big().notNull(),
+      tokenId: d.big().notNull().default(0),
+      amount: d.big().notNull(),
+      nodeId: d.text().notNull(),
+      expiresAt: d.big().notNull(),
+    },
+    (t) => [d.index("reservations_expiry").on(t.expiresAt)],
+  );
+
+  const topUps = d.table(
+    "top_ups",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      amount: d.big().notNull(),
+      money: d.real().notNull(),
+      tradeNo: d.text().notNull(),
+      rail: d.text().notNull().default("epay"),
+      currency: d.text().notNull().default("CNY"),
+      paymentMethod: d.text().notNull().default(""),
+      createTime: d.big().notNull(),
+      completeTime: d.big().notNull().default(0),
+      status: d.text().notNull().default("pending"),
+    },
+    (t) => [d.uniqueIndex("top_ups_trade_no").on(t.tradeNo), d.index("top_ups_user").on(t.userId)],
+  );
+
+  /** Drawing tasks; their times are milliseconds. */
+  const drawings = d.table(
+    "midjourneys",
+    {
+      id: d.id(),
+      code: d.int().notNull().default(0),
+      userId: d.big().notNull(),
+      tokenId: d.big().notNull().default(0),
+      channelId: d.big().notNull().default(0),
+      action: d.text().notNull().default(""),
+      mjId: d.text().notNull().default(""),
+      group: d.text().notNull().default(""),
+      modelName: d.text().notNull().default(""),
+      submitTimeMs: d.big().notNull().default(0),
+      startTimeMs: d.big().notNull().default(0),
+      finishTimeMs: d.big().notNull().default(0),
+      quota: d.big().notNull().default(0),
+      refunded: d.bool().notNull().default(false),
+      status: d.text().notNull().default(""),
+      progress: d.text().notNull().default("0%"),
+      prompt: d.text().notNull().default(""),
+      promptEn: d.text().notNull().default(""),
+      description: d.text().notNull().default(""),
+      state: d.text().notNull().default(""),
+      imageUrl: d.text().notNull().default(""),
+      failReason: d.text().notNull().default(""),
+      buttons: d.text().notNull().default(""),
+      properties: d.text().notNull().default(""),
+    },
+    (t) => [
+      d.index("midjourneys_user").on(t.userId, t.submitTimeMs),
+      d.index("midjourneys_mj_id").on(t.mjId),
+      d
+        .index("midjourneys_open")
+        .on(t.progress)
+        .where(sql`${t.progress} <> '100%'`),
+    ],
+  );
+
+  /** Creative tasks (music and lyrics); their times are seconds. */
+  const tasks = d.table(
+    "tasks",
+    {
+      id: d.id(),
+      createdAt: d.big().notNull().default(0),
+      updatedAt: d.big().notNull().default(0),
+      taskId: d.text().notNull().default(""),
+      platform: d.text().notNull().default(""),
+      userId: d.big().notNull(),
+      tokenId: d.big().notNull().default(0),
+      channelId: d.big().notNull().default(0),
+      group: d.text().notNull().default(""),
+      modelName: d.text().notNull().default(""),
+      quota: d.big().notNull().default(0),
+      refunded: d.bool().notNull().default(false),
+      action: d.text().notNull().default(""),
+      status: d.text().notNull().default(""),
+      submitTime: d.big().notNull().default(0),
+      startTime: d.big().notNull().default(0),
+      finishTime: d.big().notNull().default(0),
+      progress: d.text().notNull().default("0%"),
+      failReason: d.text().notNull().default(""),
+      properties: d.text().notNull().default(""),
+      data: d.text().notNull().default(""),
+    },
+    (t) => [
+      d.index("tasks_user").on(t.userId, t.submitTime),
+      d.index("tasks_task_id").on(t.taskId),
+      d
+        .index("tasks_open")
+        .on(t.progress)
+        .where(sql`${t.progress} <> '100%'`),
+    ],
+  );
+
+  const setups = d.table("setups", {
+    id: d.id(),
+    version: d.text().notNull(),
+    initializedAt: d.big().notNull(),
+  });
+
+  /**
+   * Single numbers that must survive: `version:<what>` (raised by each change of a snapshot so that other nodes
+   * reload), `outbox:<node>` (last settled position of a node), `logs:clearedBefore`.
+   */
+  const marks = d.table("marks", {
+    key: d.text().primaryKey(),
+    value: d.big().notNull().default(0),
+  });
+
+  return {
+    users,
+    identities,
+    tokens,
+    channels,
+    abilities,
+    options,
+    redemptions,
+    logs,
+    rollups,
+    credits,
+    reservations,
+    topUps,
+    drawings,
+    tasks,
+    setups,
+    marks,
+  };
+}
+
+export type Schema = ReturnType<typeof buildSchema>;

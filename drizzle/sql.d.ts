@@ -1,0 +1,5 @@
+// Lets migrations be imported as text.
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,23 @@
+// The schema as SQLite tables; drizzle-kit reads this file to generate drizzle/migrations/sqlite.
+import { sqliteDialect } from "./dialect.ts";
+import { buildSchema } from "./schema.ts";
+
+export const schema = buildSchema(sqliteDialect);
+export const {
+  users,
+  identities,
+  tokens,
+  channels,
+  abilities,
+  options,
+  redemptions,
+  logs,
+  rollups,
+  credits,
+  reservations,
+  topUps,
+  drawings,
+  tasks,
+  setups,
+  marks,
+} = schema;

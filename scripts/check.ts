@@ -1,0 +1,55 @@
+// `bun run check`: types, format, lint, rooms and locale parity; stops with the first failing step's code.
+
+const STEPS: readonly (readonly [string, string[]])[] = [
+  ["types", ["bun", "check", "--no-script"]],
+  [
+    "format",
+    [
+      "bun",
+      "fmt",
+      "--check",
+      "--no-script",
+      "src",
+      "islands",
+      "views",
+      "drizzle",
+      "test",
+      "bench",
+      "scripts",
+    ],
+  ],
+  [
+    "lint",
+    [
+      "bunx",
+      "oxlint",
+      "--type-aware",
+      "--deny-warnings",
+      "-D",
+      "typescript/no-floating-promises",
+      "-D",
+      "typescript/no-explicit-any",
+      "src",
+      "islands",
+      "views",
+      "drizzle",
+      "test",
+      "bench",
+      "scripts",
+    ],
+  ],
+  ["rooms and locales", ["bun", "test", "./test/rooms.test.ts", "./test/locales.test.ts"]],
+];
+
+for (const [name, command] of STEPS) {
+  const started = performance.now();
+  const child = Bun.spawnSync(command, { stdout: "pipe", stderr: "pipe" });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (child.exitCode !== 0) {
+    process.stdout.write(child.stdout);
+    process.stderr.write(child.stderr);
+    console.error(`check: ${name} failed after ${seconds} s`);
+    process.exit(child.exitCode || 1);
+  }
+  console.log(`check: ${name} ok (${seconds} s)`);
+}

@@ -1,0 +1,207 @@
+// `bun run test [filter…] [--bun-test-flag…]`: gets what a fresh machine lacks, builds the front end, runs every test
+// in groups and ends with "N passed, N failed". Refuses to call an empty run, a crash or a hang a success.
+
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { ensureChromium } from "./install-chromium.ts";
+import { ensurePostgres } from "./install-postgres.ts";
+
+const PROJECT_DIR = dirname(import.meta.dir);
+const BUN = process.execPath;
+/** All groups together stay below a quarter of an hour, also when one hangs. */
+const RUN_LIMIT_MS = 14 * 60_000;
+/** What an operator may have exported must not reach the product under test. */
+const PRODUCT_VARIABLES = [
+  "PORT",
+  "HOST",
+  "DATA_DIR",
+  "DATABASE_URL",
+  "REDIS_URL",
+  "SESSION_SECRET",
+  "ENCRYPTION_KEY",
+  "TRUSTED_PROXIES",
+  "LOG_LEVEL",
+];
+
+interface Group {
+  name: "server" | "islands" | "e2e";
+  files: string[];
+  flags: string[];
+}
+
+interface Tally {
+  passed: number;
+  failed: number;
+}
+
+/** Every test file below test/, as "./test/…" with forward slashes, in a stable order. */
+function findTestFiles(): string[] {
+  if (!existsSync(join(PROJECT_DIR, "test"))) return [];
+  const names = readdirSync(join(PROJECT_DIR, "test"), { recursive: true, encoding: "utf8" });
+  return names
+    .map((name) => `./test/${name.replaceAll("\\", "/")}`)
+    .filter((name) => /\.test\.tsx?$/.test(name))
+    .sort();
+}
+
+/** A file belongs to the group of its first folder; everything that is neither islands nor e2e is a server test. */
+export function groupFiles(files: readonly string[], filters: readonly string[]): Group[] {
+  const wanted = files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+  const isIsland = (file: string) => file.startsWith("./test/islands/");
+  const isE2e = (file: string) => file.startsWith("./test/e2e/");
+  const preload = existsSync(join(PROJECT_DIR, "test/dom.ts")) ? ["--preload", "./test/dom.ts"] : [];
+  const groups: Group[] = [
+    { name: "server", files: wanted.filter((file) => !isIsland(file) && !isE2e(file)), flags: ["--timeout", "30000"] },
+    { name: "islands", files: wanted.filter(isIsland), flags: [...preload, "--timeout", "30000"] },
+    { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "60000"] },
+  ];
+  return groups.filter((group) => group.files.length > 0);
+}
+
+/**
+ * Reads what one `bun test` printed. Its closing lines (" 5 pass", " 1 fail", " 1 error") count; without them the
+ * process ended early, then the single results count and the early end is a failure of its own. A bad exit code with no
+ * failure told is one too.
+ */
+export function tally(output: string, exitCode: number): Tally {
+  const escape = String.fromCharCode(27);
+  const text = output.replaceAll(new RegExp(`${escape}\\[[0-9;]*m`, "g"), "");
+  const closing = text.lastIndexOf("\nRan ");
+  if (closing < 0) {
+    const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
+    return { passed: count(/^\(pass\) /gm), failed: count(/^\(fail\) /gm) + 1 };
+  }
+  const summary = text.slice(0, closing).split("\n").slice(-12).join("\n");
+  const figure = (word: string) => Number(new RegExp(`^ *(\\d+) ${word}s?$`, "m").exec(summary)?.[1] ?? 0);
+  const failed = figure("fail") + figure("error");
+  return { passed: figure("pass"), failed: failed === 0 && exitCode !== 0 ? 1 : failed };
+}
+
+/** Copies a child's output line by line under the group's name and keeps it for the count. */
+async function relay(stream: ReadableStream<Uint8Array>, prefix: string, kept: string[]): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const part of stream) {
+    const lines = (rest + decoder.decode(part, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      kept.push(line);
+      process.stdout.write(`${prefix}${line}\n`);
+    }
+  }
+  if (rest) {
+    kept.push(rest);
+    process.stdout.write(`${prefix}${rest}\n`);
+  }
+}
+
+async function runGroup(group: Group, flags: string[], env: Record<string, string>, limitMs: number): Promise<Tally> {
+  const command = [BUN, "test", ...group.flags, ...flags, ...group.files];
+  const child = Bun.spawn(command, {
+    cwd: PROJECT_DIR,
+    env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: limitMs,
+    killSignal: "SIGKILL",
+  });
+  // Bun reports on standard error; what tests print on standard output must not be taken for its figures.
+  const report: string[] = [];
+  const prefix = `[${group.name}] `;
+  await Promise.all([relay(child.stdout, prefix, []), relay(child.stderr, prefix, report), child.exited]);
+  if (child.signalCode) console.log(`${prefix}ended by ${child.signalCode}`);
+  return tally(report.join("\n"), child.exitCode ?? 1);
+}
+
+/** Packages, programs and the front end. Returns how many of these steps failed; tests that need them will say more. */
+function prepare(groups: readonly Group[], env: Record<string, string>): number {
+  let failed = 0;
+  const step = (name: string, action: () => void) => {
+    try {
+      action();
+    } catch (error) {
+      failed++;
+      console.error(`${name}: ${error instanceof Error ? error.message : error}`);
+    }
+  };
+  if (groups.some((group) => group.name === "server")) step("PostgreSQL", ensurePostgres);
+  if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);
+  if (existsSync(join(PROJECT_DIR, "scripts/build.ts"))) {
+    step("front end", () => {
+      const build = Bun.spawnSync([BUN, "scripts/build.ts"], {
+        cwd: PROJECT_DIR,
+        env,
+        stdin: "ignore",
+        stdout: "inherit",
+        stderr: "inherit",
+      });
+      if (build.exitCode !== 0) throw new Error(`the build ended with ${build.exitCode}`);
+    });
+  }
+  return failed;
+}
+
+function installPackages(): void {
+  if (existsSync(join(PROJECT_DIR, "node_modules/elysia/package.json"))) return;
+  const install = Bun.spawnSync([BUN, "install", "--frozen-lockfile"], {
+    cwd: PROJECT_DIR,
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+  });
+  if (install.exitCode !== 0) throw new Error("bun install --frozen-lockfile failed");
+}
+
+async function main(args: readonly string[]): Promise<Tally> {
+  const startedMs = Date.now();
+  installPackages();
+  const flags = args.filter((arg) => arg.startsWith("-"));
+  const groups = groupFiles(
+    findTestFiles(),
+    args.filter((arg) => !arg.startsWith("-")),
+  );
+  // After the packages are there: it imports the database driver.
+  const { RUN_DIR_VARIABLE, RUN_OWNER_VARIABLE, stopPostgres } = await import("../test/support/postgres.ts");
+  const runDir = mkdtempSync(join(tmpdir(), "weir-run-"));
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(Bun.env)) {
+    if (value !== undefined && !PRODUCT_VARIABLES.includes(name)) env[name] = value;
+  }
+  env[RUN_DIR_VARIABLE] = runDir;
+  env[RUN_OWNER_VARIABLE] = String(process.pid);
+
+  const total: Tally = { passed: 0, failed: prepare(groups, env) };
+  const runOne = async (group: Group) => {
+    const groupStartedMs = Date.now();
+    const leftMs = Math.max(1000, RUN_LIMIT_MS - (groupStartedMs - startedMs));
+    const result = await runGroup(group, flags, env, leftMs);
+    const seconds = ((Date.now() - groupStartedMs) / 1000).toFixed(1);
+    console.log(`${group.name}: ${result.passed} passed, ${result.failed} failed (${seconds} s)`);
+    total.passed += result.passed;
+    total.failed += result.failed;
+  };
+  try {
+    // Two cores: the light DOM tests run beside the server tests; browsers get the machine to themselves.
+    await Promise.all(groups.filter((group) => group.name !== "e2e").map(runOne));
+    for (const group of groups) if (group.name === "e2e") await runOne(group);
+  } finally {
+    stopPostgres(runDir);
+    rmSync(runDir, { recursive: true, force: true });
+  }
+  return total;
+}
+
+if (import.meta.main) {
+  let result: Tally;
+  try {
+    result = await main(process.argv.slice(2));
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    result = { passed: 0, failed: 1 };
+  }
+  if (result.passed + result.failed === 0) console.error("no tests were found");
+  console.log(`${result.passed} passed, ${result.failed} failed`);
+  process.exit(result.failed > 0 || result.passed === 0 ? 1 : 0);
+}

@@ -1,0 +1,10 @@
+// Controller of /api/log (logs).
+import { Elysia } from "elysia";
+import type { Deps } from "../core/deps.ts";
+import { policy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+
+export function logs(deps: Deps, session: SessionSettings) {
+  void deps;
+  return new Elysia({ prefix: "/api/log" }).use(policy(session));
+}

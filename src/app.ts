@@ -1,0 +1,106 @@
+// Builds the services and the application: cross-cutting plugins first, then the routes; tests call this.
+// Refuses to build when a route declares no permission.
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Elysia } from "elysia";
+import packageJson from "../package.json" with { type: "json" };
+import { createAccounts } from "./core/accounts.ts";
+import type { Clock, Deps, Logger } from "./core/deps.ts";
+import { createLedger } from "./core/ledger.ts";
+import { createLogger } from "./core/logger.ts";
+import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
+import { createSealer, encryptionSecret } from "./core/seal.ts";
+import { connect } from "./db/connect.ts";
+import type { Env } from "./env.ts";
+import { parseRanges } from "./http/address.ts";
+import { failures, unknownPath } from "./http/failures.ts";
+import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
+import type { SessionSettings } from "./http/session.ts";
+import { createRoutes } from "./routes.ts";
+
+export interface Services {
+  deps: Deps;
+  session: SessionSettings;
+  /** Waits until all that was answered is durable, then lets go of the database. */
+  close(): Promise<void>;
+}
+
+export interface Overrides {
+  clock?: Clock;
+  logger?: Logger;
+}
+
+/** A random name for this data directory: the outbox position in PostgreSQL hangs on it. */
+function readNodeId(dataDir: string): string {
+  const path = join(dataDir, "node.id");
+  if (existsSync(path)) return readFileSync(path, "utf8").trim();
+  const id = randomBytes(8).toString("hex");
+  writeFileSync(path, `${id}\n`);
+  return id;
+}
+
+export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
+  mkdirSync(env.dataDir, { recursive: true, mode: 0o700 });
+  const logger = overrides.logger ?? createLogger(env.logLevel);
+  const clock = overrides.clock ?? { nowMs: () => Date.now() };
+  const seal = createSealer(encryptionSecret(env.encryptionKey, env.dataDir));
+  const db = await connect(env);
+  await checkSealKey(db, seal);
+  const options = await createOptions(db, seal);
+  const accounts = await createAccounts({ db, seal, clock, logger });
+  const nodeId = readNodeId(env.dataDir);
+  const ledger = await createLedger({ db, clock, logger, accounts, options, dataDir: env.dataDir, nodeId });
+  const deps: Deps = {
+    db,
+    clock,
+    logger,
+    seal,
+    options,
+    accounts,
+    ledger,
+    startedAt: Math.floor(clock.nowMs() / 1000),
+    version: packageJson.version,
+    dataDir: env.dataDir,
+    nodeId,
+    trustedProxies: env.trustedProxies,
+  };
+  const session: SessionSettings = {
+    accounts,
+    secret: await sessionSecret(db, seal, env.sessionSecret),
+    trustedProxies: parseRanges(env.trustedProxies),
+  };
+  return {
+    deps,
+    session,
+    async close() {
+      await ledger.close();
+      accounts.close();
+      await db.close();
+    },
+  };
+}
+
+/** Paths below these answer an unknown address like an API, everything else with the not-found page. */
+const API_PREFIXES = ["/v1", "/api", "/assets", "/pg", "/mj", "/suno", "/dashboard"];
+
+function isApiPath(pathname: string): boolean {
+  return (
+    API_PREFIXES.some((prefix) => pathname === prefix || pathname.startsWith(`${prefix}/`)) ||
+    pathname.startsWith("/v1beta/")
+  );
+}
+
+export function createApp({ deps, session }: Services) {
+  const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: 1024 * 1024 * 1100 } })
+    .use(
+      failures(deps.logger, (request) => {
+        const { pathname } = new URL(request.url);
+        if (isApiPath(pathname)) return unknownPath(request);
+        return unknownPath(request);
+      }),
+    )
+    .use(createRoutes(deps, session));
+  assertEveryRouteDeclaresAccess(app.routes);
+  return app;
+}

@@ -1,0 +1,79 @@
+// The subcommands of the binary: serve (default), audit, migrate, version.
+// Refuses unknown subcommands with the list of the known ones.
+import packageJson from "../package.json" with { type: "json" };
+import { createApp, createServices } from "./app.ts";
+import { audit, formatAudit } from "./core/audit.ts";
+import { createLogger } from "./core/logger.ts";
+import { WrongEncryptionKey } from "./core/options.ts";
+import { connect } from "./db/connect.ts";
+import { SchemaTooNew } from "./db/migrate.ts";
+import { EnvError, readEnv } from "./env.ts";
+import type { Env } from "./env.ts";
+import { serve } from "./serve.ts";
+
+const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<number | undefined> }> = {
+  serve: {
+    about: "serve the gateway and the console (default)",
+    run: async (env) => {
+      const services = await createServices(env);
+      await serve(env, services, createApp(services));
+      return undefined;
+    },
+  },
+  audit: {
+    about: "recompute every sum of the books and print each difference",
+    run: async (env) => {
+      const db = await connect(env);
+      const report = await audit(db);
+      console.log(formatAudit(report));
+      await db.close();
+      return report.differences.length === 0 ? 0 : 1;
+    },
+  },
+  migrate: {
+    about: "bring the database to the current schema and end",
+    run: async (env) => {
+      await (await connect(env)).close();
+      console.log("The database has the current schema.");
+      return 0;
+    },
+  },
+  version: {
+    about: "print the version",
+    run: async () => {
+      console.log(packageJson.version);
+      return 0;
+    },
+  },
+};
+
+function usage(): string {
+  const rows = Object.entries(COMMANDS).map(([name, { about }]) => `  ${name.padEnd(10)}${about}`);
+  return `weir ${packageJson.version}\n\nusage: weir [command]\n\n${rows.join("\n")}`;
+}
+
+/** Sentences for the operator; anything else is a fault of the program and shows its stack. */
+function isOperatorError(error: unknown): error is Error {
+  return error instanceof EnvError || error instanceof SchemaTooNew || error instanceof WrongEncryptionKey;
+}
+
+export async function runCommand(args: string[]): Promise<void> {
+  const name = args[0] ?? "serve";
+  const command = COMMANDS[name];
+  if (!command) {
+    const asked = name === "help" || name === "--help" || name === "-h";
+    (asked ? console.log : console.error)(usage());
+    process.exit(asked ? 0 : 2);
+  }
+  try {
+    const code = await command.run(readEnv());
+    if (code !== undefined) process.exit(code);
+  } catch (error) {
+    if (isOperatorError(error)) console.error(`weir cannot start: ${error.message}`);
+    else
+      createLogger("error").error("start failed", {
+        error: error instanceof Error ? error.stack : String(error),
+      });
+    process.exit(1);
+  }
+}

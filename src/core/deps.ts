@@ -1,0 +1,192 @@
+// What core, relay and api work with: one bundle of services, built once in src/app.ts and passed down.
+// Holds types only, so that any room may name a service without importing its implementation.
+import type { Database, Orm, Steps } from "../db/database.ts";
+import type { OptionStore } from "./options.ts";
+import type { Sealer } from "./seal.ts";
+
+/** Passed in, so that tests never sleep. */
+export interface Clock {
+  nowMs(): number;
+}
+
+export interface Logger {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** A user's own settings, parsed from the JSON text of the row. */
+export interface UserSetting {
+  notify_type?: "email" | "webhook";
+  quota_warning_threshold?: number;
+  webhook_url?: string;
+  webhook_secret?: string;
+  notification_email?: string;
+  accept_unset_model_ratio_model?: boolean;
+}
+
+/** A user as the hot path sees it. One object per user and process; fields are updated in place. */
+export interface UserAccount {
+  readonly id: number;
+  username: string;
+  displayName: string;
+  email: string;
+  role: number;
+  status: number;
+  group: string;
+  setting: UserSetting;
+  sessionVersion: number;
+  deleted: boolean;
+  /** Durable balance as last known here. */
+  quota: number;
+  usedQuota: number;
+  requestCount: number;
+  /** Sum of open reservations in this process that are not yet part of `quota`. */
+  reserved: number;
+}
+
+/** An API key as the hot path sees it. */
+export interface TokenAccount {
+  readonly id: number;
+  readonly userId: number;
+  readonly user: UserAccount;
+  name: string;
+  /** `abc***xyz`, for messages that name the key. */
+  masked: string;
+  status: number;
+  /** Unix seconds, -1 = never. */
+  expiredTime: number;
+  unlimitedQuota: boolean;
+  remainQuota: number;
+  usedQuota: number;
+  reserved: number;
+  /** Undefined: no model limits. */
+  modelLimits: ReadonlySet<string> | undefined;
+  /** Empty: no restriction. Valid addresses or CIDR ranges only. */
+  allowIps: readonly string[];
+  group: string;
+}
+
+/** In-memory accounts: filled on first use, corrected by each write and by other nodes' announcements. */
+export interface Accounts {
+  /** Key without `sk-`. Undefined for unknown, deleted and foreign keys alike. A known key answers at once. */
+  tokenByKey(key: string): TokenAccount | undefined | Promise<TokenAccount | undefined>;
+  /** Includes disabled users; undefined for unknown and deleted ones. */
+  user(id: number): UserAccount | undefined | Promise<UserAccount | undefined>;
+  /** Undefined for unknown tokens, users without it, and deleted users. */
+  userByAccessToken(accessToken: string): Promise<UserAccount | undefined>;
+  /** Call after each committed change of a user row (also of several); re-reads and tells other nodes. */
+  userChanged(id: number): Promise<void>;
+  /** Call after each committed change of a token row. */
+  tokenChanged(id: number): Promise<void>;
+}
+
+/** Everything that is recorded of one finished call. */
+export interface Settlement {
+  /** Whole units, >= 0. */
+  quota: number;
+  promptTokens: number;
+  completionTokens: number;
+  modelName: string;
+  channelId: number;
+  group: string;
+  isStream: boolean;
+  useTimeMs: number;
+  /** Sentence of the log row. */
+  content: string;
+  /** Serialised into the log row's `other`. */
+  other: Record<string, unknown>;
+  /** Overrides the token's name: `playground-<group>`, `模型测试`. */
+  tokenName?: string;
+}
+
+/** An amount held back for one call. Exactly one of settle and release takes effect; repeats do nothing. */
+export interface Reservation {
+  readonly requestId: string;
+  readonly amount: number;
+  /** Charges, logs and rolls up in one transaction. Resolves when that transaction is durable. Never rejects for
+   * lack of balance: what was delivered is charged, the balance may go below zero once. */
+  settle(settlement: Settlement): Promise<void>;
+  release(): Promise<void>;
+}
+
+export interface ReserveRequest {
+  requestId: string;
+  user: UserAccount;
+  /** Undefined for the playground: only the user's balance is charged. */
+  token: TokenAccount | undefined;
+  amount: number;
+}
+
+export type CreditKind =
+  "setup" | "register" | "invite" | "redeem" | "payment" | "admin" | "affiliate" | "refund" | "import";
+
+export interface Credit {
+  userId: number;
+  /** Signed whole units. */
+  amount: number;
+  kind: CreditKind;
+  /** Unique per kind where not empty: a second credit with the same ref fails the transaction. */
+  ref?: string;
+}
+
+/** A log row that is not a settled call: top-up, manage, system, error. */
+export interface LogEntry {
+  type: number;
+  userId: number;
+  username: string;
+  content: string;
+  quota?: number;
+  channelId?: number;
+  tokenId?: number;
+  tokenName?: string;
+  modelName?: string;
+  group?: string;
+  isStream?: boolean;
+  useTimeMs?: number;
+  requestId?: string;
+  other?: Record<string, unknown>;
+}
+
+/** The only writer of quota columns. */
+export interface Ledger {
+  /**
+   * Holds the amount back from user and token, or throws a Failure of kind quota (codes `user_quota_empty`,
+   * `user_quota_short`, `token_quota_short`; params have A and B as formatted quota).
+   */
+  reserve(request: ReserveRequest): Reservation | Promise<Reservation>;
+  /**
+   * Runs the body as one transaction in which balances may be credited; in-memory balances follow after the commit.
+   * Use it whenever a row change and a credit belong together (redeem a code, finish a payment).
+   */
+  atomic<T>(body: (tx: Orm, credit: (entry: Credit) => Steps<void>) => Steps<T>): Promise<T>;
+  /** Sets a limited or unlimited token's remaining quota (create and edit), keeping the audit base. */
+  setTokenQuota(tx: Orm, tokenId: number, remainQuota: number): Steps<void>;
+  /** Queues a log row without money; written with the next batch. Resolves when durable. */
+  log(entry: LogEntry): Promise<void>;
+  /** Log row inside a transaction of the caller. */
+  logSteps(tx: Orm, entry: LogEntry): Steps<void>;
+  /** Waits until everything queued is durable (drain at SIGTERM, tests). */
+  flush(): Promise<void>;
+  /** Flushes and stops timers. */
+  close(): Promise<void>;
+}
+
+/** The services every room may use. */
+export interface Deps {
+  db: Database;
+  clock: Clock;
+  logger: Logger;
+  seal: Sealer;
+  options: OptionStore;
+  accounts: Accounts;
+  ledger: Ledger;
+  /** Unix seconds of the start of the process. */
+  startedAt: number;
+  version: string;
+  dataDir: string;
+  /** Random name of this process's data directory, kept in it. */
+  nodeId: string;
+  trustedProxies: readonly string[];
+}

@@ -1,0 +1,66 @@
+// Sealing of what must be readable again (API keys, channel keys, secret options): AES-256-GCM at rest.
+// Refuses text that was sealed under another key or for another purpose.
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What a sealed text is for; bound into it, so that one kind of secret cannot be passed off as another. */
+export type SealPurpose = "token" | "channel" | "option" | "redemption" | "user" | "check";
+
+export interface Sealer {
+  seal(purpose: SealPurpose, text: string): string;
+  /** Throws SealError when the key or the purpose is wrong. */
+  open(purpose: SealPurpose, sealed: string): string;
+}
+
+export class SealError extends Error {}
+
+const VERSION = "s1.";
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+export function createSealer(secret: string): Sealer {
+  const key = Buffer.from(hkdfSync("sha256", secret, "weir", "seal", 32));
+  return {
+    seal(purpose, text) {
+      if (text === "") return "";
+      const iv = randomBytes(IV_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", key, iv);
+      cipher.setAAD(Buffer.from(purpose));
+      const body = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+      return VERSION + Buffer.concat([iv, body, cipher.getAuthTag()]).toString("base64url");
+    },
+    open(purpose, sealed) {
+      if (sealed === "") return "";
+      if (!sealed.startsWith(VERSION)) throw new SealError("not a sealed text");
+      const bytes = Buffer.from(sealed.slice(VERSION.length), "base64url");
+      if (bytes.length < IV_BYTES + TAG_BYTES) throw new SealError("sealed text is cut short");
+      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
+      decipher.setAAD(Buffer.from(purpose));
+      decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+      try {
+        const body = decipher.update(bytes.subarray(IV_BYTES, bytes.length - TAG_BYTES));
+        return Buffer.concat([body, decipher.final()]).toString("utf8");
+      } catch (error) {
+        throw new SealError("sealed under another key", { cause: error });
+      }
+    },
+  };
+}
+
+/** The operator's ENCRYPTION_KEY, or the key file of the data directory (made on first use, mode 0600). */
+export function encryptionSecret(fromEnv: string, dataDir: string): string {
+  if (fromEnv !== "") return fromEnv;
+  const path = join(dataDir, "encryption.key");
+  if (existsSync(path)) return readFileSync(path, "utf8").trim();
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const secret = randomBytes(32).toString("base64url");
+  writeFileSync(path, `${secret}\n`, { mode: 0o600 });
+  chmodSync(path, 0o600);
+  return secret;
+}
+
+/** SHA-256 in hex: how keys and codes are looked up without being stored in clear. */
+export function sha256Hex(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

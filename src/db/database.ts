@@ -1,0 +1,66 @@
+// The database as the rest of the program sees it: one query builder type, one atomic block, for both databases.
+// Refuses drizzle's own transaction call: with an async callback SQLite would commit at its first await.
+import type { SQL } from "drizzle-orm";
+import { sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import type { PostgresJsDatabase } from "drizzle-orm/postgres-js";
+import type { Schema } from "../../drizzle/schema.ts";
+
+/** The query builder; PostgreSQL's types are the master. `transaction` and raw calls are hidden on purpose. */
+export type Orm = Omit<PostgresJsDatabase, "transaction" | "execute" | "refreshMaterializedView">;
+
+/** A built query: the only thing an atomic body may yield. */
+export type Query<T> = PromiseLike<T> & { toSQL(): { sql: string; params: unknown[] } };
+
+export type Steps<T> = Generator<Query<unknown>, T, unknown>;
+
+/** Runs one query inside an atomic body: `const [row] = yield* q(tx.select()...)`. */
+export function* q<T>(query: Query<T>): Steps<T> {
+  return (yield query) as T;
+}
+
+export interface Database {
+  readonly kind: "sqlite" | "postgres";
+  readonly t: Schema;
+  readonly orm: Orm;
+  /** For reports, exports and searches over raw rows: never blocks the event loop (a Worker on SQLite). */
+  readonly reader: Orm;
+  /**
+   * Runs the body as one transaction: all of it or nothing. On SQLite it runs in one synchronous go, so no other
+   * request can interleave; on PostgreSQL it is retried on deadlock and serialisation failure, so the body must be
+   * repeatable. Never catch and go on inside: PostgreSQL has aborted the transaction after a failed statement.
+   */
+  atomic<T>(body: (tx: Orm) => Steps<T>): Promise<T>;
+  /** Tells other nodes that something changed; nothing to do on SQLite, which has one process. */
+  announce(what: string): Promise<void>;
+  /** Called with what other nodes announce. */
+  onAnnounce(listener: (what: string) => void): void;
+  /** True when the database answers. */
+  ping(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** A sum as a JavaScript number, 0 for no rows, on both databases. */
+export function sumOf(column: PgColumn | SQL): SQL<number> {
+  return sql`coalesce(sum(${column}), 0)`.mapWith(Number);
+}
+
+/** A row count as a JavaScript number. */
+export function countRows(): SQL<number> {
+  return sql`count(*)`.mapWith(Number);
+}
+
+/** Escapes the wildcards of LIKE; use with `contains`, never paste a search term into a pattern yourself. */
+export function escapeLike(term: string): string {
+  return term.replace(/[\\%_]/g, (c) => `\\${c}`);
+}
+
+/** Case-insensitive "contains" that treats % and _ in the term as themselves. */
+export function contains(column: PgColumn, term: string): SQL {
+  return sql`lower(${column}) like ${`%${escapeLike(term.toLowerCase())}%`} escape '\\'`;
+}
+
+/** Case-insensitive "starts with". */
+export function startsWith(column: PgColumn, term: string): SQL {
+  return sql`lower(${column}) like ${`${escapeLike(term.toLowerCase())}%`} escape '\\'`;
+}

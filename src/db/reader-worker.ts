@@ -1,0 +1,32 @@
+// Worker thread that answers read-only queries on the SQLite file, so that reports never stall the event loop.
+// Refuses to write: its connection is opened read-only.
+import { Database } from "bun:sqlite";
+import type { SQLQueryBindings } from "bun:sqlite";
+
+export interface ReaderRequest {
+  id: number;
+  path: string;
+  text: string;
+  params: unknown[];
+}
+
+export interface ReaderReply {
+  id: number;
+  rows: unknown[][];
+  error?: string;
+}
+
+declare const self: Worker;
+
+let client: Database | undefined;
+
+self.onmessage = (event: MessageEvent<ReaderRequest>) => {
+  const { id, path, text, params } = event.data;
+  try {
+    client ??= new Database(path, { readonly: true });
+    const rows = client.query(text).values(...(params as SQLQueryBindings[]));
+    self.postMessage({ id, rows } satisfies ReaderReply);
+  } catch (error) {
+    self.postMessage({ id, rows: [], error: String(error) } satisfies ReaderReply);
+  }
+};

@@ -1,0 +1,95 @@
+// The only reader of process.env: every setting of the process, checked once at the start.
+// Refuses a wrong value with one sentence that names the variable.
+import { resolve } from "node:path";
+import ipaddr from "ipaddr.js";
+
+export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+export interface Env {
+  port: number;
+  host: string;
+  /** SQLite file, session secret, encryption key, outbox. */
+  dataDir: string;
+  /** postgres://… or empty for the embedded database. */
+  databaseUrl: string;
+  /** redis://… or empty. */
+  redisUrl: string;
+  /** Empty: a random one is made and kept in the data directory. */
+  sessionSecret: string;
+  /** Empty: a key file is made in the data directory. */
+  encryptionKey: string;
+  /** Addresses or CIDR ranges whose forwarded headers count. */
+  trustedProxies: string[];
+  logLevel: LogLevel;
+}
+
+/** Thrown for a wrong setting; the start prints its sentence and ends. */
+export class EnvError extends Error {}
+
+const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
+
+export function readEnv(source: Record<string, string | undefined> = process.env): Env {
+  const text = (name: string, fallback = "") => source[name]?.trim() || fallback;
+
+  const port = Number(text("PORT", "3000"));
+  if (!Number.isInteger(port) || port < 0 || port > 65535) {
+    throw new EnvError(`PORT must be a number from 0 to 65535, not "${source.PORT}".`);
+  }
+  const databaseUrl = text("DATABASE_URL");
+  if (databaseUrl !== "" && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
+    throw new EnvError("DATABASE_URL must start with postgres:// or be empty for the embedded database.");
+  }
+  const redisUrl = text("REDIS_URL");
+  if (redisUrl !== "" && !/^(redis|rediss|valkey):\/\//.test(redisUrl)) {
+    throw new EnvError("REDIS_URL must start with redis:// or be empty.");
+  }
+  const sessionSecret = text("SESSION_SECRET");
+  if (sessionSecret !== "" && sessionSecret.length < 16) {
+    throw new EnvError("SESSION_SECRET must have at least 16 characters.");
+  }
+  const encryptionKey = text("ENCRYPTION_KEY");
+  if (encryptionKey !== "" && encryptionKey.length < 16) {
+    throw new EnvError("ENCRYPTION_KEY must have at least 16 characters.");
+  }
+  const logLevel = text("LOG_LEVEL", "info") as LogLevel;
+  if (!LOG_LEVELS.includes(logLevel)) {
+    throw new EnvError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
+  }
+  const trustedProxies = text("TRUSTED_PROXIES")
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+  for (const entry of trustedProxies) {
+    if (!ipaddr.isValid(entry) && !ipaddr.isValidCIDR(entry)) {
+      throw new EnvError(`TRUSTED_PROXIES holds "${entry}", which is neither an address nor a CIDR range.`);
+    }
+  }
+  return {
+    port,
+    host: text("HOST", "0.0.0.0"),
+    dataDir: resolve(text("DATA_DIR", "./data")),
+    databaseUrl,
+    redisUrl,
+    sessionSecret,
+    encryptionKey,
+    trustedProxies,
+    logLevel,
+  };
+}
+
+const REQUEST_LIMIT_VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
+const REQUEST_LIMIT = "16384";
+
+/**
+ * Bun reads its limit of simultaneous fetches (256) from the environment at the start of the process only, so the
+ * process replaces itself once with the limit raised; same pid, a few milliseconds. Not on Windows, which lacks exec.
+ */
+export function makeRoomForRequests(): void {
+  if (process.env[REQUEST_LIMIT_VARIABLE] !== undefined || process.platform === "win32") return;
+  const isBinary = Bun.main.startsWith("/$bunfs/");
+  const args = isBinary ? process.argv.slice(2) : process.argv.slice(1);
+  process.execve?.(process.execPath, [process.execPath, ...args], {
+    ...process.env,
+    [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT,
+  });
+}

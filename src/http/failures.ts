@@ -1,0 +1,115 @@
+// Turns everything thrown in a console route into the envelope, in the caller's language.
+// Refuses to show internals: an unexpected error becomes a 500 with a request id, its text goes to the log only.
+import { Elysia } from "elysia";
+import type { Logger } from "../core/deps.ts";
+import { Failure } from "../shared/failures.ts";
+import type { FailureKind } from "../shared/failures.ts";
+import { failureText, languageOf } from "./messages.ts";
+import { newRequestId } from "./request-id.ts";
+
+/** Console calls answer business refusals with 200; only these kinds have a status of their own. */
+const CONSOLE_STATUS: Partial<Record<FailureKind, number>> = {
+  auth: 401,
+  forbidden: 403,
+  limit: 429,
+  internal: 500,
+};
+
+/** Calls whose clients expect 400 for a body that cannot be read. */
+const BAD_REQUEST_PATHS = new Set(["/api/option", "/api/setup", "/api/channel/fetch_models"]);
+
+export interface FailureBody {
+  success: false;
+  message: string;
+  code: string;
+  /** Field that was refused, as a path into the body. */
+  field?: string;
+  request_id?: string;
+}
+
+export function failureResponse(failure: Failure, request: Request, requestId?: string): Response {
+  const body: FailureBody = {
+    success: false,
+    message: failureText(failure, languageOf(request)),
+    code: failure.code,
+  };
+  if (failure.param !== undefined) body.field = failure.param;
+  if (requestId !== undefined) body.request_id = requestId;
+  const headers: Record<string, string> = { "cache-control": "no-store" };
+  if (failure.retryAfterSeconds !== undefined) headers["retry-after"] = String(failure.retryAfterSeconds);
+  const status = failure.explicitStatus ?? CONSOLE_STATUS[failure.kind] ?? 200;
+  return Response.json(body, { status, headers });
+}
+
+/** The answer for unknown API paths: the shape that OpenAI clients read. */
+export function unknownPath(request: Request): Response {
+  const { pathname } = new URL(request.url);
+  return Response.json(
+    {
+      error: {
+        message: `Invalid URL (${request.method} ${pathname})`,
+        type: "invalid_request_error",
+        param: "",
+        code: "",
+      },
+    },
+    { status: 404, headers: { "cache-control": "no-store" } },
+  );
+}
+
+interface ValidationDetail {
+  on?: string;
+  property?: string;
+  message?: string;
+}
+
+/** Elysia's validation error carries its findings as JSON in the message. */
+function validationDetail(error: unknown): ValidationDetail {
+  try {
+    return JSON.parse((error as Error).message) as ValidationDetail;
+  } catch {
+    return {};
+  }
+}
+
+/** Mounted before every route, so that no framework text gets out. */
+export function failures(logger: Logger, notFound: (request: Request) => Response | Promise<Response>) {
+  return new Elysia({ name: "failures" }).onError({ as: "global" }, ({ error, code, request }) => {
+    if (error instanceof Failure) {
+      if (error.kind !== "internal") return failureResponse(error, request);
+      const requestId = newRequestId();
+      logger.error("call failed", {
+        requestId,
+        code: error.code,
+        cause: String(error.cause ?? error.internal),
+      });
+      return failureResponse(error, request, requestId);
+    }
+    if (code === "NOT_FOUND") return notFound(request);
+    if (code === "VALIDATION" || code === "PARSE" || code === "INVALID_COOKIE_SIGNATURE") {
+      const detail = validationDetail(error);
+      const field = detail.property?.replace(/^\//, "").replaceAll("/", ".");
+      const path = new URL(request.url).pathname.replace(/\/$/, "");
+      const known = field !== undefined && field !== "";
+      return failureResponse(
+        new Failure("client", known ? "invalid_field" : "invalid_params", {
+          params: { field: field ?? "", reason: detail.message ?? "" },
+          ...(known ? { param: field } : {}),
+          ...(BAD_REQUEST_PATHS.has(path) ? { status: 400 } : {}),
+        }),
+        request,
+      );
+    }
+    const requestId = newRequestId();
+    logger.error("call failed", { requestId, path: new URL(request.url).pathname, error: describe(error) });
+    return failureResponse(
+      new Failure("internal", "internal_error", { params: { requestId } }),
+      request,
+      requestId,
+    );
+  });
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,25 @@
+// Request ids: local time to the millisecond plus random characters, as clients of this API know them.
+// Refuses nothing.
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+export const REQUEST_ID_HEADER = "X-Oneapi-Request-Id";
+
+let second = -1;
+let prefix = "";
+let counter = 0;
+
+/** `YYYYMMDDHHMMSS` + nine digits (milliseconds and a counter) + eight random characters: sorts by time. */
+export function newRequestId(nowMs = Date.now()): string {
+  const now = Math.floor(nowMs / 1000);
+  if (now !== second) {
+    second = now;
+    const d = new Date(nowMs);
+    const two = (n: number) => String(n).padStart(2, "0");
+    prefix = `${d.getFullYear()}${two(d.getMonth() + 1)}${two(d.getDate())}${two(d.getHours())}${two(d.getMinutes())}${two(d.getSeconds())}`;
+  }
+  counter = (counter + 1) % 1_000_000;
+  let tail = "";
+  for (let i = 0; i < 8; i++) tail += ALPHABET[(Math.random() * ALPHABET.length) | 0];
+  return prefix + String(nowMs % 1000).padStart(3, "0") + String(counter).padStart(6, "0") + tail;
+}

@@ -1,0 +1,156 @@
+// Who is calling: the session cookie or a system access token, and the access policy that every route must declare.
+// Refuses a missing or foreign New-Api-User header, ended sessions, banned users and roles that are too low.
+import { jwt } from "@elysiajs/jwt";
+import { Elysia } from "elysia";
+import type { Accounts, UserAccount } from "../core/deps.ts";
+import { Role, UserStatus } from "../shared/enums.ts";
+import type { Language } from "../shared/enums.ts";
+import { Failure } from "../shared/failures.ts";
+import { clientAddress } from "./address.ts";
+import type { Range } from "./address.ts";
+import { languageOf } from "./messages.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+
+export const SESSION_COOKIE = "session";
+export const SESSION_SECONDS = 30 * 24 * 3600;
+
+/** Roles a route may ask for; `session` means any signed-in user but by cookie only, never by access token. */
+export type AccessLevel = "user" | "admin" | "root" | "session";
+
+const LEVEL_ROLE: Record<AccessLevel, number> = {
+  user: Role.user,
+  session: Role.user,
+  admin: Role.admin,
+  root: Role.root,
+};
+
+export interface SessionSettings {
+  accounts: Accounts;
+  secret: string;
+  trustedProxies: readonly Range[];
+}
+
+interface Claims {
+  sub?: string | undefined;
+  /** Session version of the user row when the session began. */
+  sv?: unknown;
+}
+
+/** Signs and reads session tokens; the same plugin serves routes and page loads. */
+export function sessionTokens(secret: string) {
+  return new Elysia({ name: "session-tokens" }).use(jwt({ name: "sessionJwt", secret, exp: "30d" }));
+}
+
+/** The user a session token belongs to, or undefined for anything that is not a live session. */
+export async function userOfClaims(
+  claims: Claims | false | undefined,
+  accounts: Accounts,
+): Promise<UserAccount | undefined> {
+  if (!claims || typeof claims.sub !== "string" || typeof claims.sv !== "number") return undefined;
+  const id = Number(claims.sub);
+  if (!Number.isSafeInteger(id) || id <= 0) return undefined;
+  const user = await accounts.user(id);
+  if (!user || user.deleted || user.sessionVersion !== claims.sv) return undefined;
+  return user;
+}
+
+/** Attributes of the session cookie; Secure as soon as the request came over TLS. */
+export function sessionCookie(value: string, request: Request) {
+  return {
+    value,
+    httpOnly: true,
+    sameSite: "lax" as const,
+    path: "/",
+    maxAge: value === "" ? 0 : SESSION_SECONDS,
+    secure:
+      new URL(request.url).protocol === "https:" || request.headers.get("x-forwarded-proto") === "https",
+  };
+}
+
+function checkUserHeader(request: Request, user: UserAccount): void {
+  const sent = request.headers.get("new-api-user");
+  if (sent === null || sent === "") throw new Failure("auth", "auth_user_header_missing");
+  if (!/^\d+$/.test(sent)) throw new Failure("auth", "auth_user_header_malformed");
+  if (Number(sent) !== user.id) throw new Failure("auth", "auth_user_header_mismatch");
+}
+
+/** Macros: `access: "user" | "admin" | "root" | "session"` gives `actor`; `open: "public" | "visitor" | "relay"`. */
+export function policy(settings: SessionSettings) {
+  return new Elysia({ name: "policy" })
+    .use(sessionTokens(settings.secret))
+    .macro("access", (level: AccessLevel) => ({
+      detail: { security: [{ session: [level as string] }] },
+      async resolve({ request, cookie, sessionJwt, set, server }) {
+        markAnswer(set);
+        const address = clientAddress(request, server, settings.trustedProxies);
+        const raw = cookie[SESSION_COOKIE]?.value;
+        let user =
+          typeof raw === "string" && raw !== ""
+            ? await userOfClaims(await sessionJwt.verify(raw), settings.accounts)
+            : undefined;
+        if (!user) {
+          const header =
+            request.headers
+              .get("authorization")
+              ?.replace(/^Bearer\s+/i, "")
+              .trim() ?? "";
+          if (header === "") throw new Failure("auth", "auth_not_signed_in");
+          if (level === "session") throw new Failure("auth", "access_token_not_supported");
+          user = await settings.accounts.userByAccessToken(header);
+          if (!user) throw new Failure("auth", "auth_access_token_invalid");
+        }
+        checkUserHeader(request, user);
+        if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
+        if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
+        return { actor: user, language: languageOf(request), address };
+      },
+    }))
+    .macro("open", (kind: "public" | "visitor") => ({
+      detail: { security: [] },
+      async resolve({ request, cookie, sessionJwt, set, server }) {
+        markAnswer(set);
+        const raw = cookie[SESSION_COOKIE]?.value;
+        const visitor =
+          kind === "visitor" && typeof raw === "string" && raw !== ""
+            ? await userOfClaims(await sessionJwt.verify(raw), settings.accounts)
+            : undefined;
+        const language: Language = languageOf(request);
+        return { visitor, language, address: clientAddress(request, server, settings.trustedProxies) };
+      },
+    }));
+}
+
+/** Marks a route whose own code checks the caller (relay, pages, assets): it declares so by naming who checks. */
+export function checkedBy(who: "relay key" | "page table" | "nobody: public file") {
+  return { detail: { security: [], tags: [`checked by ${who}`] } };
+}
+
+function markAnswer(set: { headers: Record<string, string | number | string[] | undefined> }): void {
+  set.headers["cache-control"] = "no-store";
+  set.headers[REQUEST_ID_HEADER] = newRequestId();
+}
+
+interface RegisteredRoute {
+  method: string;
+  path: string;
+  hooks?: { detail?: { security?: unknown; tags?: string[] } };
+}
+
+/** Deny by default: throws for the first route that declares no permission. */
+export function assertEveryRouteDeclaresAccess(routes: readonly RegisteredRoute[]): void {
+  const naked = routes.filter((route) => !Array.isArray(route.hooks?.detail?.security));
+  if (naked.length > 0) {
+    const list = naked.map((route) => `${route.method} ${route.path}`).join(", ");
+    throw new Error(`these routes declare no permission (access or open): ${list}`);
+  }
+}
+
+/** What `bun run routes` prints for a route's permission. */
+export function accessOf(route: RegisteredRoute): string {
+  const tag = route.hooks?.detail?.tags?.find((each) => each.startsWith("checked by "));
+  if (tag) return tag.replace("checked by ", "");
+  const security = route.hooks?.detail?.security;
+  if (!Array.isArray(security)) return "undeclared";
+  const first = security[0] as { session?: string[] } | undefined;
+  return first?.session?.[0] ?? "public";
+}

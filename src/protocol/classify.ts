@@ -1,0 +1,120 @@
+// Sorts upstream errors into failures, once, and cleans the text that may be shown.
+// Refuses to pass on hosts, addresses, keys or account names: public text goes through `scrub`.
+import { Failure } from "../shared/failures.ts";
+import type { FailureDetails, FailureKind } from "../shared/failures.ts";
+import { asObject, asText } from "./json.ts";
+
+export interface UpstreamError {
+  status: number;
+  message: string;
+  type?: string;
+  code?: string | number | null;
+  param?: string;
+  retryAfter?: string | null;
+  /** The whole body, for the administrators' log. */
+  raw?: unknown;
+}
+
+const REFUSAL_CODES = /content_filter|content_policy|safety|moderation_blocked|prohibited_content/i;
+const QUOTA_CODES =
+  /insufficient_quota|insufficient_user_quota|billing_not_active|billing_error|insufficient_balance/i;
+const AUTH_CODES =
+  /invalid_api_key|authentication_error|permission_error|account_deactivated|unauthenticated|permission_denied|api_key_invalid/i;
+const LIMIT_CODES = /rate_limit|resource_exhausted|too_many_requests|tokens_per|requests_per/i;
+const BUSY_CODES = /overloaded|unavailable|server_error|internal_error|api_error|^internal$/i;
+const TIMEOUT_CODES = /timeout|deadline_exceeded/i;
+
+/** Kinds whose upstream message helps the caller; the others get the dictionary's sentence. */
+const PUBLIC_KINDS: ReadonlySet<FailureKind> = new Set(["upstream-request", "upstream-refusal"]);
+
+const CODE_OF: Partial<Record<FailureKind, string>> = {
+  "upstream-auth": "upstream_auth",
+  "upstream-quota": "upstream_quota",
+  "upstream-limit": "upstream_limit",
+  "upstream-request": "upstream_request",
+  "upstream-refusal": "upstream_refusal",
+  "upstream-down": "upstream_down",
+  "upstream-timeout": "upstream_timeout",
+};
+
+/** Which kind an upstream error is; `status` is 200 for errors inside a stream. */
+export function classify(error: UpstreamError): FailureKind {
+  const words = `${error.type ?? ""} ${error.code ?? ""}`;
+  if (REFUSAL_CODES.test(words)) return "upstream-refusal";
+  if (QUOTA_CODES.test(words) || error.status === 402) return "upstream-quota";
+  if (AUTH_CODES.test(words) || error.status === 401 || error.status === 403) return "upstream-auth";
+  if (LIMIT_CODES.test(words) || error.status === 429) return "upstream-limit";
+  if (TIMEOUT_CODES.test(words) || error.status === 408 || error.status === 504) return "upstream-timeout";
+  if (error.status >= 400 && error.status < 500) return "upstream-request";
+  if (error.status >= 500 || BUSY_CODES.test(words)) return "upstream-down";
+  return error.status === 200 && /invalid_request|invalid_argument|not_found/i.test(words)
+    ? "upstream-request"
+    : "upstream-down";
+}
+
+/** The failure for an upstream error. Refusals are never retried elsewhere; bad requests neither. */
+export function upstreamFailure(error: UpstreamError): Failure {
+  const kind = classify(error);
+  const details: FailureDetails = {
+    retryable: kind !== "upstream-request" && kind !== "upstream-refusal",
+    internal: scrub(typeof error.raw === "string" ? error.raw : asText(error.raw ?? error.message), 4000),
+    upstreamStatus: error.status,
+  };
+  if (PUBLIC_KINDS.has(kind)) {
+    if (error.message) details.text = scrub(error.message);
+    if (error.type) details.type = error.type;
+    if (error.code !== undefined) details.wireCode = error.code;
+    if (error.status >= 400 && error.status < 500) details.status = error.status;
+  }
+  if (error.param) details.param = error.param;
+  const wait = retrySeconds(error.retryAfter);
+  if (wait !== undefined) details.retryAfterSeconds = wait;
+  return new Failure(kind, CODE_OF[kind] ?? "upstream_down", details);
+}
+
+/** Retry-After in seconds; dates need a clock and are left to the caller, who sees undefined. */
+export function retrySeconds(value: string | null | undefined): number | undefined {
+  if (!value) return undefined;
+  const seconds = Number(value);
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(Math.ceil(seconds), 86_400) : undefined;
+}
+
+/** Removes addresses, hosts, keys and account ids from an upstream's text and cuts it to a sane length. */
+export function scrub(text: string, maxChars = 1000): string {
+  return text
+    .slice(0, maxChars * 2)
+    .replace(/\b(?:https?|wss?):\/\/[^\s"'<>)\]]+/gi, "[url]")
+    .replace(/\bBearer\s+[\w.~+/=-]+/gi, "Bearer [key]")
+    .replace(/\b(?:sk|pk|rk|gsk|xai|AIza|ya29|AKIA|ghp|key)[-_.]?[A-Za-z0-9*_-]{12,}/g, "[key]")
+    .replace(/\b(?:org|proj|user|acct)[-_][A-Za-z0-9]{8,}\b/g, "[account]")
+    .replace(/\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b/g, "[mail]")
+    .replace(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "[address]")
+    .replace(
+      /\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|cn|dev|app|cloud|co|xyz|top|me|internal|local)(?::\d{1,5})?\b(?:\/[^\s"']*)?/gi,
+      "[host]",
+    )
+    .slice(0, maxChars);
+}
+
+/** Reads the many shapes of error bodies: `error` object or text, `message`, `msg`, `detail`, plain text. */
+export function readErrorBody(body: unknown): Omit<UpstreamError, "status"> {
+  if (typeof body === "string") {
+    return { message: /^\s*</.test(body) ? "" : body.trim(), raw: body };
+  }
+  const outer = Array.isArray(body) ? asObject(body[0]) : asObject(body);
+  if (!outer) return { message: "", raw: body };
+  const inner = asObject(outer["error"]) ?? asObject(asObject(outer["response"])?.["error"]) ?? outer;
+  const found: Omit<UpstreamError, "status"> = { message: "", raw: body };
+  for (const source of [inner, outer, asObject(outer["header"])]) {
+    for (const key of ["message", "error", "msg", "err", "error_msg", "detail"]) {
+      const value = source?.[key];
+      if (!found.message && typeof value === "string") found.message = value;
+    }
+  }
+  const type = inner["type"] ?? inner["status"];
+  if (typeof type === "string" && type !== "error") found.type = type;
+  const code = inner["code"];
+  if (typeof code === "string" || typeof code === "number") found.code = code;
+  if (typeof inner["param"] === "string") found.param = inner["param"];
+  return found;
+}

@@ -1,0 +1,29 @@
+// THE typed route module: one line per controller, with its URL prefix beside it. Eden types the console from it.
+// Refuses to start with a route that declares no permission (checked in app.ts).
+import { Elysia } from "elysia";
+import { account } from "./api/account.ts";
+import { catalog } from "./api/catalog.ts";
+import { channels } from "./api/channels.ts";
+import { logs } from "./api/logs.ts";
+import { options } from "./api/options.ts";
+import { system } from "./api/system.ts";
+import { tokens } from "./api/tokens.ts";
+import { users } from "./api/users.ts";
+import type { Deps } from "./core/deps.ts";
+import type { SessionSettings } from "./http/session.ts";
+import { openaiRelay } from "./relay/openai.ts";
+
+export function createRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(openaiRelay(deps, session)) //   /v1, /pg
+    .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
+    .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
+    .use(users(deps, session)) //         /api/user (administration)
+    .use(options(deps, session)) //       /api/option
+    .use(channels(deps, session)) //      /api/channel
+    .use(tokens(deps, session)) //        /api/token
+    .use(logs(deps, session)) //          /api/log, /api/data
+    .use(catalog(deps, session)); //      /api/models, /api/group, /api/pricing
+}
+
+export type Routes = ReturnType<typeof createRoutes>;

@@ -1,0 +1,105 @@
+// The one error type of the product: thrown inside, rendered at the edge in the caller's own protocol.
+// Texts are not here: a code is a key of locales/*/failure.json.
+
+export type FailureKind =
+  | "client"
+  | "auth"
+  | "forbidden"
+  | "quota"
+  | "limit"
+  | "no-channel"
+  | "upstream-auth"
+  | "upstream-quota"
+  | "upstream-limit"
+  | "upstream-request"
+  | "upstream-refusal"
+  | "upstream-down"
+  | "upstream-timeout"
+  | "broken-stream"
+  | "internal";
+
+/** HTTP status of a kind where the failure names none of its own. */
+export const KIND_STATUS: Record<FailureKind, number> = {
+  client: 400,
+  auth: 401,
+  forbidden: 403,
+  quota: 403,
+  limit: 429,
+  "no-channel": 503,
+  "upstream-auth": 502,
+  "upstream-quota": 502,
+  "upstream-limit": 429,
+  "upstream-request": 400,
+  "upstream-refusal": 400,
+  "upstream-down": 502,
+  "upstream-timeout": 504,
+  "broken-stream": 502,
+  internal: 500,
+};
+
+export type FailureParams = Record<string, string | number>;
+
+export interface FailureDetails {
+  /** HTTP status at the relay; the kind's own when absent. Console calls answer 200 for business refusals. */
+  status?: number;
+  /** Values for the placeholders of the translated text. */
+  params?: FailureParams;
+  /** Text that replaces the dictionary's: only for messages of an upstream that are already scrubbed. */
+  text?: string;
+  /** What administrators may read in the log: scrubbed upstream body, cause. Never sent to ordinary users. */
+  internal?: string;
+  /** Whether another channel may be tried. */
+  retryable?: boolean;
+  /** Wire type of the OpenAI-shaped error object, when it is not the gateway's own. */
+  type?: string;
+  /** Wire code, when it differs from `code` (an upstream's own code). */
+  wireCode?: string | number | null;
+  /** Name of the offending field. */
+  param?: string;
+  /** Status the upstream answered with, before status mapping. */
+  upstreamStatus?: number;
+  /** Seconds the upstream asked to wait. */
+  retryAfterSeconds?: number;
+  cause?: unknown;
+}
+
+/** A refusal or error with a public and an internal face. `code` is stable and a key of the dictionaries. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+  readonly kind: FailureKind;
+  readonly code: string;
+  readonly status: number;
+  /** The status that was asked for, when one was: console calls otherwise answer 200 for business refusals. */
+  readonly explicitStatus: number | undefined;
+  readonly params: FailureParams;
+  readonly text: string | undefined;
+  readonly internal: string | undefined;
+  readonly retryable: boolean;
+  readonly type: string | undefined;
+  readonly wireCode: string | number | null | undefined;
+  readonly param: string | undefined;
+  readonly upstreamStatus: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(kind: FailureKind, code: string, details: FailureDetails = {}) {
+    super(code, details.cause === undefined ? undefined : { cause: details.cause });
+    this.kind = kind;
+    this.code = code;
+    this.status = details.status ?? KIND_STATUS[kind];
+    this.explicitStatus = details.status;
+    this.params = details.params ?? {};
+    this.text = details.text;
+    this.internal = details.internal;
+    this.retryable = details.retryable ?? false;
+    this.type = details.type;
+    this.wireCode = details.wireCode;
+    this.param = details.param;
+    this.upstreamStatus = details.upstreamStatus;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+/** Shorthand for a refused console action: the call answers 200 with success false. */
+export function refuse(code: string, params?: FailureParams): Failure {
+  return new Failure("client", code, params ? { params } : {});
+}

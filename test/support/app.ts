@@ -1,0 +1,182 @@
+// A whole running application for tests: real HTTP on loopback, real database, an own data directory.
+// Refuses shortcuts around the server: calls go over the wire; only rows are prepared directly.
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Elysia } from "elysia";
+import { createApp, createServices } from "../../src/app.ts";
+import type { Overrides, Services } from "../../src/app.ts";
+import type { Deps } from "../../src/core/deps.ts";
+import { sha256Hex } from "../../src/core/seal.ts";
+import { q } from "../../src/db/database.ts";
+import { readEnv } from "../../src/env.ts";
+import { sessionTokens } from "../../src/http/session.ts";
+import { createTestDatabase } from "./postgres.ts";
+import type { DatabaseKind } from "./postgres.ts";
+
+export interface TestUser {
+  id: number;
+  username: string;
+  /** Cookie and New-Api-User: what the console sends. */
+  headers: Record<string, string>;
+}
+
+export interface Answer<T = Record<string, unknown>> {
+  status: number;
+  headers: Headers;
+  body: T;
+  text: string;
+}
+
+export interface TestApp {
+  /** http://127.0.0.1:port */
+  url: string;
+  deps: Deps;
+  services: Services;
+  /** A console call: JSON in, JSON out; `as` signs it. */
+  call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    as?: TestUser,
+  ): Promise<Answer<T>>;
+  createUser(fields?: {
+    username?: string;
+    role?: number;
+    quota?: number;
+    group?: string;
+    status?: number;
+  }): Promise<TestUser>;
+  /** Returns the key with its sk- prefix. */
+  createToken(userId: number, fields?: Record<string, unknown>): Promise<{ id: number; key: string }>;
+  createChannel(fields: Record<string, unknown>): Promise<number>;
+  /** Stops the server and removes its data. */
+  close(): Promise<void>;
+}
+
+export interface TestAppOptions extends Overrides {
+  database?: DatabaseKind;
+  env?: Record<string, string>;
+}
+
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const kind = options.database ?? "sqlite";
+  const dataDir = mkdtempSync(join(tmpdir(), "weir-test-"));
+  const database = kind === "postgres" ? await createTestDatabase("postgres") : undefined;
+  const env = readEnv({
+    PORT: "0",
+    HOST: "127.0.0.1",
+    DATA_DIR: dataDir,
+    DATABASE_URL: database?.url ?? "",
+    LOG_LEVEL: "silent",
+    ...options.env,
+  });
+  const services = await createServices(env, options);
+  const { deps } = services;
+  const app = createApp(services);
+  app.listen({ port: 0, hostname: "127.0.0.1", idleTimeout: 0 });
+  const url = `http://127.0.0.1:${app.server?.port}`;
+  const signer = new Elysia()
+    .use(sessionTokens(services.session.secret))
+    .get("/sign/:id/:version", ({ sessionJwt, params }) =>
+      sessionJwt.sign({ sub: params.id, sv: Number(params.version) }),
+    );
+
+  return {
+    url,
+    deps,
+    services,
+    async call<T>(method: string, path: string, body?: unknown, as?: TestUser) {
+      const answer = await fetch(url + path, {
+        method,
+        redirect: "manual",
+        headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...as?.headers },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      let parsed: unknown;
+      try {
+        parsed = JSON.parse(text);
+      } catch {
+        parsed = undefined;
+      }
+      return { status: answer.status, headers: answer.headers, body: parsed as T, text };
+    },
+    async createUser(fields = {}) {
+      const username = fields.username ?? `user${randomBytes(3).toString("hex")}`;
+      const { users } = deps.db.t;
+      const row = await deps.ledger.atomic(function* (tx, credit) {
+        const [user] = yield* q(
+          tx
+            .insert(users)
+            .values({
+              username,
+              displayName: username,
+              role: fields.role ?? 1,
+              status: fields.status ?? 1,
+              group: fields.group ?? "default",
+            })
+            .returning({ id: users.id, version: users.sessionVersion }),
+        );
+        if (!user) throw new Error("no user row");
+        if (fields.quota) yield* credit({ userId: user.id, amount: fields.quota, kind: "import" });
+        return user;
+      });
+      await deps.accounts.userChanged(row.id);
+      const token = await (
+        await signer.handle(new Request(`http://localhost/sign/${row.id}/${row.version}`))
+      ).text();
+      return {
+        id: row.id,
+        username,
+        headers: { cookie: `session=${token}`, "new-api-user": String(row.id) },
+      };
+    },
+    async createToken(userId, fields = {}) {
+      const key = randomBytes(24).toString("hex");
+      const { tokens } = deps.db.t;
+      const remainQuota = typeof fields.remainQuota === "number" ? fields.remainQuota : 0;
+      const [row] = await deps.db.orm
+        .insert(tokens)
+        .values({
+          userId,
+          name: "test key",
+          unlimitedQuota: fields.remainQuota === undefined,
+          ...fields,
+          keyHash: sha256Hex(key),
+          keySealed: deps.seal.seal("token", key),
+          keyHead: key.slice(0, 4),
+          keyTail: key.slice(-4),
+          quotaBase: remainQuota,
+        })
+        .returning({ id: tokens.id });
+      if (!row) throw new Error("no token row");
+      await deps.accounts.tokenChanged(row.id);
+      return { id: row.id, key: `sk-${key}` };
+    },
+    async createChannel(fields) {
+      const { channels } = deps.db.t;
+      const { key, ...rest } = fields;
+      const [row] = await deps.db.orm
+        .insert(channels)
+        .values({
+          name: "test channel",
+          type: 1,
+          models: "gpt-4o-mini",
+          ...rest,
+          keySealed: deps.seal.seal("channel", typeof key === "string" ? key : "upstream-key"),
+        })
+        .returning({ id: channels.id });
+      if (!row) throw new Error("no channel row");
+      await deps.routing.reload();
+      return row.id;
+    },
+    async close() {
+      await app.server?.stop(true);
+      await services.close();
+      await database?.drop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}

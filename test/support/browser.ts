@@ -1,0 +1,50 @@
+// Chromium for end-to-end tests: one browser per test file, a fresh context per test.
+// Refuses to download anything (`bun run test` sees to that) and to wait longer than Bun's own limit per test.
+
+import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, chromium } from "playwright";
+import { findChromium } from "../../scripts/install-chromium.ts";
+
+/** Under Bun's limit for end-to-end tests (60 s): past that one, Bun ends the browser and every later test fails. */
+export const ACTION_TIMEOUT_MS = 15_000;
+
+export interface VisitOptions extends BrowserContextOptions {
+  /** Origin that relative addresses in `page.goto` start from. */
+  baseURL: string;
+}
+
+export interface Visit {
+  page: Page;
+  context: BrowserContext;
+  /** What went wrong in the page so far: console errors, uncaught exceptions, requests without an answer. */
+  problems: string[];
+  close(): Promise<void>;
+}
+
+/** One Chromium, without a sandbox because containers and root have none. Close it in `afterAll`. */
+export async function launchBrowser(): Promise<Browser> {
+  const executablePath = findChromium();
+  if (!executablePath) throw new Error("no Chromium found; run `bun scripts/install-chromium.ts`");
+  return await chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    timeout: ACTION_TIMEOUT_MS,
+  });
+}
+
+/** A context of its own (cookies, storage) with one page, whose troubles are collected in `problems`. */
+export async function openVisit(browser: Browser, options: VisitOptions): Promise<Visit> {
+  const context = await browser.newContext({ locale: "en-US", ...options });
+  context.setDefaultTimeout(ACTION_TIMEOUT_MS);
+  const problems: string[] = [];
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(`console: ${message.text()} (${message.location().url})`);
+  });
+  page.on("pageerror", (error) => problems.push(`exception: ${error.message}`));
+  page.on("requestfailed", (request) => {
+    const reason = request.failure()?.errorText ?? "";
+    // Leaving a page aborts what it was still loading: no fault of the page.
+    if (reason !== "net::ERR_ABORTED") problems.push(`request: ${request.url()} ${reason}`);
+  });
+  return { page, context, problems, close: () => context.close() };
+}

@@ -1,0 +1,74 @@
+// The test command's own arithmetic: no crash, hang or load error may look like a success.
+// Refuses to run the command on the project: figures come from texts and from tiny runs of their own.
+
+import { afterAll, expect, test } from "bun:test";
+import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { repairPackage } from "../../scripts/install-postgres.ts";
+import { groupFiles, tally } from "../../scripts/test.ts";
+
+const scratchDir = mkdtempSync(join(tmpdir(), "weir-tally-"));
+afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
+
+function runTests(name: string, source: string): { passed: number; failed: number } {
+  const file = join(scratchDir, `${name}.test.ts`);
+  writeFileSync(file, source);
+  const child = Bun.spawnSync([process.execPath, "test", file], { cwd: scratchDir, stdout: "ignore", stderr: "pipe" });
+  return tally(String(child.stderr), child.exitCode ?? 1);
+}
+
+const HEADER = 'import { test, expect } from "bun:test";\n';
+
+test("passes and failures of a real run are counted as Bun prints them", () => {
+  const source = `${HEADER}test("a", () => {}); test("b", () => {}); test("c", () => expect(1).toBe(2));`;
+  expect(runTests("mixed", source)).toEqual({ passed: 2, failed: 1 });
+  expect(runTests("good", `${HEADER}test("a", () => {});`)).toEqual({ passed: 1, failed: 0 });
+});
+
+test("a file that does not load is a failure", () => {
+  expect(runTests("broken", `${HEADER}import "./missing.ts"; test("a", () => {});`).failed).toBeGreaterThan(0);
+});
+
+test("a run that ends in the middle counts what was told and one failure", () => {
+  const source = `${HEADER}test("a", () => {}); test("b", () => process.exit(0));`;
+  expect(runTests("exits", source).failed).toBeGreaterThan(0);
+  expect(tally("x.test.ts:\n(pass) a [0.1ms]\n(pass) b [0.1ms]\n", 137)).toEqual({ passed: 2, failed: 1 });
+});
+
+test("a rejection nobody handles is a failure although every test passed", () => {
+  const source = `${HEADER}test("a", () => { void Promise.reject(new Error("lost")); });`;
+  expect(runTests("rejection", source).failed).toBeGreaterThan(0);
+});
+
+test("a bad exit code is a failure whatever the closing lines say, and colours do not hide figures", () => {
+  const escape = String.fromCharCode(27);
+  const text = `\n${escape}[32m 5 pass${escape}[0m\n 0 fail\n 9 expect() calls\nRan 5 tests across 1 file. [1.00s]\n`;
+  expect(tally(text, 0)).toEqual({ passed: 5, failed: 0 });
+  expect(tally(text, 1)).toEqual({ passed: 5, failed: 1 });
+});
+
+test("files fall into groups by folder, filters choose by path, empty groups vanish", () => {
+  const files = ["./test/core/a.test.ts", "./test/e2e/b.test.ts", "./test/islands/c.test.tsx", "./test/rooms.test.ts"];
+  expect(groupFiles(files, []).map((group) => [group.name, group.files.length])).toEqual([
+    ["server", 2],
+    ["islands", 1],
+    ["e2e", 1],
+  ]);
+  expect(groupFiles(files, ["core"]).map((group) => group.files)).toEqual([["./test/core/a.test.ts"]]);
+  expect(groupFiles(files, ["nothing"])).toEqual([]);
+});
+
+test("repairing the packaged PostgreSQL makes its library links, twice without harm", () => {
+  const nativeDir = join(scratchDir, "native");
+  mkdirSync(join(nativeDir, "bin"), { recursive: true });
+  mkdirSync(join(nativeDir, "lib"));
+  for (const program of ["initdb", "postgres", "pg_ctl"]) writeFileSync(join(nativeDir, "bin", program), "");
+  writeFileSync(join(nativeDir, "lib/liba.so.1.2"), "");
+  const links = [{ source: "native/lib/liba.so.1.2", target: "native/lib/liba.so.1" }];
+  writeFileSync(join(nativeDir, "pg-symlinks.json"), JSON.stringify(links));
+  repairPackage(nativeDir);
+  repairPackage(nativeDir);
+  expect(lstatSync(join(nativeDir, "lib/liba.so.1")).isSymbolicLink()).toBe(true);
+  expect(lstatSync(join(nativeDir, "bin/initdb")).mode & 0o111).toBe(0o111);
+});

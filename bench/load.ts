@@ -32,7 +32,9 @@ export interface LoadResult {
 
 /** Body of a chat call; a mark asks the mock for that kind of stream. */
 export function chatBody(mark?: (typeof MARKS)[keyof typeof MARKS]): string {
-  const messages = [{ role: "user", content: "Say something short about rivers and the people who live on their banks." }];
+  const messages = [
+    { role: "user", content: "Say something short about rivers and the people who live on their banks." },
+  ];
   const streaming = mark ? { stream: true, stream_options: { include_usage: true }, user: mark } : {};
   return JSON.stringify({ model: CHAT_MODEL, messages, temperature: 0.7, max_tokens: 256, ...streaming });
 }
@@ -56,7 +58,8 @@ function startTally(): Tally {
 
 function resultOf(tally: Tally): LoadResult {
   const sorted = Float64Array.from(tally.timesMs).sort();
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  const at = (share: number) =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   const seconds = (performance.now() - tally.startedMs) / 1000;
   return { requests: sorted.length, seconds, errors: tally.errors, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
@@ -156,7 +159,7 @@ function streamOnce(connection: Connection, request: Buffer, onFirst: () => bool
     connection.exchange(request, {
       onHead: (value) => (status = value),
       onBody(bytes) {
-        const text = tail + bytes.latin1Slice();
+        const text = tail + bytes.toString("latin1");
         const before = events;
         for (let at = text.indexOf(EVENT); at >= 0; at = text.indexOf(EVENT, at + EVENT.length)) events++;
         if (!sawDone && text.includes("[DONE]")) sawDone = true;

@@ -31,7 +31,13 @@ function httpChunk(text: string): string {
 
 function delta(content: object, finishReason: string | null): object {
   const choices = [{ index: 0, delta: content, finish_reason: finishReason }];
-  return { id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1_750_000_000, model: CHAT_MODEL, choices };
+  return {
+    id: "chatcmpl-bench",
+    object: "chat.completion.chunk",
+    created: 1_750_000_000,
+    model: CHAT_MODEL,
+    choices,
+  };
 }
 
 function jsonAnswer(value: object): Buffer {
@@ -46,7 +52,9 @@ const CHAT_ANSWER = jsonAnswer({
   object: "chat.completion",
   created: 1_750_000_000,
   model: CHAT_MODEL,
-  choices: [{ index: 0, message: { role: "assistant", content: "word ".repeat(150) }, finish_reason: "stop" }],
+  choices: [
+    { index: 0, message: { role: "assistant", content: "word ".repeat(150) }, finish_reason: "stop" },
+  ],
   usage: USAGE,
 });
 const EMBEDDING_ANSWER = jsonAnswer({
@@ -55,7 +63,10 @@ const EMBEDDING_ANSWER = jsonAnswer({
   model: "text-embedding-3-small",
   usage: { prompt_tokens: 20, total_tokens: 20 },
 });
-const MODELS_ANSWER = jsonAnswer({ object: "list", data: [{ id: CHAT_MODEL, object: "model", owned_by: "bench" }] });
+const MODELS_ANSWER = jsonAnswer({
+  object: "list",
+  data: [{ id: CHAT_MODEL, object: "model", owned_by: "bench" }],
+});
 
 const ONE_CHUNK_TEXT = httpChunk(event(delta({ content: " token" }, null)));
 const ONE_CHUNK = Buffer.from(ONE_CHUNK_TEXT);
@@ -145,7 +156,7 @@ function takeRequests(socket: Socket<Peer>, bytes: Buffer): Buffer | undefined {
   while (rest.length > 0) {
     const headEnd = rest.indexOf(HEAD_END);
     if (headEnd < 0) return rest;
-    const head = rest.latin1Slice(0, headEnd);
+    const head = rest.toString("latin1", 0, headEnd);
     const bodyStart = headEnd + 4;
     let end: number;
     if (/transfer-encoding: *chunked/i.test(head)) {
@@ -169,7 +180,13 @@ export function serveMock(): { port: number; stop(): void } {
     port: 0,
     socket: {
       open(socket) {
-        socket.data = { partial: undefined, pending: undefined, chunksLeft: 0, bulkBytesLeft: 0, isOpen: true };
+        socket.data = {
+          partial: undefined,
+          pending: undefined,
+          chunksLeft: 0,
+          bulkBytesLeft: 0,
+          isOpen: true,
+        };
         socket.setNoDelay(true);
       },
       data(socket, bytes) {

@@ -18,7 +18,13 @@ export interface Prepared {
   headers: Record<string, string>;
 }
 
-async function call(baseUrl: string, method: string, path: string, body?: object, headers = {}): Promise<Response> {
+async function call(
+  baseUrl: string,
+  method: string,
+  path: string,
+  body?: object,
+  headers = {},
+): Promise<Response> {
   const init: RequestInit = { method, headers: { "content-type": "application/json", ...headers } };
   if (body) init.body = JSON.stringify(body);
   return await fetch(baseUrl + path, init);
@@ -33,7 +39,8 @@ async function dataOf(response: Response, what: string): Promise<unknown> {
   } catch {
     throw new Error(`${what}: ${response.status} ${text.slice(0, 200)}`);
   }
-  if (!envelope.success) throw new Error(`${what}: ${response.status} ${envelope.message ?? text.slice(0, 200)}`);
+  if (!envelope.success)
+    throw new Error(`${what}: ${response.status} ${envelope.message ?? text.slice(0, 200)}`);
   return envelope.data;
 }
 
@@ -52,7 +59,12 @@ async function signIn(baseUrl: string): Promise<Record<string, string>> {
 
 /** Sets a gateway with an empty database up to relay to the mock at `upstreamUrl`. */
 export async function prepareGateway(baseUrl: string, upstreamUrl: string): Promise<Prepared> {
-  const setup = { ...ROOT, confirmPassword: ROOT.password, SelfUseModeEnabled: false, DemoSiteEnabled: false };
+  const setup = {
+    ...ROOT,
+    confirmPassword: ROOT.password,
+    SelfUseModeEnabled: false,
+    DemoSiteEnabled: false,
+  };
   await dataOf(await call(baseUrl, "POST", "/api/setup", setup), "setup");
   const headers = await signIn(baseUrl);
   const channel = {
@@ -70,15 +82,23 @@ export async function prepareGateway(baseUrl: string, upstreamUrl: string): Prom
   await dataOf(await call(baseUrl, "POST", "/api/channel/", channel, headers), "channel");
   const token = { name: "bench", expired_time: -1, remain_quota: TOKEN_QUOTA, unlimited_quota: false };
   await dataOf(await call(baseUrl, "POST", "/api/token/", token, headers), "token");
-  const tokens = itemsOf(await dataOf(await call(baseUrl, "GET", "/api/token/?p=0&size=10", undefined, headers), "tokens"));
+  const tokens = itemsOf(
+    await dataOf(await call(baseUrl, "GET", "/api/token/?p=0&size=10", undefined, headers), "tokens"),
+  );
   const key = tokens.find((row) => row.name === "bench")?.key;
   if (typeof key !== "string") throw new Error("the token list shows no key");
   return { key: key.startsWith("sk-") ? key : `sk-${key}`, headers };
 }
 
 /** How many calls the gateway has on its books for the bench's user, and their price. */
-export async function readAccount(baseUrl: string, prepared: Prepared): Promise<{ calls: number; usedQuota: number }> {
-  const data = await dataOf(await call(baseUrl, "GET", "/api/user/self", undefined, prepared.headers), "account");
+export async function readAccount(
+  baseUrl: string,
+  prepared: Prepared,
+): Promise<{ calls: number; usedQuota: number }> {
+  const data = await dataOf(
+    await call(baseUrl, "GET", "/api/user/self", undefined, prepared.headers),
+    "account",
+  );
   const account = data as { request_count?: number; used_quota?: number } | undefined;
   return { calls: account?.request_count ?? 0, usedQuota: account?.used_quota ?? 0 };
 }

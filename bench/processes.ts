@@ -15,11 +15,16 @@ export function pinned(core: number, command: string[]): string[] {
   return canPin ? ["taskset", "-c", String(core), ...command] : command;
 }
 
+/** Moves this process, all its threads, to one core. */
+export function pinSelf(core: number): void {
+  if (canPin) Bun.spawnSync(["taskset", "-acp", String(core), String(process.pid)], { stdout: "ignore" });
+}
+
 export interface Running {
   pid: number;
   exited: Promise<number>;
   /** SIGTERM, then SIGKILL after five seconds. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 }
 
 export interface StartOptions {
@@ -77,7 +82,8 @@ export async function runForJson<T>(command: string[], env: Record<string, strin
   });
   const text = await new Response(child.stdout).text();
   const last = text.trim().split("\n").at(-1) ?? "";
-  if ((await child.exited) !== 0 || !last.startsWith("{")) throw new Error(`${command[0]} gave no result: ${text}`);
+  if ((await child.exited) !== 0 || !last.startsWith("{"))
+    throw new Error(`${command[0]} gave no result: ${text}`);
   return JSON.parse(last) as T;
 }
 
@@ -96,8 +102,8 @@ export function residentMb(pid: number): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
 }
 
-/** Asks until somebody answers, every millisecond; resolves with the milliseconds since the call. */
-export async function waitForAnswer(url: string, limitMs: number, process?: Running): Promise<number> {
+/** Asks every millisecond until somebody answers well. Rejects at the limit, or when the process ends before. */
+export async function waitForAnswer(url: string, limitMs: number, process?: Running): Promise<void> {
   const startedMs = performance.now();
   let isGone = false;
   void process?.exited.then(() => (isGone = true));
@@ -105,7 +111,7 @@ export async function waitForAnswer(url: string, limitMs: number, process?: Runn
     try {
       const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
       await response.arrayBuffer();
-      if (response.ok) return performance.now() - startedMs;
+      if (response.ok) return;
     } catch {
       // Nobody listens yet.
     }
@@ -115,7 +121,10 @@ export async function waitForAnswer(url: string, limitMs: number, process?: Runn
 }
 
 /** nginx as the yardstick: one worker on the subject's core, keep-alive on both sides. Undefined when not installed. */
-export async function startNginx(dir: string, upstreamPort: number): Promise<(Running & { port: number }) | undefined> {
+export async function startNginx(
+  dir: string,
+  upstreamPort: number,
+): Promise<(Running & { port: number }) | undefined> {
   const program = Bun.which("nginx") ?? ["/usr/sbin/nginx", "/usr/local/sbin/nginx"].find(existsSync);
   if (!program) return undefined;
   const port = freePort();

@@ -49,7 +49,7 @@ function finish(socket: Socket<State>): void {
 /** Reads the head; returns the index of the first body byte, or -1 when more is needed. */
 function readHead(state: State, bytes: Buffer): number {
   const before = state.carry.length;
-  state.carry += bytes.latin1Slice();
+  state.carry += bytes.toString("latin1");
   const end = state.carry.indexOf("\r\n\r\n");
   if (end < 0) return -1;
   const head = state.carry.slice(0, end).toLowerCase();
@@ -90,10 +90,10 @@ function consume(socket: Socket<State>, bytes: Buffer): void {
     } else {
       const newline = bytes.indexOf(10, at);
       if (newline < 0) {
-        state.carry += bytes.latin1Slice(at);
+        state.carry += bytes.toString("latin1", at);
         return;
       }
-      const line = (state.carry + bytes.latin1Slice(at, newline)).trim();
+      const line = (state.carry + bytes.toString("latin1", at, newline)).trim();
       state.carry = "";
       at = newline + 1;
       if (state.phase === "data-end") state.phase = "size";
@@ -136,8 +136,8 @@ export async function connect(hostname: string, port: number): Promise<Connectio
       const written = socket.write(request);
       if (written < request.length) lose(socket, "the socket did not take the request");
     },
-    pause: () => void socket.pause(),
-    resume: () => void socket.resume(),
-    close: () => void socket.terminate(),
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    close: () => socket.terminate(),
   };
 }

@@ -19,7 +19,14 @@ export interface Figures {
   rate: BySubject<LoadResult>;
   streams: BySubject<LoadResult>;
   streamsConcurrency: number;
-  memory?: { idleMb: number; afterMb: number; laterMb: number; laterSeconds: number; requests: number; aborts: number };
+  memory?: {
+    idleMb: number;
+    afterMb: number;
+    laterMb: number;
+    laterSeconds: number;
+    requests: number;
+    aborts: number;
+  };
   slowClient?: { growthMb: number; bytesRead: number; errors: number };
   startMs?: number;
   books?: { calls: number; expectedAtLeast: number };
@@ -54,7 +61,13 @@ export function goalsOf(figures: Figures): Goal[] {
   const isWhole = gateway?.eventsMin === direct?.eventsMin && gateway?.eventsMax === direct?.eventsMax;
   const badStreams = gateway && (isWhole ? gateway.errors : Math.max(1, gateway.errors));
   const { memory, slowClient } = figures;
-  const goal = (name: string, wanted: string, value: number | undefined, unit: string, isGood: (v: number) => boolean) => ({
+  const goal = (
+    name: string,
+    wanted: string,
+    value: number | undefined,
+    unit: string,
+    isGood: (v: number) => boolean,
+  ) => ({
     name,
     wanted,
     got: value === undefined ? "–" : `${number(value)}${unit}`,
@@ -76,7 +89,13 @@ export function goalsOf(figures: Figures): Goal[] {
       (v) => v <= 1.2,
     ),
     goal("slow client on a 400 MB stream", "< 30 MB", slowClient?.growthMb, " MB", (v) => v < 30),
-    goal("start on an existing database to first answer", "≤ 150 ms", figures.startMs, " ms", (v) => v <= 150),
+    goal(
+      "start on an existing database to first answer",
+      "≤ 150 ms",
+      figures.startMs,
+      " ms",
+      (v) => v <= 150,
+    ),
   ];
 }
 
@@ -93,7 +112,8 @@ function loadRows(label: string, results: BySubject<LoadResult>): string[][] {
   for (const name of ["direct", "nginx", "gateway"] as const) {
     const result = results[name];
     if (!result) continue;
-    const ratio = results.nginx && name !== "nginx" ? `${number(perSecond(result) / perSecond(results.nginx))}×` : "";
+    const ratio =
+      results.nginx && name !== "nginx" ? `${number(perSecond(result) / perSecond(results.nginx))}×` : "";
     rows.push([
       label,
       name,
@@ -110,7 +130,9 @@ function loadRows(label: string, results: BySubject<LoadResult>): string[][] {
 }
 
 export function render(figures: Figures): string {
-  const rows = [["1 KB answers", "", "per s", "p50 ms", "p99 ms", "added p50", "added p99", "of nginx", "errors"]];
+  const rows = [
+    ["1 KB answers", "", "per s", "p50 ms", "p99 ms", "added p50", "added p99", "of nginx", "errors"],
+  ];
   for (const [concurrency, results] of Object.entries(figures.closed)) {
     rows.push(...loadRows(`concurrency ${concurrency}`, results));
   }
@@ -131,13 +153,18 @@ export function render(figures: Figures): string {
         `${memory.laterSeconds} s later ${number(memory.laterMb, 1)} MB`,
     );
   }
-  if (slowClient) parts.push(`slow client: read ${number(slowClient.bytesRead / 1024 / 1024, 1)} MB of 400 MB`);
-  if (slowClient?.errors) parts.push("slow client: the stream ended before its time, the figure above counts for nothing");
+  if (slowClient)
+    parts.push(`slow client: read ${number(slowClient.bytesRead / 1024 / 1024, 1)} MB of 400 MB`);
+  if (slowClient?.errors)
+    parts.push("slow client: the stream ended before its time, the figure above counts for nothing");
   if (books) {
     const verdict = books.calls >= books.expectedAtLeast ? "complete" : "INCOMPLETE";
-    parts.push(`books: ${thousands(books.calls)} calls on record, ${thousands(books.expectedAtLeast)} answered: ${verdict}`);
+    parts.push(
+      `books: ${thousands(books.calls)} calls on record, ${thousands(books.expectedAtLeast)} answered: ${verdict}`,
+    );
   }
-  if (!figures.isPinned) parts.push("not pinned to cores (taskset or a second core is missing): compare ratios only");
+  if (!figures.isPinned)
+    parts.push("not pinned to cores (taskset or a second core is missing): compare ratios only");
   if (figures.isQuick) parts.push("quick run: smaller loads, shorter waits; not for the record");
   parts.push(`gateway: ${figures.gatewayCommand}; load: ${figures.loader}; ${figures.startedAt}`);
   return parts.join("\n\n");

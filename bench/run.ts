@@ -1,9 +1,9 @@
-// `bun run bench [--quick] [--only=rates,streams,memory,slow,start] [--no-gateway]`: direct, nginx and the gateway side
-// by side in one run, a table with ratios and goals, a JSON file under bench/results. Refuses to compare across runs.
+// `bun run bench [--quick] [--only=rates,streams,memory,slow,start] [--no-gateway | --gateway=<program>]`: direct, nginx
+// and the gateway in one run, a table with ratios and goals, a file under bench/results. Refuses to compare across runs.
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { type Job, type LoadResult, type Target, chatBody } from "./load.ts";
 import { type Prepared, prepareGateway, readAccount } from "./prepare.ts";
 import {
@@ -12,6 +12,7 @@ import {
   SUBJECT_CORE,
   canPin,
   freePort,
+  pinSelf,
   residentMb,
   runForJson,
   start,
@@ -19,7 +20,15 @@ import {
   startWithPort,
   waitForAnswer,
 } from "./processes.ts";
-import { type BySubject, type Figures, type SubjectName, goalsOf, perSecond, render, save } from "./report.ts";
+import {
+  type BySubject,
+  type Figures,
+  type SubjectName,
+  goalsOf,
+  perSecond,
+  render,
+  save,
+} from "./report.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
@@ -58,56 +67,63 @@ const SIZES = {
 
 interface Options {
   isQuick: boolean;
-  withGateway: boolean;
+  /** The command to measure; undefined: only direct and nginx. */
+  gateway: string[] | undefined;
   sections: readonly Section[];
 }
 
+/** The binary when it is built, else the source; both with the data directory's parent as their working directory. */
+function defaultGateway(): string[] {
+  const binary = join(PROJECT_DIR, "dist/weir");
+  return existsSync(binary) ? [binary] : [BUN, join(PROJECT_DIR, "src/main.ts")];
+}
+
 function readOptions(args: readonly string[]): Options {
-  const only = args.find((arg) => arg.startsWith("--only="))?.slice(7).split(",");
+  const valueOf = (name: string) => args.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
+  const only = valueOf("only")?.split(",");
+  const program = valueOf("gateway");
   const unknown = (only ?? []).filter((name) => !(SECTIONS as readonly string[]).includes(name));
-  const strange = args.filter((arg) => !["--quick", "--no-gateway"].includes(arg) && !arg.startsWith("--only="));
+  const strange = args.filter((arg) => !/^--(quick|no-gateway|only=.+|gateway=.+)$/.test(arg));
   if (unknown.length + strange.length > 0) {
     throw new Error(`unknown: ${[...unknown, ...strange].join(" ")}; --only= takes ${SECTIONS.join(",")}`);
   }
   return {
     isQuick: args.includes("--quick"),
-    withGateway: !args.includes("--no-gateway"),
+    gateway: args.includes("--no-gateway") ? undefined : program ? [resolve(program)] : defaultGateway(),
     sections: only ? SECTIONS.filter((name) => only.includes(name)) : SECTIONS,
   };
 }
 
 interface Gateway {
+  command: string[];
   running: Running;
   port: number;
   target: Target;
   prepared: Prepared;
 }
 
-/** The binary when it is built, else the source; both with the data directory as their working directory. */
-const GATEWAY_COMMAND = existsSync(join(PROJECT_DIR, "dist/weir"))
-  ? [join(PROJECT_DIR, "dist/weir")]
-  : [BUN, join(PROJECT_DIR, "src/main.ts")];
-
-function launchGateway(dir: string, port: number): Running {
+function launchGateway(command: string[], dir: string, port: number): Running {
   const dataDir = join(dir, "data");
   mkdirSync(dataDir, { recursive: true });
   const env = { PORT: String(port), HOST: "127.0.0.1", DATA_DIR: dataDir, DATABASE_URL: "", REDIS_URL: "" };
-  return start(SUBJECT_CORE, GATEWAY_COMMAND, { cwd: dir, env, logFile: join(dir, "gateway.log") });
+  return start(SUBJECT_CORE, command, { cwd: dir, env, logFile: join(dir, "gateway.log") });
 }
 
 const origin = (port: number) => `http://127.0.0.1:${port}`;
 
-async function startGateway(dir: string, upstreamPort: number): Promise<Gateway> {
+async function startGateway(command: string[], dir: string, upstreamPort: number): Promise<Gateway> {
   const port = freePort();
-  const running = launchGateway(dir, port);
+  const running = launchGateway(command, dir, port);
   try {
     await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
     const prepared = await prepareGateway(origin(port), origin(upstreamPort));
-    return { running, port, target: { hostname: "127.0.0.1", port, key: prepared.key }, prepared };
+    return { command, running, port, target: { hostname: "127.0.0.1", port, key: prepared.key }, prepared };
   } catch (error) {
     await running.stop();
     const log = readFileSync(join(dir, "gateway.log"), "utf8").slice(-2000);
-    throw new Error(`the gateway could not be set up: ${error instanceof Error ? error.message : error}\n${log}`);
+    throw new Error(
+      `the gateway could not be set up: ${error instanceof Error ? error.message : String(error)}\n${log}`,
+    );
   }
 }
 
@@ -122,7 +138,16 @@ function closedLoop(target: Target, concurrency: number, seconds: number): Promi
   const url = `${origin(target.port)}/v1/chat/completions`;
   const script = join(import.meta.dir, "wrk.lua");
   const headers = ["-H", "Content-Type: application/json", "-H", `Authorization: Bearer ${target.key}`];
-  const command = [wrk, "-t1", `-c${concurrency}`, `-d${Math.ceil(seconds)}s`, "--timeout", "10s", "-s", script];
+  const command = [
+    wrk,
+    "-t1",
+    `-c${concurrency}`,
+    `-d${Math.ceil(seconds)}s`,
+    "--timeout",
+    "10s",
+    "-s",
+    script,
+  ];
   return runForJson<LoadResult>([...command, ...headers, url], { BENCH_BODY: chatBody() });
 }
 
@@ -190,11 +215,13 @@ async function measureSlowClient(gateway: Gateway, seconds: number) {
 }
 
 /** Median time from spawning the gateway on its used database to its first answer. */
-async function measureStart(dir: string, port: number, times: number): Promise<number> {
+async function measureStart(command: string[], dir: string, port: number, times: number): Promise<number> {
   const samples: number[] = [];
   for (let i = 0; i < times; i++) {
-    const running = launchGateway(dir, port);
-    samples.push(await waitForAnswer(`${origin(port)}/api/status`, 20_000, running));
+    const startedMs = performance.now();
+    const running = launchGateway(command, dir, port);
+    await waitForAnswer(`${origin(port)}/api/status`, 20_000, running);
+    samples.push(performance.now() - startedMs);
     await running.stop();
   }
   samples.sort((a, b) => a - b);
@@ -204,6 +231,8 @@ async function measureStart(dir: string, port: number, times: number): Promise<n
 async function main(options: Options, dir: string, cleanups: (() => Promise<void>)[]): Promise<Figures> {
   const sizes = options.isQuick ? SIZES.quick : SIZES.full;
   const wants = (section: Section) => options.sections.includes(section);
+  // This process keeps off the subject's core too.
+  pinSelf(LOAD_CORE);
   const mock = await startWithPort(LOAD_CORE, [BUN, join(import.meta.dir, "mock-upstream.ts")]);
   cleanups.push(mock.stop);
   const nginx = await startNginx(dir, mock.port);
@@ -214,13 +243,13 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
     isQuick: options.isQuick,
     isPinned: canPin,
     loader: wrk ? "wrk" : "own",
-    gatewayCommand: options.withGateway ? GATEWAY_COMMAND.map((part) => part.replace(`${PROJECT_DIR}/`, "")).join(" ") : "none",
+    gatewayCommand: options.gateway?.map((part) => relative(PROJECT_DIR, part)).join(" ") ?? "none",
     closed: {},
     rate: {},
     streams: {},
     streamsConcurrency: sizes.streams,
   };
-  const gateway = options.withGateway ? await startGateway(dir, mock.port) : undefined;
+  const gateway = options.gateway ? await startGateway(options.gateway, dir, mock.port) : undefined;
   // The start section stops it earlier; a second stop finds it gone.
   if (gateway) cleanups.push(gateway.running.stop);
   const plain = { hostname: "127.0.0.1", key: "sk-bench" };
@@ -249,7 +278,9 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
     for (const [, target] of targets) await closedLoop(target, 32, 1);
     for (const concurrency of sizes.concurrencies) {
       console.error(`concurrency ${concurrency} …`);
-      const results = await interleaved(targets, sizes.rounds, (target) => closedLoop(target, concurrency, sizes.roundSeconds));
+      const results = await interleaved(targets, sizes.rounds, (target) =>
+        closedLoop(target, concurrency, sizes.roundSeconds),
+      );
       figures.closed[concurrency] = results;
       count(results);
     }
@@ -272,7 +303,7 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
     if (wants("start")) {
       console.error("start …");
       await gateway.running.stop();
-      figures.startMs = await measureStart(dir, gateway.port, sizes.starts);
+      figures.startMs = await measureStart(gateway.command, dir, gateway.port, sizes.starts);
     }
   }
   return figures;

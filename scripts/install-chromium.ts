@@ -22,7 +22,8 @@ function playwrightBuilds(): string[] {
     const builds = readdirSync(cacheDir).filter((name) => /^chromium-\d+$/.test(name));
     builds.sort((a, b) => Number(b.slice(9)) - Number(a.slice(9)));
     for (const build of builds) {
-      for (const inner of ["chrome-linux64/chrome", "chrome-linux/chrome"]) found.push(join(cacheDir, build, inner));
+      for (const inner of ["chrome-linux64/chrome", "chrome-linux/chrome"])
+        found.push(join(cacheDir, build, inner));
     }
   }
   return found;

@@ -107,7 +107,12 @@ export function installSystemPackage(name: string, reason: string): void {
     ["apt-get", "update", "-q"],
     ["apt-get", "install", "-y", "-q", "--no-install-recommends", name],
   ]) {
-    const child = Bun.spawnSync([...prefix, ...args], { env, stdin: "ignore", stdout: "ignore", stderr: "inherit" });
+    const child = Bun.spawnSync([...prefix, ...args], {
+      env,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "inherit",
+    });
     // A failing update (one dead mirror among several) need not stop the install.
     if (child.exitCode !== 0 && args[1] === "install") {
       throw new Error(`${reason}; "apt-get install -y ${name}" failed here (is this root, with a network?)`);

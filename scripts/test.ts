@@ -47,12 +47,19 @@ function findTestFiles(): string[] {
 
 /** A file belongs to the group of its first folder; everything that is neither islands nor e2e is a server test. */
 export function groupFiles(files: readonly string[], filters: readonly string[]): Group[] {
-  const wanted = files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+  const wanted = files.filter(
+    (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
+  );
   const isIsland = (file: string) => file.startsWith("./test/islands/");
-  const isE2e = (file: string) => file.startsWith("./test/e2e/");
+  // What needs a browser goes where the browser is made sure of.
+  const isE2e = (file: string) => file.startsWith("./test/e2e/") || file.endsWith("/browser.test.ts");
   const preload = existsSync(join(PROJECT_DIR, "test/dom.ts")) ? ["--preload", "./test/dom.ts"] : [];
   const groups: Group[] = [
-    { name: "server", files: wanted.filter((file) => !isIsland(file) && !isE2e(file)), flags: ["--timeout", "30000"] },
+    {
+      name: "server",
+      files: wanted.filter((file) => !isIsland(file) && !isE2e(file)),
+      flags: ["--timeout", "30000"],
+    },
     { name: "islands", files: wanted.filter(isIsland), flags: [...preload, "--timeout", "30000"] },
     { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "60000"] },
   ];
@@ -96,7 +103,12 @@ async function relay(stream: ReadableStream<Uint8Array>, prefix: string, kept: s
   }
 }
 
-async function runGroup(group: Group, flags: string[], env: Record<string, string>, limitMs: number): Promise<Tally> {
+async function runGroup(
+  group: Group,
+  flags: string[],
+  env: Record<string, string>,
+  limitMs: number,
+): Promise<Tally> {
   const command = [BUN, "test", ...group.flags, ...flags, ...group.files];
   const child = Bun.spawn(command, {
     cwd: PROJECT_DIR,
@@ -123,7 +135,7 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
       action();
     } catch (error) {
       failed++;
-      console.error(`${name}: ${error instanceof Error ? error.message : error}`);
+      console.error(`${name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
   if (groups.some((group) => group.name === "server")) step("PostgreSQL", ensurePostgres);

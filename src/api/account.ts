@@ -1,10 +1,96 @@
-// Controller of /api/user (account).
-import { Elysia } from "elysia";
+// Sign-in, sign-out and the own account.
+// Refuses too many attempts per account and per address; a successful sign-in gives its attempt back.
+import { Elysia, t } from "elysia";
+import { createAttemptLimit } from "../core/attempt-limit.ts";
 import type { Deps } from "../core/deps.ts";
-import { policy } from "../http/session.ts";
+import { deleteSelf, getUser, renewAccessToken, signIn, updateSelf } from "../core/users.ts";
+import { done, ok } from "../http/envelope.ts";
+import { policy, SESSION_COOKIE, sessionCookie } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { Failure } from "../shared/failures.ts";
+
+const MINUTE_MS = 60_000;
+
+const loginBody = t.Object({
+  username: t.String({ maxLength: 255 }),
+  password: t.String({ maxLength: 255 }),
+});
+
+const selfBody = t.Object({
+  username: t.Optional(t.String({ maxLength: 255 })),
+  display_name: t.Optional(t.String({ maxLength: 255 })),
+  password: t.Optional(t.String({ maxLength: 255 })),
+  original_password: t.Optional(t.String({ maxLength: 255 })),
+});
 
 export function account(deps: Deps, session: SessionSettings) {
-  void deps;
-  return new Elysia({ prefix: "/api/user" }).use(policy(session));
+  const nowMs = () => deps.clock.nowMs();
+  const perAccount = createAttemptLimit(10, 10 * MINUTE_MS, nowMs);
+  const perAddress = createAttemptLimit(30, 10 * MINUTE_MS, nowMs);
+
+  return new Elysia({ prefix: "/api/user" })
+    .use(policy(session))
+    .post(
+      "/login",
+      async ({ body, cookie, request, sessionJwt, address }) => {
+        const accountKey = body.username.trim().toLowerCase();
+        const waitSeconds = perAddress.take(address) ?? perAccount.take(accountKey);
+        if (waitSeconds !== undefined) {
+          throw new Failure("limit", "too_many_attempts", {
+            params: { seconds: waitSeconds },
+            retryAfterSeconds: waitSeconds,
+          });
+        }
+        const user = await signIn(deps, body.username, body.password);
+        perAddress.giveBack(address);
+        perAccount.giveBack(accountKey);
+        const value = await sessionJwt.sign({ sub: String(user.id), sv: user.sessionVersion });
+        cookie[SESSION_COOKIE]?.set(sessionCookie(value, request));
+        return {
+          ...ok({
+            id: user.id,
+            username: user.username,
+            display_name: user.displayName,
+            role: user.role,
+            status: user.status,
+            group: user.group,
+          }),
+          // The credentials that old installations shipped with; the console asks to change them at once.
+          default_credentials: user.username === "root" && body.password === "123456",
+        };
+      },
+      { open: "public", body: loginBody },
+    )
+    .get(
+      "/logout",
+      ({ cookie, request }) => {
+        cookie[SESSION_COOKIE]?.set(sessionCookie("", request));
+        return done();
+      },
+      { open: "public" },
+    )
+    .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
+    .put(
+      "/self",
+      async ({ actor, body, cookie, request, sessionJwt }) => {
+        const row = await updateSelf(deps, actor, body);
+        if (body.password) {
+          // Every session ended with the old password; this one goes on with a new token.
+          const value = await sessionJwt.sign({ sub: String(row.id), sv: row.sessionVersion });
+          cookie[SESSION_COOKIE]?.set(sessionCookie(value, request));
+        }
+        return done();
+      },
+      { access: "user", body: selfBody },
+    )
+    .delete(
+      "/self",
+      async ({ actor, cookie, request }) => {
+        await deleteSelf(deps, actor);
+        cookie[SESSION_COOKIE]?.set(sessionCookie("", request));
+        return done();
+      },
+      { access: "user" },
+    )
+    .get("/token", async ({ actor }) => ok(await renewAccessToken(deps, actor)), { access: "user" });
 }

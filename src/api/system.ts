@@ -1,10 +1,59 @@
-// Controller of /api (system).
-import { Elysia } from "elysia";
+// What everybody may read: the site's status, notices and pages; and the first-run setup.
+// Refuses nothing but a second setup.
+import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { runSetup, setupState } from "../core/setup.ts";
+import { siteStatus } from "../core/status.ts";
+import { done, ok } from "../http/envelope.ts";
+import { messageText } from "../http/messages.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { Failure } from "../shared/failures.ts";
+
+const setupBody = t.Object({
+  username: t.Optional(t.String()),
+  password: t.Optional(t.String({ maxLength: 256 })),
+  confirmPassword: t.Optional(t.String({ maxLength: 256 })),
+  SelfUseModeEnabled: t.Optional(t.Boolean()),
+  DemoSiteEnabled: t.Optional(t.Boolean()),
+});
 
 export function system(deps: Deps, session: SessionSettings) {
-  void deps;
-  return new Elysia({ prefix: "/api" }).use(policy(session));
+  return new Elysia({ prefix: "/api" })
+    .use(policy(session))
+    .get(
+      "/setup",
+      async () => {
+        const state = await setupState(deps);
+        // Once initialised the other two say nothing, so that strangers learn nothing.
+        const data = state.done
+          ? { status: true, root_init: false, database_type: "" }
+          : { status: false, root_init: state.rootExists, database_type: deps.db.kind };
+        return { success: true as const, data };
+      },
+      { open: "public" },
+    )
+    .post(
+      "/setup",
+      async ({ body, language }) => {
+        await runSetup(deps, body);
+        return done(messageText("setup_succeeded", language));
+      },
+      { open: "public", body: setupBody },
+    )
+    .get("/status", async ({ request }) => ok(await siteStatus(deps, new URL(request.url).origin)), {
+      open: "public",
+    })
+    .get(
+      "/status/test",
+      async () => {
+        const answers = await deps.db.ping().catch(() => false);
+        if (!answers) throw new Failure("internal", "database_down", { status: 503 });
+        return done("Server is running");
+      },
+      { access: "admin" },
+    )
+    .get("/notice", () => ok(deps.options.get("Notice")), { open: "public" })
+    .get("/about", () => ok(deps.options.get("About")), { open: "public" })
+    .get("/home_page_content", () => ok(deps.options.get("HomePageContent")), { open: "public" });
 }

@@ -1,10 +1,106 @@
-// Controller of /api/user (users).
-import { Elysia } from "elysia";
+// Administration of users.
+// Refuses by rank: an administrator never touches a same or higher rank.
+import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import {
+  createUser,
+  getUserFor,
+  listUsers,
+  MANAGE_ACTIONS,
+  manageUser,
+  removeUser,
+  updateUser,
+} from "../core/users.ts";
+import { done, ok } from "../http/envelope.ts";
+import { idOf, pageOf, pageQuery } from "../http/paging.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { refuse } from "../shared/failures.ts";
+
+const name = t.String({ maxLength: 255 });
+
+const newUserBody = t.Object({
+  username: name,
+  password: name,
+  display_name: t.Optional(name),
+  role: t.Optional(t.Integer()),
+});
+
+const userBody = t.Object({
+  id: t.Integer({ minimum: 1 }),
+  username: t.Optional(name),
+  display_name: t.Optional(name),
+  password: t.Optional(name),
+  group: t.Optional(t.String({ maxLength: 64 })),
+  quota: t.Optional(t.Integer()),
+});
+
+const manageBody = t.Object({
+  id: t.Integer({ minimum: 1 }),
+  action: t.Union(MANAGE_ACTIONS.map((action) => t.Literal(action))),
+});
 
 export function users(deps: Deps, session: SessionSettings) {
-  void deps;
-  return new Elysia({ prefix: "/api/user" }).use(policy(session));
+  const list = async (query: {
+    keyword?: string | undefined;
+    group?: string | undefined;
+    p?: string | undefined;
+    page_size?: string | undefined;
+  }) => {
+    const { page, pageSize } = pageOf(query, 1);
+    const { items, total } = await listUsers(deps, {
+      keyword: query.keyword,
+      group: query.group,
+      page,
+      pageSize,
+    });
+    return ok({ items, total, page, page_size: pageSize });
+  };
+  return new Elysia({ prefix: "/api/user" })
+    .use(policy(session))
+    .get("/", ({ query }) => list({ p: query.p, page_size: query.page_size }), {
+      access: "admin",
+      query: t.Object(pageQuery),
+    })
+    .get("/search", ({ query }) => list(query), {
+      access: "admin",
+      query: t.Object({
+        ...pageQuery,
+        keyword: t.Optional(t.String({ maxLength: 255 })),
+        group: t.Optional(t.String({ maxLength: 64 })),
+      }),
+    })
+    .post("/", async ({ actor, body }) => ok({ id: await createUser(deps, actor, body) }), {
+      access: "admin",
+      body: newUserBody,
+    })
+    .put(
+      "/",
+      async ({ actor, body }) => {
+        await updateUser(deps, actor, body);
+        return done();
+      },
+      { access: "admin", body: userBody },
+    )
+    .post("/manage", async ({ actor, body }) => ok(await manageUser(deps, actor, body.id, body.action)), {
+      access: "admin",
+      body: manageBody,
+    })
+    .get("/:id", async ({ actor, params }) => ok(await getUserFor(deps, actor, requireId(params.id))), {
+      access: "admin",
+    })
+    .delete(
+      "/:id",
+      async ({ actor, params }) => {
+        await removeUser(deps, actor, requireId(params.id));
+        return done();
+      },
+      { access: "admin" },
+    );
+}
+
+function requireId(text: string): number {
+  const id = idOf(text);
+  if (id === undefined) throw refuse("user_missing");
+  return id;
 }

@@ -3,6 +3,7 @@
 import { eq } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
 import { refuse } from "../shared/failures.ts";
+import type { QuotaDisplay } from "../shared/money.ts";
 import { definitionOf, isOptionKey, optionDefinitions, switchGuards } from "./option-definitions.ts";
 import type { OptionKey, OptionValue } from "./option-definitions.ts";
 import type { Sealer } from "./seal.ts";
@@ -151,4 +152,9 @@ export async function sessionSecret(db: Database, seal: Sealer, fromEnv: string)
     .onConflictDoNothing();
   const rows = await db.orm.select().from(options).where(eq(options.key, SESSION_SECRET_KEY));
   return seal.open("option", rows[0]?.value ?? "");
+}
+
+/** How the site shows quota at this moment. */
+export function quotaDisplay(options: OptionStore): QuotaDisplay {
+  return { inCurrency: options.get("DisplayInCurrencyEnabled"), quotaPerUnit: options.get("QuotaPerUnit") };
 }

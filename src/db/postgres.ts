@@ -5,6 +5,7 @@ import postgres from "postgres";
 import type { Sql } from "postgres";
 import { schema } from "../../drizzle/postgres.ts";
 import type { Database, Orm, Steps } from "./database.ts";
+import { sqlState } from "./sql-state.ts";
 
 const CHANNEL = "weir";
 const RETRYABLE = new Set(["40P01", "40001"]);
@@ -86,13 +87,4 @@ export function postgresDatabase(client: Sql): Database {
       await client.end({ timeout: 5 });
     },
   };
-}
-
-/** SQLSTATE of an error or of its cause (drizzle wraps the driver's error). */
-export function sqlState(error: unknown): string {
-  for (let e: unknown = error; typeof e === "object" && e !== null; e = (e as { cause?: unknown }).cause) {
-    const code = (e as { code?: unknown }).code;
-    if (typeof code === "string") return code;
-  }
-  return "";
 }

@@ -3,6 +3,7 @@
 import { Failure } from "../shared/failures.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { DialectName, JsonObject, Signature } from "./canonical.ts";
+import { joinBase64 } from "./json.ts";
 import type { BlockKind, CanonicalEvent, FinishReason, FinishEvent, NoteKind } from "./events.ts";
 
 export interface AnswerNote {
@@ -114,7 +115,7 @@ export function collect(events: Iterable<CanonicalEvent>): Answer {
         break;
       case "bytes": {
         const block = blockAt(event.at);
-        block.data = (block.data ?? "") + event.data;
+        block.data = block.data === undefined ? event.data : joinBase64([block.data, event.data]);
         if (event.mime !== undefined) block.mime = event.mime;
         break;
       }
@@ -159,12 +160,9 @@ export function brokenStream(internal?: string): Failure {
 
 /** The signature note of a block, if it has one; parts of a split signature are joined. */
 export function signatureOf(block: AnswerBlock, kind: "signature" | "redacted" = "signature"): Signature | null {
-  let found: Signature | null = null;
-  for (const note of block.notes) {
-    if (note.note !== kind || typeof note.value !== "string") continue;
-    found = { dialect: note.dialect, value: (found?.value ?? "") + note.value };
-  }
-  return found;
+  const found = block.notes.filter((note) => note.note === kind && typeof note.value === "string");
+  const last = found.at(-1);
+  return last ? { dialect: last.dialect, value: found.map((note) => note.value).join("") } : null;
 }
 
 /** The object without its undefined fields, so that absent stays absent on the wire. */

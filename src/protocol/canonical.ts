@@ -206,6 +206,8 @@ export interface CanonicalRequest {
   extras: Partial<Record<DialectName, JsonObject>>;
   /** Names of extras that change what is asked for: a foreign encoder refuses them, it never drops them. */
   mustCarry: string[];
+  /** Which of several spellings the client used for a setting, for the way back into its own dialect. */
+  spelling?: Record<string, string>;
 }
 
 /** A request body for an upstream, and the names of what could not be said in its dialect. */

@@ -40,7 +40,8 @@ export function carryExtras(
       continue;
     }
     for (const key in extras) {
-      if (handled.has(key)) continue;
+      // An explicit null asks for the default, which is what leaving it out does.
+      if (handled.has(key) || extras[key] === null) continue;
       if (request.mustCarry.includes(key)) throw cannotCarry(key);
       dropped.push(key);
     }
@@ -50,4 +51,53 @@ export function carryExtras(
 /** Lists a name once. */
 export function drop(dropped: string[], name: string): void {
   if (!dropped.includes(name)) dropped.push(name);
+}
+
+/** Reads top-level request fields by type; fields of another type go to the extras, untouched. */
+export interface FieldReader {
+  number: (key: string) => number | undefined;
+  string: (key: string) => string | undefined;
+  boolean: (key: string) => boolean | undefined;
+  object: (key: string) => JsonObject | undefined;
+  list: (key: string) => unknown[] | undefined;
+  /** Leaves the field to the extras after all. */
+  leave: (key: string) => void;
+  /** The fields nobody took. */
+  extras: () => JsonObject;
+  mustCarry: string[];
+}
+
+/** `known` are the fields with a canonical place, `mustCarry` extras that may not be dropped in silence. */
+export function readFields(
+  body: JsonObject,
+  known: ReadonlySet<string>,
+  mustCarry: readonly string[] = [],
+): FieldReader {
+  const left: JsonObject = {};
+  for (const key in body) if (!known.has(key)) left[key] = body[key];
+  const must = mustCarry.filter((key) => key in left && left[key] !== null);
+  const typed =
+    <T>(fits: (value: unknown) => value is T) =>
+    (key: string): T | undefined => {
+      const value = body[key];
+      if (value === undefined) return undefined;
+      if (fits(value)) return value;
+      left[key] = value;
+      if (value !== null) must.push(key);
+      return undefined;
+    };
+  return {
+    number: typed((value): value is number => typeof value === "number"),
+    string: typed((value): value is string => typeof value === "string"),
+    boolean: typed((value): value is boolean => typeof value === "boolean"),
+    object: typed(
+      (value): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value),
+    ),
+    list: typed((value): value is unknown[] => Array.isArray(value)),
+    leave(key) {
+      left[key] = body[key];
+    },
+    extras: () => left,
+    mustCarry: must,
+  };
 }

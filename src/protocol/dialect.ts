@@ -23,6 +23,10 @@ export interface EncodeContext {
   model?: string;
   /** Answer limit for dialects that require one (Anthropic) when the client named none. */
   defaultMaxOutputTokens?: number;
+  /** Chat completions: which name the upstream knows for the answer limit; chosen by model name when absent. */
+  maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /** Chat completions: the upstream wants earlier thinking back as reasoning_content (else it is dropped). */
+  echoReasoning?: boolean;
 }
 
 export interface AnswerContext {

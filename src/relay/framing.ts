@@ -123,11 +123,11 @@ export function createSseReader(options: SseReaderOptions = {}): SseReader {
         atStart = false;
         if (buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf) position = 3;
       }
-      let nextCr = hasCr ? indexFrom(buffer, CR, position) : -1;
+      let nextCr = hasCr ? buffer.indexOf(CR, position) : -1;
       while (position < size) {
         let end = buffer.indexOf(LF, position);
         let next = end + 1;
-        if (nextCr !== -1 && nextCr < position) nextCr = indexFrom(buffer, CR, position);
+        if (nextCr !== -1 && nextCr < position) nextCr = buffer.indexOf(CR, position);
         if (nextCr !== -1 && (end === -1 || nextCr < end)) {
           end = nextCr;
           next = end + 1;
@@ -157,7 +157,8 @@ export function createSseReader(options: SseReaderOptions = {}): SseReader {
       if (carryBytes > 0) {
         const bytes = join(carry);
         if (keep) kept.push(bytes);
-        field(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, bytes.length);
+        const marked = atStart && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+        field(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), marked ? 3 : 0, bytes.length);
         carry = [];
         carryBytes = 0;
       }
@@ -184,10 +185,6 @@ function isField(line: Buffer, from: number, to: number, name: readonly number[]
 function valueStart(line: Buffer, colon: number, to: number): number {
   if (colon >= to) return to;
   return line[colon + 1] === SPACE && colon + 1 < to ? colon + 2 : colon + 1;
-}
-
-function indexFrom(buffer: Buffer, byte: number, from: number): number {
-  return buffer.indexOf(byte, from);
 }
 
 function join(pieces: readonly Uint8Array[]): Uint8Array {

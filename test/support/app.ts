@@ -1,19 +1,18 @@
 // A whole running application for tests: real HTTP on loopback, real database, an own data directory.
 // Refuses shortcuts around the server: calls go over the wire; only rows are prepared directly.
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Elysia } from "elysia";
 import { createApp, createServices } from "../../src/app.ts";
 import type { Overrides, Services } from "../../src/app.ts";
 import type { Deps } from "../../src/core/deps.ts";
 import { sha256Hex } from "../../src/core/seal.ts";
 import { q } from "../../src/db/database.ts";
+import { migratePostgres } from "../../src/db/migrate.ts";
+import { openPostgres } from "../../src/db/postgres.ts";
 import { readEnv } from "../../src/env.ts";
 import { sessionTokens } from "../../src/http/session.ts";
 import { createTestDatabase } from "./postgres.ts";
-import type { DatabaseKind } from "./postgres.ts";
+import type { DatabaseKind, PostgresTemplate } from "./postgres.ts";
 
 export interface TestUser {
   id: number;
@@ -60,15 +59,25 @@ export interface TestAppOptions extends Overrides {
   env?: Record<string, string>;
 }
 
+/** PostgreSQL databases are copied from one that is already migrated. */
+const MIGRATED: PostgresTemplate = {
+  name: "weir",
+  async build(url) {
+    const client = openPostgres(url, 2);
+    await migratePostgres(client);
+    await client.end();
+  },
+};
+
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const kind = options.database ?? "sqlite";
-  const dataDir = mkdtempSync(join(tmpdir(), "weir-test-"));
-  const database = kind === "postgres" ? await createTestDatabase("postgres") : undefined;
+  const database = await createTestDatabase(kind, MIGRATED);
+  const { dataDir } = database;
   const env = readEnv({
     PORT: "0",
     HOST: "127.0.0.1",
     DATA_DIR: dataDir,
-    DATABASE_URL: database?.url ?? "",
+    DATABASE_URL: database.databaseUrl ?? "",
     LOG_LEVEL: "silent",
     ...options.env,
   });
@@ -175,8 +184,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     async close() {
       await app.server?.stop(true);
       await services.close();
-      await database?.drop();
-      rmSync(dataDir, { recursive: true, force: true });
+      await database.drop();
     },
   };
 }

@@ -1,7 +1,13 @@
 // Chromium for end-to-end tests: one browser per test file, a fresh context per test.
 // Refuses to download anything (`bun run test` sees to that) and to wait longer than Bun's own limit per test.
 
-import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, chromium } from "playwright";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+  chromium,
+} from "playwright";
 import { findChromium } from "../../scripts/install-chromium.ts";
 
 /** Under Bun's limit for end-to-end tests (60 s): past that one, Bun ends the browser and every later test fails. */

@@ -28,16 +28,34 @@ const decode = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes
 
 function call(body: object, init: RequestInit = {}): Promise<Response> {
   const headers = { "content-type": "application/json", authorization: "Bearer sk-test" };
-  return fetch(`${upstream.url}/v1/chat/completions`, { method: "POST", headers, body: JSON.stringify(body), ...init });
+  return fetch(`${upstream.url}/v1/chat/completions`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(body),
+    ...init,
+  });
+}
+
+/** The message a promise is rejected with; empty when it is kept. */
+function refusalOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "",
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
 }
 
 test("unscripted calls get a polite answer with usage, and each request is on record", async () => {
-  const whole = (await (await call({ model: "m" })).json()) as { model: string; usage: { total_tokens: number } };
+  const whole = (await (await call({ model: "m" })).json()) as {
+    model: string;
+    usage: { total_tokens: number };
+  };
   expect(whole).toMatchObject({ model: "m", usage: { total_tokens: 12 } });
   const plain = await (await call({ model: "m", stream: true })).text();
   expect(plain).toEndWith(DONE);
   expect(plain).not.toContain("usage");
-  const counted = await (await call({ model: "m", stream: true, stream_options: { include_usage: true } })).text();
+  const counted = await (
+    await call({ model: "m", stream: true, stream_options: { include_usage: true } })
+  ).text();
   expect(counted).toContain('"usage":{"prompt_tokens":9');
   expect(upstream.requests.map((request) => request.json().stream)).toEqual([undefined, true, true]);
   expect(upstream.requests[0]?.headers.authorization).toBe("Bearer sk-test");
@@ -46,14 +64,21 @@ test("unscripted calls get a polite answer with usage, and each request is on re
 
 test("embeddings answer one vector per input, and the models are listed", async () => {
   const body = JSON.stringify({ model: "e", input: ["a", "b"] });
-  const vectors = (await (await fetch(`${upstream.url}/v1/embeddings`, { method: "POST", body })).json()) as { data: [] };
+  const vectors = (await (await fetch(`${upstream.url}/v1/embeddings`, { method: "POST", body })).json()) as {
+    data: [];
+  };
   expect(vectors.data).toHaveLength(2);
   const models = (await (await fetch(`${upstream.url}/v1/models`)).json()) as { data: { id: string }[] };
   expect(models.data.map((model) => model.id)).toEqual(["fake-model", "fake-embedding"]);
 });
 
 test("queued scripts answer one request each, in order, and then the default is back", async () => {
-  upstream.script(refuse(500), refuseUntil(7), okWithError("busy"), answer("x", { usage: { total_tokens: -5 } }));
+  upstream.script(
+    refuse(500),
+    refuseUntil(7),
+    okWithError("busy"),
+    answer("x", { usage: { total_tokens: -5 } }),
+  );
   const statuses: (number | string | null)[] = [];
   for (let i = 0; i < 2; i++) {
     const response = await call({});
@@ -72,7 +97,7 @@ test("a hang before the headers lasts until the client leaves, and the leaving i
   const pending = call({}, { signal: controller.signal });
   const request = await upstream.request(0);
   controller.abort();
-  await expect(pending).rejects.toThrow("aborted");
+  expect(await refusalOf(pending)).toContain("aborted");
   await request.closed;
   expect(request.aborted).toBe(true);
 });
@@ -83,13 +108,13 @@ test("a hang after the headers lets the status through and no byte of the body",
   const response = await call({}, { signal: controller.signal });
   expect(response.status).toBe(200);
   controller.abort();
-  await expect(response.text()).rejects.toThrow("aborted");
+  expect(await refusalOf(response.text())).toContain("aborted");
   expect((await upstream.request(0)).bytesSent).toBe(0);
 });
 
 test("a cut stream breaks the connection, a truncated one only lacks its end", async () => {
   upstream.script(cutStream(["one"]), truncatedStream(["two"]));
-  await expect(call({}).then((response) => response.text())).rejects.toThrow("closed unexpectedly");
+  expect(await refusalOf(call({}).then((response) => response.text()))).toContain("closed unexpectedly");
   const truncated = await (await call({})).text();
   expect(truncated).toContain("two");
   expect(truncated).not.toContain("[DONE]");

@@ -15,15 +15,23 @@ export function gate(): Gate {
   return { opened: promise, open: () => resolve() };
 }
 
-/** One step of a body: bytes to send (each its own write), a gate to wait at, or an end without manners. */
-export type Step = string | Uint8Array | Gate | "cut" | "hang" | { readonly bulkBytes: number; readonly unit: string };
+/** An end without manners: the socket closes, or nothing more ever comes. */
+export interface RudeEnd {
+  readonly end: "cut" | "hang";
+}
+export const CUT: RudeEnd = { end: "cut" };
+export const HANG: RudeEnd = { end: "hang" };
+
+/** One step of a body: bytes to send (each its own write), a gate to wait at, a bulk of repeated units, a rude end. */
+export type Step =
+  string | Uint8Array | Gate | RudeEnd | { readonly bulkBytes: number; readonly unit: string };
 
 export interface Script {
   status?: number;
   headers?: Record<string, string>;
   /** Waited for before the status line leaves; "never" holds the request until the client goes away. */
   before?: Gate | "never";
-  /** Sent in order; the body ends cleanly after the last step unless that is "cut" or "hang". */
+  /** Sent in order; the body ends cleanly after the last step unless that is CUT or HANG. */
   steps: readonly Step[];
 }
 
@@ -109,7 +117,11 @@ export function answer(text: string, options: AnswerOptions = {}): Script {
     created: CREATED,
     model: options.model ?? "fake-model",
     choices: [
-      { index: 0, message: { role: "assistant", content: text }, finish_reason: options.finishReason ?? "stop" },
+      {
+        index: 0,
+        message: { role: "assistant", content: text },
+        finish_reason: options.finishReason ?? "stop",
+      },
     ],
     ...(usage === null ? {} : { usage }),
   });
@@ -122,13 +134,12 @@ export function answer(text: string, options: AnswerOptions = {}): Script {
 export function stream(pieces: readonly Step[], options: AnswerOptions = {}): Script {
   const model = options.model ?? "fake-model";
   const usage = options.usage === undefined ? DEFAULT_USAGE : options.usage;
-  const isEnd = (step: Step | undefined) => step === "cut" || step === "hang";
   const steps: Step[] = [sse(chunk({ role: "assistant", content: "" }, null, model))];
   for (const piece of pieces) {
-    const isText = typeof piece === "string" && !isEnd(piece);
-    steps.push(isText ? sse(chunk({ content: piece }, null, model)) : piece);
+    steps.push(typeof piece === "string" ? sse(chunk({ content: piece }, null, model)) : piece);
   }
-  if (!isEnd(pieces.at(-1))) {
+  const last = pieces.at(-1);
+  if (last !== CUT && last !== HANG) {
     steps.push(sse(chunk({}, options.finishReason ?? "stop", model)));
     if (usage !== null) steps.push(sse({ ...chunk({}, null, model), choices: [], usage }));
     steps.push(DONE);
@@ -138,8 +149,14 @@ export function stream(pieces: readonly Step[], options: AnswerOptions = {}): Sc
 
 /** An error status with an OpenAI-shaped error object, or with the body given. */
 export function refuse(status: number, body?: unknown, headers: Record<string, string> = {}): Script {
-  if (typeof body === "string") return { status, headers: { "content-type": "text/plain", ...headers }, steps: [body] };
-  const error = { message: `upstream says ${status}`, type: "fake_error", param: null, code: `fake_${status}` };
+  if (typeof body === "string")
+    return { status, headers: { "content-type": "text/plain", ...headers }, steps: [body] };
+  const error = {
+    message: `upstream says ${status}`,
+    type: "fake_error",
+    param: null,
+    code: `fake_${status}`,
+  };
   return json(body ?? { error }, status, headers);
 }
 
@@ -160,12 +177,12 @@ export function hangBeforeHeaders(): Script {
 
 /** Sends the headers of a stream and then nothing. */
 export function hangAfterHeaders(): Script {
-  return { status: 200, headers: STREAM_HEADERS, steps: ["hang"] };
+  return { status: 200, headers: STREAM_HEADERS, steps: [HANG] };
 }
 
 /** A stream with these pieces of text whose socket closes without the terminal event. */
 export function cutStream(pieces: readonly string[]): Script {
-  return stream([...pieces, "cut"]);
+  return stream([...pieces, CUT]);
 }
 
 /** A stream that ends cleanly as HTTP, but without finish reason, usage and [DONE]. */
@@ -176,7 +193,11 @@ export function truncatedStream(pieces: readonly string[]): Script {
 
 /** A stream with good text and, between it, lines that are no JSON or no event. */
 export function malformedStream(before: string, after: string, options: AnswerOptions = {}): Script {
-  const garbage = ["data: {\"id\":\"chatcmpl-fake\",\"choices\":[{\"ind\n\n", "data: not json\n\n", "nonsense without a colon\n\n"];
+  const garbage = [
+    'data: {"id":"chatcmpl-fake","choices":[{"ind\n\n',
+    "data: not json\n\n",
+    "nonsense without a colon\n\n",
+  ];
   const raw = garbage.map((text) => new TextEncoder().encode(text));
   return stream([before, ...raw, after], options);
 }
@@ -199,14 +220,24 @@ export function bulkStream(bytes: number, options: AnswerOptions = {}): Script {
 function polite(request: RecordedRequest): Script {
   const path = request.url.split("?")[0] ?? "";
   if (path.endsWith("/models")) {
-    const data = ["fake-model", "fake-embedding"].map((id) => ({ id, object: "model", created: CREATED, owned_by: "fake" }));
+    const data = ["fake-model", "fake-embedding"].map((id) => ({
+      id,
+      object: "model",
+      created: CREATED,
+      owned_by: "fake",
+    }));
     return json({ object: "list", data });
   }
   if (path.endsWith("/embeddings")) {
     const { input, model } = request.json();
     const inputs = Array.isArray(input) ? input : [input];
     const data = inputs.map((_, index) => ({ object: "embedding", index, embedding: [0.25, -0.5, 1] }));
-    return json({ object: "list", data, model, usage: { prompt_tokens: 4 * inputs.length, total_tokens: 4 * inputs.length } });
+    return json({
+      object: "list",
+      data,
+      model,
+      usage: { prompt_tokens: 4 * inputs.length, total_tokens: 4 * inputs.length },
+    });
   }
   if (path.endsWith("/chat/completions")) {
     const { model, stream: streamed, stream_options } = request.json();
@@ -218,13 +249,24 @@ function polite(request: RecordedRequest): Script {
   if (path.endsWith("/completions")) {
     const { model } = request.json();
     const choices = [{ index: 0, text: "Hello there!", finish_reason: "stop" }];
-    return json({ id: "cmpl-fake", object: "text_completion", created: CREATED, model, choices, usage: DEFAULT_USAGE });
+    return json({
+      id: "cmpl-fake",
+      object: "text_completion",
+      created: CREATED,
+      model,
+      choices,
+      usage: DEFAULT_USAGE,
+    });
   }
   return refuse(404, { error: { message: `no such path: ${path}`, type: "invalid_request_error" } });
 }
 
 /** Writes and waits while the socket is full; false when the client is gone. */
-function write(response: ServerResponse, data: string | Uint8Array, recorded: RecordedRequest): Promise<boolean> {
+function write(
+  response: ServerResponse,
+  data: string | Uint8Array,
+  recorded: RecordedRequest,
+): Promise<boolean> {
   if (response.destroyed || response.closed) return Promise.resolve(false);
   const size = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
   if (response.write(data)) {
@@ -251,22 +293,21 @@ async function play(script: Script, response: ServerResponse, recorded: Recorded
   if (response.closed) return;
   response.writeHead(script.status ?? 200, script.headers);
   const only = script.steps[0];
-  if (script.steps.length === 1 && typeof only === "string" && only !== "cut" && only !== "hang") {
+  if (script.steps.length === 1 && typeof only === "string") {
     recorded.bytesSent = Buffer.byteLength(only);
     response.end(only);
     return;
   }
   response.flushHeaders();
   for (const step of script.steps) {
-    if (response.closed || step === "hang") return;
-    if (step === "cut") {
-      response.destroy();
-      return;
-    }
+    if (response.closed) return;
     if (typeof step === "string" || step instanceof Uint8Array) {
       if (!(await write(response, step, recorded))) return;
       // One write per turn of the loop: pieces leave as chunks of their own.
       await new Promise((resolve) => setImmediate(resolve));
+    } else if ("end" in step) {
+      if (step.end === "cut") response.destroy();
+      return;
     } else if ("opened" in step) {
       await Promise.race([step.opened, recorded.closed]);
     } else {

@@ -5,7 +5,12 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { createPostgresDatabase, createTestDatabase, postgresServer, type PostgresTemplate } from "./postgres.ts";
+import {
+  createPostgresDatabase,
+  createTestDatabase,
+  postgresServer,
+  type PostgresTemplate,
+} from "./postgres.ts";
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
@@ -16,12 +21,20 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
   }
 }
 
+/** The message a promise is rejected with; empty when it is kept. */
+function refusalOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "",
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+}
+
 test("two databases share nothing, and a dropped one is gone", async () => {
   const [a, b] = await Promise.all([createPostgresDatabase(), createPostgresDatabase()]);
   await query(a.url, "create table only_here (id int)");
   expect(await query(b.url, "select to_regclass('only_here') as found")).toEqual([{ found: null }]);
   await a.drop();
-  await expect(query(a.url, "select 1")).rejects.toThrow("does not exist");
+  expect(await refusalOf(query(a.url, "select 1"))).toContain("does not exist");
   await a.drop();
   await b.drop();
 });
@@ -46,9 +59,12 @@ test("a template is built once, and every copy of it has its tables and its own 
 test("a failing template build tells its reason and leaves no half-built copy behind", async () => {
   const name = `broken_${process.pid}`;
   const broken = { name, build: () => Promise.reject(new Error("migration 3 failed")) };
-  await expect(createPostgresDatabase(broken)).rejects.toThrow("migration 3 failed");
+  expect(await refusalOf(createPostgresDatabase(broken))).toContain("migration 3 failed");
   const { origin } = await postgresServer();
-  const left = await query(`${origin}/postgres`, `select datname from pg_database where datname = 'template_${name}'`);
+  const left = await query(
+    `${origin}/postgres`,
+    `select datname from pg_database where datname = 'template_${name}'`,
+  );
   expect(left).toEqual([]);
 });
 
@@ -59,7 +75,7 @@ test("the server is the throw-away kind: no fsync, loopback only, a password ask
   expect(await query(url, "show listen_addresses")).toEqual([{ listen_addresses: "127.0.0.1" }]);
   const stranger = new URL(url);
   stranger.password = "wrong";
-  await expect(query(stranger.href, "select 1")).rejects.toThrow("password authentication failed");
+  expect(await refusalOf(query(stranger.href, "select 1"))).toContain("password authentication failed");
 });
 
 test("a test database of either kind brings an empty directory and takes it away again", async () => {

@@ -2,7 +2,18 @@
 // Refuses durability (fsync off) and any server that it has not started itself.
 
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import postgres from "postgres";
@@ -39,9 +50,16 @@ export interface PostgresTemplate {
 }
 
 function run(command: string[]): void {
-  const child = Bun.spawnSync(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { ...Bun.env, LC_ALL: "C" } });
+  const child = Bun.spawnSync(command, {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...Bun.env, LC_ALL: "C" },
+  });
   if (child.exitCode !== 0) {
-    throw new Error(`${command.join(" ")} ended with ${child.exitCode}\n${child.stdout}${child.stderr}`);
+    throw new Error(
+      `${command.join(" ")} ended with ${child.exitCode}\n${String(child.stdout)}${String(child.stderr)}`,
+    );
   }
 }
 
@@ -51,14 +69,19 @@ function asUnprivileged(): string[] {
   const id = String(UNPRIVILEGED_ID);
   if (Bun.which("setpriv")) return ["setpriv", `--reuid=${id}`, `--regid=${id}`, "--clear-groups", "--"];
   if (Bun.which("su-exec")) return ["su-exec", `${id}:${id}`];
-  throw new Error("PostgreSQL does not run as root; install util-linux (setpriv) or run the tests as another user");
+  throw new Error(
+    "PostgreSQL does not run as root; install util-linux (setpriv) or run the tests as another user",
+  );
 }
 
 /** The programs where the unprivileged user can read them: in place, else (checkout below a closed home) a copy. */
 function reachablePrograms(runDir: string, prefix: string[]): string {
   const binDir = findPostgres();
   if (!binDir) throw new Error("no PostgreSQL found; run `bun scripts/install-postgres.ts`");
-  const probe = Bun.spawnSync([...prefix, join(binDir, "postgres"), "--version"], { stdout: "ignore", stderr: "ignore" });
+  const probe = Bun.spawnSync([...prefix, join(binDir, "postgres"), "--version"], {
+    stdout: "ignore",
+    stderr: "ignore",
+  });
   if (probe.exitCode === 0) return binDir;
   const copyDir = join(runDir, "programs");
   cpSync(dirname(binDir), copyDir, { recursive: true, verbatimSymlinks: true });
@@ -77,7 +100,16 @@ function freePort(): number {
  * handlers in tests and ends a slow file's children, so this is a shell of its own session.
  */
 function watchOwner(server: PostgresServer, runDir: string, ownerPid: number): void {
-  const stop = [...asUnprivileged(), join(server.binDir, "pg_ctl"), "-D", server.dataDir, "-m", "immediate", "-w", "stop"];
+  const stop = [
+    ...asUnprivileged(),
+    join(server.binDir, "pg_ctl"),
+    "-D",
+    server.dataDir,
+    "-m",
+    "immediate",
+    "-w",
+    "stop",
+  ];
   const quoted = stop.map((part) => `'${part}'`).join(" ");
   const script = `while kill -0 ${ownerPid} 2>/dev/null; do sleep 0.2; done; ${quoted}; rm -rf '${runDir}'`;
   const setsid = Bun.which("setsid") ? "setsid " : "";
@@ -92,7 +124,8 @@ function startServer(runDir: string, ownerPid: number): PostgresServer {
   const password = randomBytes(12).toString("hex");
   const passwordFile = join(homeDir, "password");
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  if (prefix.length > 0) for (const path of [homeDir, passwordFile]) chownSync(path, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+  if (prefix.length > 0)
+    for (const path of [homeDir, passwordFile]) chownSync(path, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
   const binDir = reachablePrograms(runDir, prefix);
   const dataDir = join(homeDir, "data");
   // prettier-ignore
@@ -122,7 +155,8 @@ function startServer(runDir: string, ownerPid: number): PostgresServer {
     } catch (error) {
       // Somebody else may have taken the port in between; the log tells when it was another reason.
       const log = existsSync(logFile) ? readFileSync(logFile, "utf8") : "";
-      if (attempt === START_ATTEMPTS || !/could not bind/.test(log)) throw new Error(`${error}\n${log}`);
+      if (attempt === START_ATTEMPTS || !/could not bind/.test(log))
+        throw new Error(`${String(error)}\n${log}`);
     }
   }
 }
@@ -177,7 +211,15 @@ export function stopPostgres(runDir: string): void {
   if (!existsSync(description)) return;
   const answer = JSON.parse(readFileSync(description, "utf8")) as Partial<PostgresServer>;
   if (!answer.binDir || !answer.dataDir) return;
-  const command = [...asUnprivileged(), join(answer.binDir, "pg_ctl"), "-D", answer.dataDir, "-m", "immediate", "stop"];
+  const command = [
+    ...asUnprivileged(),
+    join(answer.binDir, "pg_ctl"),
+    "-D",
+    answer.dataDir,
+    "-m",
+    "immediate",
+    "stop",
+  ];
   Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" });
   rmSync(join(runDir, "postgres"), { recursive: true, force: true });
 }
@@ -190,7 +232,8 @@ async function adminClient(): Promise<{ sql: postgres.Sql; origin: string }> {
 
 /** Builds a template once per run; a second process waits at an advisory lock and finds it there. */
 async function ensureTemplate(template: PostgresTemplate): Promise<string> {
-  if (!/^[a-z0-9_]{1,40}$/.test(template.name)) throw new Error(`"${template.name}" cannot be a template's name`);
+  if (!/^[a-z0-9_]{1,40}$/.test(template.name))
+    throw new Error(`"${template.name}" cannot be a template's name`);
   const { sql, origin } = await adminClient();
   const name = `template_${template.name}`;
   const connection = await sql.reserve();
@@ -245,7 +288,10 @@ export interface TestDatabase {
 }
 
 /** A place for one test's data on either database: `describe.each(DATABASE_KINDS)("… on %s", (kind) => …)`. */
-export async function createTestDatabase(kind: DatabaseKind, template?: PostgresTemplate): Promise<TestDatabase> {
+export async function createTestDatabase(
+  kind: DatabaseKind,
+  template?: PostgresTemplate,
+): Promise<TestDatabase> {
   const database = kind === "postgres" ? await createPostgresDatabase(template) : undefined;
   const dataDir = mkdtempSync(join(tmpdir(), "weir-data-"));
   return {

@@ -14,7 +14,11 @@ afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
 function runTests(name: string, source: string): { passed: number; failed: number } {
   const file = join(scratchDir, `${name}.test.ts`);
   writeFileSync(file, source);
-  const child = Bun.spawnSync([process.execPath, "test", file], { cwd: scratchDir, stdout: "ignore", stderr: "pipe" });
+  const child = Bun.spawnSync([process.execPath, "test", file], {
+    cwd: scratchDir,
+    stdout: "ignore",
+    stderr: "pipe",
+  });
   return tally(String(child.stderr), child.exitCode ?? 1);
 }
 
@@ -27,7 +31,9 @@ test("passes and failures of a real run are counted as Bun prints them", () => {
 });
 
 test("a file that does not load is a failure", () => {
-  expect(runTests("broken", `${HEADER}import "./missing.ts"; test("a", () => {});`).failed).toBeGreaterThan(0);
+  expect(runTests("broken", `${HEADER}import "./missing.ts"; test("a", () => {});`).failed).toBeGreaterThan(
+    0,
+  );
 });
 
 test("a run that ends in the middle counts what was told and one failure", () => {
@@ -49,7 +55,12 @@ test("a bad exit code is a failure whatever the closing lines say, and colours d
 });
 
 test("files fall into groups by folder, filters choose by path, empty groups vanish", () => {
-  const files = ["./test/core/a.test.ts", "./test/e2e/b.test.ts", "./test/islands/c.test.tsx", "./test/rooms.test.ts"];
+  const files = [
+    "./test/core/a.test.ts",
+    "./test/e2e/b.test.ts",
+    "./test/islands/c.test.tsx",
+    "./test/rooms.test.ts",
+  ];
   expect(groupFiles(files, []).map((group) => [group.name, group.files.length])).toEqual([
     ["server", 2],
     ["islands", 1],

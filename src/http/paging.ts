@@ -1,0 +1,30 @@
+// Page numbers and sizes as clients send them, made safe.
+// Refuses nothing: absurd values become the nearest sensible ones.
+import { t } from "elysia";
+
+export const DEFAULT_PAGE_SIZE = 10;
+export const MAX_PAGE_SIZE = 100;
+
+/** Query parameters of lists; texts, so that a wrong number never turns into an error page. */
+export const pageQuery = {
+  p: t.Optional(t.String({ maxLength: 20 })),
+  page_size: t.Optional(t.String({ maxLength: 20 })),
+  size: t.Optional(t.String({ maxLength: 20 })),
+};
+
+/** `firstPage` is the number that this call's clients use for the first page (0 or 1). */
+export function pageOf(
+  query: { p?: string | undefined; page_size?: string | undefined; size?: string | undefined },
+  firstPage: 0 | 1,
+): { page: number; pageSize: number; offset: number } {
+  const size = Number(query.page_size ?? query.size ?? DEFAULT_PAGE_SIZE);
+  const pageSize = Number.isInteger(size) && size > 0 ? Math.min(size, MAX_PAGE_SIZE) : DEFAULT_PAGE_SIZE;
+  const asked = Number(query.p ?? firstPage);
+  const page = Number.isInteger(asked) && asked >= firstPage ? Math.min(asked, 1_000_000) : firstPage;
+  return { page, pageSize, offset: (page - firstPage) * pageSize };
+}
+
+/** A row id in a path; anything else gives undefined, which callers answer like a missing object. */
+export function idOf(text: string): number | undefined {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,93 @@
+// Reads usage, ends and errors out of a chat completions stream whose bytes go to the client untouched.
+// Refuses to build anything per frame: common frames are read by position, only telling ones are parsed.
+import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { newMeterState } from "../dialect.ts";
+import type { MeterOptions, StreamMeter, WireFrame } from "../dialect.ts";
+import { asList, asObject, asString, asText, parseJson } from "../json.ts";
+import { decodeUsage } from "./usage.ts";
+
+const CONTENT = '"delta":{"content":"';
+
+/** Also reads legacy completions streams, whose choices carry `text`. */
+export function meterStream(options: MeterOptions = {}): StreamMeter {
+  const state = newMeterState();
+  const { onText } = options;
+
+  const saw = (text: unknown): void => {
+    if (typeof text !== "string" || text === "") return;
+    state.sawText = true;
+    state.textChars += text.length;
+    onText?.(text);
+  };
+
+  /** The plain content frame of every compatible upstream, measured between its quotes; false when it is another. */
+  const measure = (data: string): boolean => {
+    const at = data.indexOf(CONTENT);
+    if (at === -1) return false;
+    const from = at + CONTENT.length;
+    let to = data.indexOf('"', from);
+    // An escaped quote inside: leave it to the parser.
+    if (to === -1 || data.charCodeAt(to - 1) === 0x5c) return false;
+    // Exactly the end of the delta, else there is more in it than content.
+    if (data.charCodeAt(to + 1) !== 0x7d) return false;
+    if (data.indexOf('"finish_reason":"', to) !== -1 || data.indexOf('"usage":{') !== -1) return false;
+    if (data.indexOf('"error":{') !== -1 || data.indexOf(CONTENT, to) !== -1) return false;
+    const length = to - from;
+    if (length > 0) {
+      state.sawText = true;
+      state.textChars += length;
+    }
+    return true;
+  };
+
+  const readDelta = (delta: Record<string, unknown>): void => {
+    if (typeof delta["content"] === "string") saw(delta["content"]);
+    else for (const part of asList(delta["content"])) saw(asObject(part)?.["text"]);
+    saw(delta["reasoning_content"] ?? delta["reasoning"]);
+    saw(delta["refusal"]);
+    saw(asObject(delta["audio"])?.["transcript"]);
+    for (const call of asList(delta["tool_calls"])) {
+      const item = asObject(call);
+      const inner = asObject(item?.["function"]) ?? asObject(item?.["custom"]);
+      saw(inner?.["name"]);
+      const args = inner?.["arguments"] ?? inner?.["input"];
+      if (args !== undefined && args !== null) saw(asText(args));
+    }
+  };
+
+  return {
+    state,
+    push(frame: WireFrame) {
+      state.lastWasUsageOnly = false;
+      const { data } = frame;
+      if (data === "[DONE]" || data.trim() === "[DONE]") {
+        state.ended = true;
+        state.usageFinal = state.usage !== null;
+        return;
+      }
+      if (!onText && frame.event !== "error" && measure(data)) return;
+      const chunk = asObject(parseJson(data));
+      if (!chunk) return;
+      if (chunk["error"] || frame.event === "error") {
+        state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(chunk) });
+        return;
+      }
+      const choices = asList(chunk["choices"]);
+      let finished = false;
+      for (const value of choices) {
+        const choice = asObject(value);
+        const delta = asObject(choice?.["delta"]);
+        if (delta) readDelta(delta);
+        saw(choice?.["text"]);
+        if (asString(choice?.["finish_reason"])) finished = true;
+      }
+      if (finished) state.ended = true;
+      const usage = decodeUsage(chunk["usage"]);
+      if (usage) {
+        state.usage = usage;
+        state.usageFinal = true;
+      }
+      state.lastWasUsageOnly = asObject(chunk["usage"]) !== undefined && choices.length === 0;
+    },
+  };
+}

@@ -1,0 +1,52 @@
+// Legacy completions, embeddings, moderations, images and other OpenAI-shaped answers that are only metered:
+// they go through as bytes, and only `usage`, `error` and (for estimates) the text length are read.
+// Refuses nothing.
+import { upstreamFailure, readErrorBody } from "./classify.ts";
+import type { Failure } from "../shared/failures.ts";
+import type { Usage } from "../shared/usage.ts";
+import { asList, asObject } from "./json.ts";
+import { decodeUsage } from "./openai-chat/usage.ts";
+
+export interface AnswerMeter {
+  /** Null when the upstream reported nothing. */
+  usage: Usage | null;
+  /** Set for a 200 answer that is an error object. */
+  failure: Failure | null;
+  /** UTF-16 length of the model's output: for estimates only. */
+  textChars: number;
+}
+
+/** Reads a whole OpenAI-shaped answer: chat, completions, embeddings, images, rerank, moderations. */
+export function meterAnswer(body: unknown): AnswerMeter {
+  const wire = asObject(body);
+  const error = wire?.["error"];
+  const failure = isError(error) ? upstreamFailure({ status: 200, ...readErrorBody(body) }) : null;
+  const usage = decodeUsage(wire?.["usage"]);
+  return { usage, failure, textChars: usage ? 0 : outputLength(wire) };
+}
+
+/** Some providers send an empty error object beside a good answer. */
+function isError(error: unknown): boolean {
+  if (typeof error === "string") return error !== "";
+  const object = asObject(error);
+  return object !== undefined && Boolean(object["type"] || object["message"] || object["code"]);
+}
+
+function outputLength(wire: Record<string, unknown> | undefined): number {
+  let length = 0;
+  const add = (value: unknown): void => {
+    if (typeof value === "string") length += value.length;
+  };
+  for (const value of asList(wire?.["choices"])) {
+    const choice = asObject(value);
+    add(choice?.["text"]);
+    const message = asObject(choice?.["message"]);
+    for (const key of ["content", "reasoning_content", "reasoning", "refusal"]) add(message?.[key]);
+    for (const call of asList(message?.["tool_calls"])) {
+      const inner = asObject(asObject(call)?.["function"]);
+      add(inner?.["name"]);
+      add(inner?.["arguments"]);
+    }
+  }
+  return length;
+}

@@ -9,7 +9,7 @@ import { accessOf } from "../src/http/session.ts";
 
 const dataDir = mkdtempSync(join(tmpdir(), "weir-routes-"));
 const services = await createServices(readEnv({ DATA_DIR: dataDir, LOG_LEVEL: "silent" }));
-const app = createApp(services);
+const app = await createApp(services);
 
 /** The controller files: a route is served by the one that spells its path below the controller's prefix. */
 const files = [...new Bun.Glob("src/{api,relay,pages,http}/*.{ts,tsx}").scanSync(".")].map((file) => ({

@@ -14,10 +14,15 @@ import { createSealer, encryptionSecret } from "./core/seal.ts";
 import { connect } from "./db/connect.ts";
 import type { Env } from "./env.ts";
 import { parseRanges } from "./http/address.ts";
+import { assets, publicFiles, readManifest } from "./http/assets.ts";
 import { failures, unknownPath } from "./http/failures.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
+import { createPages } from "./pages/serve-pages.ts";
 import { createRoutes } from "./routes.ts";
+
+/** Above the largest body an operator may allow (option relay.max_body_mb): the relay refuses by itself, with 413. */
+const MAX_BODY_BYTES = 1100 * 1024 * 1024;
 
 export interface Services {
   deps: Deps;
@@ -81,26 +86,14 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   };
 }
 
-/** Paths below these answer an unknown address like an API, everything else with the not-found page. */
-const API_PREFIXES = ["/v1", "/api", "/assets", "/pg", "/mj", "/suno", "/dashboard"];
-
-function isApiPath(pathname: string): boolean {
-  return (
-    API_PREFIXES.some((prefix) => pathname === prefix || pathname.startsWith(`${prefix}/`)) ||
-    pathname.startsWith("/v1beta/")
-  );
-}
-
-export function createApp({ deps, session }: Services) {
-  const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: 1024 * 1024 * 1100 } })
-    .use(
-      failures(deps.logger, (request) => {
-        const { pathname } = new URL(request.url);
-        if (isApiPath(pathname)) return unknownPath(request);
-        return unknownPath(request);
-      }),
-    )
-    .use(createRoutes(deps, session));
+export async function createApp({ deps, session }: Services) {
+  const manifest = readManifest();
+  const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES } })
+    .use(failures(deps.logger, unknownPath))
+    .use(createRoutes(deps, session))
+    .use(assets())
+    .use(await publicFiles())
+    .use(createPages(deps, session, manifest));
   assertEveryRouteDeclaresAccess(app.routes);
   return app;
 }

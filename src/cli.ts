@@ -16,7 +16,7 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
     about: "serve the gateway and the console (default)",
     run: async (env) => {
       const services = await createServices(env);
-      await serve(env, services, createApp(services));
+      await serve(env, services, await createApp(services));
       return undefined;
     },
   },

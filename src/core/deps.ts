@@ -2,6 +2,8 @@
 // Holds types only, so that any room may name a service without importing its implementation.
 import type { Database, Orm, Steps } from "../db/database.ts";
 import type { OptionStore } from "./options.ts";
+import type { PriceBook } from "./price-book.ts";
+import type { Routing } from "./routing.ts";
 import type { Sealer } from "./seal.ts";
 
 /** Passed in, so that tests never sleep. */
@@ -167,6 +169,8 @@ export interface Ledger {
   log(entry: LogEntry): Promise<void>;
   /** Log row inside a transaction of the caller. */
   logSteps(tx: Orm, entry: LogEntry): Steps<void>;
+  /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
+  tokenExpired(token: TokenAccount): Promise<void>;
   /** Waits until everything queued is durable (drain at SIGTERM, tests). */
   flush(): Promise<void>;
   /** Flushes and stops timers. */
@@ -182,6 +186,8 @@ export interface Deps {
   options: OptionStore;
   accounts: Accounts;
   ledger: Ledger;
+  routing: Routing;
+  prices: PriceBook;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

@@ -1,5 +1,6 @@
 // The database as the rest of the program sees it: one query builder type, one atomic block, for both databases.
 // Refuses drizzle's own transaction call: with an async callback SQLite would commit at its first await.
+import type { Database as BunSqlite } from "bun:sqlite";
 import type { SQL } from "drizzle-orm";
 import { sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
@@ -31,10 +32,15 @@ export interface Database {
    * repeatable. Never catch and go on inside: PostgreSQL has aborted the transaction after a failed statement.
    */
   atomic<T>(body: (tx: Orm) => Steps<T>): Promise<T>;
-  /** Tells other nodes that something changed; nothing to do on SQLite, which has one process. */
+  /**
+   * Tells other nodes that something changed; nothing to do on SQLite, which has one process. A name without a
+   * colon (`options`, `channels`) also raises a version mark, so that a lost notification costs a second only.
+   */
   announce(what: string): Promise<void>;
-  /** Called with what other nodes announce. */
+  /** Called with what other nodes announce, and for each raised version mark that is noticed later. */
   onAnnounce(listener: (what: string) => void): void;
+  /** The SQLite connection, for the ledger's prepared batch statements only; undefined on PostgreSQL. */
+  readonly client: BunSqlite | undefined;
   /** True when the database answers. */
   ping(): Promise<boolean>;
   close(): Promise<void>;

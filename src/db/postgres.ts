@@ -1,5 +1,6 @@
 // PostgreSQL through postgres.js and drizzle, for installations of several nodes.
 // Refuses to hide a deadlock: atomic blocks are retried a few times, then the error is thrown.
+import { like, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import type { Sql } from "postgres";
@@ -10,6 +11,8 @@ import { sqlState } from "./sql-state.ts";
 const CHANNEL = "weir";
 const RETRYABLE = new Set(["40P01", "40001"]);
 const MAX_TRIES = 6;
+const VERSION_PREFIX = "version:";
+const POLL_MS = 1000;
 
 export function openPostgres(url: string, max = 10): Sql {
   return namedStatements(
@@ -41,6 +44,35 @@ export function postgresDatabase(client: Sql): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   const listeners: ((what: string) => void)[] = [];
   let listening: Promise<unknown> | undefined;
+  let poller: ReturnType<typeof setInterval> | undefined;
+  const versions = new Map<string, number>();
+
+  /** Reads the version marks every second; the first round only learns them. */
+  function startPolling(): ReturnType<typeof setInterval> {
+    let isRunning = false;
+    const round = async (isFirst: boolean) => {
+      if (isRunning) return;
+      isRunning = true;
+      try {
+        const { marks } = schema;
+        const rows = await orm.select().from(marks).where(like(marks.key, `${VERSION_PREFIX}%`));
+        for (const { key, value } of rows) {
+          const known = versions.get(key);
+          versions.set(key, value);
+          if (isFirst || known === value) continue;
+          for (const each of listeners) each(key.slice(VERSION_PREFIX.length));
+        }
+      } catch {
+        // The database is away for a moment: the next round catches up.
+      } finally {
+        isRunning = false;
+      }
+    };
+    void round(true);
+    const timer = setInterval(() => void round(false), POLL_MS);
+    timer.unref();
+    return timer;
+  }
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
     return orm.transaction(async (tx) => {
@@ -53,6 +85,7 @@ export function postgresDatabase(client: Sql): Database {
 
   return {
     kind: "postgres",
+    client: undefined,
     t: schema,
     orm: orm as unknown as Orm,
     reader: orm as unknown as Orm,
@@ -66,10 +99,20 @@ export function postgresDatabase(client: Sql): Database {
       }
     },
     async announce(what) {
+      if (!what.includes(":")) {
+        const key = VERSION_PREFIX + what;
+        const [mark] = await orm
+          .insert(schema.marks)
+          .values({ key, value: 1 })
+          .onConflictDoUpdate({ target: schema.marks.key, set: { value: sql`${schema.marks.value} + 1` } })
+          .returning({ value: schema.marks.value });
+        if (mark) versions.set(key, mark.value);
+      }
       await client.notify(CHANNEL, what);
     },
     onAnnounce(listener) {
       listeners.push(listener);
+      poller ??= startPolling();
       listening ??= client
         .listen(CHANNEL, (payload) => {
           for (const each of listeners) each(payload);
@@ -84,6 +127,7 @@ export function postgresDatabase(client: Sql): Database {
       return true;
     },
     async close() {
+      clearInterval(poller);
       await client.end({ timeout: 5 });
     },
   };

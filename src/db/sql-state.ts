@@ -13,5 +13,7 @@ export function sqlState(error: unknown): string {
 /** True for a broken unique constraint on either database. */
 export function isUniqueViolation(error: unknown): boolean {
   const state = sqlState(error);
-  return state === "23505" || state.startsWith("SQLITE_CONSTRAINT");
+  return (
+    state === "23505" || state === "SQLITE_CONSTRAINT_UNIQUE" || state === "SQLITE_CONSTRAINT_PRIMARYKEY"
+  );
 }

@@ -37,8 +37,8 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
     if (inside) throw new Error("an atomic block cannot be opened inside another");
     inside = true;
-    client.run("begin immediate");
     try {
+      client.run("begin immediate");
       const steps = body(orm as unknown as Orm);
       let state = steps.next();
       while (!state.done) {
@@ -57,6 +57,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
 
   return {
     kind: "sqlite",
+    client,
     t: schema,
     orm: orm as unknown as Orm,
     reader: reader.orm,
@@ -113,6 +114,8 @@ function startReader(path: string): { orm: Orm; close(): void } {
         });
         worker.postMessage({ id, path, text, params } satisfies ReaderRequest);
       }),
+    // The driver reads the casing from its third parameter only (drizzle-orm 0.45.4).
+    undefined,
     { casing: "snake_case" },
   );
   return {

@@ -74,16 +74,21 @@ function validationDetail(error: unknown): ValidationDetail {
 
 /** Mounted before every route, so that no framework text gets out. */
 export function failures(logger: Logger, notFound: (request: Request) => Response | Promise<Response>) {
-  return new Elysia({ name: "failures" }).onError({ as: "global" }, ({ error, code, request }) => {
+  return new Elysia({ name: "failures" }).onError({ as: "global" }, ({ error, code, request, set }) => {
+    const answer = (response: Response): Response => {
+      // Elysia would otherwise put the status of the thrown error over the one chosen here.
+      set.status = response.status;
+      return response;
+    };
     if (error instanceof Failure) {
-      if (error.kind !== "internal") return failureResponse(error, request);
+      if (error.kind !== "internal") return answer(failureResponse(error, request));
       const requestId = newRequestId();
       logger.error("call failed", {
         requestId,
         code: error.code,
         cause: String(error.cause ?? error.internal),
       });
-      return failureResponse(error, request, requestId);
+      return answer(failureResponse(error, request, requestId));
     }
     if (code === "NOT_FOUND") return notFound(request);
     if (code === "VALIDATION" || code === "PARSE" || code === "INVALID_COOKIE_SIGNATURE") {
@@ -91,21 +96,25 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
       const field = detail.property?.replace(/^\//, "").replaceAll("/", ".");
       const path = new URL(request.url).pathname.replace(/\/$/, "");
       const known = field !== undefined && field !== "";
-      return failureResponse(
-        new Failure("client", known ? "invalid_field" : "invalid_params", {
-          params: { field: field ?? "", reason: detail.message ?? "" },
-          ...(known ? { param: field } : {}),
-          ...(BAD_REQUEST_PATHS.has(path) ? { status: 400 } : {}),
-        }),
-        request,
+      return answer(
+        failureResponse(
+          new Failure("client", known ? "invalid_field" : "invalid_params", {
+            params: { field: field ?? "", reason: detail.message ?? "" },
+            ...(known ? { param: field } : {}),
+            ...(BAD_REQUEST_PATHS.has(path) ? { status: 400 } : {}),
+          }),
+          request,
+        ),
       );
     }
     const requestId = newRequestId();
     logger.error("call failed", { requestId, path: new URL(request.url).pathname, error: describe(error) });
-    return failureResponse(
-      new Failure("internal", "internal_error", { params: { requestId } }),
-      request,
-      requestId,
+    return answer(
+      failureResponse(
+        new Failure("internal", "internal_error", { params: { requestId } }),
+        request,
+        requestId,
+      ),
     );
   });
 }

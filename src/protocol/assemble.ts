@@ -93,7 +93,8 @@ export function collect(events: Iterable<CanonicalEvent>): Answer {
   let finish: FinishEvent | null = null;
   const blockAt = (at: number): AnswerBlock => {
     const block = blocks[at];
-    if (!block) throw new Failure("internal", "internal_error", { internal: `event for unknown block ${at}` });
+    if (!block)
+      throw new Failure("internal", "internal_error", { internal: `event for unknown block ${at}` });
     return block;
   };
   for (const event of events) {
@@ -159,7 +160,10 @@ export function brokenStream(internal?: string): Failure {
 }
 
 /** The signature note of a block, if it has one; parts of a split signature are joined. */
-export function signatureOf(block: AnswerBlock, kind: "signature" | "redacted" = "signature"): Signature | null {
+export function signatureOf(
+  block: AnswerBlock,
+  kind: "signature" | "redacted" = "signature",
+): Signature | null {
   const found = block.notes.filter((note) => note.note === kind && typeof note.value === "string");
   const last = found.at(-1);
   return last ? { dialect: last.dialect, value: found.map((note) => note.value).join("") } : null;

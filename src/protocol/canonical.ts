@@ -81,6 +81,8 @@ export interface ToolResultPart extends PartBase {
   content: Part[];
   isError?: boolean;
   custom?: boolean;
+  /** The wire had a bare string, or no content at all, in place of a list of parts. */
+  bare?: "string" | "none";
   /** Gemini's result is an object, not text: kept verbatim beside its textual form. */
   value?: unknown;
 }
@@ -91,17 +93,12 @@ export interface OpaquePart extends PartBase {
   /** Wire name, for refusals and the list of dropped things. */
   name: string;
   value: unknown;
+  /** Only a record of what a hosted tool did: other dialects may leave it out (and list it). */
+  droppable?: boolean;
 }
 
 export type Part =
-  | TextPart
-  | ImagePart
-  | AudioPart
-  | FilePart
-  | ThinkingPart
-  | ToolCallPart
-  | ToolResultPart
-  | OpaquePart;
+  TextPart | ImagePart | AudioPart | FilePart | ThinkingPart | ToolCallPart | ToolResultPart | OpaquePart;
 
 export type Role = "system" | "developer" | "user" | "assistant" | "tool";
 
@@ -206,6 +203,12 @@ export interface CanonicalRequest {
   extras: Partial<Record<DialectName, JsonObject>>;
   /** Names of extras that change what is asked for: a foreign encoder refuses them, it never drops them. */
   mustCarry: string[];
+  /**
+   * Extras that only repeat, in the wire's own form, what also has a canonical place: they win on the way home and
+   * are nothing lost elsewhere. `alsoLost` names what was inside them without a canonical place.
+   */
+  ownForms?: string[];
+  alsoLost?: string[];
   /** Which of several spellings the client used for a setting, for the way back into its own dialect. */
   spelling?: Record<string, string>;
 }

@@ -1,7 +1,7 @@
 // The rule for what one dialect says and another cannot: refused by name when it changes the request's meaning,
 // listed as dropped when it does not. Refuses with a client failure that names the field.
 import { Failure } from "../shared/failures.ts";
-import type { CanonicalRequest, DialectName, JsonObject } from "./canonical.ts";
+import type { CanonicalRequest, DialectName, JsonObject, OpaquePart } from "./canonical.ts";
 
 /** The refusal of a field that cannot be said in the upstream's protocol. */
 export function cannotCarry(field: string): Failure {
@@ -23,14 +23,13 @@ export function invalidField(field: string): Failure {
 
 /**
  * Puts the request's extra fields into a body of their own dialect. Towards another dialect the fields in `mustCarry`
- * are refused by name and the others listed in `dropped`. `handled` names extras the encoder has translated itself.
+ * are refused by name and the others listed in `dropped`.
  */
 export function carryExtras(
   request: CanonicalRequest,
   target: DialectName,
   body: JsonObject,
   dropped: string[],
-  handled: ReadonlySet<string> = new Set(),
 ): void {
   for (const dialect in request.extras) {
     const extras = request.extras[dialect as DialectName];
@@ -39,13 +38,21 @@ export function carryExtras(
       for (const key in extras) if (!(key in body)) body[key] = extras[key];
       continue;
     }
+    for (const name of request.alsoLost ?? []) drop(dropped, name);
     for (const key in extras) {
+      if (request.ownForms?.includes(key)) continue;
       // An explicit null asks for the default, which is what leaving it out does.
-      if (handled.has(key) || extras[key] === null) continue;
+      if (extras[key] === null) continue;
       if (request.mustCarry.includes(key)) throw cannotCarry(key);
       dropped.push(key);
     }
   }
+}
+
+/** What becomes of a part only another dialect understands: records of hosted tools are dropped, the rest is refused. */
+export function leaveOpaque(part: OpaquePart, dropped: string[]): void {
+  if (!part.droppable) throw cannotCarry(part.name);
+  drop(dropped, part.name);
 }
 
 /** Lists a name once. */

@@ -32,10 +32,7 @@ function read(dialect: DialectName, value: unknown): Citation | undefined {
 }
 
 /** The note's reference in the spelling of `target`; undefined when it cannot be said there. */
-export function citationFor(
-  target: DialectName,
-  note: { dialect: DialectName; value: unknown },
-): unknown {
+export function citationFor(target: DialectName, note: { dialect: DialectName; value: unknown }): unknown {
   if (note.dialect === target) return note.value;
   const citation = read(note.dialect, note.value);
   if (!citation) return undefined;

@@ -27,6 +27,8 @@ export interface EncodeContext {
   maxTokensField?: "max_tokens" | "max_completion_tokens";
   /** Chat completions: the upstream wants earlier thinking back as reasoning_content (else it is dropped). */
   echoReasoning?: boolean;
+  /** Anthropic: say reasoning strength as a thinking budget or as effort; chosen by model name when absent. */
+  thinkingStyle?: "budget" | "effort";
 }
 
 export interface AnswerContext {

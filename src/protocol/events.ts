@@ -7,14 +7,7 @@ import type { DialectName, JsonObject } from "./canonical.ts";
 export type BlockKind = "text" | "thinking" | "tool-call" | "refusal" | "image" | "audio" | "hosted-tool";
 
 export type FinishReason =
-  | "stop"
-  | "stop-sequence"
-  | "length"
-  | "tool-calls"
-  | "content-filter"
-  | "refusal"
-  | "pause"
-  | "other";
+  "stop" | "stop-sequence" | "length" | "tool-calls" | "content-filter" | "refusal" | "pause" | "other";
 
 /**
  * Side information of the open block. `signature`: value is the provider's proof text. `redacted`: value is the

@@ -65,7 +65,9 @@ export function createSequencer(): BlockSequencer {
     open = null;
   };
   const mayClose = (block: LiveBlock): boolean =>
-    block.done || INTERRUPTIBLE.has(block.spec.kind) || (block.spec.kind === "tool-call" && block.json.whole());
+    block.done ||
+    INTERRUPTIBLE.has(block.spec.kind) ||
+    (block.spec.kind === "tool-call" && block.json.whole());
   /** Gives held blocks their turn for as long as the open one may close. */
   const advance = (out: CanonicalEvent[]): void => {
     while (waiting.length > 0 && (!open || mayClose(open))) {

@@ -55,7 +55,10 @@ export function createSseReader(options: SseReaderOptions = {}): SseReader {
   let skipLf = false;
 
   const tooLong = (): Failure =>
-    new Failure("broken-stream", "stream_line_too_long", { params: { limit: cap }, internal: "SSE line cap" });
+    new Failure("broken-stream", "stream_line_too_long", {
+      params: { limit: cap },
+      internal: "SSE line cap",
+    });
 
   const field = (line: Buffer, from: number, to: number): void => {
     const first = line[from];

@@ -212,7 +212,7 @@ describe.each(DATABASE_KINDS)("accounts on %s", (database) => {
     expect(rows.map((row) => [row.type, row.content])).toEqual([
       [3, "管理员将用户额度从 ＄0.001400 额度修改为 ＄0.500000 额度"],
     ]);
-    for (const quota of [1.5, 1e309, "7", Number.MAX_SAFE_INTEGER]) {
+    for (const quota of [1.5, 1e309, "NaN", "many", Number.MAX_SAFE_INTEGER]) {
       const refused = await app.call<Envelope>("PUT", "/api/user/", { id: user.id, quota }, root);
       expect(refused.body.success).toBe(false);
     }

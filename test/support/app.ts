@@ -83,7 +83,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   });
   const services = await createServices(env, options);
   const { deps } = services;
-  const app = createApp(services);
+  const app = await createApp(services);
   app.listen({ port: 0, hostname: "127.0.0.1", idleTimeout: 0 });
   const url = `http://127.0.0.1:${app.server?.port}`;
   const signer = new Elysia()

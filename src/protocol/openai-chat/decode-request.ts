@@ -151,7 +151,8 @@ function decodeThinking(wire: JsonObject): Part[] {
     const signature = asString(item?.["signature"]);
     const data = asString(item?.["data"]);
     const text = asString(item?.["text"]) ?? asString(item?.["summary"]) ?? "";
-    if (data) parts.push({ type: "thinking", text: "", redacted: true, signature: openSignature(data, DIALECT) });
+    if (data)
+      parts.push({ type: "thinking", text: "", redacted: true, signature: openSignature(data, DIALECT) });
     else if (signature) parts.push({ type: "thinking", text, signature: openSignature(signature, DIALECT) });
     else if (text) parts.push({ type: "thinking", text });
   }
@@ -311,7 +312,9 @@ function decodeToolChoice(fields: FieldReader, request: CanonicalRequest): ToolC
   if (type === "function" && name !== undefined) return { mode: "tool", name };
   if (type === "custom" && name !== undefined) return { mode: "tool", name, custom: true };
   const allowed = asObject(wire["allowed_tools"]);
-  const names = asList(allowed?.["tools"]).map((tool) => asString(asObject(asObject(tool)?.["function"])?.["name"]));
+  const names = asList(allowed?.["tools"]).map((tool) =>
+    asString(asObject(asObject(tool)?.["function"])?.["name"]),
+  );
   if (type === "allowed_tools" && names.length > 0 && names.every((item) => item !== undefined)) {
     return { mode: "allowed", names, required: allowed?.["mode"] === "required" };
   }

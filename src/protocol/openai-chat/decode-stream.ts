@@ -93,7 +93,8 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       const text = asString(item?.["text"]) ?? asString(item?.["summary"]);
       if (text && !thinking) write("thinking", { type: "text", delta: text });
       const signature = asString(item?.["signature"]);
-      if (signature) write("thinking", { type: "note", note: "signature", ...openSignature(signature, "openai-chat") });
+      if (signature)
+        write("thinking", { type: "note", note: "signature", ...openSignature(signature, "openai-chat") });
       const data = asString(item?.["data"]);
       if (data) write("thinking", { type: "note", note: "redacted", ...openSignature(data, "openai-chat") });
     }
@@ -109,7 +110,12 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       const spec: BlockSpec = { key: `audio:${choice}`, kind: "audio", choice, ...defined({ callId: id }) };
       if (data) blocks.write(out, spec, { type: "bytes", data });
       if (transcript) {
-        blocks.write(out, spec, { type: "note", note: "transcript", dialect: "openai-chat", value: transcript });
+        blocks.write(out, spec, {
+          type: "note",
+          note: "transcript",
+          dialect: "openai-chat",
+          value: transcript,
+        });
       }
     }
     asList(delta.images).forEach((image, index) => {

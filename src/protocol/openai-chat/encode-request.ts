@@ -12,10 +12,11 @@ import type {
   ToolResultPart,
 } from "../canonical.ts";
 import { defined } from "../assemble.ts";
-import { cannotCarry, carryExtras, drop } from "../carry.ts";
+import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { dataUrl } from "../json.ts";
 import { effortOf } from "../reasoning.ts";
+import { mergeTurns } from "../turns.ts";
 
 const DIALECT = "openai-chat";
 
@@ -24,7 +25,11 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   const dropped: string[] = [];
   const home = request.dialect === DIALECT;
   const body: JsonObject = { model: context.model ?? request.model };
-  body["messages"] = request.messages.flatMap((message) => encodeMessage(message, home, context, dropped));
+  // Calls of one turn belong into one message; the Responses API spreads them over items.
+  const messages = home
+    ? request.messages
+    : mergeTurns(request.messages, (role) => (role === "assistant" ? role : null));
+  body["messages"] = messages.flatMap((message) => encodeMessage(message, home, context, dropped));
   if (request.stream !== undefined) body["stream"] = request.stream;
   if (request.streamUsage !== undefined) {
     const left = home ? (request.extras[DIALECT]?.["stream_options"] as JsonObject | undefined) : undefined;
@@ -109,7 +114,12 @@ function encodeMessage(
   if (message.role === "tool" && parts.length === 0) return out;
   if (message.role !== "tool" && out.length > 0 && parts.length === 0) return out;
   const role = message.role === "tool" ? "user" : message.role;
-  out.push(role === "assistant" ? encodeAssistant(message, parts, home, context, dropped) : encodePlain(message, role, parts, home, dropped));
+  if (role !== "assistant") out.push(encodePlain(message, role, parts, home, dropped));
+  else {
+    const wire = encodeAssistant(message, parts, home, context, dropped);
+    // Nothing is left of a turn that was only a hosted tool's record.
+    if (home || wire["content"] !== null || "tool_calls" in wire || "refusal" in wire) out.push(wire);
+  }
   return out;
 }
 
@@ -150,8 +160,8 @@ function encodeAssistant(
   const shown = parts.filter((part) => !["tool-call", "thinking", "opaque"].includes(part.type));
   for (const part of parts) {
     if (part.type !== "opaque") continue;
-    if (part.dialect !== DIALECT) throw cannotCarry(part.name);
-    if (part.name.startsWith("content.")) shown.push(part);
+    if (part.dialect !== DIALECT) leaveOpaque(part, dropped);
+    else if (part.name.startsWith("content.")) shown.push(part);
     else wire[part.name] = part.value;
   }
   // The refusal field of a chat message and a refusal part differ only in the wire; parts came in a list.
@@ -161,7 +171,8 @@ function encodeAssistant(
   if (content.length > 0 || (home && message.bare === undefined && parts.length === 0)) {
     wire["content"] = encodeContent({ ...message, role: "assistant" }, content, home, dropped);
   } else if (!home || message.bare === "null") wire["content"] = null;
-  if (refusalField) wire["refusal"] = refusals.map((part) => (part.type === "text" ? part.text : "")).join("");
+  if (refusalField)
+    wire["refusal"] = refusals.map((part) => (part.type === "text" ? part.text : "")).join("");
   if (!home && thinking.length > 0) {
     const text = thinking.map((part) => (part.type === "thinking" ? part.text : "")).join("");
     if (context.echoReasoning && text) wire["reasoning_content"] = text;
@@ -265,7 +276,11 @@ function writeTools(request: CanonicalRequest, body: JsonObject, dropped: string
   if (request.tools) {
     const list: JsonObject[] = [];
     for (const tool of request.tools) {
-      if (tool.type === "hosted" && tool.hosted === "web-search" && !(tool.dialect === DIALECT && tool.name !== "web_search_options")) {
+      if (
+        tool.type === "hosted" &&
+        tool.hosted === "web-search" &&
+        !(tool.dialect === DIALECT && tool.name !== "web_search_options")
+      ) {
         body["web_search_options"] = tool.dialect === DIALECT ? tool.value : {};
       } else list.push(encodeTool(tool, request.dialect === DIALECT, dropped));
     }
@@ -309,7 +324,11 @@ function encodeTool(tool: Tool, home: boolean, dropped: string[]): JsonObject {
   }
   if (tool.type === "custom") {
     const { name, description, format } = tool;
-    return { type: "custom", custom: { name, ...defined({ description, format }) }, ...(home ? tool.extra : {}) };
+    return {
+      type: "custom",
+      custom: { name, ...defined({ description, format }) },
+      ...(home ? tool.extra : {}),
+    };
   }
   if (tool.cache) drop(dropped, "cache_control");
   const { name, description, schema, strict } = tool;
@@ -332,7 +351,9 @@ function writeFormat(request: CanonicalRequest, body: JsonObject): void {
     body["response_format"] = {
       type: "json_schema",
       // The protocol requires a name; other dialects have none to give.
-      json_schema: { ...defined({ name: name ?? (home ? undefined : "answer"), description, schema, strict }) },
+      json_schema: {
+        ...defined({ name: name ?? (home ? undefined : "answer"), description, schema, strict }),
+      },
     };
   }
 }

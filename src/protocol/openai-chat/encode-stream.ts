@@ -28,7 +28,8 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
 
   const frame = (fields: object): string => `data: ${JSON.stringify({ ...head, ...fields })}\n\n`;
   const chunk = (choice: number, delta: object, finish: string | null = null, more: object = {}): string =>
-    greet(choice) + frame({ choices: [{ index: choice, delta, logprobs: null, finish_reason: finish, ...more }] });
+    greet(choice) +
+    frame({ choices: [{ index: choice, delta, logprobs: null, finish_reason: finish, ...more }] });
   /** The role chunk that every answer begins with. */
   const greet = (choice: number): string => {
     if (greeted.has(choice)) return "";
@@ -40,7 +41,13 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   const open = (event: Extract<CanonicalEvent, { type: "open" }>): string => {
     const choice = event.choice ?? 0;
     const count = toolCounts.get(choice) ?? 0;
-    block = { kind: event.kind, choice, toolIndex: count, custom: event.custom === true, callId: event.callId };
+    block = {
+      kind: event.kind,
+      choice,
+      toolIndex: count,
+      custom: event.custom === true,
+      callId: event.callId,
+    };
     if (event.kind !== "tool-call") return greet(choice);
     toolCounts.set(choice, count + 1);
     const { callId: id, name } = event;
@@ -58,7 +65,9 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   const json = (delta: string): string => {
     if (block.kind !== "tool-call") return "";
     const index = block.toolIndex;
-    const call = block.custom ? { index, custom: { input: delta } } : { index, function: { arguments: delta } };
+    const call = block.custom
+      ? { index, custom: { input: delta } }
+      : { index, function: { arguments: delta } };
     return chunk(block.choice, { tool_calls: [call] });
   };
 
@@ -120,7 +129,8 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
         case "json":
           return json(event.delta);
         case "bytes": {
-          if (block.kind === "audio") return chunk(block.choice, { audio: { id: block.callId, data: event.data } });
+          if (block.kind === "audio")
+            return chunk(block.choice, { audio: { id: block.callId, data: event.data } });
           const url = dataUrl(event.mime ?? "image/png", event.data);
           return chunk(block.choice, { images: [{ type: "image_url", image_url: { url } }] });
         }

@@ -33,7 +33,9 @@ export function decodeUsage(raw: unknown): Usage | null {
     left -= count;
     return count;
   };
-  usage.input.cacheRead = take(inDetails?.["cached_tokens"] ?? wire["prompt_cache_hit_tokens"] ?? wire["cached_tokens"]);
+  usage.input.cacheRead = take(
+    inDetails?.["cached_tokens"] ?? wire["prompt_cache_hit_tokens"] ?? wire["cached_tokens"],
+  );
   usage.input.cacheWrite5m = take(
     inDetails?.["cache_write_tokens"] ??
       inDetails?.["cached_creation_tokens"] ??

@@ -1,0 +1,182 @@
+// The islands' only way to the server: Eden's client typed from the route module, and one way to fail.
+// Refuses to hand out an envelope that says success:false: it becomes an ApiFailure with the public text.
+import { treaty } from "@elysiajs/eden/treaty2";
+import type { Routes } from "../../src/routes.ts";
+import { user } from "./boot.ts";
+import { hasText, t } from "./i18n.ts";
+
+const origin = typeof location === "undefined" ? "http://localhost" : location.origin;
+
+/** Replaced in tests; everything goes through here. */
+export const transport: { fetch: (url: string, init?: RequestInit) => Promise<Response> } = {
+  fetch: (url, init) => fetch(url, init),
+};
+
+/** Headers of every call: the server checks that page and session belong to the same user. */
+export function callHeaders(): Record<string, string> {
+  const id = user.peek()?.id;
+  return id === undefined ? {} : { "New-Api-User": String(id) };
+}
+
+const client = treaty<Routes>(origin, {
+  parseDate: false,
+  fetcher: ((input: RequestInfo | URL, init?: RequestInit) =>
+    transport.fetch(String(input), { credentials: "same-origin", ...init })) as typeof fetch,
+  headers: () => callHeaders(),
+  // Parsed here as plain JSON: the client would otherwise turn texts that look like dates or numbers into such.
+  onResponse: async (response): Promise<unknown> => {
+    const text = await response.text();
+    try {
+      return (JSON.parse(text) as unknown) ?? { success: true };
+    } catch {
+      return { success: false, message: "", code: response.ok ? "bad_answer" : "" };
+    }
+  },
+});
+
+/** Calls below /api: `call(api.token.get({ query }))`, `call(api.token({ id }).delete())`. */
+export const api = client.api;
+/** Everything else of the route module. */
+export const root = client;
+
+type Answered<R> = R extends { data: infer D } ? NonNullable<D> : never;
+type Unwrapped<D> = D extends { data: infer T } ? T : D;
+
+export type SiteStatus = Unwrapped<Answered<Awaited<ReturnType<typeof api.status.get>>>>;
+
+/** A refused or failed call. `message` is what people read; `code` is stable. */
+export class ApiFailure extends Error {
+  override readonly name = "ApiFailure";
+  constructor(
+    readonly code: string,
+    readonly status: number,
+    message: string,
+    /** Path of the refused field in the body, for the form. */
+    readonly field?: string,
+    readonly retryAfterSeconds?: number,
+    readonly requestId?: string,
+  ) {
+    super(message);
+  }
+}
+
+interface Outcome {
+  data: unknown;
+  error: { value?: unknown } | null;
+  status: number;
+  response?: Response;
+}
+
+interface FailureEnvelope {
+  success?: boolean;
+  message?: string;
+  code?: string;
+  field?: string;
+  request_id?: string;
+  error?: { message?: string; code?: string };
+}
+
+/** Runs a call and gives the envelope's `data` (or the whole body where there is none); throws ApiFailure. */
+export async function call<R extends { data: unknown }>(
+  running: Promise<R>,
+): Promise<Unwrapped<Answered<R>>> {
+  const body = (await callWhole(running)) as { data?: unknown };
+  return (body !== null && typeof body === "object" && "data" in body ? body.data : body) as Unwrapped<Answered<R>>;
+}
+
+/** Like `call`, with the message and whatever else stands beside `data`. */
+export async function callWhole<R extends { data: unknown }>(running: Promise<R>): Promise<Answered<R>> {
+  const outcome = (await running) as unknown as Outcome;
+  const cause = outcome.error?.value;
+  if (outcome.response === undefined) {
+    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    throw new ApiFailure("network", 0, t("common.failure.network"));
+  }
+  const body = outcome.data as FailureEnvelope;
+  if (outcome.response.ok && body?.success !== false && body?.code !== "bad_answer") {
+    return outcome.data as Answered<R>;
+  }
+  throw failureOf(outcome.response, body ?? {});
+}
+
+/** Any fetch that is not part of the route module's types (streams, forms): same headers, same failures. */
+export async function fetchChecked(path: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await transport.fetch(origin + path, {
+      credentials: "same-origin",
+      ...init,
+      headers: { ...callHeaders(), ...(init.headers as Record<string, string> | undefined) },
+    });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiFailure("network", 0, t("common.failure.network"));
+  }
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => ({}))) as FailureEnvelope;
+  throw failureOf(response, body);
+}
+
+function failureOf(response: Response, body: FailureEnvelope): ApiFailure {
+  const { status } = response;
+  const code = body.code || body.error?.code || `http_${status}`;
+  const retryAfter = Number(response.headers.get("retry-after"));
+  const wait = Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : undefined;
+  if (status === 401) leaveForLogin();
+  return new ApiFailure(
+    code,
+    status,
+    publicText(code, status, body.message || body.error?.message || "", wait),
+    body.field,
+    wait,
+    body.request_id,
+  );
+}
+
+/**
+ * The dictionary's text for codes that arise in the browser and for bare statuses; otherwise the server's message, which
+ * is the same dictionary's text with its placeholders filled in, in the language of the cookie.
+ */
+function publicText(code: string, status: number, message: string, waitSeconds: number | undefined): string {
+  if (hasText(`common.failure.${code}`)) return t(`common.failure.${code}`);
+  if (status === 429) {
+    return waitSeconds === undefined
+      ? message || t("common.failure.tooMany")
+      : t("common.failure.tooManyWait", { seconds: waitSeconds });
+  }
+  if (message !== "") return message;
+  if (status === 405) return t("common.failure.demo");
+  if (status >= 500) return t("common.failure.server");
+  return t("common.failure.unknown", { status });
+}
+
+/** Event before the page is left for the login page: open forms keep their unsent texts (drawer.tsx listens). */
+export const LEAVING = "weir:leaving";
+
+let leaving = false;
+
+function leaveForLogin(): void {
+  if (leaving || typeof location === "undefined") return;
+  leaving = true;
+  window.dispatchEvent(new Event(LEAVING));
+  const here = location.pathname + location.search;
+  transportNavigate(`/login?expired=true&next=${encodeURIComponent(here)}`);
+}
+
+let transportNavigate = (url: string): void => location.assign(url);
+
+/** For tests: where a page change goes. */
+export function interceptNavigation(navigate: (url: string) => void): void {
+  leaving = false;
+  transportNavigate = navigate;
+}
+
+/** The text of anything thrown. */
+export function failureMessage(error: unknown): string {
+  return error instanceof ApiFailure ? error.message : t("common.failure.unexpected");
+}
+
+/** True for a call that was given up on purpose: nothing to report. */
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}

@@ -1,0 +1,177 @@
+// State of a form: values, what changed, errors per field, validation on blur, drafts that survive a reload.
+// Refuses to store secrets in drafts and to submit twice at once.
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { ApiFailure, LEAVING } from "./api.ts";
+
+export type Values = Record<string, unknown>;
+export type Errors<V> = Partial<Record<keyof V & string, string>>;
+
+export interface FormOptions<V extends Values> {
+  /** Values at load; a new object with other contents starts the form anew. */
+  initial: V;
+  /** Texts of what is wrong, already translated; called on blur and on submit. */
+  validate?: (values: V) => Errors<V>;
+  /** Keeps a draft in session storage under this key until the form is saved or closed. */
+  draftKey?: string;
+  /** Fields that never go into a draft. */
+  secrets?: readonly (keyof V & string)[];
+}
+
+export interface Form<V extends Values> {
+  values: V;
+  errors: Errors<V>;
+  isDirty: boolean;
+  isBusy: boolean;
+  set<K extends keyof V & string>(name: K, value: V[K]): void;
+  /** Called when a field loses the focus: from then on it is checked while typing. */
+  touch(name: keyof V & string): void;
+  isChanged(name: keyof V & string): boolean;
+  revert(name: keyof V & string): void;
+  reset(values?: V): void;
+  fail(name: keyof V & string, text: string): void;
+  /** Validates, runs, and puts a refused field's text at its field. False: nothing was saved. Other failures are thrown. */
+  submit(run: (values: V, changed: Partial<V>) => Promise<void>): Promise<boolean>;
+  /** Give it to the form element: the first wrong field gets the focus. */
+  element: React.RefObject<HTMLFormElement | null>;
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+function readDraft<V extends Values>(key: string | undefined): Partial<V> | undefined {
+  if (key === undefined) return undefined;
+  try {
+    const text = sessionStorage.getItem(`draft ${key}`);
+    return text ? (JSON.parse(text) as Partial<V>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function dropDraft(key: string | undefined): void {
+  if (key === undefined) return;
+  try {
+    sessionStorage.removeItem(`draft ${key}`);
+  } catch {
+    // Without storage there was no draft either.
+  }
+}
+
+export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
+  const { validate, draftKey } = options;
+  const contents = JSON.stringify(options.initial);
+  const initial = useMemo(() => options.initial, [contents]);
+  const [base, setBase] = useState(initial);
+  const [values, setValues] = useState(initial);
+  const [errors, setErrors] = useState<Errors<V>>({});
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [isBusy, setBusy] = useState(false);
+  const element = useRef<HTMLFormElement>(null);
+  const latest = useRef({ values, options });
+  latest.current = { values, options };
+
+  useEffect(() => {
+    const draft = readDraft<V>(draftKey);
+    setBase(initial);
+    setValues(draft ? { ...initial, ...draft } : initial);
+    setErrors({});
+    setTouched(new Set());
+  }, [initial, draftKey]);
+
+  const saveDraft = useCallback(() => {
+    const { values: current, options: now } = latest.current;
+    if (now.draftKey === undefined) return;
+    const kept = Object.fromEntries(
+      Object.entries(current).filter(([name, value]) => !now.secrets?.includes(name) && !same(value, now.initial[name])),
+    );
+    try {
+      if (Object.keys(kept).length === 0) sessionStorage.removeItem(`draft ${now.draftKey}`);
+      else sessionStorage.setItem(`draft ${now.draftKey}`, JSON.stringify(kept));
+    } catch {
+      // A full storage loses the draft, not the form.
+    }
+  }, []);
+
+  useEffect(() => {
+    const onLeave = () => saveDraft();
+    window.addEventListener(LEAVING, onLeave);
+    window.addEventListener("pagehide", onLeave);
+    return () => {
+      window.removeEventListener(LEAVING, onLeave);
+      window.removeEventListener("pagehide", onLeave);
+    };
+  }, [saveDraft]);
+
+  const check = (next: V, names: ReadonlySet<string>) => {
+    const found = validate?.(next) ?? {};
+    setErrors(Object.fromEntries(Object.entries(found).filter(([name]) => names.has(name))) as Errors<V>);
+  };
+  const changedNames = Object.keys(values).filter((name) => !same(values[name], base[name]));
+
+  return {
+    values,
+    errors,
+    isBusy,
+    element,
+    isDirty: changedNames.length > 0,
+    set(name, value) {
+      const next = { ...latest.current.values, [name]: value };
+      latest.current.values = next;
+      setValues(next);
+      if (touched.has(name) || errors[name] !== undefined) check(next, new Set([...touched, ...Object.keys(errors)]));
+    },
+    touch(name) {
+      const names = new Set([...touched, name]);
+      setTouched(names);
+      check(latest.current.values, names);
+    },
+    isChanged: (name) => !same(values[name], base[name]),
+    revert(name) {
+      const next = { ...latest.current.values, [name]: base[name] };
+      latest.current.values = next;
+      setValues(next);
+    },
+    reset(next = initial) {
+      dropDraft(draftKey);
+      setBase(next);
+      setValues(next);
+      setErrors({});
+      setTouched(new Set());
+    },
+    fail: (name, text) => setErrors((before) => ({ ...before, [name]: text })),
+    async submit(run) {
+      if (isBusy) return false;
+      const current = latest.current.values;
+      const found = validate?.(current) ?? {};
+      setErrors(found);
+      setTouched(new Set(Object.keys(current)));
+      if (Object.keys(found).length > 0) {
+        focusFirstWrong(element.current);
+        return false;
+      }
+      setBusy(true);
+      try {
+        const changed = Object.fromEntries(changedNames.map((name) => [name, current[name]])) as Partial<V>;
+        await run(current, changed);
+        dropDraft(draftKey);
+        setBase(current);
+        return true;
+      } catch (error) {
+        if (error instanceof ApiFailure && error.field !== undefined && error.field in current) {
+          setErrors({ [error.field]: error.message } as Errors<V>);
+          focusFirstWrong(element.current);
+          return false;
+        }
+        throw error;
+      } finally {
+        setBusy(false);
+      }
+    },
+  };
+}
+
+/** After the errors are in the page. */
+function focusFirstWrong(form: HTMLFormElement | null): void {
+  setTimeout(() => form?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+}

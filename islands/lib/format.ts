@@ -1,0 +1,135 @@
+// One formatter for money, tokens, durations and times, equal on the server and in the browser.
+// Refuses the runtime's date patterns: two ICU versions write them differently, and hydration would differ.
+import type { Language } from "../../src/shared/enums.ts";
+import { DEFAULT_QUOTA_PER_UNIT } from "../../src/shared/money.ts";
+import { status, timeZone } from "./boot.ts";
+import { t } from "./i18n.ts";
+
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
+
+/** 12,345 in both languages. */
+export function formatNumber(value: number): string {
+  return grouped.format(value);
+}
+
+/** Tokens for charts: 950, 12.3k, 4.56M, 1.2B. */
+export function formatCompact(value: number): string {
+  const size = Math.abs(value);
+  for (const [limit, unit] of [
+    [1e9, "B"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
+    if (size >= limit) {
+      const scaled = value / limit;
+      return `${Number(scaled.toFixed(Math.abs(scaled) < 10 ? 2 : 1))}${unit}`;
+    }
+  }
+  return formatNumber(value);
+}
+
+/** Two decimals from one cent up; below that as many as needed for two figures, six at most; zeros cut. */
+export function formatDollars(dollars: number): string {
+  if (dollars === 0) return "$0";
+  const size = Math.abs(dollars);
+  const sign = dollars < 0 ? "-" : "";
+  if (size >= 0.01) return `${sign}$${size.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: size < 1 ? 4 : 2 })}`;
+  if (size < 0.000001) return `${sign}<$0.000001`;
+  return `${sign}$${size.toFixed(6).replace(/0+$/, "")}`;
+}
+
+export interface QuotaText {
+  text: string;
+  /** Exact value for the hover: dollars to six decimals and units. */
+  exact: string;
+}
+
+/** Quota units as the site shows them: dollars or plain units. */
+export function formatQuota(quota: number, site = status.peek()): string {
+  return quotaText(quota, site).text;
+}
+
+export function quotaText(quota: number, site = status.peek()): QuotaText {
+  const perUnit = site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
+  const dollars = quota / perUnit;
+  const exact = `$${dollars.toFixed(6)} · ${formatNumber(quota)}`;
+  return { text: site.display_in_currency === false ? formatNumber(quota) : formatDollars(dollars), exact };
+}
+
+/** Milliseconds as `420 ms`, `3.2 s`, `2 m 05 s`, `1 h 04 m`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  const pad = (value: number) => String(value).padStart(2, "0");
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${pad(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${pad(Math.floor((seconds % 3600) / 60))} m`;
+}
+
+const partsFormats = new Map<string, Intl.DateTimeFormat>();
+
+function partsIn(zone: string, ms: number): Record<string, string> {
+  let format = partsFormats.get(zone);
+  if (!format) {
+    format = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+    });
+    partsFormats.set(zone, format);
+  }
+  return Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, value]));
+}
+
+/** `2026-11-20 19:55:27` in a zone; the same in both languages. */
+export function formatDateTime(ms: number, zone = timeZone.peek()): string {
+  const part = partsIn(zone, ms);
+  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second}`;
+}
+
+export function formatDate(ms: number, zone = timeZone.peek()): string {
+  return formatDateTime(ms, zone).slice(0, 10);
+}
+
+/** "3 min ago" within a day, the local time beyond it. */
+export function formatWhen(ms: number, now: number, zone = timeZone.peek()): string {
+  const seconds = Math.round((now - ms) / 1000);
+  if (seconds < 0) {
+    if (seconds > -5) return t("common.time.now");
+    if (seconds > -3600) return t("common.time.inMinutes", { count: Math.max(1, Math.round(-seconds / 60)) });
+    if (seconds > -86_400) return t("common.time.inHours", { count: Math.round(-seconds / 3600) });
+    return formatDateTime(ms, zone).slice(0, 16);
+  }
+  if (seconds < 5) return t("common.time.now");
+  if (seconds < 60) return t("common.time.secondsAgo", { count: seconds });
+  if (seconds < 3600) return t("common.time.minutesAgo", { count: Math.floor(seconds / 60) });
+  if (seconds < 86_400) return t("common.time.hoursAgo", { count: Math.floor(seconds / 3600) });
+  return formatDateTime(ms, zone).slice(0, 16);
+}
+
+/** Local, UTC and epoch, for the hover of a time. */
+export function timeTitle(ms: number, zone = timeZone.peek()): string {
+  return `${formatDateTime(ms, zone)} ${zone}\n${formatDateTime(ms, "UTC")} UTC\n${Math.floor(ms / 1000)}`;
+}
+
+const collators = new Map<Language, Intl.Collator>();
+
+/** Order of names as people of the language expect it; digits by value. */
+export function compareNames(to: Language): (a: string, b: string) => number {
+  let collator = collators.get(to);
+  if (!collator) {
+    collator = new Intl.Collator(to === "zh" ? "zh-Hans-CN-u-co-pinyin" : "en", { numeric: true });
+    collators.set(to, collator);
+  }
+  return collator.compare;
+}
+
+/** Last four characters; everything before them as dots. */
+export function maskSecret(secret: string): string {
+  return secret.length <= 4 ? "••••" : `••••${secret.slice(-4)}`;
+}

@@ -1,0 +1,78 @@
+// Rows of a list that follow the address: the first ones from the boot data, later ones from a call.
+// Refuses answers that were overtaken: only the latest question's answer is shown.
+import { useCallback, useEffect, useRef, useState } from "react";
+import { failureMessage, isAbort } from "./api.ts";
+
+export type ListPhase = "ready" | "loading" | "refreshing" | "failed";
+
+export interface ListState<Row> {
+  rows: readonly Row[];
+  /** -1: the call does not tell. */
+  total: number;
+  phase: ListPhase;
+  /** Public text of the last failure. */
+  failure: string | undefined;
+  /** Asks again for the same query; the rows stay while it runs. */
+  refresh(): Promise<void>;
+  /** Changes rows in place (optimistic writes); returns an undo. */
+  patch(change: (rows: readonly Row[]) => readonly Row[]): () => void;
+}
+
+export interface ListPage<Row> {
+  rows: readonly Row[];
+  total: number;
+}
+
+export interface ListOptions<Row> {
+  /** First page out of the boot data; undefined: load at once. */
+  initial: ListPage<Row> | undefined;
+  /** Changes with every filter, sort or page: the question as text. */
+  question: string;
+  load(signal: AbortSignal): Promise<ListPage<Row>>;
+}
+
+export function useList<Row>({ initial, question, load }: ListOptions<Row>): ListState<Row> {
+  const [page, setPage] = useState<ListPage<Row>>(initial ?? { rows: [], total: -1 });
+  const [phase, setPhase] = useState<ListPhase>(initial ? "ready" : "loading");
+  const [failure, setFailure] = useState<string>();
+  const answered = useRef(initial ? question : undefined);
+  const running = useRef<AbortController>(undefined);
+  const latestLoad = useRef(load);
+  latestLoad.current = load;
+
+  const ask = useCallback(async (asked: string) => {
+    running.current?.abort();
+    const controller = new AbortController();
+    running.current = controller;
+    setPhase((before) => (before === "loading" ? before : "refreshing"));
+    try {
+      const next = await latestLoad.current(controller.signal);
+      if (controller.signal.aborted) return;
+      answered.current = asked;
+      setPage(next);
+      setFailure(undefined);
+      setPhase("ready");
+    } catch (error) {
+      if (controller.signal.aborted || isAbort(error)) return;
+      setFailure(failureMessage(error));
+      setPhase("failed");
+    }
+  }, []);
+
+  useEffect(() => {
+    if (answered.current !== question) void ask(question);
+    return () => running.current?.abort();
+  }, [question, ask]);
+
+  const refresh = useCallback(() => ask(question), [ask, question]);
+  const patch = useCallback((change: (rows: readonly Row[]) => readonly Row[]) => {
+    let before: readonly Row[] = [];
+    setPage((current) => {
+      before = current.rows;
+      return { ...current, rows: change(current.rows) };
+    });
+    return () => setPage((current) => ({ ...current, rows: before }));
+  }, []);
+
+  return { rows: page.rows, total: page.total, phase, failure, refresh, patch };
+}

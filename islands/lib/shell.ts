@@ -1,0 +1,149 @@
+// What the frame around an island can do without React: theme, language, sidebar, dialogs, copy buttons, sign-out.
+// Refuses to reload for a change of language: the frame is fetched anew and swapped, the island only renders again.
+import type { Language } from "../../src/shared/enums.ts";
+import { type Boot, type ThemeMode, readBoot } from "./boot.ts";
+import { KEYS, removeItem, writeCookie, writeItem } from "./storage.ts";
+
+/** Sent on document after the language changed; detail is the new page's boot data. */
+export const LANGUAGE_EVENT = "weir:language";
+/** Sent on document after the theme changed; detail is the mode. */
+export const THEME_EVENT = "weir:theme";
+/** Opens the command palette. */
+export const PALETTE_EVENT = "weir:palette";
+
+const THEME_NAMES: Record<ThemeMode, string> = { light: "paper", dark: "ink", system: "" };
+
+export function setTheme(mode: ThemeMode): void {
+  const html = document.documentElement;
+  if (THEME_NAMES[mode]) html.dataset.theme = THEME_NAMES[mode];
+  else delete html.dataset.theme;
+  if (mode === "system") removeItem(KEYS.theme);
+  else writeItem(KEYS.theme, mode);
+  writeCookie(KEYS.theme, mode);
+  markChoice("data-set-theme", mode);
+  document.dispatchEvent(new CustomEvent(THEME_EVENT, { detail: mode }));
+}
+
+/** Keeps what the person has in front of them; falls back to a reload when the new frame cannot be had. */
+export async function setLanguage(to: Language): Promise<void> {
+  writeItem(KEYS.language, to);
+  writeCookie(KEYS.language, to);
+  try {
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const boot = readBoot(next);
+    document.documentElement.lang = next.documentElement.lang;
+    document.title = next.title;
+    for (const part of document.querySelectorAll("[data-shell]")) {
+      const fresh = next.querySelector(`[data-shell="${part.getAttribute("data-shell")}"]`);
+      if (fresh) part.replaceWith(document.adoptNode(fresh));
+    }
+    if (boot) document.dispatchEvent(new CustomEvent<Boot>(LANGUAGE_EVENT, { detail: boot }));
+  } catch {
+    location.reload();
+  }
+}
+
+export function toggleSidebar(): void {
+  const html = document.documentElement;
+  const collapsed = html.dataset.sidebar !== "collapsed";
+  if (collapsed) html.dataset.sidebar = "collapsed";
+  else delete html.dataset.sidebar;
+  writeItem(KEYS.sidebar, String(collapsed));
+  writeCookie(KEYS.sidebar, String(collapsed));
+  for (const button of document.querySelectorAll("[data-toggle-sidebar]")) {
+    button.setAttribute("aria-expanded", String(!collapsed));
+  }
+}
+
+function markChoice(attribute: string, value: string): void {
+  for (const item of document.querySelectorAll(`[${attribute}]`)) {
+    item.setAttribute("aria-checked", String(item.getAttribute(attribute) === value));
+  }
+}
+
+async function signOut(): Promise<void> {
+  await fetch("/api/user/logout").catch(() => undefined);
+  removeItem(KEYS.user);
+  location.assign("/login");
+}
+
+async function copyFrom(button: HTMLElement): Promise<void> {
+  const source = button.dataset.copy ?? "";
+  const text = source.startsWith("#")
+    ? (document.querySelector(source)?.textContent ?? "")
+    : source;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.dataset.copied = "";
+    setTimeout(() => delete button.dataset.copied, 1500);
+  } catch {
+    const range = document.createRange();
+    const node = source.startsWith("#") ? document.querySelector(source) : button;
+    if (node) range.selectNodeContents(node);
+    getSelection()?.removeAllRanges();
+    getSelection()?.addRange(range);
+  }
+}
+
+function onClick(event: MouseEvent): void {
+  const target = event.target instanceof Element ? event.target.closest<HTMLElement>("button, [data-copy]") : null;
+  if (!target) return;
+  const { setTheme: themeMode, setLanguage: to, dialog, copy } = target.dataset;
+  if (themeMode) {
+    setTheme(themeMode as ThemeMode);
+    closePopover(target);
+  } else if (to) {
+    closePopover(target);
+    void setLanguage(to as Language);
+  } else if (dialog) {
+    const found = document.getElementById(dialog);
+    if (found instanceof HTMLDialogElement) found.showModal();
+  } else if (copy !== undefined) void copyFrom(target);
+  else if (target.dataset.toggleSidebar !== undefined) toggleSidebar();
+  else if (target.dataset.palette !== undefined) document.dispatchEvent(new Event(PALETTE_EVENT));
+  else if (target.dataset.signOut !== undefined) void signOut();
+  else if (target.dataset.closeDialog !== undefined) target.closest("dialog")?.close();
+}
+
+function closePopover(inside: Element): void {
+  inside.closest<HTMLElement>("[popover]")?.hidePopover?.();
+}
+
+/** A click on the backdrop hits the dialog itself. */
+function onBackdrop(event: MouseEvent): void {
+  const target = event.target;
+  if (target instanceof HTMLDialogElement && target.matches(".sheet-nav")) target.close();
+}
+
+/** Up and down walk through a menu that the frame opened. */
+function onMenuKey(event: KeyboardEvent): void {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const menu = event.target instanceof Element ? event.target.closest(".pop[data-menu]") : null;
+  if (!menu) return;
+  const items = [...menu.querySelectorAll<HTMLElement>(".pop-item")];
+  const at = items.indexOf(document.activeElement as HTMLElement);
+  const next = at + (event.key === "ArrowDown" ? 1 : -1);
+  items[(next + items.length) % items.length]?.focus();
+  event.preventDefault();
+}
+
+export function startShell(): void {
+  document.addEventListener("click", onClick);
+  document.addEventListener("click", onBackdrop);
+  document.addEventListener("keydown", onMenuKey);
+  document.addEventListener(
+    "toggle",
+    (event) => {
+      const menu = event.target;
+      if (!(menu instanceof HTMLElement) || menu.dataset.menu === undefined) return;
+      const isOpen = (event as ToggleEvent).newState === "open";
+      document.querySelector(`[popovertarget="${menu.id}"]`)?.setAttribute("aria-expanded", String(isOpen));
+      if (isOpen) menu.querySelector<HTMLElement>('[aria-checked="true"], .pop-item')?.focus();
+    },
+    true,
+  );
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.includes(`tz=${encodeURIComponent(zone)}`)) writeCookie("tz", zone);
+}

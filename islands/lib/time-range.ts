@@ -1,0 +1,75 @@
+// Ranges of time in the address: relative ones stay relative ("24h"), fixed ones are two Unix seconds.
+// Refuses ranges that end before they begin.
+import type { Query } from "./url-state.ts";
+
+export const PRESETS = ["1h", "24h", "7d", "30d", "today"] as const;
+export type Preset = (typeof PRESETS)[number];
+
+export interface TimeRange {
+  preset: Preset | undefined;
+  /** Unix seconds. */
+  from: number;
+  to: number;
+}
+
+const SECONDS: Record<Exclude<Preset, "today">, number> = {
+  "1h": 3600,
+  "24h": 86_400,
+  "7d": 7 * 86_400,
+  "30d": 30 * 86_400,
+};
+
+/** Offset of a zone from UTC at a moment, in seconds. */
+function offsetSeconds(zone: string, ms: number): number {
+  const parts = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  }).formatToParts(ms);
+  const part = (type: string) => Number(parts.find((each) => each.type === type)?.value ?? 0);
+  const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
+  return Math.round(local / 1000) - Math.floor(ms / 1000);
+}
+
+/** Midnight of the day that a moment falls on in a zone, in Unix seconds. */
+export function startOfDay(ms: number, zone: string): number {
+  const local = Math.floor(ms / 1000) + offsetSeconds(zone, ms);
+  return local - (((local % 86_400) + 86_400) % 86_400) - offsetSeconds(zone, ms);
+}
+
+/** `?range=24h`, or `?start_timestamp=…&end_timestamp=…` in seconds. */
+export function rangeOf(query: Query, nowMs: number, zone: string, fallback: Preset): TimeRange {
+  const from = Number(query.start_timestamp);
+  const to = Number(query.end_timestamp);
+  if (query.start_timestamp && query.end_timestamp && Number.isInteger(from) && Number.isInteger(to) && from < to) {
+    return { preset: undefined, from, to };
+  }
+  const preset = (PRESETS as readonly string[]).includes(query.range ?? "") ? (query.range as Preset) : fallback;
+  const now = Math.floor(nowMs / 1000);
+  return { preset, from: preset === "today" ? startOfDay(nowMs, zone) : now - SECONDS[preset], to: now };
+}
+
+/** The patch for setQuery that stands for a range. */
+export function rangePatch(range: Preset | { from: number; to: number }): Record<string, string | number | undefined> {
+  return typeof range === "string"
+    ? { range, start_timestamp: undefined, end_timestamp: undefined }
+    : { range: undefined, start_timestamp: range.from, end_timestamp: range.to };
+}
+
+/** Moves a range by its own length; becomes a fixed one. */
+export function shiftRange({ from, to }: TimeRange, by: -1 | 1): { from: number; to: number } {
+  const length = to - from;
+  return { from: from + by * length, to: to + by * length };
+}
+
+/** `2026-11-20T19:55` of a field, read in a zone, as Unix seconds. */
+export function parseLocal(text: string, zone: string): number | undefined {
+  const asUtc = Date.parse(`${text.length === 16 ? `${text}:00` : text}Z`);
+  if (Number.isNaN(asUtc)) return undefined;
+  return Math.floor(asUtc / 1000) - offsetSeconds(zone, asUtc);
+}

@@ -1,0 +1,80 @@
+// Small words with meaning: status dot and word, plain badges, money, times, durations with their threshold.
+// Refuses colour as the only carrier: every dot has a word, every bar its number.
+import { useSignals } from "@preact/signals-react/runtime";
+import type { ReactNode } from "react";
+import { nowMs, status, timeZone } from "../lib/boot.ts";
+import { formatDateTime, formatDuration, formatWhen, quotaText, timeTitle } from "../lib/format.ts";
+import { useT } from "../lib/i18n.ts";
+
+export type StatusTone = "ok" | "off" | "attention" | "broken" | "running";
+
+export function StatusDot({ tone, children, reason }: { tone: StatusTone; children: ReactNode; reason?: string | undefined }) {
+  return (
+    <span className="status-word" data-tone={tone}>
+      <span className="status-mark" aria-hidden />
+      <span className="min-w-0">
+        {children}
+        {reason ? <span className="status-reason">{reason}</span> : null}
+      </span>
+    </span>
+  );
+}
+
+/** A plain grey word: group, type, tag. */
+export function Chip({ children, title }: { children: ReactNode; title?: string | undefined }) {
+  return (
+    <span className="chip" title={title}>
+      {children}
+    </span>
+  );
+}
+
+/** A group's ratio: blue above 1, amber above 3, red above 5, and the number itself. */
+export function RatioBadge({ ratio }: { ratio: number }) {
+  const tone = ratio > 5 ? "broken" : ratio > 3 ? "attention" : ratio > 1 ? "running" : "off";
+  return (
+    <span className="chip tabular-nums" data-tone={tone}>
+      {ratio}×
+    </span>
+  );
+}
+
+/** Quota as the site shows it; the exact value is in the title. */
+export function Money({ quota, className = "" }: { quota: number; className?: string }) {
+  useSignals();
+  const { text, exact } = quotaText(quota, status.value);
+  return (
+    <span className={`tabular-nums ${className}`} title={exact}>
+      {text}
+    </span>
+  );
+}
+
+/** A time in Unix seconds: relative when younger than a day. 0 and -1 show the fallback. */
+export function When({ at, never, isAbsolute = false }: { at: number; never?: string; isAbsolute?: boolean }) {
+  useT();
+  useSignals();
+  if (at <= 0) return <span className="text-muted">{never ?? "–"}</span>;
+  const ms = at * 1000;
+  const text = isAbsolute ? formatDateTime(ms, timeZone.value) : formatWhen(ms, nowMs.value, timeZone.value);
+  return (
+    <time className="whitespace-nowrap tabular-nums" dateTime={new Date(ms).toISOString()} title={timeTitle(ms, timeZone.value)}>
+      {text}
+    </time>
+  );
+}
+
+/** Milliseconds with a thin bar that grows and changes with the thresholds; the number is always there. */
+export function Latency({ ms, thresholdsMs }: { ms: number; thresholdsMs: readonly number[] }) {
+  const level = thresholdsMs.filter((limit) => ms >= limit).length;
+  const tones = thresholdsMs.length > 2 ? ["ok", "running", "attention", "broken"] : ["ok", "attention", "broken"];
+  const most = (thresholdsMs.at(-1) ?? 1) * 1.2;
+  return (
+    <span className="latency" data-tone={tones[Math.min(level, tones.length - 1)]}>
+      <span className="tabular-nums">{formatDuration(ms)}</span>
+      <span className="latency-bar" aria-hidden>
+        <span style={{ width: `${Math.min(100, Math.max(4, (ms / most) * 100))}%` }} />
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,105 @@
+// The palette: a dialog with a combobox over everything one can go to or do. Loaded on first use.
+// Refuses to move the focus out of the field: the list is walked by aria-activedescendant.
+import { ArrowRight, Search, Zap } from "lucide-react";
+import { useEffect, useId, useRef, useState } from "react";
+import type { KeyboardEvent } from "react";
+import { allCommands, matchCommands, rememberCommand } from "../lib/commands.ts";
+import type { Command } from "../lib/commands.ts";
+import { useT } from "../lib/i18n.ts";
+import { keysText } from "../lib/keys.ts";
+
+const MOST = 50;
+
+export default function CommandMenu({ onClose }: { onClose: () => void }) {
+  const t = useT();
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const [question, setQuestion] = useState("");
+  const [at, setAt] = useState(0);
+  const [commands] = useState(allCommands);
+  const found = matchCommands(commands, question).slice(0, MOST);
+
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, []);
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView?.({ block: "nearest" });
+  }, [at]);
+
+  const run = (command: Command | undefined) => {
+    if (!command) return;
+    rememberCommand(command.id);
+    dialog.current?.close();
+    onClose();
+    command.run();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.nativeEvent.isComposing) return;
+    const last = Math.max(0, found.length - 1);
+    const to = { ArrowDown: at >= last ? 0 : at + 1, ArrowUp: at <= 0 ? last : at - 1, Home: 0, End: last }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      setAt(to);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      run(found[at]);
+    }
+  };
+
+  return (
+    <dialog
+      ref={dialog}
+      className="palette"
+      aria-label={t("shell.palette")}
+      onClose={onClose}
+      onMouseDown={(event) => {
+        if (event.target === dialog.current) dialog.current?.close();
+      }}
+    >
+      <div className="palette-frame">
+        <label className="palette-field">
+          <Search aria-hidden size={16} className="text-muted" />
+          <input
+            autoFocus
+            role="combobox"
+            aria-expanded
+            aria-controls={`${id}-list`}
+            aria-activedescendant={found[at] ? `${id}-${at}` : undefined}
+            aria-label={t("shell.palette")}
+            placeholder={t("shell.paletteHint")}
+            value={question}
+            onChange={(event) => {
+              setQuestion(event.target.value);
+              setAt(0);
+            }}
+            onKeyDown={onKeyDown}
+          />
+          <kbd className="kbd kbd-sm">Esc</kbd>
+        </label>
+        <ul ref={list} id={`${id}-list`} role="listbox" aria-label={t("shell.palette")} className="palette-list">
+          {found.map((command, index) => (
+            <li
+              key={command.id}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === at}
+              className="pop-item"
+              onMouseMove={() => setAt(index)}
+              onClick={() => run(command)}
+            >
+              {command.kind === "do" ? <Zap aria-hidden /> : <ArrowRight aria-hidden />}
+              <span>{command.title}</span>
+              <small>{command.keys ? <kbd className="kbd kbd-sm">{keysText(command.keys)}</kbd> : t(`shell.kind.${command.kind}`)}</small>
+            </li>
+          ))}
+          {found.length === 0 ? <li className="p-4 text-center text-muted">{t("shell.paletteEmpty")}</li> : null}
+        </ul>
+      </div>
+    </dialog>
+  );
+}

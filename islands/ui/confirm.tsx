@@ -1,0 +1,131 @@
+// Questions before what cannot be undone, and the manual-copy dialog: `await confirm({...})` from anywhere.
+// Refuses vague questions: title names object and number, the button repeats the verb.
+import { signal } from "@preact/signals-react";
+import { useSignals } from "@preact/signals-react/runtime";
+import { useEffect, useRef, useState } from "react";
+import { useT } from "../lib/i18n.ts";
+
+export interface ConfirmQuestion {
+  kind: "confirm";
+  /** "Delete 3 channels?" */
+  title: string;
+  /** The consequence. */
+  text?: string;
+  /** The verb again: "Delete 3 channels". */
+  action: string;
+  isDanger?: boolean;
+  /** Has to be typed before the button works: account deletion, log clearing, more than 20 rows. */
+  typed?: string;
+}
+
+export interface CopyQuestion {
+  kind: "copy";
+  text: string;
+}
+
+type Question = ConfirmQuestion | CopyQuestion;
+
+interface Asked {
+  question: Question;
+  answer(yes: boolean): void;
+}
+
+const asked = signal<Asked | undefined>(undefined);
+
+/** Resolves when the dialog closes; true only for the primary button. A second question answers the first with no. */
+export function ask(question: Question): Promise<boolean> {
+  asked.peek()?.answer(false);
+  return new Promise((resolve) => {
+    asked.value = {
+      question,
+      answer: (yes) => {
+        asked.value = undefined;
+        resolve(yes);
+      },
+    };
+  });
+}
+
+export function confirm(question: Omit<ConfirmQuestion, "kind">): Promise<boolean> {
+  return ask({ kind: "confirm", ...question });
+}
+
+export function ConfirmHost() {
+  useSignals();
+  const current = asked.value;
+  return current ? <QuestionDialog key={questionKey(current.question)} asked={current} /> : null;
+}
+
+function questionKey(question: Question): string {
+  return question.kind === "copy" ? `copy ${question.text}` : question.title;
+}
+
+function QuestionDialog({ asked: { question, answer } }: { asked: Asked }) {
+  const t = useT();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState("");
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, []);
+  const close = (yes: boolean) => {
+    dialog.current?.close();
+    answer(yes);
+  };
+  const title = question.kind === "copy" ? t("common.copyByHand") : question.title;
+  return (
+    <dialog
+      ref={dialog}
+      className="ask"
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault();
+        close(false);
+      }}
+      onClick={(event) => {
+        if (event.target === dialog.current) close(false);
+      }}
+    >
+      <form
+        className="ask-body"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (question.kind === "confirm" && question.typed !== undefined && typed !== question.typed) return;
+          close(true);
+        }}
+      >
+        <h2>{title}</h2>
+        {question.kind === "copy" ? (
+          <textarea className="textarea mono mt-3" rows={4} readOnly value={question.text} onFocus={(event) => event.target.select()} />
+        ) : (
+          <>
+            {question.text ? <p className="mt-2 text-muted">{question.text}</p> : null}
+            {question.typed === undefined ? null : (
+              <label className="mt-3 block">
+                <span className="field-label">{t("common.typeToConfirm", { text: question.typed })}</span>
+                <input className="input" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} />
+              </label>
+            )}
+          </>
+        )}
+        <div className="mt-5 flex flex-wrap justify-end gap-2">
+          <button type="button" className="btn btn-default" onClick={() => close(false)}>
+            {t(question.kind === "copy" ? "common.close" : "common.cancel")}
+          </button>
+          {question.kind === "confirm" ? (
+            <button
+              type="submit"
+              className={`btn ${question.isDanger ? "btn-error" : "btn-primary"}`}
+              disabled={question.typed !== undefined && typed !== question.typed}
+            >
+              {question.action}
+            </button>
+          ) : null}
+        </div>
+      </form>
+    </dialog>
+  );
+}

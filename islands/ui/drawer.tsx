@@ -1,0 +1,175 @@
+// The right-hand sheet: details, and forms with a sticky footer. Native dialog: focus is trapped and returned.
+// Refuses to lose changes: leaving with some asks once.
+import { X } from "lucide-react";
+import { useEffect, useId, useRef } from "react";
+import type { ReactNode } from "react";
+import type { Form, Values } from "../lib/form.ts";
+import { useT } from "../lib/i18n.ts";
+import { keysText } from "../lib/keys.ts";
+import { confirm } from "./confirm.tsx";
+import { toast, toastFailure } from "./feedback.tsx";
+
+export interface DrawerProps {
+  isOpen: boolean;
+  title: ReactNode;
+  /** Called after the question about unsaved changes, if there was one. */
+  onClose: () => void;
+  isDirty?: boolean;
+  width?: "peek" | "normal" | "wide";
+  /** Beside the title: badges, a copy button. */
+  aside?: ReactNode;
+  footer?: ReactNode;
+  children: ReactNode;
+}
+
+export function Drawer({ isOpen, ...rest }: DrawerProps) {
+  return isOpen ? <OpenDrawer {...rest} /> : null;
+}
+
+function OpenDrawer({ title, onClose, isDirty = false, width = "normal", aside, footer, children }: Omit<DrawerProps, "isOpen">) {
+  const t = useT();
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const asking = useRef(false);
+
+  useEffect(() => {
+    const opener = document.activeElement;
+    const box = dialog.current;
+    box?.showModal();
+    const first = box?.querySelector<HTMLElement>(
+      "[autofocus], .drawer-body :is(input, select, textarea, button, a[href]):not([disabled])",
+    );
+    (first ?? box)?.focus();
+    return () => {
+      box?.close();
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, []);
+
+  useEffect(() => {
+    if (!isDirty) return undefined;
+    const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", onUnload);
+    return () => window.removeEventListener("beforeunload", onUnload);
+  }, [isDirty]);
+
+  const leave = async () => {
+    if (asking.current) return;
+    if (isDirty) {
+      asking.current = true;
+      const yes = await confirm({
+        title: t("form.leave.title"),
+        text: t("form.leave.text"),
+        action: t("form.leave.action"),
+        isDanger: true,
+      });
+      asking.current = false;
+      if (!yes) return;
+    }
+    onClose();
+  };
+
+  return (
+    <dialog
+      ref={dialog}
+      className="drawer-box"
+      data-width={width}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        void leave();
+      }}
+      onMouseDown={(event) => {
+        if (event.target === dialog.current) void leave();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        dialog.current?.querySelector("form")?.requestSubmit();
+      }}
+    >
+      <div className="drawer-frame">
+        <header className="drawer-head">
+          <h2 id={id} className="min-w-0 truncate">
+            {title}
+          </h2>
+          {aside}
+          <button type="button" className="icon-button ml-auto" aria-label={t("common.close")} onClick={() => void leave()}>
+            <X aria-hidden />
+          </button>
+        </header>
+        <div className="drawer-body">{children}</div>
+        {footer ? <footer className="drawer-foot">{footer}</footer> : null}
+      </div>
+    </dialog>
+  );
+}
+
+export interface DrawerFormProps<V extends Values> extends Pick<DrawerProps, "isOpen" | "title" | "onClose" | "width" | "aside" | "children"> {
+  form: Form<V>;
+  /** Runs after validation; `changed` holds what differs from the loaded values. Throw to keep the drawer open. */
+  onSave: (values: V, changed: Partial<V>) => Promise<void>;
+  /** Label of the primary button; default "Save". */
+  saveLabel?: string;
+  /** Saves although nothing was changed (new items). */
+  isNew?: boolean;
+  /** Further buttons left of the primary one: "Save and test". */
+  actions?: ReactNode;
+}
+
+export function DrawerForm<V extends Values>({ form, onSave, saveLabel, isNew = false, actions, children, onClose, ...drawer }: DrawerFormProps<V>) {
+  const t = useT();
+  const id = useId();
+  const save = async () => {
+    if (!isNew && !form.isDirty) {
+      toast({ key: "unchanged", tone: "info", text: t("form.unchanged") });
+      return;
+    }
+    try {
+      if (await form.submit(onSave)) onClose();
+    } catch (error) {
+      toastFailure(error, "save");
+    }
+  };
+  return (
+    <Drawer
+      {...drawer}
+      isDirty={form.isDirty}
+      onClose={() => {
+        form.reset();
+        onClose();
+      }}
+      footer={
+        <>
+          <span className="mr-auto text-xs text-muted wide-only">
+            <kbd className="kbd kbd-sm">{keysText("mod+Enter")}</kbd>
+          </span>
+          <button
+            type="button"
+            className="btn btn-default"
+            onClick={(event) => event.currentTarget.closest("dialog")?.dispatchEvent(new Event("cancel", { cancelable: true }))}
+          >
+            {t("common.cancel")}
+          </button>
+          {actions}
+          <button type="submit" form={id} className="btn btn-primary" disabled={form.isBusy} aria-busy={form.isBusy}>
+            {form.isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+            {saveLabel ?? t("common.save")}
+          </button>
+        </>
+      }
+    >
+      <form
+        id={id}
+        ref={form.element}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        {children}
+      </form>
+    </Drawer>
+  );
+}

@@ -1,0 +1,182 @@
+// Toasts (keyed, with undo), polite announcements, inline bars and empty states.
+// Refuses to let failures vanish: they stay until closed, with their code and a way to copy the details.
+import { signal } from "@preact/signals-react";
+import { useSignals } from "@preact/signals-react/runtime";
+import { CircleAlert, CircleCheck, Info, TriangleAlert, X } from "lucide-react";
+import { useEffect, useRef } from "react";
+import type { ReactNode } from "react";
+import { ApiFailure, failureMessage, isAbort } from "../lib/api.ts";
+import { t as translate, useT } from "../lib/i18n.ts";
+import { CopyButton } from "./copy-button.tsx";
+
+export type Tone = "success" | "info" | "warning" | "error";
+
+export interface Toast {
+  /** The same key replaces the older toast. */
+  key: string;
+  tone: Tone;
+  text: string;
+  code?: string;
+  requestId?: string;
+  undo?: () => void | Promise<void>;
+}
+
+const MOST = 3;
+const SHORT_MS = 4000;
+const WITH_UNDO_MS = 8000;
+
+const shown = signal<readonly Toast[]>([]);
+const spoken = signal("");
+
+export function toast(entry: Omit<Toast, "key" | "tone"> & { key?: string; tone?: Tone }): void {
+  const full: Toast = { ...entry, key: entry.key ?? entry.text, tone: entry.tone ?? "success" };
+  shown.value = [...shown.peek().filter(({ key }) => key !== full.key), full].slice(-MOST);
+}
+
+/** Shows what went wrong; calls given up on purpose show nothing. */
+export function toastFailure(error: unknown, key?: string): void {
+  if (isAbort(error)) return;
+  const text = failureMessage(error);
+  const failure = error instanceof ApiFailure ? error : undefined;
+  if (!failure) console.error(error);
+  toast({
+    key: key ?? `failure ${failure?.code ?? text}`,
+    tone: "error",
+    text,
+    ...(failure ? { code: failure.code } : {}),
+    ...(failure?.requestId ? { requestId: failure.requestId } : {}),
+  });
+}
+
+export function dismissToast(key: string): void {
+  shown.value = shown.peek().filter((each) => each.key !== key);
+}
+
+/** Says a text of the dictionary to screen readers only. */
+export function announce(key: string, params?: Record<string, string | number>): void {
+  spoken.value = "";
+  // A new text node is needed for the same words to be read twice.
+  queueMicrotask(() => {
+    spoken.value = translate(key, params);
+  });
+}
+
+const ICONS = { success: CircleCheck, info: Info, warning: TriangleAlert, error: CircleAlert } as const;
+
+export function Toasts() {
+  useSignals();
+  return (
+    <>
+      <div className="toasts">
+        {shown.value.map((each) => (
+          <ToastBox key={each.key} entry={each} />
+        ))}
+      </div>
+      <div className="sr-only" role="status" aria-live="polite">
+        {spoken.value}
+      </div>
+    </>
+  );
+}
+
+function ToastBox({ entry }: { entry: Toast }) {
+  const t = useT();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const isLasting = entry.tone === "error";
+  const start = () => {
+    clearTimeout(timer.current);
+    if (!isLasting) timer.current = setTimeout(() => dismissToast(entry.key), entry.undo ? WITH_UNDO_MS : SHORT_MS);
+  };
+  const hold = () => clearTimeout(timer.current);
+  // Starts again when the same key brings a new text.
+  useEffect(() => {
+    start();
+    return hold;
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [entry]);
+  const Icon = ICONS[entry.tone];
+  return (
+    <div
+      className="toast-box"
+      data-tone={entry.tone}
+      role={isLasting ? "alert" : "status"}
+      onMouseEnter={hold}
+      onMouseLeave={start}
+      onFocus={hold}
+      onBlur={start}
+    >
+      <Icon aria-hidden size={16} className="tone-icon" />
+      <div className="min-w-0 grow">
+        <p>{entry.text}</p>
+        {entry.code ? (
+          <p className="mt-1 flex items-center gap-1 text-xs text-muted">
+            <code>{entry.code}</code>
+            <CopyButton
+              text={[entry.text, entry.code, entry.requestId].filter(Boolean).join("\n")}
+              label={t("common.copyDetails")}
+            />
+          </p>
+        ) : null}
+      </div>
+      {entry.undo ? (
+        <button
+          type="button"
+          className="btn btn-sm btn-ghost text-primary"
+          onClick={() => {
+            dismissToast(entry.key);
+            void Promise.resolve(entry.undo?.()).catch((error: unknown) => toastFailure(error));
+          }}
+        >
+          {t("common.undo")}
+        </button>
+      ) : null}
+      <button type="button" className="icon-button icon-small" aria-label={t("common.close")} onClick={() => dismissToast(entry.key)}>
+        <X aria-hidden />
+      </button>
+    </div>
+  );
+}
+
+export interface NoticeProps {
+  tone: Tone;
+  children: ReactNode;
+  /** Buttons at the end. */
+  action?: ReactNode;
+  onClose?: () => void;
+}
+
+/** A bar inside the page: an information, a warning, a failure with Retry. */
+export function Notice({ tone, children, action, onClose }: NoticeProps) {
+  const t = useT();
+  const Icon = ICONS[tone];
+  return (
+    <div className="notice-box" data-tone={tone} role={tone === "error" ? "alert" : undefined}>
+      <Icon aria-hidden size={16} className="tone-icon" />
+      <div className="min-w-0 grow">{children}</div>
+      {action}
+      {onClose ? (
+        <button type="button" className="icon-button icon-small" aria-label={t("common.close")} onClick={onClose}>
+          <X aria-hidden />
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+export interface EmptyProps {
+  /** What belongs here. */
+  title: string;
+  /** Why it is empty and what to do. */
+  text?: string;
+  action?: ReactNode;
+}
+
+export function Empty({ title, text, action }: EmptyProps) {
+  return (
+    <div className="empty">
+      <p className="font-semibold">{title}</p>
+      {text ? <p className="text-muted max-w-[60ch]">{text}</p> : null}
+      {action ? <div className="mt-2 flex flex-wrap justify-center gap-2">{action}</div> : null}
+    </div>
+  );
+}

@@ -1,0 +1,175 @@
+// Free text and pills above a list; the address holds everything, in the API's own names.
+// Refuses to filter while an input method composes; Enter applies, Backspace on empty takes the last pill away.
+import { Plus, Search, X } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import type { ReactNode } from "react";
+import { useT } from "../lib/i18n.ts";
+import { useShortcut } from "../lib/keys.ts";
+import type { Query } from "../lib/url-state.ts";
+import { Menu } from "./menu.tsx";
+
+export interface FilterField {
+  /** Name of the query parameter. */
+  name: string;
+  /** Translated. */
+  label: string;
+  /** Fixed values; without them the value is typed. */
+  choices?: readonly { value: string; label: string }[];
+  placeholder?: string;
+  inputMode?: "numeric" | "text";
+}
+
+export interface FilterBarProps {
+  /** Name of the parameter of the free text; absent: pills only. */
+  searchName?: string;
+  searchLabel?: string;
+  fields: readonly FilterField[];
+  query: Query;
+  /** Usually setFilters of useTableQuery. */
+  onChange: (patch: Record<string, string | undefined>) => void;
+  /** Time range, switches; stands at the end of the row. */
+  children?: ReactNode;
+}
+
+export function FilterBar({ searchName, searchLabel, fields, query, onChange, children }: FilterBarProps) {
+  const t = useT();
+  const applied = searchName === undefined ? "" : (query[searchName] ?? "");
+  const [text, setText] = useState(applied);
+  const [editing, setEditing] = useState<string>();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => setText(applied), [applied]);
+  useShortcut(searchName === undefined ? undefined : { keys: "/", label: "table.key.filter", run: () => input.current?.focus() });
+
+  const active = fields.filter(({ name }) => (query[name] ?? "") !== "");
+  const shown = fields.filter(({ name }) => active.some((each) => each.name === name) || name === editing);
+  const free = fields.filter(({ name }) => !shown.some((each) => each.name === name));
+  const label = searchLabel ?? t("table.search");
+  const apply = () => {
+    if (searchName !== undefined && text.trim() !== applied) onChange({ [searchName]: text.trim() || undefined });
+  };
+
+  return (
+    <div className="filter-bar" role="search">
+      {searchName === undefined ? null : (
+        <div className="input filter-search">
+          <Search aria-hidden size={14} className="text-muted" />
+          <input
+            ref={input}
+            type="search"
+            className="grow"
+            aria-label={label}
+            placeholder={label}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+            onBlur={apply}
+            onKeyDown={(event) => {
+              if (event.nativeEvent.isComposing) return;
+              if (event.key === "Enter") apply();
+              else if (event.key === "Escape" && text !== "") {
+                event.stopPropagation();
+                setText("");
+                onChange({ [searchName]: undefined });
+              } else if (event.key === "Backspace" && text === "") {
+                const last = active.at(-1);
+                if (last) onChange({ [last.name]: undefined });
+              }
+            }}
+          />
+        </div>
+      )}
+      {shown.map((field) => (
+        <Pill
+          key={field.name}
+          field={field}
+          value={query[field.name] ?? ""}
+          isEditing={editing === field.name}
+          onEdit={() => setEditing(field.name)}
+          onDone={(value) => {
+            setEditing(undefined);
+            if ((value ?? "") !== (query[field.name] ?? "")) onChange({ [field.name]: value || undefined });
+          }}
+        />
+      ))}
+      {free.length > 0 ? (
+        <Menu
+          label={t("table.addFilter")}
+          className="btn btn-sm btn-ghost text-muted"
+          groups={[free.map(({ name, label: text }) => ({ id: name, label: text, onSelect: () => setTimeout(() => setEditing(name)) }))]}
+        >
+          <Plus aria-hidden size={14} />
+          {t("table.addFilter")}
+        </Menu>
+      ) : null}
+      {active.length > 0 || applied !== "" ? (
+        <button
+          type="button"
+          className="btn btn-sm btn-ghost text-muted"
+          onClick={() =>
+            onChange(Object.fromEntries([...active.map(({ name }) => name), ...(searchName ? [searchName] : [])].map((name) => [name, undefined])))
+          }
+        >
+          {t("table.clear")}
+        </button>
+      ) : null}
+      {children ? <div className="filter-end">{children}</div> : null}
+    </div>
+  );
+}
+
+interface PillProps {
+  field: FilterField;
+  value: string;
+  isEditing: boolean;
+  onEdit: () => void;
+  /** undefined removes the filter. */
+  onDone: (value: string | undefined) => void;
+}
+
+function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
+  const t = useT();
+  const shown = field.choices?.find((each) => each.value === value)?.label ?? value;
+  if (!isEditing) {
+    return (
+      <span className="pill">
+        <button type="button" onClick={onEdit} title={t("table.changeFilter", { field: field.label })}>
+          <span className="text-muted">{field.label}:</span> {shown}
+        </button>
+        <button type="button" className="pill-close" aria-label={t("table.removeFilter", { field: field.label })} onClick={() => onDone(undefined)}>
+          <X aria-hidden size={12} />
+        </button>
+      </span>
+    );
+  }
+  return (
+    <span className="pill pill-open">
+      <span className="text-muted">{field.label}:</span>
+      {field.choices ? (
+        <select autoFocus aria-label={field.label} defaultValue={value} onChange={(event) => onDone(event.target.value)} onBlur={(event) => onDone(event.target.value)}>
+          <option value="">{t("table.choose")}</option>
+          {field.choices.map((each) => (
+            <option key={each.value} value={each.value}>
+              {each.label}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input
+          autoFocus
+          aria-label={field.label}
+          defaultValue={value}
+          placeholder={field.placeholder}
+          inputMode={field.inputMode}
+          onBlur={(event) => onDone(event.target.value.trim())}
+          onKeyDown={(event) => {
+            if (event.nativeEvent.isComposing) return;
+            if (event.key === "Enter") onDone(event.currentTarget.value.trim());
+            else if (event.key === "Escape") {
+              event.stopPropagation();
+              onDone(value);
+            }
+          }}
+        />
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,64 @@
+// The first row of every screen: title, count or purpose, one primary button, an overflow menu; and page tabs.
+// Refuses a second primary action.
+import { Ellipsis } from "lucide-react";
+import type { ReactNode } from "react";
+import { useT } from "../lib/i18n.ts";
+import { Menu } from "./menu.tsx";
+import type { MenuGroups } from "./menu.tsx";
+
+export interface PageHeaderProps {
+  title: string;
+  /** Count or one sentence. */
+  note?: ReactNode;
+  /** At most one primary button; plain buttons may stand before it. */
+  action?: ReactNode;
+  overflow?: MenuGroups;
+}
+
+export function PageHeader({ title, note, action, overflow }: PageHeaderProps) {
+  const t = useT();
+  return (
+    <header className="page-head">
+      <h1>{title}</h1>
+      {note === undefined ? null : <p className="page-note">{note}</p>}
+      <div className="page-actions">
+        {action}
+        {overflow && overflow.some((group) => group.length > 0) ? (
+          <Menu label={t("common.more")} groups={overflow} className="btn btn-default btn-square btn-sm-tall">
+            <Ellipsis aria-hidden size={16} />
+          </Menu>
+        ) : null}
+      </div>
+    </header>
+  );
+}
+
+export interface TabLink {
+  id: string;
+  label: string;
+  href: string;
+  count?: number;
+}
+
+/** Tabs that are links: the address decides which one is open. */
+export function TabLinks({ label, tabs, current, onOpen }: { label: string; tabs: readonly TabLink[]; current: string; onOpen?: (id: string) => void }) {
+  return (
+    <nav className="tab-links" aria-label={label}>
+      {tabs.map((tab) => (
+        <a
+          key={tab.id}
+          href={tab.href}
+          aria-current={tab.id === current ? "page" : undefined}
+          onClick={(event) => {
+            if (!onOpen || event.metaKey || event.ctrlKey || event.shiftKey) return;
+            event.preventDefault();
+            onOpen(tab.id);
+          }}
+        >
+          {tab.label}
+          {tab.count === undefined ? null : <span className="tab-count">{tab.count}</span>}
+        </a>
+      ))}
+    </nav>
+  );
+}

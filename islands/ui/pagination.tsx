@@ -1,0 +1,62 @@
+// Below every list: range and total, first, previous, next, last, page size.
+// Refuses to guess a total: where the call does not tell one, only the neighbours are offered.
+import { ChevronFirst, ChevronLast, ChevronLeft, ChevronRight } from "lucide-react";
+import { formatNumber } from "../lib/format.ts";
+import { useT } from "../lib/i18n.ts";
+import { PAGE_SIZES } from "../lib/table-query.ts";
+
+export interface PaginationProps {
+  /** From 1. */
+  page: number;
+  pageSize: number;
+  /** -1: unknown. */
+  total: number;
+  /** Rows on this page. */
+  shown: number;
+  onPage: (page: number) => void;
+  onPageSize: (size: number) => void;
+}
+
+/** Number of the last page; undefined where the total is unknown. */
+export function lastPage(total: number, pageSize: number): number | undefined {
+  return total < 0 ? undefined : Math.max(1, Math.ceil(total / pageSize));
+}
+
+export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }: PaginationProps) {
+  const t = useT();
+  const last = lastPage(total, pageSize);
+  const from = shown === 0 ? 0 : (page - 1) * pageSize + 1;
+  const to = (page - 1) * pageSize + shown;
+  const hasNext = last === undefined ? shown === pageSize : page < last;
+  const range = { from: formatNumber(from), to: formatNumber(shown === 0 ? 0 : to), total: formatNumber(total) };
+  const buttons = [
+    ["first", ChevronFirst, 1, page > 1],
+    ["previous", ChevronLeft, page - 1, page > 1],
+    ["next", ChevronRight, page + 1, hasNext],
+    ["last", ChevronLast, last ?? page, last !== undefined && page < last],
+  ] as const;
+  return (
+    <nav className="pagination" aria-label={t("table.pages")}>
+      <span className="text-muted tabular-nums" role="status">
+        {total < 0 ? t("table.rangeOpen", range) : t("table.range", range)}
+      </span>
+      <label className="page-size wide-only">
+        <span className="text-muted">{t("table.pageSize")}</span>
+        <select className="select select-sm" value={pageSize} onChange={(event) => onPageSize(Number(event.target.value))}>
+          {PAGE_SIZES.map((size) => (
+            <option key={size} value={size}>
+              {size}
+            </option>
+          ))}
+        </select>
+      </label>
+      <span className="page-buttons">
+        {buttons.map(([id, Icon, target, isOn]) => (
+          <button key={id} type="button" className="icon-button" aria-label={t(`table.page.${id}`)} title={t(`table.page.${id}`)} disabled={!isOn} onClick={() => onPage(target)}>
+            <Icon aria-hidden />
+          </button>
+        ))}
+      </span>
+    </nav>
+  );
+}

@@ -1,0 +1,107 @@
+// What a column of a table is, and the remembered choice of columns (shown or not, order).
+// Refuses unknown columns in what was stored: an older or newer version wrote it.
+import { useLayoutEffect, useMemo, useState } from "react";
+import type { ReactNode } from "react";
+import { readJson, removeItem, writeItem } from "../lib/storage.ts";
+
+/** Turns a cell into an input in place. Enter saves, Esc reverts; `save` throws to roll back. */
+export interface QuickEdit<Row> {
+  kind: "text" | "number";
+  value(row: Row): string | number;
+  /** Optimistic: the cell shows the new value at once. */
+  save(row: Row, value: string): Promise<void>;
+  min?: number;
+  max?: number;
+  isAllowed?(row: Row): boolean;
+}
+
+export interface Column<Row> {
+  id: string;
+  /** Translated. */
+  title: string;
+  cell(row: Row): ReactNode;
+  align?: "start" | "end";
+  /** CSS width, "12rem"; the rest shares what is left. */
+  width?: string;
+  /** The first column: real link with an address, pinned, never hidden. */
+  isIdentity?: boolean;
+  isHiddenByDefault?: boolean;
+  /** Only where the call can sort. */
+  isSortable?: boolean;
+  /** Place in the card that a row becomes on phones; default "line". */
+  card?: "title" | "badge" | "line" | "hidden";
+  edit?: QuickEdit<Row>;
+}
+
+export interface ColumnChoice {
+  order: string[];
+  hidden: ReadonlySet<string>;
+}
+
+type Stored = Record<string, boolean>;
+
+function isStored(value: unknown): value is Stored {
+  return (
+    value !== null &&
+    typeof value === "object" &&
+    !Array.isArray(value) &&
+    Object.values(value).every((each) => typeof each === "boolean")
+  );
+}
+
+/** Stored as {column: shown} in display order. Unknown names are dropped, new columns stand where they are defined. */
+export function mergeStored<Row>(columns: readonly Column<Row>[], stored: Stored | undefined): ColumnChoice {
+  const natural = columns.map(({ id }) => id);
+  const hidden = new Set(columns.filter((column) => column.isHiddenByDefault).map(({ id }) => id));
+  if (!stored) return { order: natural, hidden };
+  const order = Object.keys(stored).filter((id) => natural.includes(id));
+  natural.forEach((id, index) => {
+    if (!order.includes(id)) order.splice(index, 0, id);
+  });
+  for (const column of columns) {
+    const isShown = stored[column.id];
+    if (isShown === true || column.isIdentity) hidden.delete(column.id);
+    else if (isShown === false) hidden.add(column.id);
+  }
+  return { order, hidden };
+}
+
+export interface ColumnSettings extends ColumnChoice {
+  toggle(id: string): void;
+  move(id: string, by: number): void;
+  reset(): void;
+}
+
+export function useColumnChoice<Row>(columns: readonly Column<Row>[], key: string | undefined): ColumnSettings {
+  const [stored, setStored] = useState<Stored>();
+  // Before the first paint of the browser; the server cannot know what was stored here.
+  useLayoutEffect(() => {
+    if (key !== undefined) setStored(readJson<Stored | undefined>(key, (v): v is Stored => isStored(v), undefined));
+  }, [key]);
+  const choice = useMemo(() => mergeStored(columns, stored), [columns, stored]);
+  const write = (order: readonly string[], hidden: ReadonlySet<string>) => {
+    const next = Object.fromEntries(order.map((id) => [id, !hidden.has(id)]));
+    setStored(next);
+    if (key !== undefined) writeItem(key, JSON.stringify(next));
+  };
+  return {
+    ...choice,
+    toggle(id) {
+      const hidden = new Set(choice.hidden);
+      if (!hidden.delete(id)) hidden.add(id);
+      write(choice.order, hidden);
+    },
+    move(id, by) {
+      const order = [...choice.order];
+      const from = order.indexOf(id);
+      const to = Math.min(order.length - 1, Math.max(0, from + by));
+      order.splice(from, 1);
+      order.splice(to, 0, id);
+      write(order, choice.hidden);
+    },
+    reset() {
+      setStored(undefined);
+      if (key !== undefined) removeItem(key);
+    },
+  };
+}

@@ -1,0 +1,45 @@
+// Compiles the server with everything it serves into one executable, dist/weir.
+// Refuses to read .env and bunfig.toml of the directory the binary is started in.
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+/** The program and every Worker: Workers are not found by the bundler and must be named. */
+const ENTRY_POINTS = ["src/main.ts", "src/db/reader-worker.ts"];
+
+/** Directories that the server reads from import.meta.dir at run time. */
+const EMBEDDED = ["dist/a", "dist/manifest.json", "views/public", "locales"];
+
+export async function buildBinary(projectDir: string, target?: string): Promise<string> {
+  const outfile = join(projectDir, "dist", target ? `weir-${target.replace("bun-", "")}` : "weir");
+  const startedMs = performance.now();
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      "build",
+      "--compile",
+      "--minify",
+      "--bytecode",
+      "--format=esm",
+      "--no-compile-autoload-dotenv",
+      "--no-compile-autoload-bunfig",
+      ...(target ? [`--target=${target}`] : []),
+      ...EMBEDDED.flatMap((path) => ["--asset", `./${path}`]),
+      ...ENTRY_POINTS.filter((path) => existsSync(join(projectDir, path))).map((path) => `./${path}`),
+      "--outfile",
+      outfile,
+    ],
+    {
+      cwd: projectDir,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      env: { ...Bun.env, NODE_ENV: "production" },
+    },
+  );
+  const [problems, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  if (code !== 0) throw new Error(`the binary does not build:\n${problems}`);
+  const megabytes = (statSync(outfile).size / 1024 / 1024).toFixed(0);
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  console.log(`binary: ${outfile.slice(projectDir.length + 1)}, ${megabytes} MB in ${seconds} s`);
+  return outfile;
+}

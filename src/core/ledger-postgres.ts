@@ -1,0 +1,361 @@
+// Settlement on PostgreSQL: durable in the local outbox at once, then applied in order and in batches.
+// Refuses to apply an entry twice: the node's position moves in the same transaction as the sums.
+import type { SQL } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
+import { q } from "../db/database.ts";
+import type { Orm, Query, Steps } from "../db/database.ts";
+import { sqlState } from "../db/sql-state.ts";
+import { TokenStatus } from "../shared/enums.ts";
+import type { LedgerAccounts } from "./accounts.ts";
+import type { Deps } from "./deps.ts";
+import { MAX_BATCH } from "./ledger-batch.ts";
+import { sumUp } from "./ledger-items.ts";
+import type { BatchSums, DurableHold, LedgerItem } from "./ledger-items.ts";
+import { endPending } from "./ledger-sqlite.ts";
+import type { SpoolMark } from "./ledger-spool.ts";
+import { openOutbox } from "./outbox.ts";
+import type { OutboxEntry } from "./outbox.ts";
+
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5000;
+
+export interface PostgresBooks {
+  /** Durable in the outbox when it returns; PostgreSQL follows. */
+  apply(items: readonly LedgerItem[], mark?: SpoolMark, isOwn?: boolean): void;
+  readMark(key: string): number;
+  dropMark(key: string): void;
+  /** Applies what an earlier run left; rejects when the database does not answer. */
+  start(): Promise<void>;
+  /** Tries at once to apply everything; resolves when the outbox is empty or the database refused. */
+  drain(): Promise<void>;
+  /** Entries that PostgreSQL does not have yet. */
+  backlog(): number;
+  close(): void;
+}
+
+export interface PostgresBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | "dataDir" | "nodeId"> {
+  accounts: LedgerAccounts;
+}
+
+/** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */
+class PositionMoved extends Error {}
+
+interface Figures {
+  users: { id: number; quota: number; usedQuota: number; requestCount: number }[];
+  tokens: { id: number; remainQuota: number; usedQuota: number; status: number }[];
+}
+
+/** Runs raw SQL inside an atomic body; PostgreSQL's 64-bit numbers arrive as text. */
+export function* rows(tx: Orm, statement: SQL): Steps<Record<string, string | number>[]> {
+  const executor = tx as unknown as { execute(statement: SQL): Query<Record<string, string | number>[]> };
+  return yield* q(executor.execute(statement));
+}
+
+/** Locks the rows in the order of their ids, so that batches and reservations of several nodes cannot deadlock. */
+export function* lockRows(
+  tx: Orm,
+  table: "users" | "tokens" | "channels",
+  ids: Iterable<number>,
+): Steps<void> {
+  const list = JSON.stringify([...ids]);
+  if (list === "[]") return;
+  yield* rows(
+    tx,
+    sql`select id from ${sql.identifier(table)}
+      where id in (select value::bigint from json_array_elements_text(${list}::json))
+      order by id for no key update`,
+  );
+}
+
+export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<PostgresBooks> {
+  const { db, clock, logger, accounts, dataDir, nodeId } = deps;
+  const { marks } = db.t;
+  const markKey = `outbox:${nodeId}`;
+  const outbox = openOutbox<LedgerItem>(dataDir);
+  /** Position up to which PostgreSQL has everything. */
+  let applied = 0;
+  /** Entries from here on were queued by this process and count in the memory of its accounts. */
+  let firstOwn = 0;
+  let isMarkKnown = false;
+  let failures = 0;
+  let isClosed = false;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  let draining: Promise<void> | undefined;
+
+  async function readMark(): Promise<number> {
+    await db.orm.insert(marks).values({ key: markKey, value: 0 }).onConflictDoNothing();
+    const found = await db.orm.select().from(marks).where(eq(marks.key, markKey));
+    return found[0]?.value ?? 0;
+  }
+
+  async function applyNext(entries: OutboxEntry<LedgerItem>[]): Promise<void> {
+    if (!isMarkKnown) {
+      const mark = await readMark();
+      isMarkKnown = true;
+      const known = entries.filter((entry) => entry.position <= mark);
+      if (known.length > 0) return acknowledge(known);
+    }
+    await applyBatch(entries);
+  }
+
+  /** The entries are in the books already, only the answer was lost: memory follows. */
+  async function acknowledge(entries: OutboxEntry<LedgerItem>[]): Promise<void> {
+    applied = entries.at(-1)?.position ?? applied;
+    outbox.trim(applied);
+    endOwn(entries);
+    const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
+    for (const id of ids) if (accounts.cachedUser(id)) await accounts.userChanged(id);
+  }
+
+  function endOwn(entries: OutboxEntry<LedgerItem>[]): void {
+    for (const { position, item } of entries) if (position >= firstOwn) endPending(accounts, item);
+  }
+
+  async function applyBatch(entries: OutboxEntry<LedgerItem>[]): Promise<void> {
+    const sums = sumUp(entries.map((entry) => entry.item));
+    const first = entries[0]?.position ?? 0;
+    const last = entries.at(-1)?.position ?? 0;
+    const userIds = new Set([...sums.users.keys(), ...sums.holds.map((hold) => hold.userId)]);
+    const tokenIds = new Set([...sums.tokens.keys(), ...sums.holds.map((hold) => hold.tokenId)]);
+    tokenIds.delete(0);
+    const endWrite = accounts.beginWrite(userIds, tokenIds);
+    try {
+      const figures = await db.atomic((tx) => settleSteps(tx, sums, userIds, tokenIds, first, last));
+      applied = last;
+      outbox.trim(last);
+      for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
+      for (const each of figures.tokens) Object.assign(accounts.cachedToken(each.id) ?? {}, each);
+      endOwn(entries);
+    } catch (error) {
+      if (!isContentError(error)) throw error;
+      if (entries.length > 1) for (const entry of entries) await applyBatch([entry]);
+      else {
+        logger.error("a settlement was refused by the database and set aside", {
+          requestId: entries[0]?.item.row?.requestId,
+          error: String(error),
+        });
+        outbox.bury(first, String(error), clock.nowMs());
+        applied = last;
+      }
+    } finally {
+      endWrite();
+    }
+  }
+
+  function* settleSteps(
+    tx: Orm,
+    sums: BatchSums,
+    userIds: Iterable<number>,
+    tokenIds: Iterable<number>,
+    first: number,
+    last: number,
+  ): Steps<Figures> {
+    const moved = yield* rows(
+      tx,
+      sql`update marks set value = ${last} where key = ${markKey} and value < ${first} returning value`,
+    );
+    if (moved.length === 0) throw new PositionMoved();
+    yield* lockRows(tx, "users", userIds);
+    yield* lockRows(tx, "tokens", tokenIds);
+    yield* lockRows(tx, "channels", sums.channels.keys());
+    const closed = yield* closeHolds(tx, sums.holds);
+    const figures = {
+      users: yield* chargeUsers(tx, sums, closed),
+      tokens: yield* chargeTokens(tx, sums, closed),
+    };
+    yield* chargeChannels(tx, sums);
+    yield* insertLogs(tx, sums);
+    yield* addRollups(tx, sums);
+    return figures;
+  }
+
+  async function drainAll(): Promise<void> {
+    while (!isClosed) {
+      const entries = outbox.read(applied, MAX_BATCH);
+      if (entries.length === 0) return;
+      await applyNext(entries);
+      failures = 0;
+    }
+  }
+
+  /** Never rejects: a failure is tried again later, in growing intervals. */
+  function kick(): Promise<void> {
+    clearTimeout(retry);
+    retry = undefined;
+    draining ??= drainAll()
+      .catch((error: unknown) => {
+        isMarkKnown = false;
+        failures++;
+        const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
+        logger[level]("settlements wait for the database", {
+          waiting: outbox.lastPosition - applied,
+          error: String(error),
+        });
+        if (isClosed) return;
+        retry = setTimeout(() => void kick(), Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
+        retry.unref();
+      })
+      .finally(() => {
+        draining = undefined;
+      });
+    return draining;
+  }
+
+  return {
+    apply(items, mark) {
+      outbox.append(items, mark);
+      if (firstOwn > 0 && retry === undefined) void kick();
+    },
+    readMark: (key) => outbox.readMark(key),
+    dropMark: (key) => outbox.dropMark(key),
+    async start() {
+      applied = 0;
+      outbox.startAfter(await readMark());
+      await drainAll();
+      firstOwn = outbox.lastPosition + 1;
+    },
+    async drain() {
+      // A run that is under way may have looked before the last entries came.
+      await draining;
+      if (outbox.lastPosition > applied) await kick();
+    },
+    backlog: () => Math.max(0, outbox.lastPosition - applied),
+    close() {
+      isClosed = true;
+      clearTimeout(retry);
+      outbox.close();
+    },
+  };
+}
+
+/** Data that PostgreSQL will never take (class 22) or a broken constraint (class 23): waiting does not help. */
+function isContentError(error: unknown): boolean {
+  return /^2[23]/.test(sqlState(error));
+}
+
+/** Rows that are still open; one that its lease has already returned is charged in full instead. */
+function* closeHolds(tx: Orm, holds: DurableHold[]): Steps<DurableHold[]> {
+  if (holds.length === 0) return [];
+  const keys = JSON.stringify(holds.map((hold) => hold.key));
+  const found = yield* rows(
+    tx,
+    sql`delete from reservations
+      where request_id in (select value from json_array_elements_text(${keys}::json))
+      returning request_id, user_id, token_id, amount`,
+  );
+  return found.map(holdOf);
+}
+
+export function holdOf(row: Record<string, string | number>): DurableHold {
+  return {
+    key: String(row.request_id),
+    userId: Number(row.user_id),
+    tokenId: Number(row.token_id),
+    amount: Number(row.amount),
+  };
+}
+
+/** What is given back, by user or by token. */
+export function givenBack(holds: DurableHold[], of: "userId" | "tokenId"): Map<number, number> {
+  const sums = new Map<number, number>();
+  for (const hold of holds) if (hold[of] !== 0) sums.set(hold[of], (sums.get(hold[of]) ?? 0) + hold.amount);
+  return sums;
+}
+
+function* chargeUsers(tx: Orm, sums: BatchSums, closed: DurableHold[]): Steps<Figures["users"]> {
+  const back = givenBack(closed, "userId");
+  const changes = [...new Set([...sums.users.keys(), ...back.keys()])].map((id) => {
+    const { charge, count } = sums.users.get(id) ?? { charge: 0, count: 0 };
+    return { id, take: charge - (back.get(id) ?? 0), charge, count };
+  });
+  if (changes.length === 0) return [];
+  const found = yield* rows(
+    tx,
+    sql`update users set quota = users.quota - v.take, used_quota = users.used_quota + v.charge,
+        request_count = users.request_count + v.count
+      from json_to_recordset(${JSON.stringify(changes)}::json)
+        as v(id bigint, take bigint, charge bigint, count bigint)
+      where users.id = v.id
+      returning users.id, users.quota, users.used_quota, users.request_count`,
+  );
+  return found.map((row) => ({
+    id: Number(row.id),
+    quota: Number(row.quota),
+    usedQuota: Number(row.used_quota),
+    requestCount: Number(row.request_count),
+  }));
+}
+
+/** A limited key is exhausted when nothing is left, not even in reservations that may still be given back. */
+function* chargeTokens(tx: Orm, sums: BatchSums, closed: DurableHold[]): Steps<Figures["tokens"]> {
+  const back = givenBack(closed, "tokenId");
+  const changes = [...new Set([...sums.tokens.keys(), ...back.keys()])].map((id) => {
+    const { charge, accessedTime } = sums.tokens.get(id) ?? { charge: 0, accessedTime: 0 };
+    return { id, take: charge - (back.get(id) ?? 0), charge, accessed: accessedTime };
+  });
+  if (changes.length === 0) return [];
+  const found = yield* rows(
+    tx,
+    sql`update tokens set remain_quota = tokens.remain_quota - v.take, used_quota = tokens.used_quota + v.charge,
+        accessed_time = greatest(tokens.accessed_time, v.accessed),
+        status = case when not tokens.unlimited_quota and tokens.status = ${TokenStatus.enabled}
+          and tokens.remain_quota - v.take + coalesce(
+            (select sum(r.amount) from reservations r where r.token_id = tokens.id), 0) <= 0
+          then ${TokenStatus.exhausted}::integer else tokens.status end
+      from json_to_recordset(${JSON.stringify(changes)}::json)
+        as v(id bigint, take bigint, charge bigint, accessed bigint)
+      where tokens.id = v.id
+      returning tokens.id, tokens.remain_quota, tokens.used_quota, tokens.status`,
+  );
+  return found.map((row) => ({
+    id: Number(row.id),
+    remainQuota: Number(row.remain_quota),
+    usedQuota: Number(row.used_quota),
+    status: Number(row.status),
+  }));
+}
+
+function* chargeChannels(tx: Orm, sums: BatchSums): Steps<void> {
+  const changes = [...sums.channels].map(([id, charge]) => ({ id, charge }));
+  if (changes.length === 0) return;
+  yield* rows(
+    tx,
+    sql`update channels set used_quota = channels.used_quota + v.charge
+      from json_to_recordset(${JSON.stringify(changes)}::json) as v(id bigint, charge bigint)
+      where channels.id = v.id`,
+  );
+}
+
+function* insertLogs(tx: Orm, sums: BatchSums): Steps<void> {
+  if (sums.logs.length === 0) return;
+  yield* rows(
+    tx,
+    sql`insert into logs (created_at, type, user_id, channel_id, token_id, quota, prompt_tokens, completion_tokens,
+        use_time_ms, is_stream, request_id, model_name, username, token_name, "group", content, other)
+      select * from json_to_recordset(${JSON.stringify(sums.logs)}::json) as v("createdAt" bigint, type integer,
+        "userId" bigint, "channelId" bigint, "tokenId" bigint, quota bigint, "promptTokens" bigint,
+        "completionTokens" bigint, "useTimeMs" bigint, "isStream" boolean, "requestId" text, "modelName" text,
+        username text, "tokenName" text, "group" text, content text, other text)`,
+  );
+}
+
+function* addRollups(tx: Orm, sums: BatchSums): Steps<void> {
+  if (sums.rollups.length === 0) return;
+  yield* rows(
+    tx,
+    sql`insert into rollups as r (hour, user_id, model_name, channel_id, token_id, "group", count, quota,
+        prompt_tokens, completion_tokens, use_time_ms, logged_count, logged_quota)
+      select * from json_to_recordset(${JSON.stringify(sums.rollups)}::json) as v(hour bigint, "userId" bigint,
+        "modelName" text, "channelId" bigint, "tokenId" bigint, "group" text, count bigint, quota bigint,
+        "promptTokens" bigint, "completionTokens" bigint, "useTimeMs" bigint, "loggedCount" bigint,
+        "loggedQuota" bigint)
+      order by 1, 2, 3, 4, 5, 6
+      on conflict (hour, user_id, model_name, channel_id, token_id, "group") do update set
+        count = r.count + excluded.count, quota = r.quota + excluded.quota,
+        prompt_tokens = r.prompt_tokens + excluded.prompt_tokens,
+        completion_tokens = r.completion_tokens + excluded.completion_tokens,
+        use_time_ms = r.use_time_ms + excluded.use_time_ms,
+        logged_count = r.logged_count + excluded.logged_count,
+        logged_quota = r.logged_quota + excluded.logged_quota`,
+  );
+}

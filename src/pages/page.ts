@@ -1,0 +1,61 @@
+// What a row of the page table says, and what loaders and the renderer are given.
+// Holds types only.
+import type { ComponentType, ReactNode } from "react";
+import type { Boot, BootUser, ThemeMode } from "../../islands/lib/boot.ts";
+import type { Translate } from "../../views/document.tsx";
+import type { Deps, UserAccount } from "../core/deps.ts";
+import type { SiteStatus } from "../core/status.ts";
+import type { Language } from "../shared/enums.ts";
+
+/** What a loader may use: the services, who asks, and the address. `user` is set wherever access is not public. */
+export interface LoaderContext {
+  deps: Deps;
+  user: UserAccount | undefined;
+  language: Language;
+  status: SiteStatus;
+  url: URL;
+  params: Record<string, string>;
+  /** Remembered page size (cookie `page-size`); pagingOf checks it. */
+  pageSize?: number;
+}
+
+export interface Page {
+  /** Route as Elysia writes it: "/channel", "/channel/edit/:id". */
+  path: string;
+  shell: "console" | "public";
+  /** Public shell only; default "page". */
+  width?: "page" | "card" | "full";
+  access: "public" | "user" | "admin" | "root";
+  /** Key of the page's title. */
+  title: string;
+  /** Id of the navigation entry to mark. */
+  current?: string;
+  /** Locale files whose texts the island needs, besides common, shell, table and form. */
+  areas?: readonly string[];
+  /** File name in islands/screens without its ending, and its component for the server render. */
+  screen?: { name: string; component: ComponentType };
+  /** First state of the island; a plain JSON value. */
+  loader?: (context: LoaderContext) => unknown;
+  /** Page without an island: rendered on the server only. Gets the loader's answer. */
+  view?: (props: { t: Translate; data: never; title: string; context: RenderContext }) => ReactNode;
+  /** Further sources for the content security policy. */
+  csp?: { script?: readonly string[]; frame?: readonly string[]; connect?: readonly string[] };
+  /** HTTP status; 200 when absent. */
+  statusCode?: number;
+}
+
+export interface RenderContext {
+  user: BootUser | undefined;
+  status: SiteStatus;
+  language: Language;
+  theme: ThemeMode;
+  timeZone: string;
+  sidebarCollapsed: boolean;
+  url: URL;
+  params: Record<string, string>;
+  nowMs: number;
+  nonce: string;
+  data: unknown;
+}
+
+export type { Boot };

@@ -1,0 +1,106 @@
+// Pages without an island: about, not found, forbidden, broken. Server-rendered, readable without scripts.
+// Refuses raw operator HTML: it is sanitised here, addresses are framed in a sandbox.
+import { BrokenView, ContentView, ForbiddenView, NotFoundView } from "../../views/messages.tsx";
+import { NAV, isVisible } from "../shared/navigation.ts";
+import type { LoaderContext, Page } from "./page.ts";
+import { sanitise } from "./sanitise.ts";
+
+/** Operator content as it may be written: an address to frame, HTML, or Markdown. */
+export interface OperatorContent {
+  html: string;
+  frameUrl: string;
+}
+
+export function operatorContent(text: string): OperatorContent {
+  const trimmed = text.trim();
+  if (/^https?:\/\/\S+$/.test(trimmed)) return { html: "", frameUrl: trimmed };
+  if (trimmed === "") return { html: "", frameUrl: "" };
+  const html = /^\s*</.test(trimmed) ? trimmed : Bun.markdown.html(trimmed);
+  return { html: sanitise(html).html, frameUrl: "" };
+}
+
+/** Frames of operator content may come from anywhere the operator says. */
+const FRAMES = { frame: ["https:", "http:"] };
+
+export const aboutPage: Page = {
+  path: "/about",
+  shell: "public",
+  access: "public",
+  title: "shell.top.about",
+  current: "about",
+  csp: FRAMES,
+  loader: ({ deps }) => operatorContent(deps.options.get("About")),
+  view: ({ t, data, title }) => {
+    const { html, frameUrl } = data as OperatorContent;
+    return ContentView({ title, html, frameUrl, empty: t("shell.about.empty") });
+  },
+};
+
+/** Edits (insert, remove, replace) between two short texts. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+const NEAREST = 3;
+
+/** The closest pages the visitor may open, best first. */
+export function nearestPages(path: string, role: number, flags: LoaderContext["status"]): { href: string; title: string }[] {
+  const short = path.slice(0, 40).toLowerCase();
+  return [
+    ...NAV.flatMap(({ entries }) => entries).filter((entry) => isVisible(entry, role, flags)),
+    { href: "/pricing", title: "shell.top.pricing" },
+    { href: "/about", title: "shell.top.about" },
+  ]
+    .map(({ href, title }) => ({ href, title, edits: distance(short, href) }))
+    .sort((a, b) => a.edits - b.edits)
+    .slice(0, NEAREST)
+    .map(({ href, title }) => ({ href, title }));
+}
+
+export const notFoundPage: Page = {
+  path: "/*",
+  shell: "public",
+  access: "public",
+  title: "shell.notFound.title",
+  statusCode: 404,
+  view: ({ t, context }) =>
+    NotFoundView({
+      t,
+      path: context.url.pathname,
+      nearest: nearestPages(context.url.pathname, context.user?.role ?? 0, context.status).map(({ href, title }) => ({
+        href,
+        title: t(title),
+      })),
+    }),
+};
+
+/** The row that a path belongs to is not known here; the role it asks for follows from the navigation. */
+export const forbiddenPage: Page = {
+  path: "/forbidden",
+  shell: "console",
+  access: "user",
+  title: "shell.forbidden.title",
+  statusCode: 403,
+  view: ({ t, context }) => {
+    const entry = NAV.flatMap(({ entries }) => entries).find(({ href }) => context.url.pathname.startsWith(href));
+    return ForbiddenView({ t, role: (entry?.role ?? 10) >= 100 ? "root" : "admin" });
+  },
+};
+
+export const brokenPage: Page = {
+  path: "/broken",
+  shell: "public",
+  access: "public",
+  title: "shell.broken.title",
+  statusCode: 500,
+  view: ({ t, data }) => BrokenView({ t, requestId: (data as { requestId: string }).requestId }),
+};

@@ -1,0 +1,146 @@
+// Turns a row of the page table and its data into the finished page: frame, island's first state, boot data.
+// Refuses unescaped boot data: the JSON cannot end its script, whatever it holds.
+import type { ReactNode } from "react";
+import { renderToStaticMarkup, renderToString } from "react-dom/server";
+import { installBoot } from "../../islands/lib/boot.ts";
+import { formatQuota } from "../../islands/lib/format.ts";
+import { setLanguage } from "../../islands/lib/i18n.ts";
+import { IslandRoot } from "../../islands/lib/root.tsx";
+import { ConsoleFrame } from "../../views/console.tsx";
+import { Document } from "../../views/document.tsx";
+import type { FrameSite, FrameVisitor } from "../../views/frame.ts";
+import { PublicFrame } from "../../views/public.tsx";
+import type { Manifest } from "../http/assets.ts";
+import { contentSecurityPolicy } from "./csp.ts";
+import type { Boot, Page, RenderContext } from "./page.ts";
+import { sanitise } from "./sanitise.ts";
+import { textsOf, translator } from "./texts.ts";
+
+const UNSAFE_IN_SCRIPT: Record<string, string> = {
+  "<": "\\u003c",
+  ">": "\\u003e",
+  "&": "\\u0026",
+  "\u2028": "\\u2028",
+  "\u2029": "\\u2029",
+};
+
+/** JSON that is harmless inside a script element: no tag, entity or line separator survives. */
+export function scriptJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (char) => UNSAFE_IN_SCRIPT[char] ?? "");
+}
+
+const THEME_NAMES = { light: "paper", dark: "ink", system: undefined } as const;
+
+function frameSite(context: RenderContext): FrameSite {
+  const { status } = context;
+  return {
+    name: status.system_name || "Weir",
+    logo: status.logo,
+    footerHtml: status.footer_html ? sanitise(status.footer_html).html : "",
+    docsLink: status.docs_link,
+    version: status.version,
+    selfUse: status.self_use_mode_enabled,
+    demo: status.demo_site_enabled,
+    flags: status,
+    chats: Array.isArray(status.chats)
+      ? status.chats.flatMap((each: unknown) => (each && typeof each === "object" ? Object.keys(each).slice(0, 1) : []))
+      : [],
+  };
+}
+
+export interface Rendered {
+  html: string;
+  headers: Record<string, string>;
+  statusCode: number;
+}
+
+/** Synchronous from start to end: the islands' shared signals belong to this one render. */
+export function renderPage(page: Page, context: RenderContext, manifest: Manifest): Rendered {
+  const t = translator(context.language);
+  const site = frameSite(context);
+  const entry = page.screen ? manifest.entries[page.screen.name] : undefined;
+  const mount = manifest.entries.mount;
+  const lite = manifest.entries.lite;
+  // The console's frame always mounts: the palette belongs to it.
+  const hasIsland = page.screen !== undefined || page.shell === "console";
+  const boot: Boot = {
+    screen: page.screen?.name ?? "",
+    chunk: entry ? `/a/${entry.file}` : "",
+    url: context.url.pathname + context.url.search,
+    params: context.params,
+    status: context.status,
+    user: context.user ?? null,
+    language: context.language,
+    theme: context.theme,
+    timeZone: context.timeZone,
+    nowMs: context.nowMs,
+    texts: hasIsland ? textsOf(context.language, page.areas) : {},
+    data: context.data ?? null,
+  };
+  setLanguage(context.language);
+  installBoot(boot);
+
+  const title = t(page.title);
+  const island = hasIsland ? renderToString(<IslandRoot screen={page.screen?.component} />) : "";
+  const visitor: FrameVisitor | undefined = context.user && {
+    username: context.user.username,
+    displayName: context.user.display_name,
+    role: context.user.role,
+    balance: formatQuota(context.user.quota),
+  };
+  const content: ReactNode = (
+    <>
+      {page.view ? <div data-shell="view">{page.view({ t, data: context.data as never, title, context })}</div> : null}
+      {hasIsland ? (
+        <div id="island" data-screen={boot.screen} dangerouslySetInnerHTML={{ __html: island }} />
+      ) : null}
+    </>
+  );
+  const frame = {
+    t,
+    site,
+    visitor,
+    language: context.language,
+    theme: context.theme,
+    current: page.current ?? "",
+    title,
+  };
+  const running = [lite, hasIsland ? mount : undefined].filter((each) => each !== undefined);
+  const preloads = new Set([...running.flatMap(({ imports }) => imports), ...(entry ? [entry.file, ...entry.imports] : [])]);
+  const html = renderToStaticMarkup(
+    <Document
+      title={`${title} · ${site.name}`}
+      description={t("shell.description", { name: site.name })}
+      language={context.language}
+      themeName={THEME_NAMES[context.theme]}
+      sidebarCollapsed={context.sidebarCollapsed}
+      stylesheet={`/a/${manifest.css}`}
+      scripts={running.map(({ file }) => `/a/${file}`)}
+      preloads={[...preloads].map((file) => `/a/${file}`)}
+      icon={site.logo || "/favicon.svg"}
+      nonce={context.nonce}
+      bootJson={hasIsland ? scriptJson(boot) : undefined}
+      isPrivate={page.access !== "public"}
+    >
+      {page.shell === "console" ? (
+        <ConsoleFrame {...frame}>{content}</ConsoleFrame>
+      ) : (
+        <PublicFrame {...frame} width={page.width ?? "page"}>
+          {content}
+        </PublicFrame>
+      )}
+    </Document>,
+  );
+  return {
+    html: `<!doctype html>${html}`,
+    statusCode: page.statusCode ?? 200,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy": contentSecurityPolicy(context.nonce, page.csp),
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "same-origin",
+      vary: "Cookie, Accept-Language",
+    },
+  };
+}

@@ -1,0 +1,162 @@
+// Registers every row of the page table as a route: who asks, in which language and theme, then loader and render.
+// Refuses guests (to /login and back), roles that are too low, and everything but /setup before the setup.
+import { Elysia } from "elysia";
+import type { BootUser, ThemeMode } from "../../islands/lib/boot.ts";
+import type { Deps, UserAccount } from "../core/deps.ts";
+import { setupState } from "../core/setup.ts";
+import { siteStatus } from "../core/status.ts";
+import type { Manifest } from "../http/assets.ts";
+import { unknownPath } from "../http/failures.ts";
+import { languageOf } from "../http/messages.ts";
+import { newRequestId } from "../http/request-id.ts";
+import { checkedBy, SESSION_COOKIE, sessionTokens, userOfClaims } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+import { Role, UserStatus } from "../shared/enums.ts";
+import type { Page, RenderContext } from "./page.ts";
+import { brokenPage, forbiddenPage, notFoundPage, pages } from "./pages.ts";
+import { renderPage } from "./render.tsx";
+
+const ACCESS_ROLE = { public: Role.guest, user: Role.user, admin: Role.admin, root: Role.root } as const;
+
+function cookieOf(request: Request, name: string): string {
+  const found = new RegExp(`(?:^|;\\s*)${name}=([^;]*)`).exec(request.headers.get("cookie") ?? "");
+  try {
+    return decodeURIComponent(found?.[1] ?? "");
+  } catch {
+    return "";
+  }
+}
+
+function themeOf(request: Request): ThemeMode {
+  const theme = cookieOf(request, "theme-mode");
+  return theme === "light" || theme === "dark" ? theme : "system";
+}
+
+/** The browser's zone after the first visit; a name that Intl does not know counts as none. */
+function timeZoneOf(request: Request): string {
+  const zone = cookieOf(request, "tz");
+  if (!/^[\w+\-/]{1,64}$/.test(zone)) return "UTC";
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: zone });
+    return zone;
+  } catch {
+    return "UTC";
+  }
+}
+
+function bootUser(user: UserAccount): BootUser {
+  return {
+    id: user.id,
+    username: user.username,
+    display_name: user.displayName,
+    role: user.role,
+    group: user.group,
+    quota: user.quota - user.reserved,
+  };
+}
+
+function redirect(location: string): Response {
+  return new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
+}
+
+export function createPages(deps: Deps, session: SessionSettings, manifest: Manifest) {
+  async function respond(
+    page: Page,
+    request: Request,
+    user: UserAccount | undefined,
+    params: Record<string, string>,
+  ): Promise<Response> {
+    const url = new URL(request.url);
+    const language = languageOf(request);
+    const status = await siteStatus(deps, url.origin);
+    const context = { deps, user, language, status, url, params };
+    const render: RenderContext = {
+      user: user && bootUser(user),
+      status,
+      language,
+      theme: themeOf(request),
+      timeZone: timeZoneOf(request),
+      sidebarCollapsed: collapsed(request, status.default_collapse_sidebar),
+      url,
+      params,
+      nowMs: deps.clock.nowMs(),
+      nonce: newRequestId(),
+      data: undefined,
+    };
+    try {
+      render.data = await page.loader?.(context);
+      const { html, headers, statusCode } = renderPage(page, render, manifest);
+      return new Response(html, { status: statusCode, headers });
+    } catch (error) {
+      const requestId = newRequestId();
+      deps.logger.error("page failed", {
+        requestId,
+        path: url.pathname,
+        error: String((error as Error).stack ?? error),
+      });
+      const { html, headers, statusCode } = renderPage(
+        brokenPage,
+        { ...render, data: { requestId } },
+        manifest,
+      );
+      return new Response(html, { status: statusCode, headers });
+    }
+  }
+
+  async function open(
+    page: Page,
+    request: Request,
+    user: UserAccount | undefined,
+    params: Record<string, string>,
+  ): Promise<Response> {
+    const { pathname, search } = new URL(request.url);
+    const { done } = await setupState(deps);
+    if (!done && pathname !== "/setup") return redirect("/setup");
+    if (done && pathname === "/setup") return redirect("/");
+    if (page.access !== "public") {
+      if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
+      if (user.role < ACCESS_ROLE[page.access]) return respond(forbiddenPage, request, user, params);
+    }
+    return respond(page, request, user, params);
+  }
+
+  const routes = new Elysia({ name: "pages" })
+    .use(sessionTokens(session.secret))
+    .derive(async ({ cookie, sessionJwt }) => {
+      const raw = cookie[SESSION_COOKIE]?.value;
+      const claims = typeof raw === "string" && raw !== "" ? await sessionJwt.verify(raw) : undefined;
+      const user = await userOfClaims(claims, session.accounts);
+      return { visitor: user?.status === UserStatus.enabled ? user : undefined };
+    });
+  for (const page of pages) {
+    routes.get(
+      page.path,
+      ({ request, params, visitor }) => open(page, request, visitor, params as Record<string, string>),
+      checkedBy("page table"),
+    );
+  }
+
+  // Whatever no other route knows: an API path answers like an API, anything else with a page.
+  routes.get(
+    "/*",
+    async ({ request, visitor }) => {
+      if (isApiPath(new URL(request.url).pathname)) return unknownPath(request);
+      const { done } = await setupState(deps);
+      return done ? respond(notFoundPage, request, visitor, {}) : redirect("/setup");
+    },
+    checkedBy("page table"),
+  );
+  return routes;
+}
+
+/** Paths below these belong to programs, not to people. */
+const API_PREFIXES = ["/v1", "/v1beta", "/api", "/assets", "/a", "/pg", "/mj", "/suno", "/dashboard"];
+
+function isApiPath(pathname: string): boolean {
+  return API_PREFIXES.some((prefix) => pathname === prefix || pathname.startsWith(`${prefix}/`));
+}
+
+function collapsed(request: Request, siteDefault: boolean): boolean {
+  const cookie = cookieOf(request, "default_collapse_sidebar");
+  return cookie === "" ? siteDefault : cookie === "true";
+}

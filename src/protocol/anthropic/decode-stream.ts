@@ -1,0 +1,251 @@
+// Reads Anthropic Messages streams into canonical events, and meters those that are passed through.
+// Refuses to call a stream whole that has no message_stop.
+import { emptyUsage } from "../../shared/usage.ts";
+import { brokenStream, defined } from "../assemble.ts";
+import type { JsonObject } from "../canonical.ts";
+import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { newMeterState } from "../dialect.ts";
+import type { AnswerContext, MeterOptions, StreamDecoder, StreamMeter, WireFrame } from "../dialect.ts";
+import type { BlockPayload, CanonicalEvent } from "../events.ts";
+import { asList, asNumber, asObject, asString, parseJson, rest } from "../json.ts";
+import { createSequencer } from "../sequencer.ts";
+import type { BlockSpec } from "../sequencer.ts";
+import { openSignature } from "../signatures.ts";
+import { decodeUsage, mergeUsage } from "./usage.ts";
+import { finishFromWire } from "./wire.ts";
+
+const DIALECT = "anthropic";
+const MESSAGE_FIELDS = new Set([
+  "id",
+  "type",
+  "role",
+  "model",
+  "content",
+  "stop_reason",
+  "stop_sequence",
+  "usage",
+]);
+
+export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecoder {
+  const blocks = createSequencer();
+  const specs = new Map<number, BlockSpec>();
+  let usage: JsonObject | undefined;
+  let started = false;
+  let over = false;
+  let stopReason: string | null = null;
+  let stopSequence: string | undefined;
+
+  const start = (out: CanonicalEvent[], message: JsonObject): void => {
+    if (started) return;
+    started = true;
+    usage = asObject(message["usage"]);
+    const extra = rest(message, MESSAGE_FIELDS);
+    out.push({
+      type: "start",
+      ...defined({
+        id: asString(message["id"]),
+        model: asString(message["model"]),
+        usage: decodeUsage(usage) ?? undefined,
+        extra,
+      }),
+    });
+  };
+
+  const begin = (out: CanonicalEvent[], index: number, block: JsonObject): void => {
+    const { spec, payloads } = readBlock(`${index}`, block, context.newId);
+    specs.set(index, spec);
+    blocks.write(out, spec);
+    for (const payload of payloads) blocks.write(out, spec, payload);
+  };
+
+  const finish = (out: CanonicalEvent[]): void => {
+    over = true;
+    if (!started) out.push({ type: "start" });
+    blocks.closeAll(out);
+    out.push({ type: "usage", usage: decodeUsage(usage) ?? emptyUsage() });
+    const reason = finishFromWire(stopReason);
+    out.push({ type: "finish", reason, raw: stopReason, ...defined({ stopSequence }) });
+  };
+
+  return {
+    push(frame: WireFrame) {
+      const out: CanonicalEvent[] = [];
+      if (over) return out;
+      const wire = asObject(parseJson(frame.data));
+      if (!wire) return out;
+      const type = asString(wire["type"]) ?? frame.event;
+      const index = asNumber(wire["index"]) ?? 0;
+      switch (type) {
+        case "message_start":
+          start(out, asObject(wire["message"]) ?? {});
+          break;
+        case "content_block_start":
+          start(out, {});
+          begin(out, index, asObject(wire["content_block"]) ?? {});
+          break;
+        case "content_block_delta": {
+          const spec = specs.get(index);
+          const delta = asObject(wire["delta"]);
+          if (!spec || !delta) break;
+          const payload = readDelta(spec, delta);
+          if (payload) blocks.write(out, spec, payload);
+          break;
+        }
+        case "content_block_stop":
+          blocks.complete(out, `${index}`);
+          break;
+        case "message_delta": {
+          const delta = asObject(wire["delta"]);
+          stopReason = asString(delta?.["stop_reason"]) ?? stopReason;
+          stopSequence = asString(delta?.["stop_sequence"]) ?? stopSequence;
+          usage = mergeUsage(usage, wire["usage"]);
+          break;
+        }
+        case "message_stop":
+          finish(out);
+          break;
+        case "ping":
+          out.push({ type: "ping" });
+          break;
+        case "error":
+          over = true;
+          out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(wire) }) });
+          break;
+        default:
+          if (started) out.push({ type: "opaque", dialect: DIALECT, value: wire });
+      }
+      return out;
+    },
+    end() {
+      if (over) return [];
+      over = true;
+      return [{ type: "fail", failure: brokenStream("no message_stop") }];
+    },
+  };
+}
+
+/** What a content block is and what it already holds; whole answers give their blocks complete at the start. */
+function readBlock(
+  key: string,
+  block: JsonObject,
+  newId: AnswerContext["newId"],
+): { spec: BlockSpec; payloads: BlockPayload[] } {
+  const payloads: BlockPayload[] = [];
+  switch (block["type"]) {
+    case "text": {
+      const text = asString(block["text"]);
+      if (text) payloads.push({ type: "text", delta: text });
+      for (const value of asList(block["citations"])) payloads.push(citation(value));
+      return { spec: { key, kind: "text" }, payloads };
+    }
+    case "thinking": {
+      const text = asString(block["thinking"]);
+      if (text) payloads.push({ type: "text", delta: text });
+      const signature = asString(block["signature"]);
+      if (signature) payloads.push({ type: "note", note: "signature", ...openSignature(signature, DIALECT) });
+      return { spec: { key, kind: "thinking" }, payloads };
+    }
+    case "redacted_thinking": {
+      const data = asString(block["data"]) ?? "";
+      payloads.push({ type: "note", note: "redacted", ...openSignature(data, DIALECT) });
+      return { spec: { key, kind: "thinking" }, payloads };
+    }
+    case "tool_use": {
+      const input = asObject(block["input"]);
+      if (input && Object.keys(input).length > 0) payloads.push({ type: "json", delta: JSON.stringify(input) });
+      const callId = asString(block["id"]) || newId("toolu_");
+      return { spec: { key, kind: "tool-call", callId, name: asString(block["name"]) ?? "" }, payloads };
+    }
+    default: {
+      const input = asObject(block["input"]);
+      const filled = input !== undefined && Object.keys(input).length > 0;
+      payloads.push({ type: "opaque", dialect: DIALECT, value: filled ? { ...block, input: {} } : block });
+      if (filled) payloads.push({ type: "json", delta: JSON.stringify(input) });
+      const spec: BlockSpec = {
+        key,
+        kind: "hosted-tool",
+        ...defined({
+          callId: asString(block["id"]) ?? asString(block["tool_use_id"]),
+          name: asString(block["name"]) ?? asString(block["type"]),
+        }),
+      };
+      return { spec, payloads };
+    }
+  }
+}
+
+function citation(value: unknown): BlockPayload {
+  return { type: "note", note: "citation", dialect: DIALECT, value };
+}
+
+function readDelta(spec: BlockSpec, delta: JsonObject): BlockPayload | undefined {
+  const textual = spec.kind === "text" || spec.kind === "thinking";
+  switch (delta["type"]) {
+    case "text_delta":
+    case "thinking_delta": {
+      const text = asString(delta["text"]) ?? asString(delta["thinking"]);
+      return text && textual ? { type: "text", delta: text } : undefined;
+    }
+    case "input_json_delta": {
+      const json = asString(delta["partial_json"]);
+      return json && !textual ? { type: "json", delta: json } : undefined;
+    }
+    case "signature_delta": {
+      const signature = asString(delta["signature"]);
+      return signature ? { type: "note", note: "signature", ...openSignature(signature, DIALECT) } : undefined;
+    }
+    case "citations_delta":
+      return citation(delta["citation"]);
+    default:
+      return { type: "opaque", dialect: DIALECT, value: delta };
+  }
+}
+
+/** Reads a Messages stream whose bytes go to the client untouched. */
+export function meterStream(options: MeterOptions = {}): StreamMeter {
+  const state = newMeterState();
+  let usage: JsonObject | undefined;
+  const saw = (text: unknown): void => {
+    if (typeof text !== "string" || text === "") return;
+    state.sawText = true;
+    state.textChars += text.length;
+    options.onText?.(text);
+  };
+  return {
+    state,
+    push(frame) {
+      // The event's name tells whether its data matter; only frames without a name are parsed blindly.
+      if (frame.event === "ping" || frame.event === "content_block_stop") return;
+      const wire = asObject(parseJson(frame.data));
+      if (!wire) return;
+      switch (wire["type"] ?? frame.event) {
+        case "content_block_delta": {
+          const delta = asObject(wire["delta"]);
+          saw(delta?.["text"] ?? delta?.["thinking"] ?? delta?.["partial_json"]);
+          return;
+        }
+        case "message_start":
+          usage = asObject(asObject(wire["message"])?.["usage"]);
+          state.usage = decodeUsage(usage);
+          return;
+        case "content_block_start": {
+          const block = asObject(wire["content_block"]);
+          if (block?.["name"] === "web_search" && block["type"] === "server_tool_use") state.webSearchCalls += 1;
+          saw(block?.["type"] === "tool_use" ? block["name"] : block?.["text"]);
+          return;
+        }
+        case "message_delta":
+          usage = mergeUsage(usage, wire["usage"]);
+          state.usage = decodeUsage(usage);
+          state.usageFinal = asObject(wire["usage"]) !== undefined && state.usage !== null;
+          return;
+        case "message_stop":
+          state.ended = true;
+          return;
+        case "error":
+          state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(wire) });
+          return;
+      }
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// Whole generateContent answers, both ways.
+// Refuses an answer that is an error object or a blocked prompt: decoding throws the upstream's failure.
+import { Failure } from "../../shared/failures.ts";
+import { collect, signatureOf } from "../assemble.ts";
+import type { Answer, AnswerBlock } from "../assemble.ts";
+import type { JsonObject } from "../canonical.ts";
+import { citationFor } from "../citations.ts";
+import type { AnswerContext } from "../dialect.ts";
+import { asObject, parseJson } from "../json.ts";
+import { packSignature } from "../signatures.ts";
+import { decodeStream, promptRefusal } from "./decode-stream.ts";
+import { decodeFailure } from "./failure.ts";
+import { encodeUsage } from "./usage.ts";
+import { finishToWire } from "./wire.ts";
+
+/** Throws the upstream's failure for errors, blocked prompts and bodies that hold no candidate. */
+export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
+  const wire = asObject(body);
+  if (wire?.["error"]) throw decodeFailure(500, body);
+  const candidates = wire?.["candidates"];
+  if (!wire || !Array.isArray(candidates) || candidates.length === 0) {
+    const refused = wire ? promptRefusal(wire) : undefined;
+    throw refused ?? new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  }
+  const decoder = decodeStream(context);
+  return collect([...decoder.push({ event: "", data: JSON.stringify(wire) }), ...decoder.end()]);
+}
+
+export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {
+  const numbers = new Set([0, ...answer.blocks.map((block) => block.choice ?? 0)]);
+  for (const other of answer.others ?? []) numbers.add(other.choice);
+  const candidates = [...numbers]
+    .sort((a, b) => a - b)
+    .map((index) => {
+      const blocks = answer.blocks.filter((block) => (block.choice ?? 0) === index);
+      const other = answer.others?.find((item) => item.choice === index);
+      const parts = blocks.map(encodePart).filter((part) => part !== undefined);
+      const metadata = grounding(blocks);
+      return {
+        content: { role: "model", parts },
+        finishReason: finishToWire(index === 0 ? answer.reason : (other?.reason ?? "other")),
+        index,
+        ...(metadata ? { groundingMetadata: metadata } : {}),
+      };
+    });
+  return {
+    candidates,
+    usageMetadata: encodeUsage(answer.usage),
+    modelVersion: context.model ?? answer.model ?? "",
+    responseId: answer.id ?? context.newId("resp_"),
+  };
+}
+
+/** The part of a whole block; undefined for what this protocol does not know. */
+export function encodePart(block: AnswerBlock): JsonObject | undefined {
+  const signature = signatureOf(block) ?? signatureOf(block, "redacted");
+  const signed = signature ? { thoughtSignature: packSignature(signature, "gemini") } : {};
+  switch (block.kind) {
+    case "text":
+    case "refusal":
+      return { text: block.text, ...signed };
+    case "thinking":
+      return { text: block.text, thought: true, ...signed };
+    case "tool-call": {
+      const args = block.text.trim() === "" ? {} : parseJson(block.text);
+      const functionCall = {
+        ...(block.callId === undefined ? {} : { id: block.callId }),
+        name: block.name ?? "",
+        args: asObject(args) ?? { input: block.text },
+      };
+      return { functionCall, ...signed };
+    }
+    case "image":
+    case "audio": {
+      if (block.data === undefined) return undefined;
+      const mimeType = block.mime ?? (block.kind === "image" ? "image/png" : "audio/wav");
+      return { inlineData: { mimeType, data: block.data }, ...signed };
+    }
+    case "hosted-tool": {
+      const own = block.opaque.find((item) => item.dialect === "gemini");
+      return asObject(own?.value);
+    }
+  }
+}
+
+/** The sources of an answer; undefined when it names none. */
+export function grounding(blocks: readonly AnswerBlock[]): JsonObject | undefined {
+  const groundingChunks = blocks
+    .flatMap((block) => block.notes)
+    .filter((note) => note.note === "citation")
+    .map((note) => citationFor("gemini", note))
+    .filter((value) => value !== undefined);
+  return groundingChunks.length > 0 ? { groundingChunks } : undefined;
+}

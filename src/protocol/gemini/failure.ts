@@ -1,0 +1,49 @@
+// Google's error envelope, read from upstreams and written for clients.
+// Refuses to show upstream text that classify.ts did not clear.
+import type { Failure, FailureKind } from "../../shared/failures.ts";
+import { readErrorBody, upstreamFailure } from "../classify.ts";
+import type { EncodedFailure } from "../dialect.ts";
+import { asList, asObject, asString } from "../json.ts";
+
+const STATUS_OF: Readonly<Record<FailureKind, string>> = {
+  client: "INVALID_ARGUMENT",
+  auth: "UNAUTHENTICATED",
+  forbidden: "PERMISSION_DENIED",
+  quota: "RESOURCE_EXHAUSTED",
+  limit: "RESOURCE_EXHAUSTED",
+  "no-channel": "UNAVAILABLE",
+  "upstream-auth": "UNAVAILABLE",
+  "upstream-quota": "UNAVAILABLE",
+  "upstream-limit": "RESOURCE_EXHAUSTED",
+  "upstream-request": "INVALID_ARGUMENT",
+  "upstream-refusal": "INVALID_ARGUMENT",
+  "upstream-down": "UNAVAILABLE",
+  "upstream-timeout": "DEADLINE_EXCEEDED",
+  "broken-stream": "UNAVAILABLE",
+  internal: "INTERNAL",
+};
+
+/** A bad key is status 400 here; its reason and the time to wait stand in the details. */
+export function decodeFailure(status: number, body: unknown, retryAfter?: string | null): Failure {
+  const read = readErrorBody(body);
+  const outer = Array.isArray(body) ? asObject(body[0]) : asObject(body);
+  const details = asList(asObject(outer?.["error"])?.["details"]).map(asObject);
+  const reason = details.map((item) => asString(item?.["reason"])).find((word) => word === "API_KEY_INVALID");
+  const delay = details.map((item) => asString(item?.["retryDelay"])).find((word) => word !== undefined);
+  const plain = typeof body === "string";
+  return upstreamFailure({
+    status: reason ? 401 : status,
+    ...read,
+    ...(reason ? { code: reason } : {}),
+    message: plain ? "" : read.message,
+    retryAfter: retryAfter ?? delay?.replace(/s$/, ""),
+  });
+}
+
+export function errorEnvelope(failure: Failure, text: string): Record<string, unknown> {
+  return { error: { code: failure.status, message: text, status: STATUS_OF[failure.kind] } };
+}
+
+export function encodeFailure(failure: Failure, text: string): EncodedFailure {
+  return { status: failure.status, body: errorEnvelope(failure, text) };
+}

@@ -1,0 +1,55 @@
+// Whole Responses answers, both ways.
+// Refuses an answer that failed or is an error object: decoding throws the upstream's failure.
+import { Failure } from "../../shared/failures.ts";
+import { collect } from "../assemble.ts";
+import type { Answer } from "../assemble.ts";
+import type { JsonObject } from "../canonical.ts";
+import { readErrorBody, upstreamFailure } from "../classify.ts";
+import type { AnswerContext } from "../dialect.ts";
+import { asObject } from "../json.ts";
+import { decodeStream } from "./decode-stream.ts";
+import { carrierItem, contentPart, encodeItem, encodeResponse, reasoningProof } from "./items.ts";
+
+/** Throws the upstream's failure for failed responses and for bodies that are no response. */
+export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
+  const wire = asObject(body);
+  if (asObject(wire?.["error"])) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
+  if (!wire || !Array.isArray(wire["output"])) {
+    throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  }
+  const type = wire["status"] === "incomplete" ? "response.incomplete" : "response.completed";
+  const decoder = decodeStream(context);
+  return collect(decoder.push({ event: type, data: JSON.stringify({ type, response: wire }) }));
+}
+
+export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {
+  const output: JsonObject[] = [];
+  let parts: JsonObject[] = [];
+  const endMessage = (): void => {
+    if (parts.length === 0) return;
+    const id = context.newId("msg_");
+    output.push({ id, type: "message", status: "completed", role: "assistant", content: parts });
+    parts = [];
+  };
+  for (const block of answer.blocks) {
+    if (block.kind === "text" || block.kind === "refusal") {
+      parts.push(contentPart(block));
+      continue;
+    }
+    const own = reasoningProof(block)?.id;
+    const prefix = block.kind === "thinking" ? "rs_" : block.kind === "image" ? "ig_" : "fc_";
+    const item = encodeItem(block, (block.kind === "thinking" && own) || context.newId(prefix));
+    if (!item) continue;
+    endMessage();
+    const carrier = carrierItem(block, context.newId);
+    if (carrier) output.push(carrier);
+    output.push(item);
+  }
+  endMessage();
+  const head = {
+    id: answer.id?.startsWith("resp_") ? answer.id : context.newId("resp_"),
+    model: context.model ?? answer.model ?? "",
+    createdAt: answer.createdAt ?? context.nowSeconds,
+  };
+  return encodeResponse(head, output, context, { reason: answer.reason, usage: answer.usage });
+}

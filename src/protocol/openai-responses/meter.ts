@@ -1,0 +1,59 @@
+// Reads usage, ends and hosted calls out of a Responses stream whose bytes go to the client untouched.
+// Refuses to parse what the event's name rules out: `done` events only repeat their deltas.
+import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { newMeterState } from "../dialect.ts";
+import type { MeterOptions, StreamMeter } from "../dialect.ts";
+import { asObject, asString, parseJson } from "../json.ts";
+import { decodeUsage } from "./usage.ts";
+
+const SKIPPED =
+  /^response\.(?:content_part\.|output_text\.done|function_call_arguments\.done|reasoning_\w+\.done|in_progress|\w+_call\.)/;
+
+export function meterStream(options: MeterOptions = {}): StreamMeter {
+  const state = newMeterState();
+  const end = (response: Record<string, unknown> | undefined): void => {
+    state.ended = true;
+    state.usage = decodeUsage(response?.["usage"]);
+    state.usageFinal = state.usage !== null;
+    if (!state.usage) return;
+    state.usage.calls.webSearch = Math.max(state.usage.calls.webSearch, state.webSearchCalls);
+    state.usage.calls.fileSearch = Math.max(state.usage.calls.fileSearch, state.fileSearchCalls);
+  };
+  return {
+    state,
+    push(frame) {
+      if (SKIPPED.test(frame.event)) return;
+      const wire = asObject(parseJson(frame.data));
+      if (!wire) return;
+      const type = asString(wire["type"]) ?? frame.event;
+      if (type.endsWith(".delta")) {
+        const delta = wire["delta"];
+        if (typeof delta !== "string" || delta === "") return;
+        state.sawText = true;
+        state.textChars += delta.length;
+        options.onText?.(delta);
+        return;
+      }
+      switch (type) {
+        case "response.output_item.done": {
+          const kind = asObject(wire["item"])?.["type"];
+          if (kind === "web_search_call") state.webSearchCalls += 1;
+          else if (kind === "file_search_call") state.fileSearchCalls += 1;
+          return;
+        }
+        case "response.completed":
+        case "response.incomplete":
+          end(asObject(wire["response"]));
+          return;
+        case "response.failed":
+        case "error": {
+          const response = asObject(wire["response"]);
+          state.usage = decodeUsage(response?.["usage"]);
+          const body = response ? { error: response["error"] } : wire;
+          state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(body) });
+          return;
+        }
+      }
+    },
+  };
+}

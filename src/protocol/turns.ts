@@ -1,0 +1,49 @@
+// Foreign conversations made fit for a dialect with strict turns: neighbours of one role become one message, scattered
+// thinking becomes whole blocks. Refuses nothing; a request in its own dialect is never sent through here.
+import type { Message, Part, Role, ThinkingPart } from "./canonical.ts";
+
+/** Joins neighbouring messages whose roles count as one; `side` maps roles to the upstream's, null is never joined. */
+export function mergeTurns(messages: readonly Message[], side: (role: Role) => string | null): Message[] {
+  const out: Message[] = [];
+  for (const message of messages) {
+    const last = out.at(-1);
+    const here = side(message.role);
+    if (last && here !== null && side(last.role) === here && last.name === message.name) {
+      last.parts = [...last.parts, ...message.parts];
+      delete last.bare;
+      if (last.role === "tool") last.role = message.role;
+    } else out.push({ ...message, parts: [...message.parts] });
+  }
+  return out;
+}
+
+/** Separates system text from the conversation, both in order. */
+export function splitSystem(messages: readonly Message[]): { system: Message[]; turns: Message[] } {
+  const system: Message[] = [];
+  const turns: Message[] = [];
+  for (const message of messages) {
+    (message.role === "system" || message.role === "developer" ? system : turns).push(message);
+  }
+  return { system, turns };
+}
+
+/** Streams give thinking in pieces with the signature on the last one: neighbours are joined up to each signature. */
+export function mergeThinking(parts: readonly Part[]): Part[] {
+  const out: Part[] = [];
+  for (const part of parts) {
+    const last = out.at(-1);
+    if (part.type === "thinking" && last?.type === "thinking" && !last.signature && !part.redacted) {
+      const joined: ThinkingPart = { ...last, ...part, text: last.text + part.text };
+      out[out.length - 1] = joined;
+    } else out.push(part);
+  }
+  return out;
+}
+
+/** Plain text of system messages, for dialects or fields that take a string. */
+export function systemText(system: readonly Message[]): string {
+  return system
+    .flatMap((message) => message.parts)
+    .flatMap((part) => (part.type === "text" ? [part.text] : []))
+    .join("\n\n");
+}

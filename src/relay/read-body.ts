@@ -1,0 +1,170 @@
+// Reads a relay request's body once: the client's own bytes, unpacked when compressed, and the JSON object in them.
+// Refuses bodies above the cap before and after unpacking, broken compression, broken JSON and absurd nesting.
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
+import type { InputType } from "node:zlib";
+import { Failure } from "../shared/failures.ts";
+
+export interface RelayBody {
+  /** The request as sent upstream when nothing has to change. */
+  bytes: Uint8Array<ArrayBuffer>;
+  text: string;
+  json: Record<string, unknown>;
+}
+
+/** Deeper nesting than any client builds, shallow enough for every recursive reader. */
+const MAX_DEPTH = 512;
+/** Smaller bodies cannot nest deep enough to hurt. */
+const DEPTH_CHECK_CHARS = 4 * MAX_DEPTH;
+
+const tooLarge = (maxBytes: number): Failure =>
+  new Failure("client", "body_too_large", {
+    status: 413,
+    params: { limit: Math.floor(maxBytes / 1024 / 1024) },
+    type: "invalid_request_error",
+  });
+
+export function invalidJson(reason: string): Failure {
+  return new Failure("client", "invalid_json", { params: { reason }, type: "invalid_request_error" });
+}
+
+/** Collects a body whose length nobody announced, and stops at the cap. */
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = stream.getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > maxBytes) {
+      reader.cancel().catch(() => {});
+      throw tooLarge(maxBytes);
+    }
+    parts.push(value);
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+type Unpack = (
+  data: InputType,
+  options: { maxOutputLength: number; finishFlush?: number },
+  done: (error: Error | null, result: Buffer) => void,
+) => void;
+
+const UNPACKERS: Record<string, Unpack> = {
+  gzip: gunzip as Unpack,
+  "x-gzip": gunzip as Unpack,
+  deflate: inflate as Unpack,
+  br: brotliDecompress as Unpack,
+  zstd: zstdDecompress as Unpack,
+};
+
+function unpack(
+  bytes: Uint8Array<ArrayBuffer>,
+  encoding: string,
+  maxBytes: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const run = UNPACKERS[encoding];
+  if (!run) {
+    throw new Failure("client", "encoding_unsupported", {
+      status: 415,
+      params: { encoding },
+      type: "invalid_request_error",
+    });
+  }
+  return new Promise((resolve, reject) => {
+    run(bytes, { maxOutputLength: maxBytes }, (error, result) => {
+      if (!error) return resolve(new Uint8Array(result));
+      const isTooLarge = (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
+      reject(
+        isTooLarge
+          ? tooLarge(maxBytes)
+          : new Failure("client", "encoding_broken", {
+              params: { encoding },
+              type: "invalid_request_error",
+            }),
+      );
+    });
+  });
+}
+
+/** The body's bytes, unpacked, at most `maxBytes` long. */
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { headers } = request;
+  const announced = headers.get("content-length");
+  if (announced !== null && Number(announced) > maxBytes) throw tooLarge(maxBytes);
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    if (announced !== null || request.body === null) bytes = await request.bytes();
+    else bytes = await collect(request.body, maxBytes);
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure("client", "body_unreadable", { cause: error, type: "invalid_request_error" });
+  }
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase();
+  if (encoding === undefined || encoding === "" || encoding === "identity") return bytes;
+  for (const layer of encoding.split(",").reverse()) {
+    const name = layer.trim();
+    if (name !== "identity") bytes = await unpack(bytes, name, maxBytes);
+  }
+  return bytes;
+}
+
+/** Whether the text nests deeper than MAX_DEPTH; hops over strings, so prompts cost nothing. */
+function isTooDeep(text: string): boolean {
+  const marks = /["[\]{}]/g;
+  let depth = 0;
+  for (let found = marks.exec(text); found; found = marks.exec(text)) {
+    const mark = found[0];
+    if (mark === '"') {
+      marks.lastIndex = endOfString(text, found.index);
+    } else if (mark === "[" || mark === "{") {
+      depth += 1;
+      if (depth > MAX_DEPTH) return true;
+    } else depth -= 1;
+  }
+  return false;
+}
+
+/** Index behind the closing quote of the string that begins at `from`. */
+export function endOfString(text: string, from: number): number {
+  let at = from + 1;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (quote === -1) return text.length;
+    let slashes = 0;
+    while (text.charCodeAt(quote - 1 - slashes) === 0x5c) slashes += 1;
+    at = quote + 1;
+    if (slashes % 2 === 0) return at;
+  }
+}
+
+/** The body as a JSON object. The content type is not asked for: proxies lose it, and nothing else would be understood. */
+export function parseBody(bytes: Uint8Array<ArrayBuffer>): RelayBody {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  let json: unknown;
+  try {
+    json = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+  } catch (error) {
+    throw invalidJson(error instanceof Error ? error.message : "syntax");
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json))
+    throw invalidJson("not a JSON object");
+  if (text.length > DEPTH_CHECK_CHARS && isTooDeep(text)) throw invalidJson("nested too deeply");
+  return { bytes, text, json: json as Record<string, unknown> };
+}
+
+export async function readBody(request: Request, maxBytes: number): Promise<RelayBody> {
+  const bytes = await readBytes(request, maxBytes);
+  return parseBody(bytes);
+}
+

@@ -1,0 +1,66 @@
+// The console's pages as the sidebar, the dock, the palette and the shortcuts list them.
+// Refuses nothing: whether a page may be opened is decided by its row in src/pages/pages.ts.
+import { Role } from "./enums.ts";
+
+export interface NavEntry {
+  id: string;
+  href: string;
+  /** Key of the dictionary. */
+  title: string;
+  /** Lowest role that sees it. */
+  role: number;
+  /** Second key of the "g" shortcut. */
+  key?: string;
+  /** Flag of the site's status that must be on. */
+  flag?: "enable_data_export" | "enable_drawing" | "enable_task";
+  /** Stands in the phone's bottom bar. */
+  dock?: boolean;
+}
+
+export interface NavGroup {
+  title: string;
+  entries: readonly NavEntry[];
+}
+
+export const NAV: readonly NavGroup[] = [
+  {
+    title: "shell.group.workspace",
+    entries: [
+      { id: "playground", href: "/playground", title: "shell.nav.playground", role: Role.user, key: "p", dock: true },
+    ],
+  },
+  {
+    title: "shell.group.usage",
+    entries: [
+      { id: "dashboard", href: "/detail", title: "shell.nav.dashboard", role: Role.user, key: "d", flag: "enable_data_export", dock: true },
+      { id: "tokens", href: "/token", title: "shell.nav.tokens", role: Role.user, key: "k", dock: true },
+      { id: "logs", href: "/log", title: "shell.nav.logs", role: Role.user, key: "l", dock: true },
+      { id: "drawings", href: "/midjourney", title: "shell.nav.drawings", role: Role.user, flag: "enable_drawing" },
+      { id: "tasks", href: "/task", title: "shell.nav.tasks", role: Role.user, flag: "enable_task" },
+    ],
+  },
+  {
+    title: "shell.group.admin",
+    entries: [
+      { id: "channels", href: "/channel", title: "shell.nav.channels", role: Role.admin, key: "c" },
+      { id: "redemptions", href: "/redemption", title: "shell.nav.redemptions", role: Role.admin },
+      { id: "users", href: "/user", title: "shell.nav.users", role: Role.admin, key: "u" },
+      { id: "settings", href: "/setting", title: "shell.nav.settings", role: Role.root, key: "s" },
+    ],
+  },
+  {
+    title: "shell.group.personal",
+    entries: [
+      { id: "wallet", href: "/topup", title: "shell.nav.wallet", role: Role.user, key: "w" },
+      { id: "profile", href: "/personal", title: "shell.nav.profile", role: Role.user },
+    ],
+  },
+];
+
+export function isVisible(
+  entry: NavEntry,
+  role: number,
+  flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean },
+): boolean {
+  return role >= entry.role && (entry.flag === undefined || flags[entry.flag] === true);
+}

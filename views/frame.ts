@@ -1,0 +1,38 @@
+// What both frames are drawn from: site, visitor, language, theme, and a translator of the page's language.
+// Holds types only.
+import type { ReactNode } from "react";
+import type { Translate } from "./document.tsx";
+
+export interface FrameSite {
+  name: string;
+  logo: string;
+  /** Sanitised HTML; empty for the default line. */
+  footerHtml: string;
+  docsLink: string;
+  version: string;
+  selfUse: boolean;
+  demo: boolean;
+  flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean };
+  /** Titles of the chat links, in their order. */
+  chats: readonly string[];
+}
+
+export interface FrameVisitor {
+  username: string;
+  displayName: string;
+  role: number;
+  /** Formatted balance. */
+  balance: string;
+}
+
+export interface FrameProps {
+  t: Translate;
+  site: FrameSite;
+  visitor: FrameVisitor | undefined;
+  language: "zh" | "en";
+  theme: "light" | "dark" | "system";
+  /** Id of the navigation entry that is open. */
+  current: string;
+  title: string;
+  children: ReactNode;
+}

@@ -45,13 +45,18 @@ function questionOf(element: Element, submitter: HTMLElement | null): Question {
   if (element instanceof HTMLFormElement) {
     const data = new FormData(element, submitter);
     const action = submitter?.getAttribute("formaction") ?? post ?? get ?? element.action;
-    const method = (submitter?.getAttribute("formmethod") ?? (post ? "post" : get ? "get" : element.method)).toUpperCase();
+    const method = (
+      submitter?.getAttribute("formmethod") ?? (post ? "post" : get ? "get" : element.method)
+    ).toUpperCase();
     if (method !== "GET") return { url: action, method, body: data };
     const url = new URL(action, location.href);
-    url.search = new URLSearchParams([...data].map(([name, value]) => [name, String(value)])).toString();
+    url.search = new URLSearchParams(
+      [...data].map(([name, value]) => [name, typeof value === "string" ? value : value.name]),
+    ).toString();
     return { url: url.href, method, body: undefined };
   }
-  const field = element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element : undefined;
+  const field =
+    element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element : undefined;
   if (post !== null) {
     const body = field?.name ? new URLSearchParams([[field.name, field.value]]) : undefined;
     return { url: post, method: "POST", body };
@@ -122,7 +127,8 @@ export async function send(element: Element, submitter: HTMLElement | null = nul
 function onEvent(event: Event): void {
   const element = event.target instanceof Element ? event.target.closest(SELECTOR) : null;
   if (!element || triggerOf(element) !== event.type) return;
-  if (event.type === "submit" || (event.type === "click" && element.matches("a, button"))) event.preventDefault();
+  if (event.type === "submit" || (event.type === "click" && element.matches("a, button")))
+    event.preventDefault();
   if (event.type !== "input") {
     void send(element, (event as SubmitEvent).submitter ?? null);
     return;
@@ -145,10 +151,13 @@ function start(root: ParentNode | Element): void {
       void send(element);
     } else if (!repeating.has(element)) {
       repeating.add(element);
-      const timer = setInterval(() => {
-        if (!element.isConnected) clearInterval(timer);
-        else if (!document.hidden) void send(element);
-      }, Number(every[1]) * 1000);
+      const timer = setInterval(
+        () => {
+          if (!element.isConnected) clearInterval(timer);
+          else if (!document.hidden) void send(element);
+        },
+        Number(every[1]) * 1000,
+      );
     }
   }
 }

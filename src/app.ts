@@ -10,6 +10,8 @@ import type { Clock, Deps, Logger } from "./core/deps.ts";
 import { createLedger } from "./core/ledger.ts";
 import { createLogger } from "./core/logger.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
+import { createPriceBook } from "./core/price-book.ts";
+import { createRouting } from "./core/routing.ts";
 import { createSealer, encryptionSecret } from "./core/seal.ts";
 import { connect } from "./db/connect.ts";
 import type { Env } from "./env.ts";
@@ -56,6 +58,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const accounts = await createAccounts({ db, seal, clock, logger });
   const nodeId = readNodeId(env.dataDir);
   const ledger = await createLedger({ db, clock, logger, accounts, options, dataDir: env.dataDir, nodeId });
+  const routing = await createRouting({ db, seal, logger });
   const deps: Deps = {
     db,
     clock,
@@ -64,6 +67,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     options,
     accounts,
     ledger,
+    routing,
+    prices: createPriceBook(options),
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
     dataDir: env.dataDir,
@@ -79,6 +84,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     deps,
     session,
     async close() {
+      routing.close();
       await ledger.close();
       accounts.close();
       await db.close();

@@ -21,14 +21,24 @@ export function ConsoleFrame(props: FrameProps) {
             <Nav t={t} site={site} visitor={visitor} current={current} />
           </nav>
           <div className="sidebar-foot">
-            <button type="button" className="nav-link w-full" data-toggle-sidebar="" title={t("shell.collapse")}>
+            <button
+              type="button"
+              className="nav-link w-full"
+              data-toggle-sidebar=""
+              title={t("shell.collapse")}
+            >
               <PanelLeft aria-hidden />
               <span>{t("shell.collapse")}</span>
             </button>
           </div>
         </aside>
         <header className="topbar" data-shell="topbar">
-          <button type="button" className="icon-button phone-only" data-dialog="nav-sheet" aria-label={t("shell.openMenu")}>
+          <button
+            type="button"
+            className="icon-button phone-only"
+            data-dialog="nav-sheet"
+            aria-label={t("shell.openMenu")}
+          >
             <Menu aria-hidden />
           </button>
           <nav className="crumbs" aria-label={t("shell.breadcrumb")}>
@@ -52,7 +62,14 @@ export function ConsoleFrame(props: FrameProps) {
             <kbd className="kbd kbd-sm">Ctrl K</kbd>
           </button>
           {site.docsLink ? (
-            <a className="icon-button wide-only" href={site.docsLink} target="_blank" rel="noreferrer" aria-label={t("shell.docs")} title={t("shell.docs")}>
+            <a
+              className="icon-button wide-only"
+              href={site.docsLink}
+              target="_blank"
+              rel="noreferrer"
+              aria-label={t("shell.docs")}
+              title={t("shell.docs")}
+            >
               <BookOpen aria-hidden />
             </a>
           ) : null}

@@ -22,7 +22,14 @@ export function LanguageMenu({ t, language }: Pick<FrameProps, "t" | "language">
       >
         <Languages aria-hidden />
       </button>
-      <div id="menu-language" popover="auto" className="pop pop-top" role="menu" data-menu="" aria-label={t("shell.language")}>
+      <div
+        id="menu-language"
+        popover="auto"
+        className="pop pop-top"
+        role="menu"
+        data-menu=""
+        aria-label={t("shell.language")}
+      >
         {LANGUAGE_NAMES.map(([code, name]) => (
           <button
             key={code}
@@ -61,7 +68,14 @@ export function ThemeMenu({ t, theme }: Pick<FrameProps, "t" | "theme">) {
         <Sun aria-hidden className="dark-hidden" />
         <Moon aria-hidden className="light-hidden" />
       </button>
-      <div id="menu-theme" popover="auto" className="pop pop-top" role="menu" data-menu="" aria-label={t("shell.theme")}>
+      <div
+        id="menu-theme"
+        popover="auto"
+        className="pop pop-top"
+        role="menu"
+        data-menu=""
+        aria-label={t("shell.theme")}
+      >
         {modes.map(([mode, Icon]) => (
           <button
             key={mode}
@@ -95,7 +109,7 @@ export function AccountMenu({ t, visitor }: Pick<FrameProps, "t" | "visitor">) {
         aria-label={t("shell.account", { name })}
       >
         <span className="avatar-mark" aria-hidden>
-          {[...name][0]?.toUpperCase() ?? "?"}
+          {Array.from(name)[0]?.toUpperCase() ?? "?"}
         </span>
       </button>
       <div id="menu-account" popover="auto" className="pop pop-top" data-menu="">

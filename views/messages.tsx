@@ -2,7 +2,15 @@
 // Refuses to be a dead end: each offers a next step.
 import type { Translate } from "./document.tsx";
 
-export function NotFoundView({ t, path, nearest }: { t: Translate; path: string; nearest: readonly { href: string; title: string }[] }) {
+export function NotFoundView({
+  t,
+  path,
+  nearest,
+}: {
+  t: Translate;
+  path: string;
+  nearest: readonly { href: string; title: string }[];
+}) {
   return (
     <section className="prose-page">
       <h1>{t("shell.notFound.title")}</h1>
@@ -59,7 +67,17 @@ export function BrokenView({ t, requestId }: { t: Translate; requestId: string }
 }
 
 /** About, home content and the like: HTML of the operator, already sanitised, or a framed address. */
-export function ContentView({ title, html, frameUrl, empty }: { title: string; html: string; frameUrl: string; empty: string }) {
+export function ContentView({
+  title,
+  html,
+  frameUrl,
+  empty,
+}: {
+  title: string;
+  html: string;
+  frameUrl: string;
+  empty: string;
+}) {
   if (frameUrl !== "") {
     return (
       <iframe
@@ -74,7 +92,11 @@ export function ContentView({ title, html, frameUrl, empty }: { title: string; h
   return (
     <article className="prose-page">
       <h1>{title}</h1>
-      {html === "" ? <p className="text-muted">{empty}</p> : <div dangerouslySetInnerHTML={{ __html: html }} />}
+      {html === "" ? (
+        <p className="text-muted">{empty}</p>
+      ) : (
+        <div dangerouslySetInnerHTML={{ __html: html }} />
+      )}
     </article>
   );
 }

@@ -21,7 +21,10 @@ export function callHeaders(): Record<string, string> {
 const client = treaty<Routes>(origin, {
   parseDate: false,
   fetcher: ((input: RequestInfo | URL, init?: RequestInit) =>
-    transport.fetch(String(input), { credentials: "same-origin", ...init })) as typeof fetch,
+    transport.fetch(input instanceof Request ? input.url : input.toString(), {
+      credentials: "same-origin",
+      ...init,
+    })) as typeof fetch,
   headers: () => callHeaders(),
   // Parsed here as plain JSON: the client would otherwise turn texts that look like dates or numbers into such.
   onResponse: async (response): Promise<unknown> => {
@@ -81,7 +84,9 @@ export async function call<R extends { data: unknown }>(
   running: Promise<R>,
 ): Promise<Unwrapped<Answered<R>>> {
   const body = (await callWhole(running)) as { data?: unknown };
-  return (body !== null && typeof body === "object" && "data" in body ? body.data : body) as Unwrapped<Answered<R>>;
+  return (body !== null && typeof body === "object" && "data" in body ? body.data : body) as Unwrapped<
+    Answered<R>
+  >;
 }
 
 /** Like `call`, with the message and whatever else stands beside `data`. */

@@ -14,7 +14,7 @@ export interface Command {
   /** Further words to match: the other language, initials, ids. */
   words?: string;
   keys?: string;
-  run(): void;
+  run: () => void;
 }
 
 const registered = new Map<string, Command>();

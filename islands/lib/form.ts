@@ -22,15 +22,15 @@ export interface Form<V extends Values> {
   errors: Errors<V>;
   isDirty: boolean;
   isBusy: boolean;
-  set<K extends keyof V & string>(name: K, value: V[K]): void;
+  set: <K extends keyof V & string>(name: K, value: V[K]) => void;
   /** Called when a field loses the focus: from then on it is checked while typing. */
-  touch(name: keyof V & string): void;
-  isChanged(name: keyof V & string): boolean;
-  revert(name: keyof V & string): void;
-  reset(values?: V): void;
-  fail(name: keyof V & string, text: string): void;
+  touch: (name: keyof V & string) => void;
+  isChanged: (name: keyof V & string) => boolean;
+  revert: (name: keyof V & string) => void;
+  reset: (values?: V) => void;
+  fail: (name: keyof V & string, text: string) => void;
   /** Validates, runs, and puts a refused field's text at its field. False: nothing was saved. Other failures are thrown. */
-  submit(run: (values: V, changed: Partial<V>) => Promise<void>): Promise<boolean>;
+  submit: (run: (values: V, changed: Partial<V>) => Promise<void>) => Promise<boolean>;
   /** Give it to the form element: the first wrong field gets the focus. */
   element: React.RefObject<HTMLFormElement | null>;
 }
@@ -83,7 +83,9 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
     const { values: current, options: now } = latest.current;
     if (now.draftKey === undefined) return;
     const kept = Object.fromEntries(
-      Object.entries(current).filter(([name, value]) => !now.secrets?.includes(name) && !same(value, now.initial[name])),
+      Object.entries(current).filter(
+        ([name, value]) => !now.secrets?.includes(name) && !same(value, now.initial[name]),
+      ),
     );
     try {
       if (Object.keys(kept).length === 0) sessionStorage.removeItem(`draft ${now.draftKey}`);
@@ -119,7 +121,8 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
       const next = { ...latest.current.values, [name]: value };
       latest.current.values = next;
       setValues(next);
-      if (touched.has(name) || errors[name] !== undefined) check(next, new Set([...touched, ...Object.keys(errors)]));
+      if (touched.has(name) || errors[name] !== undefined)
+        check(next, new Set([...touched, ...Object.keys(errors)]));
     },
     touch(name) {
       const names = new Set([...touched, name]);

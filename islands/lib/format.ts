@@ -33,7 +33,8 @@ export function formatDollars(dollars: number): string {
   if (dollars === 0) return "$0";
   const size = Math.abs(dollars);
   const sign = dollars < 0 ? "-" : "";
-  if (size >= 0.01) return `${sign}$${size.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: size < 1 ? 4 : 2 })}`;
+  if (size >= 0.01)
+    return `${sign}$${size.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: size < 1 ? 4 : 2 })}`;
   if (size < 0.000001) return `${sign}<$0.000001`;
   return `${sign}$${size.toFixed(6).replace(/0+$/, "")}`;
 }

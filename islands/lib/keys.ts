@@ -8,7 +8,7 @@ export interface Shortcut {
   keys: string;
   /** Key of the dictionary, for the sheet of all shortcuts. */
   label: string;
-  run(event: KeyboardEvent): void;
+  run: (event: KeyboardEvent) => void;
   /** Also fires while a dialog is open or a field has the focus (chords only). */
   everywhere?: boolean;
 }
@@ -60,7 +60,8 @@ function nameOf(event: KeyboardEvent): string {
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.isContentEditable) return true;
-  if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button", "submit"].includes(target.type);
+  if (target instanceof HTMLInputElement)
+    return !["checkbox", "radio", "button", "submit"].includes(target.type);
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 
@@ -102,5 +103,7 @@ export function keysText(keys: string): string {
     .replace("mod+", apple ? "⌘ " : "Ctrl ")
     .replace("alt+", apple ? "⌥ " : "Alt ")
     .replace("shift+", apple ? "⇧ " : "Shift ")
-    .replace(/ ([a-z])$/, (whole, letter: string) => (keys.includes("+") ? ` ${letter.toUpperCase()}` : whole));
+    .replace(/ ([a-z])$/, (whole, letter: string) =>
+      keys.includes("+") ? ` ${letter.toUpperCase()}` : whole,
+    );
 }

@@ -13,9 +13,9 @@ export interface ListState<Row> {
   /** Public text of the last failure. */
   failure: string | undefined;
   /** Asks again for the same query; the rows stay while it runs. */
-  refresh(): Promise<void>;
+  refresh: () => Promise<void>;
   /** Changes rows in place (optimistic writes); returns an undo. */
-  patch(change: (rows: readonly Row[]) => readonly Row[]): () => void;
+  patch: (change: (rows: readonly Row[]) => readonly Row[]) => () => void;
 }
 
 export interface ListPage<Row> {
@@ -28,7 +28,7 @@ export interface ListOptions<Row> {
   initial: ListPage<Row> | undefined;
   /** Changes with every filter, sort or page: the question as text. */
   question: string;
-  load(signal: AbortSignal): Promise<ListPage<Row>>;
+  load: (signal: AbortSignal) => Promise<ListPage<Row>>;
 }
 
 export function useList<Row>({ initial, question, load }: ListOptions<Row>): ListState<Row> {

@@ -37,10 +37,18 @@ export class CrashBox extends Component<{ children: ReactNode }, CrashState> {
           <p className="text-muted mt-1">{t("common.crash.text")}</p>
           <p className="mono mt-2 break-all">{error.message}</p>
           <div className="mt-3 flex gap-2">
-            <button type="button" className="btn btn-sm btn-primary" onClick={() => this.setState({ error: undefined })}>
+            <button
+              type="button"
+              className="btn btn-sm btn-primary"
+              onClick={() => this.setState({ error: undefined })}
+            >
               {t("common.retry")}
             </button>
-            <CopyButton text={`${error.message}\n${error.stack ?? ""}`} label={t("common.copyDetails")} withText />
+            <CopyButton
+              text={`${error.message}\n${error.stack ?? ""}`}
+              label={t("common.copyDetails")}
+              withText
+            />
           </div>
         </div>
       </section>

@@ -71,9 +71,7 @@ async function signOut(): Promise<void> {
 
 async function copyFrom(button: HTMLElement): Promise<void> {
   const source = button.dataset.copy ?? "";
-  const text = source.startsWith("#")
-    ? (document.querySelector(source)?.textContent ?? "")
-    : source;
+  const text = source.startsWith("#") ? (document.querySelector(source)?.textContent ?? "") : source;
   try {
     await navigator.clipboard.writeText(text);
     button.dataset.copied = "";
@@ -88,7 +86,8 @@ async function copyFrom(button: HTMLElement): Promise<void> {
 }
 
 function onClick(event: MouseEvent): void {
-  const target = event.target instanceof Element ? event.target.closest<HTMLElement>("button, [data-copy]") : null;
+  const target =
+    event.target instanceof Element ? event.target.closest<HTMLElement>("button, [data-copy]") : null;
   if (!target) return;
   const { setTheme: themeMode, setLanguage: to, dialog, copy } = target.dataset;
   if (themeMode) {

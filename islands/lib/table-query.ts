@@ -12,12 +12,12 @@ export interface TableQuery {
   page: number;
   pageSize: number;
   sort: { id: string; isDescending: boolean } | undefined;
-  setPage(page: number): void;
-  setPageSize(size: number): void;
+  setPage: (page: number) => void;
+  setPageSize: (size: number) => void;
   /** undefined: back to the natural order. */
-  setSort(sort: { id: string; isDescending: boolean } | undefined): void;
+  setSort: (sort: { id: string; isDescending: boolean } | undefined) => void;
   /** Changes filters and goes back to page 1. */
-  setFilters(patch: Record<string, string | undefined>): void;
+  setFilters: (patch: Record<string, string | undefined>) => void;
 }
 
 /** `?p=3&page_size=20&sort=-used`. `defaultPageSize` is what the loader used (the remembered size). */
@@ -30,7 +30,10 @@ export function useTableQuery(defaultPageSize: number): TableQuery {
     query,
     page: numberOf(query.p, 1, 1),
     pageSize,
-    sort: sortText === "" ? undefined : { id: sortText.replace(/^-/, ""), isDescending: sortText.startsWith("-") },
+    sort:
+      sortText === ""
+        ? undefined
+        : { id: sortText.replace(/^-/, ""), isDescending: sortText.startsWith("-") },
     setPage: (page) => setQuery({ p: page === 1 ? undefined : page }),
     setPageSize: (size) => {
       writeItem(KEYS.pageSize, String(size));

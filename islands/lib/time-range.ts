@@ -32,7 +32,14 @@ function offsetSeconds(zone: string, ms: number): number {
     second: "numeric",
   }).formatToParts(ms);
   const part = (type: string) => Number(parts.find((each) => each.type === type)?.value ?? 0);
-  const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
+  const local = Date.UTC(
+    part("year"),
+    part("month") - 1,
+    part("day"),
+    part("hour"),
+    part("minute"),
+    part("second"),
+  );
   return Math.round(local / 1000) - Math.floor(ms / 1000);
 }
 
@@ -46,16 +53,26 @@ export function startOfDay(ms: number, zone: string): number {
 export function rangeOf(query: Query, nowMs: number, zone: string, fallback: Preset): TimeRange {
   const from = Number(query.start_timestamp);
   const to = Number(query.end_timestamp);
-  if (query.start_timestamp && query.end_timestamp && Number.isInteger(from) && Number.isInteger(to) && from < to) {
+  if (
+    query.start_timestamp &&
+    query.end_timestamp &&
+    Number.isInteger(from) &&
+    Number.isInteger(to) &&
+    from < to
+  ) {
     return { preset: undefined, from, to };
   }
-  const preset = (PRESETS as readonly string[]).includes(query.range ?? "") ? (query.range as Preset) : fallback;
+  const preset = (PRESETS as readonly string[]).includes(query.range ?? "")
+    ? (query.range as Preset)
+    : fallback;
   const now = Math.floor(nowMs / 1000);
   return { preset, from: preset === "today" ? startOfDay(nowMs, zone) : now - SECONDS[preset], to: now };
 }
 
 /** The patch for setQuery that stands for a range. */
-export function rangePatch(range: Preset | { from: number; to: number }): Record<string, string | number | undefined> {
+export function rangePatch(
+  range: Preset | { from: number; to: number },
+): Record<string, string | number | undefined> {
   return typeof range === "string"
     ? { range, start_timestamp: undefined, end_timestamp: undefined }
     : { range: undefined, start_timestamp: range.from, end_timestamp: range.to };

@@ -11,7 +11,10 @@ export function queryOf(url: string): Query {
 }
 
 /** `/path?a=1` with the patch applied; undefined, null and "" remove a parameter. */
-export function patchUrl(url: string, patch: Record<string, string | number | boolean | null | undefined>): string {
+export function patchUrl(
+  url: string,
+  patch: Record<string, string | number | boolean | null | undefined>,
+): string {
   const [path = "/", query = ""] = url.split("?", 2);
   const params = new URLSearchParams(query);
   for (const [name, value] of Object.entries(patch)) {
@@ -50,7 +53,12 @@ export function followHistory(): () => void {
 }
 
 /** A whole number of a query within bounds, else the fallback. */
-export function numberOf(text: string | undefined, fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER): number {
+export function numberOf(
+  text: string | undefined,
+  fallback: number,
+  min = 0,
+  max = Number.MAX_SAFE_INTEGER,
+): number {
   const value = Number(text);
   return text !== undefined && text !== "" && Number.isInteger(value) && value >= min && value <= max
     ? value

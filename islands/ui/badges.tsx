@@ -8,7 +8,15 @@ import { useT } from "../lib/i18n.ts";
 
 export type StatusTone = "ok" | "off" | "attention" | "broken" | "running";
 
-export function StatusDot({ tone, children, reason }: { tone: StatusTone; children: ReactNode; reason?: string | undefined }) {
+export function StatusDot({
+  tone,
+  children,
+  reason,
+}: {
+  tone: StatusTone;
+  children: ReactNode;
+  reason?: string | undefined;
+}) {
   return (
     <span className="status-word" data-tone={tone}>
       <span className="status-mark" aria-hidden />
@@ -51,14 +59,26 @@ export function Money({ quota, className = "" }: { quota: number; className?: st
 }
 
 /** A time in Unix seconds: relative when younger than a day. 0 and -1 show the fallback. */
-export function When({ at, never, isAbsolute = false }: { at: number; never?: string; isAbsolute?: boolean }) {
+export function When({
+  at,
+  never,
+  isAbsolute = false,
+}: {
+  at: number;
+  never?: string;
+  isAbsolute?: boolean;
+}) {
   useT();
   useSignals();
   if (at <= 0) return <span className="text-muted">{never ?? "–"}</span>;
   const ms = at * 1000;
   const text = isAbsolute ? formatDateTime(ms, timeZone.value) : formatWhen(ms, nowMs.value, timeZone.value);
   return (
-    <time className="whitespace-nowrap tabular-nums" dateTime={new Date(ms).toISOString()} title={timeTitle(ms, timeZone.value)}>
+    <time
+      className="whitespace-nowrap tabular-nums"
+      dateTime={new Date(ms).toISOString()}
+      title={timeTitle(ms, timeZone.value)}
+    >
       {text}
     </time>
   );
@@ -67,7 +87,8 @@ export function When({ at, never, isAbsolute = false }: { at: number; never?: st
 /** Milliseconds with a thin bar that grows and changes with the thresholds; the number is always there. */
 export function Latency({ ms, thresholdsMs }: { ms: number; thresholdsMs: readonly number[] }) {
   const level = thresholdsMs.filter((limit) => ms >= limit).length;
-  const tones = thresholdsMs.length > 2 ? ["ok", "running", "attention", "broken"] : ["ok", "attention", "broken"];
+  const tones =
+    thresholdsMs.length > 2 ? ["ok", "running", "attention", "broken"] : ["ok", "attention", "broken"];
   const most = (thresholdsMs.at(-1) ?? 1) * 1.2;
   return (
     <span className="latency" data-tone={tones[Math.min(level, tones.length - 1)]}>

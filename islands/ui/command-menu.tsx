@@ -41,7 +41,9 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
     const last = Math.max(0, found.length - 1);
-    const to = { ArrowDown: at >= last ? 0 : at + 1, ArrowUp: at <= 0 ? last : at - 1, Home: 0, End: last }[event.key];
+    const to = { ArrowDown: at >= last ? 0 : at + 1, ArrowUp: at <= 0 ? last : at - 1, Home: 0, End: last }[
+      event.key
+    ];
     if (to !== undefined) {
       event.preventDefault();
       setAt(to);
@@ -81,7 +83,13 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
           />
           <kbd className="kbd kbd-sm">Esc</kbd>
         </label>
-        <ul ref={list} id={`${id}-list`} role="listbox" aria-label={t("shell.palette")} className="palette-list">
+        <ul
+          ref={list}
+          id={`${id}-list`}
+          role="listbox"
+          aria-label={t("shell.palette")}
+          className="palette-list"
+        >
           {found.map((command, index) => (
             <li
               key={command.id}
@@ -94,10 +102,18 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
             >
               {command.kind === "do" ? <Zap aria-hidden /> : <ArrowRight aria-hidden />}
               <span>{command.title}</span>
-              <small>{command.keys ? <kbd className="kbd kbd-sm">{keysText(command.keys)}</kbd> : t(`shell.kind.${command.kind}`)}</small>
+              <small>
+                {command.keys ? (
+                  <kbd className="kbd kbd-sm">{keysText(command.keys)}</kbd>
+                ) : (
+                  t(`shell.kind.${command.kind}`)
+                )}
+              </small>
             </li>
           ))}
-          {found.length === 0 ? <li className="p-4 text-center text-muted">{t("shell.paletteEmpty")}</li> : null}
+          {found.length === 0 ? (
+            <li className="p-4 text-center text-muted">{t("shell.paletteEmpty")}</li>
+          ) : null}
         </ul>
       </div>
     </dialog>

@@ -27,7 +27,7 @@ type Question = ConfirmQuestion | CopyQuestion;
 
 interface Asked {
   question: Question;
-  answer(yes: boolean): void;
+  answer: (yes: boolean) => void;
 }
 
 const asked = signal<Asked | undefined>(undefined);
@@ -48,6 +48,11 @@ export function ask(question: Question): Promise<boolean> {
 
 export function confirm(question: Omit<ConfirmQuestion, "kind">): Promise<boolean> {
   return ask({ kind: "confirm", ...question });
+}
+
+/** Answers an open question with no. */
+export function dismissQuestion(): void {
+  asked.peek()?.answer(false);
 }
 
 export function ConfirmHost() {
@@ -99,14 +104,25 @@ function QuestionDialog({ asked: { question, answer } }: { asked: Asked }) {
       >
         <h2>{title}</h2>
         {question.kind === "copy" ? (
-          <textarea className="textarea mono mt-3" rows={4} readOnly value={question.text} onFocus={(event) => event.target.select()} />
+          <textarea
+            className="textarea mono mt-3"
+            rows={4}
+            readOnly
+            value={question.text}
+            onFocus={(event) => event.target.select()}
+          />
         ) : (
           <>
             {question.text ? <p className="mt-2 text-muted">{question.text}</p> : null}
             {question.typed === undefined ? null : (
               <label className="mt-3 block">
                 <span className="field-label">{t("common.typeToConfirm", { text: question.typed })}</span>
-                <input className="input" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} />
+                <input
+                  className="input"
+                  autoComplete="off"
+                  value={typed}
+                  onChange={(event) => setTyped(event.target.value)}
+                />
               </label>
             )}
           </>

@@ -26,7 +26,15 @@ export function Drawer({ isOpen, ...rest }: DrawerProps) {
   return isOpen ? <OpenDrawer {...rest} /> : null;
 }
 
-function OpenDrawer({ title, onClose, isDirty = false, width = "normal", aside, footer, children }: Omit<DrawerProps, "isOpen">) {
+function OpenDrawer({
+  title,
+  onClose,
+  isDirty = false,
+  width = "normal",
+  aside,
+  footer,
+  children,
+}: Omit<DrawerProps, "isOpen">) {
   const t = useT();
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
@@ -94,7 +102,12 @@ function OpenDrawer({ title, onClose, isDirty = false, width = "normal", aside, 
             {title}
           </h2>
           {aside}
-          <button type="button" className="icon-button ml-auto" aria-label={t("common.close")} onClick={() => void leave()}>
+          <button
+            type="button"
+            className="icon-button ml-auto"
+            aria-label={t("common.close")}
+            onClick={() => void leave()}
+          >
             <X aria-hidden />
           </button>
         </header>
@@ -105,7 +118,10 @@ function OpenDrawer({ title, onClose, isDirty = false, width = "normal", aside, 
   );
 }
 
-export interface DrawerFormProps<V extends Values> extends Pick<DrawerProps, "isOpen" | "title" | "onClose" | "width" | "aside" | "children"> {
+export interface DrawerFormProps<V extends Values> extends Pick<
+  DrawerProps,
+  "isOpen" | "title" | "onClose" | "width" | "aside" | "children"
+> {
   form: Form<V>;
   /** Runs after validation; `changed` holds what differs from the loaded values. Throw to keep the drawer open. */
   onSave: (values: V, changed: Partial<V>) => Promise<void>;
@@ -117,7 +133,16 @@ export interface DrawerFormProps<V extends Values> extends Pick<DrawerProps, "is
   actions?: ReactNode;
 }
 
-export function DrawerForm<V extends Values>({ form, onSave, saveLabel, isNew = false, actions, children, onClose, ...drawer }: DrawerFormProps<V>) {
+export function DrawerForm<V extends Values>({
+  form,
+  onSave,
+  saveLabel,
+  isNew = false,
+  actions,
+  children,
+  onClose,
+  ...drawer
+}: DrawerFormProps<V>) {
   const t = useT();
   const id = useId();
   const save = async () => {
@@ -147,12 +172,20 @@ export function DrawerForm<V extends Values>({ form, onSave, saveLabel, isNew = 
           <button
             type="button"
             className="btn btn-default"
-            onClick={(event) => event.currentTarget.closest("dialog")?.dispatchEvent(new Event("cancel", { cancelable: true }))}
+            onClick={(event) =>
+              event.currentTarget.closest("dialog")?.dispatchEvent(new Event("cancel", { cancelable: true }))
+            }
           >
             {t("common.cancel")}
           </button>
           {actions}
-          <button type="submit" form={id} className="btn btn-primary" disabled={form.isBusy} aria-busy={form.isBusy}>
+          <button
+            type="submit"
+            form={id}
+            className="btn btn-primary"
+            disabled={form.isBusy}
+            aria-busy={form.isBusy}
+          >
             {form.isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
             {saveLabel ?? t("common.save")}
           </button>

@@ -52,6 +52,11 @@ export function dismissToast(key: string): void {
   shown.value = shown.peek().filter((each) => each.key !== key);
 }
 
+export function clearToasts(): void {
+  shown.value = [];
+  spoken.value = "";
+}
+
 /** Says a text of the dictionary to screen readers only. */
 export function announce(key: string, params?: Record<string, string | number>): void {
   spoken.value = "";
@@ -85,7 +90,8 @@ function ToastBox({ entry }: { entry: Toast }) {
   const isLasting = entry.tone === "error";
   const start = () => {
     clearTimeout(timer.current);
-    if (!isLasting) timer.current = setTimeout(() => dismissToast(entry.key), entry.undo ? WITH_UNDO_MS : SHORT_MS);
+    if (!isLasting)
+      timer.current = setTimeout(() => dismissToast(entry.key), entry.undo ? WITH_UNDO_MS : SHORT_MS);
   };
   const hold = () => clearTimeout(timer.current);
   // Starts again when the same key brings a new text.
@@ -130,7 +136,12 @@ function ToastBox({ entry }: { entry: Toast }) {
           {t("common.undo")}
         </button>
       ) : null}
-      <button type="button" className="icon-button icon-small" aria-label={t("common.close")} onClick={() => dismissToast(entry.key)}>
+      <button
+        type="button"
+        className="icon-button icon-small"
+        aria-label={t("common.close")}
+        onClick={() => dismissToast(entry.key)}
+      >
         <X aria-hidden />
       </button>
     </div>
@@ -155,7 +166,12 @@ export function Notice({ tone, children, action, onClose }: NoticeProps) {
       <div className="min-w-0 grow">{children}</div>
       {action}
       {onClose ? (
-        <button type="button" className="icon-button icon-small" aria-label={t("common.close")} onClick={onClose}>
+        <button
+          type="button"
+          className="icon-button icon-small"
+          aria-label={t("common.close")}
+          onClick={onClose}
+        >
           <X aria-hidden />
         </button>
       ) : null}

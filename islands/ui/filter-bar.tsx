@@ -38,14 +38,19 @@ export function FilterBar({ searchName, searchLabel, fields, query, onChange, ch
   const [editing, setEditing] = useState<string>();
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => setText(applied), [applied]);
-  useShortcut(searchName === undefined ? undefined : { keys: "/", label: "table.key.filter", run: () => input.current?.focus() });
+  useShortcut(
+    searchName === undefined
+      ? undefined
+      : { keys: "/", label: "table.key.filter", run: () => input.current?.focus() },
+  );
 
   const active = fields.filter(({ name }) => (query[name] ?? "") !== "");
   const shown = fields.filter(({ name }) => active.some((each) => each.name === name) || name === editing);
   const free = fields.filter(({ name }) => !shown.some((each) => each.name === name));
   const label = searchLabel ?? t("table.search");
   const apply = () => {
-    if (searchName !== undefined && text.trim() !== applied) onChange({ [searchName]: text.trim() || undefined });
+    if (searchName !== undefined && text.trim() !== applied)
+      onChange({ [searchName]: text.trim() || undefined });
   };
 
   return (
@@ -94,7 +99,13 @@ export function FilterBar({ searchName, searchLabel, fields, query, onChange, ch
         <Menu
           label={t("table.addFilter")}
           className="btn btn-sm btn-ghost text-muted"
-          groups={[free.map(({ name, label: text }) => ({ id: name, label: text, onSelect: () => setTimeout(() => setEditing(name)) }))]}
+          groups={[
+            free.map(({ name, label: text }) => ({
+              id: name,
+              label: text,
+              onSelect: () => setTimeout(() => setEditing(name)),
+            })),
+          ]}
         >
           <Plus aria-hidden size={14} />
           {t("table.addFilter")}
@@ -105,7 +116,14 @@ export function FilterBar({ searchName, searchLabel, fields, query, onChange, ch
           type="button"
           className="btn btn-sm btn-ghost text-muted"
           onClick={() =>
-            onChange(Object.fromEntries([...active.map(({ name }) => name), ...(searchName ? [searchName] : [])].map((name) => [name, undefined])))
+            onChange(
+              Object.fromEntries(
+                [...active.map(({ name }) => name), ...(searchName ? [searchName] : [])].map((name) => [
+                  name,
+                  undefined,
+                ]),
+              ),
+            )
           }
         >
           {t("table.clear")}
@@ -134,7 +152,12 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
         <button type="button" onClick={onEdit} title={t("table.changeFilter", { field: field.label })}>
           <span className="text-muted">{field.label}:</span> {shown}
         </button>
-        <button type="button" className="pill-close" aria-label={t("table.removeFilter", { field: field.label })} onClick={() => onDone(undefined)}>
+        <button
+          type="button"
+          className="pill-close"
+          aria-label={t("table.removeFilter", { field: field.label })}
+          onClick={() => onDone(undefined)}
+        >
           <X aria-hidden size={12} />
         </button>
       </span>
@@ -144,7 +167,13 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
     <span className="pill pill-open">
       <span className="text-muted">{field.label}:</span>
       {field.choices ? (
-        <select autoFocus aria-label={field.label} defaultValue={value} onChange={(event) => onDone(event.target.value)} onBlur={(event) => onDone(event.target.value)}>
+        <select
+          autoFocus
+          aria-label={field.label}
+          defaultValue={value}
+          onChange={(event) => onDone(event.target.value)}
+          onBlur={(event) => onDone(event.target.value)}
+        >
           <option value="">{t("table.choose")}</option>
           {field.choices.map((each) => (
             <option key={each.value} value={each.value}>

@@ -45,10 +45,21 @@ export function Field<V extends Values>({ form, name, label, hint, isRequired, c
       <div className="field-head">
         <label className="field-label" htmlFor={id}>
           {label}
-          {isRequired ? <span className="text-error" aria-hidden> *</span> : null}
+          {isRequired ? (
+            <span className="text-error" aria-hidden>
+              {" "}
+              *
+            </span>
+          ) : null}
         </label>
         {form.isChanged(name) ? (
-          <button type="button" className="field-revert" aria-label={t("form.revert", { field: label })} title={t("form.revert", { field: label })} onClick={() => form.revert(name)}>
+          <button
+            type="button"
+            className="field-revert"
+            aria-label={t("form.revert", { field: label })}
+            title={t("form.revert", { field: label })}
+            onClick={() => form.revert(name)}
+          >
             <span className="field-dot" aria-hidden />
             <RotateCcw aria-hidden size={12} />
           </button>
@@ -75,7 +86,12 @@ export function TextField<V extends Values>({
   suffix,
   input,
   ...field
-}: CommonProps<V> & { type?: "text" | "email" | "url" | "password"; isMono?: boolean; suffix?: ReactNode; input?: Passed }) {
+}: CommonProps<V> & {
+  type?: "text" | "email" | "url" | "password";
+  isMono?: boolean;
+  suffix?: ReactNode;
+  input?: Passed;
+}) {
   return (
     <Field {...field}>
       {(control) => {
@@ -112,10 +128,17 @@ export function NumberField<V extends Values>({
   suffix,
   input,
   ...field
-}: CommonProps<V> & { min?: number; max?: number; step?: number | "any"; suffix?: ReactNode; input?: Passed }) {
+}: CommonProps<V> & {
+  min?: number;
+  max?: number;
+  step?: number | "any";
+  suffix?: ReactNode;
+  input?: Passed;
+}) {
   const value = field.form.values[field.name];
   const [text, setText] = useState<string>();
-  const shown = text !== undefined && (text === "" ? undefined : Number(text)) === value ? text : String(value ?? "");
+  const shown =
+    text !== undefined && (text === "" ? undefined : Number(text)) === value ? text : String(value ?? "");
   return (
     <Field {...field}>
       {(control) => (
@@ -175,7 +198,10 @@ export interface Choice {
   isDisabled?: boolean;
 }
 
-export function SelectField<V extends Values>({ choices, ...field }: CommonProps<V> & { choices: readonly Choice[] }) {
+export function SelectField<V extends Values>({
+  choices,
+  ...field
+}: CommonProps<V> & { choices: readonly Choice[] }) {
   const value = field.form.values[field.name];
   return (
     <Field {...field}>
@@ -236,7 +262,12 @@ export function SwitchField<V extends Values>({ form, name, label, hint, isDisab
 }
 
 /** `isSet`: the server has one; leaving the field empty keeps it. */
-export function SecretField<V extends Values>({ isSet, placeholder, rows, ...field }: CommonProps<V> & { isSet: boolean; placeholder?: string; rows?: number }) {
+export function SecretField<V extends Values>({
+  isSet,
+  placeholder,
+  rows,
+  ...field
+}: CommonProps<V> & { isSet: boolean; placeholder?: string; rows?: number }) {
   const t = useT();
   const [isShown, setShown] = useState(false);
   const value = String(field.form.values[field.name] ?? "");
@@ -259,7 +290,13 @@ export function SecretField<V extends Values>({ isSet, placeholder, rows, ...fie
               value={value}
               onChange={(event) => set(event.target.value)}
             />
-            <button type="button" className="icon-button icon-small" aria-pressed={isShown} aria-label={t("form.secret.show")} onClick={() => setShown(!isShown)}>
+            <button
+              type="button"
+              className="icon-button icon-small"
+              aria-pressed={isShown}
+              aria-label={t("form.secret.show")}
+              onClick={() => setShown(!isShown)}
+            >
               <Icon aria-hidden size={14} />
             </button>
           </div>
@@ -282,7 +319,17 @@ export function SecretField<V extends Values>({ isSet, placeholder, rows, ...fie
 }
 
 /** A titled part of a form; folded ones show how many of their values are not the default. */
-export function Section({ title, count, isFolded, children }: { title: string; count?: number; isFolded?: boolean; children: ReactNode }) {
+export function Section({
+  title,
+  count,
+  isFolded,
+  children,
+}: {
+  title: string;
+  count?: number;
+  isFolded?: boolean;
+  children: ReactNode;
+}) {
   const t = useT();
   if (isFolded === undefined) {
     return (

@@ -57,9 +57,13 @@ export function Menu({ label, groups, children, className = "icon-button", head 
   };
 
   const onKeyDown = (event: React.KeyboardEvent) => {
-    const items = [...(list.current?.querySelectorAll<HTMLElement>("[role^=menuitem]:not([aria-disabled=true])") ?? [])];
+    const items = [
+      ...(list.current?.querySelectorAll<HTMLElement>("[role^=menuitem]:not([aria-disabled=true])") ?? []),
+    ];
     const at = items.indexOf(document.activeElement as HTMLElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1 + items.length, Home: 0, End: items.length - 1 }[event.key];
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1 + items.length, Home: 0, End: items.length - 1 }[
+      event.key
+    ];
     if (to !== undefined && items.length > 0) {
       event.preventDefault();
       items[to % items.length]?.focus();

@@ -41,7 +41,17 @@ export interface TabLink {
 }
 
 /** Tabs that are links: the address decides which one is open. */
-export function TabLinks({ label, tabs, current, onOpen }: { label: string; tabs: readonly TabLink[]; current: string; onOpen?: (id: string) => void }) {
+export function TabLinks({
+  label,
+  tabs,
+  current,
+  onOpen,
+}: {
+  label: string;
+  tabs: readonly TabLink[];
+  current: string;
+  onOpen?: (id: string) => void;
+}) {
   return (
     <nav className="tab-links" aria-label={label}>
       {tabs.map((tab) => (

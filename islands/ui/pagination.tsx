@@ -28,7 +28,11 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
   const from = shown === 0 ? 0 : (page - 1) * pageSize + 1;
   const to = (page - 1) * pageSize + shown;
   const hasNext = last === undefined ? shown === pageSize : page < last;
-  const range = { from: formatNumber(from), to: formatNumber(shown === 0 ? 0 : to), total: formatNumber(total) };
+  const range = {
+    from: formatNumber(from),
+    to: formatNumber(shown === 0 ? 0 : to),
+    total: formatNumber(total),
+  };
   const buttons = [
     ["first", ChevronFirst, 1, page > 1],
     ["previous", ChevronLeft, page - 1, page > 1],
@@ -42,7 +46,11 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
       </span>
       <label className="page-size wide-only">
         <span className="text-muted">{t("table.pageSize")}</span>
-        <select className="select select-sm" value={pageSize} onChange={(event) => onPageSize(Number(event.target.value))}>
+        <select
+          className="select select-sm"
+          value={pageSize}
+          onChange={(event) => onPageSize(Number(event.target.value))}
+        >
           {PAGE_SIZES.map((size) => (
             <option key={size} value={size}>
               {size}
@@ -52,7 +60,15 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
       </label>
       <span className="page-buttons">
         {buttons.map(([id, Icon, target, isOn]) => (
-          <button key={id} type="button" className="icon-button" aria-label={t(`table.page.${id}`)} title={t(`table.page.${id}`)} disabled={!isOn} onClick={() => onPage(target)}>
+          <button
+            key={id}
+            type="button"
+            className="icon-button"
+            aria-label={t(`table.page.${id}`)}
+            title={t(`table.page.${id}`)}
+            disabled={!isOn}
+            onClick={() => onPage(target)}
+          >
             <Icon aria-hidden />
           </button>
         ))}

@@ -7,19 +7,19 @@ import { readJson, removeItem, writeItem } from "../lib/storage.ts";
 /** Turns a cell into an input in place. Enter saves, Esc reverts; `save` throws to roll back. */
 export interface QuickEdit<Row> {
   kind: "text" | "number";
-  value(row: Row): string | number;
+  value: (row: Row) => string | number;
   /** Optimistic: the cell shows the new value at once. */
-  save(row: Row, value: string): Promise<void>;
+  save: (row: Row, value: string) => Promise<void>;
   min?: number;
   max?: number;
-  isAllowed?(row: Row): boolean;
+  isAllowed?: (row: Row) => boolean;
 }
 
 export interface Column<Row> {
   id: string;
   /** Translated. */
   title: string;
-  cell(row: Row): ReactNode;
+  cell: (row: Row) => ReactNode;
   align?: "start" | "end";
   /** CSS width, "12rem"; the rest shares what is left. */
   width?: string;
@@ -67,16 +67,20 @@ export function mergeStored<Row>(columns: readonly Column<Row>[], stored: Stored
 }
 
 export interface ColumnSettings extends ColumnChoice {
-  toggle(id: string): void;
-  move(id: string, by: number): void;
-  reset(): void;
+  toggle: (id: string) => void;
+  move: (id: string, by: number) => void;
+  reset: () => void;
 }
 
-export function useColumnChoice<Row>(columns: readonly Column<Row>[], key: string | undefined): ColumnSettings {
+export function useColumnChoice<Row>(
+  columns: readonly Column<Row>[],
+  key: string | undefined,
+): ColumnSettings {
   const [stored, setStored] = useState<Stored>();
   // Before the first paint of the browser; the server cannot know what was stored here.
   useLayoutEffect(() => {
-    if (key !== undefined) setStored(readJson<Stored | undefined>(key, (v): v is Stored => isStored(v), undefined));
+    if (key !== undefined)
+      setStored(readJson<Stored | undefined>(key, (v): v is Stored => isStored(v), undefined));
   }, [key]);
   const choice = useMemo(() => mergeStored(columns, stored), [columns, stored]);
   const write = (order: readonly string[], hidden: ReadonlySet<string>) => {

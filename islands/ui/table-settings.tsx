@@ -7,7 +7,13 @@ import { announce } from "./feedback.tsx";
 import { Menu } from "./menu.tsx";
 import type { Column, ColumnSettings } from "./table-columns.ts";
 
-export function TableSettings<Row>({ columns, settings }: { columns: readonly Column<Row>[]; settings: ColumnSettings }) {
+export function TableSettings<Row>({
+  columns,
+  settings,
+}: {
+  columns: readonly Column<Row>[];
+  settings: ColumnSettings;
+}) {
   const t = useT();
   const hintId = useId();
   const dragged = useRef<string>(undefined);

@@ -3,11 +3,9 @@
 import {
   columnOrderingFeature,
   columnVisibilityFeature,
-  rowSelectionFeature,
   tableFeatures,
   useTable,
 } from "@tanstack/react-table";
-import type { RowSelectionState } from "@tanstack/react-table";
 import { ArrowDown, ArrowUp, ArrowUpDown, Ellipsis, X } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import type { ReactNode } from "react";
@@ -24,7 +22,8 @@ import { useColumnChoice } from "./table-columns.ts";
 import type { Column } from "./table-columns.ts";
 import { TableSettings } from "./table-settings.tsx";
 
-const features = tableFeatures({ columnOrderingFeature, columnVisibilityFeature, rowSelectionFeature });
+/** Selection is a set of our own: the feature would be a fifth of the library for one page of rows. */
+const features = tableFeatures({ columnOrderingFeature, columnVisibilityFeature });
 
 export interface SortState {
   id: string;
@@ -71,7 +70,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { columns, list, rowKey, rowName, sort, onSort, page, pageSize, bulk, rowMenu } = props;
   const t = useT();
   const settings = useColumnChoice(columns, props.columnsKey);
-  const [rowSelection, setRowSelection] = useState<RowSelectionState>({});
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const body = useRef<HTMLTableSectionElement>(null);
   const lastSelected = useRef<number>(undefined);
 
@@ -85,15 +84,14 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     state: {
       columnOrder: settings.order,
       columnVisibility: Object.fromEntries([...settings.hidden].map((id) => [id, false])),
-      rowSelection,
     },
-    onRowSelectionChange: setRowSelection,
   });
   const byId = new Map(columns.map((column) => [column.id, column]));
   const visible = table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []);
   const rows = table.getRowModel().rows;
-  const selected = rows.filter((row) => row.getIsSelected());
-  const clear = () => setRowSelection({});
+  // Rows that left the page are no longer selected.
+  const selected = rows.filter(({ id }) => chosen.has(id));
+  const clear = () => setChosen(new Set());
   const isLoading = list.phase === "loading";
   const isBusy = isLoading || list.phase === "refreshing";
   const canSelect = bulk !== undefined;
@@ -111,12 +109,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const select = (index: number, isRange: boolean) => {
     const from = isRange && lastSelected.current !== undefined ? lastSelected.current : index;
     const [low, high] = from < index ? [from, index] : [index, from];
-    const value = isRange ? true : !rows[index]?.getIsSelected();
-    setRowSelection((before) => {
-      const next = { ...before };
-      for (const row of rows.slice(low, high + 1)) {
-        if (value) next[row.id] = true;
-        else delete next[row.id];
+    const value = isRange || !chosen.has(rows[index]?.id ?? "");
+    setChosen((before) => {
+      const next = new Set(before);
+      for (const { id } of rows.slice(low, high + 1)) {
+        if (value) next.add(id);
+        else next.delete(id);
       }
       return next;
     });
@@ -137,8 +135,16 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   useShortcut({ keys: "j", label: "table.key.down", run: step(1) });
   useShortcut({ keys: "k", label: "table.key.up", run: step(-1) });
   useShortcut(props.onOpen && { keys: "o", label: "table.key.open", run: open });
-  useShortcut(canSelect ? { keys: "x", label: "table.key.select", run: withFocused((at) => select(at, false)) } : undefined);
-  useShortcut(canSelect ? { keys: "shift+x", label: "table.key.range", run: withFocused((at) => select(at, true)) } : undefined);
+  useShortcut(
+    canSelect
+      ? { keys: "x", label: "table.key.select", run: withFocused((at) => select(at, false)) }
+      : undefined,
+  );
+  useShortcut(
+    canSelect
+      ? { keys: "shift+x", label: "table.key.range", run: withFocused((at) => select(at, true)) }
+      : undefined,
+  );
   useShortcut({
     keys: "e",
     label: "table.key.edit",
@@ -185,7 +191,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                       if (box) box.indeterminate = selected.length > 0 && selected.length < rows.length;
                     }}
                     onChange={(event) =>
-                      setRowSelection(event.target.checked ? Object.fromEntries(rows.map(({ id }) => [id, true])) : {})
+                      setChosen(new Set(event.target.checked ? rows.map(({ id }) => id) : []))
                     }
                   />
                 </th>
@@ -198,10 +204,16 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                   data-align={column.align}
                   data-identity={column.isIdentity ? "" : undefined}
                   style={column.width ? { width: column.width } : undefined}
-                  aria-sort={sort?.id === column.id ? (sort.isDescending ? "descending" : "ascending") : undefined}
+                  aria-sort={
+                    sort?.id === column.id ? (sort.isDescending ? "descending" : "ascending") : undefined
+                  }
                 >
                   {column.isSortable && onSort ? (
-                    <SortButton title={column.title} sort={sort?.id === column.id ? sort : undefined} onClick={() => onSort(nextSort(sort, column.id))} />
+                    <SortButton
+                      title={column.title}
+                      sort={sort?.id === column.id ? sort : undefined}
+                      onClick={() => onSort(nextSort(sort, column.id))}
+                    />
                   ) : (
                     column.title
                   )}
@@ -219,8 +231,16 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                   <tr key={index} role="row" aria-hidden className="skeleton-row">
                     {canSelect ? <td className="cell-check" /> : null}
                     {visible.map((column) => (
-                      <td key={column.id} role="cell" data-card={column.card ?? "line"} data-align={column.align}>
-                        <span className="skeleton cell-skeleton" style={{ width: `${40 + ((index * 7 + column.id.length * 11) % 45)}%` }} />
+                      <td
+                        key={column.id}
+                        role="cell"
+                        data-card={column.card ?? "line"}
+                        data-align={column.align}
+                      >
+                        <span
+                          className="skeleton cell-skeleton"
+                          style={{ width: `${40 + ((index * 7 + column.id.length * 11) % 45)}%` }}
+                        />
                       </td>
                     ))}
                     <td className="cell-menu" />
@@ -238,7 +258,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                       data-index={index}
                       data-muted={props.isMuted?.(original) ? "" : undefined}
                       data-open={props.onOpen ? "" : undefined}
-                      aria-selected={canSelect ? row.getIsSelected() : undefined}
+                      aria-selected={canSelect ? chosen.has(row.id) : undefined}
                       onClick={(event) => {
                         if (isInteractive(event.target) || getSelection()?.toString()) return;
                         props.onOpen?.(original);
@@ -258,7 +278,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                             type="checkbox"
                             className="checkbox"
                             aria-label={t("table.selectRow", { name })}
-                            checked={row.getIsSelected()}
+                            checked={chosen.has(row.id)}
                             onClick={(event) => {
                               if (!event.shiftKey) return;
                               event.preventDefault();
@@ -277,12 +297,21 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                           data-card={column.card ?? "line"}
                           data-label={column.title}
                         >
-                          <Cell column={column} row={original} href={column.isIdentity ? props.rowHref?.(original) : undefined} onOpen={props.onOpen} />
+                          <Cell
+                            column={column}
+                            row={original}
+                            href={column.isIdentity ? props.rowHref?.(original) : undefined}
+                            onOpen={props.onOpen}
+                          />
                         </td>
                       ))}
                       <td role="cell" className="cell-menu">
                         {menu.some((group) => group.length > 0) ? (
-                          <Menu label={t("table.rowMenu", { name })} groups={menu} className="icon-button icon-small">
+                          <Menu
+                            label={t("table.rowMenu", { name })}
+                            groups={menu}
+                            className="icon-button icon-small"
+                          >
                             <Ellipsis aria-hidden size={16} />
                           </Menu>
                         ) : null}
@@ -299,7 +328,11 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                       text={t("table.noMatchText")}
                       action={
                         props.onClearFilters ? (
-                          <button type="button" className="btn btn-sm btn-default" onClick={props.onClearFilters}>
+                          <button
+                            type="button"
+                            className="btn btn-sm btn-default"
+                            onClick={props.onClearFilters}
+                          >
                             {t("table.clearFilters")}
                           </button>
                         ) : undefined
@@ -328,17 +361,38 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
             selected.map(({ original }) => original),
             clear,
           )}
-          <button type="button" className="icon-button" aria-label={t("table.clearSelection")} title={t("table.clearSelection")} onClick={clear}>
+          <button
+            type="button"
+            className="icon-button"
+            aria-label={t("table.clearSelection")}
+            title={t("table.clearSelection")}
+            onClick={clear}
+          >
             <X aria-hidden />
           </button>
         </div>
       ) : null}
-      <Pagination page={page} pageSize={pageSize} total={list.total} shown={rows.length} onPage={props.onPage} onPageSize={props.onPageSize} />
+      <Pagination
+        page={page}
+        pageSize={pageSize}
+        total={list.total}
+        shown={rows.length}
+        onPage={props.onPage}
+        onPageSize={props.onPageSize}
+      />
     </div>
   );
 }
 
-function SortButton({ title, sort, onClick }: { title: string; sort: SortState | undefined; onClick: () => void }) {
+function SortButton({
+  title,
+  sort,
+  onClick,
+}: {
+  title: string;
+  sort: SortState | undefined;
+  onClick: () => void;
+}) {
   const Icon = sort === undefined ? ArrowUpDown : sort.isDescending ? ArrowDown : ArrowUp;
   return (
     <button type="button" className="sort-button" data-active={sort ? "" : undefined} onClick={onClick}>
@@ -383,5 +437,8 @@ function Cell<Row>({ column, row, href, onOpen }: CellProps<Row>) {
 }
 
 function isInteractive(target: EventTarget): boolean {
-  return target instanceof Element && target.closest("a, button, input, select, textarea, label, [role=menu]") !== null;
+  return (
+    target instanceof Element &&
+    target.closest("a, button, input, select, textarea, label, [role=menu]") !== null
+  );
 }

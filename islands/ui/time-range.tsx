@@ -17,7 +17,10 @@ export function TimeRangeField({ range, onChange }: TimeRangeFieldProps) {
   const t = useT();
   useSignals();
   const zone = timeZone.value;
-  const asField = (seconds: number) => formatDateTime(seconds * 1000, zone).slice(0, 16).replace(" ", "T");
+  const asField = (seconds: number) =>
+    formatDateTime(seconds * 1000, zone)
+      .slice(0, 16)
+      .replace(" ", "T");
   const change = (side: "from" | "to", text: string) => {
     const seconds = parseLocal(text, zone);
     if (seconds === undefined) return;
@@ -27,7 +30,12 @@ export function TimeRangeField({ range, onChange }: TimeRangeFieldProps) {
   const isLatest = range.to >= Math.floor(nowMs.value / 1000) - 60;
   return (
     <div className="time-range" role="group" aria-label={t("table.range.label")}>
-      <button type="button" className="icon-button icon-small" aria-label={t("table.range.earlier")} onClick={() => onChange(rangePatch(shiftRange(range, -1)))}>
+      <button
+        type="button"
+        className="icon-button icon-small"
+        aria-label={t("table.range.earlier")}
+        onClick={() => onChange(rangePatch(shiftRange(range, -1)))}
+      >
         <ChevronLeft aria-hidden />
       </button>
       <select
@@ -48,12 +56,30 @@ export function TimeRangeField({ range, onChange }: TimeRangeFieldProps) {
       </select>
       {range.preset === undefined ? (
         <>
-          <input type="datetime-local" className="input input-sm" aria-label={t("table.range.from")} value={asField(range.from)} onChange={(event) => change("from", event.target.value)} />
+          <input
+            type="datetime-local"
+            className="input input-sm"
+            aria-label={t("table.range.from")}
+            value={asField(range.from)}
+            onChange={(event) => change("from", event.target.value)}
+          />
           <span className="text-muted">–</span>
-          <input type="datetime-local" className="input input-sm" aria-label={t("table.range.to")} value={asField(range.to)} onChange={(event) => change("to", event.target.value)} />
+          <input
+            type="datetime-local"
+            className="input input-sm"
+            aria-label={t("table.range.to")}
+            value={asField(range.to)}
+            onChange={(event) => change("to", event.target.value)}
+          />
         </>
       ) : null}
-      <button type="button" className="icon-button icon-small" aria-label={t("table.range.later")} disabled={isLatest} onClick={() => onChange(rangePatch(shiftRange(range, 1)))}>
+      <button
+        type="button"
+        className="icon-button icon-small"
+        aria-label={t("table.range.later")}
+        disabled={isLatest}
+        onClick={() => onChange(rangePatch(shiftRange(range, 1)))}
+      >
         <ChevronRight aria-hidden />
       </button>
     </div>

@@ -4,6 +4,7 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import { createFlights } from "./account-flights.ts";
 import { refreshToken, refreshUser, tokenAccount, userAccount } from "./account-rows.ts";
 import type { TokenRow, UserRow } from "./account-rows.ts";
+import { within } from "./deadline.ts";
 import type { Accounts, Deps, TokenAccount, UserAccount } from "./deps.ts";
 import { sha256Hex } from "./seal.ts";
 
@@ -37,6 +38,7 @@ const ACTIVE_ROUNDS = 40;
 const REFRESH_CHUNK = 10_000;
 const MAX_READS = 5;
 const MAX_KEY_LENGTH = 256;
+const READ_WAIT_MS = 5000;
 
 interface UserEntry {
   account: UserAccount;
@@ -57,9 +59,17 @@ export interface AccountsDeps extends Pick<Deps, "db" | "clock" | "logger"> {
   /** Not read here: keys are found by their hash. Taken so that all services are built from the same bundle. */
   seal?: Deps["seal"];
   limits?: Partial<AccountLimits>;
+  /** How often active accounts are re-read on PostgreSQL; 0 = only when `refresh` is called. */
+  refreshMs?: number;
 }
 
-export async function createAccounts({ db, clock, logger, limits }: AccountsDeps): Promise<LedgerAccounts> {
+export async function createAccounts({
+  db,
+  clock,
+  logger,
+  limits,
+  refreshMs = REFRESH_MS,
+}: AccountsDeps): Promise<LedgerAccounts> {
   const { maxTokens, maxUsers, maxMisses } = { ...LIMITS, ...limits };
   const users = new Map<number, UserEntry>();
   const tokensByHash = new Map<string, TokenEntry>();
@@ -75,12 +85,17 @@ export async function createAccounts({ db, clock, logger, limits }: AccountsDeps
   let round = 0;
   let refreshFailed = false;
 
+  /** A query that never comes back must not block its key for ever. */
+  function answer<T>(query: PromiseLike<T>): PromiseLike<T> {
+    return isShared ? within(READ_WAIT_MS, Promise.resolve(query)) : query;
+  }
+
   /** Reads until nothing was written during the read. */
   async function readUser(id: number): Promise<UserRow | undefined> {
     const table = db.t.users;
     for (let reads = 1; ; reads++) {
       const { row, isOld } = await flights.during(async (flight) => {
-        const rows = await db.orm.select().from(table).where(eq(table.id, id));
+        const rows = await answer(db.orm.select().from(table).where(eq(table.id, id)));
         return { row: rows[0], isOld: flight.users.has(id) };
       });
       if (!isOld || reads >= MAX_READS) return row;
@@ -91,7 +106,7 @@ export async function createAccounts({ db, clock, logger, limits }: AccountsDeps
     const table = db.t.tokens;
     for (let reads = 1; ; reads++) {
       const { row, isOld } = await flights.during(async (flight) => {
-        const rows = await db.orm.select().from(table).where(eq(table.keyHash, hash));
+        const rows = await answer(db.orm.select().from(table).where(eq(table.keyHash, hash)));
         const row = rows[0];
         // For a key that is not there yet, any change may be its creation.
         return { row, isOld: row ? flight.tokens.has(row.id) : flight.tokens.size > 0 };
@@ -294,16 +309,15 @@ export async function createAccounts({ db, clock, logger, limits }: AccountsDeps
       const ids = entries.map((entry) => entry.account.id);
       const cached = entries.flatMap((entry) => [...entry.tokens]);
       const tokenIds = cached.map((token) => token.account.id);
-      const [userRows, tokenRows] = await Promise.all([
-        db.orm
-          .select()
-          .from(userTable)
-          .where(sql`${userTable.id} in ${idList(ids)}`),
-        db.orm
-          .select()
-          .from(tokenTable)
-          .where(sql`${tokenTable.id} in ${idList(tokenIds)}`),
-      ]);
+      const readUsers = db.orm
+        .select()
+        .from(userTable)
+        .where(sql`${userTable.id} in ${idList(ids)}`);
+      const readTokens = db.orm
+        .select()
+        .from(tokenTable)
+        .where(sql`${tokenTable.id} in ${idList(tokenIds)}`);
+      const [userRows, tokenRows] = await answer(Promise.all([readUsers, readTokens]));
       const usersById = new Map(userRows.map((row) => [row.id, row]));
       const tokenRowsById = new Map(tokenRows.map((row) => [row.id, row]));
       for (const entry of entries) {
@@ -359,7 +373,7 @@ export async function createAccounts({ db, clock, logger, limits }: AccountsDeps
       isRefreshing = false;
     }
   }
-  const timer = isShared ? setInterval(() => void refreshQuietly(), REFRESH_MS) : undefined;
+  const timer = isShared && refreshMs > 0 ? setInterval(() => void refreshQuietly(), refreshMs) : undefined;
   timer?.unref();
 
   return {

@@ -7,6 +7,7 @@ import type { Orm, Query, Steps } from "../db/database.ts";
 import { sqlState } from "../db/sql-state.ts";
 import { TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
+import { within } from "./deadline.ts";
 import type { Deps } from "./deps.ts";
 import { MAX_BATCH } from "./ledger-batch.ts";
 import { sumUp } from "./ledger-items.ts";
@@ -35,6 +36,8 @@ export interface PostgresBooks {
 
 export interface PostgresBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | "dataDir" | "nodeId"> {
   accounts: LedgerAccounts;
+  /** Longest wait for one answer of the database, in milliseconds. */
+  databaseWaitMs: number;
 }
 
 /** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */
@@ -68,7 +71,7 @@ export function* lockRows(
 }
 
 export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<PostgresBooks> {
-  const { db, clock, logger, accounts, dataDir, nodeId } = deps;
+  const { db, clock, logger, accounts, dataDir, nodeId, databaseWaitMs } = deps;
   const { marks } = db.t;
   const markKey = `outbox:${nodeId}`;
   const outbox = openOutbox<LedgerItem>(dataDir);
@@ -90,7 +93,7 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
 
   async function applyNext(entries: OutboxEntry<LedgerItem>[]): Promise<void> {
     if (!isMarkKnown) {
-      const mark = await readMark();
+      const mark = await within(databaseWaitMs, readMark());
       isMarkKnown = true;
       const known = entries.filter((entry) => entry.position <= mark);
       if (known.length > 0) return acknowledge(known);
@@ -99,12 +102,17 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
   }
 
   /** The entries are in the books already, only the answer was lost: memory follows. */
-  async function acknowledge(entries: OutboxEntry<LedgerItem>[]): Promise<void> {
+  function acknowledge(entries: OutboxEntry<LedgerItem>[]): void {
     applied = entries.at(-1)?.position ?? applied;
     outbox.trim(applied);
     endOwn(entries);
     const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
-    for (const id of ids) if (accounts.cachedUser(id)) await accounts.userChanged(id);
+    for (const id of ids) {
+      if (!accounts.cachedUser(id)) continue;
+      accounts.userChanged(id).catch((error: unknown) => {
+        logger.warn("account could not be re-read", { user: id, error: String(error) });
+      });
+    }
   }
 
   function endOwn(entries: OutboxEntry<LedgerItem>[]): void {
@@ -120,7 +128,11 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
     tokenIds.delete(0);
     const endWrite = accounts.beginWrite(userIds, tokenIds);
     try {
-      const figures = await db.atomic((tx) => settleSteps(tx, sums, userIds, tokenIds, first, last));
+      // Should it be committed after the deadline, the next try finds the mark moved.
+      const figures = await within(
+        databaseWaitMs,
+        db.atomic((tx) => settleSteps(tx, sums, userIds, tokenIds, first, last)),
+      );
       applied = last;
       outbox.trim(last);
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);

@@ -6,6 +6,7 @@ import type { SQL } from "drizzle-orm";
 import type { Orm, Steps } from "../db/database.ts";
 import { Failure } from "../shared/failures.ts";
 import type { LedgerAccounts } from "./accounts.ts";
+import { within } from "./deadline.ts";
 import type { Deps, ReserveRequest, TokenAccount, UserAccount } from "./deps.ts";
 import { Hold } from "./ledger-hold.ts";
 import type { HoldKeeper } from "./ledger-hold.ts";
@@ -51,11 +52,14 @@ export interface SharedHolds {
 
 export interface SharedHoldsDeps extends Pick<Deps, "db" | "clock" | "nodeId"> {
   accounts: LedgerAccounts;
+  /** Longest wait for one answer of the database, in milliseconds. */
+  databaseWaitMs: number;
   /** Applies what is settled here but not yet in the database. */
   drain(): Promise<void>;
 }
 
-export function createSharedHolds({ db, clock, nodeId, accounts, drain }: SharedHoldsDeps): SharedHolds {
+export function createSharedHolds(deps: SharedHoldsDeps): SharedHolds {
+  const { db, clock, nodeId, accounts, databaseWaitMs, drain } = deps;
   const prefix = `${nodeId}.${randomBytes(4).toString("hex")}`;
   let count = 0;
   /** Amounts whose reservation is being written: memory holds them back, the guard must not count them twice. */
@@ -174,7 +178,9 @@ export function createSharedHolds({ db, clock, nodeId, accounts, drain }: Shared
           const userHeld = unknownToDatabase(user);
           const tokenHeld = limited ? unknownToDatabase(limited) : 0;
           try {
-            const figures = await db.atomic((tx) => holdSteps(tx, hold, userHeld, tokenHeld));
+            // Committed after the deadline it has no holder, and its lease returns it.
+            const writing = db.atomic((tx) => holdSteps(tx, hold, userHeld, tokenHeld));
+            const figures = await within(databaseWaitMs, writing);
             user.quota = figures.quota;
             if (limited && figures.remainQuota !== undefined) limited.remainQuota = figures.remainQuota;
             return new Hold(keeper, requestId, amount, user, token, hold);

@@ -22,6 +22,7 @@ import { quotaDisplay } from "./options.ts";
 /** A reservation that nobody closed is given back after this time; a later settlement still charges in full. */
 const HOLD_LIFE_MS = 2 * 60 * 60 * 1000;
 const MAINTENANCE_MS = 30_000;
+const DATABASE_WAIT_MS = 10_000;
 
 /** The ledger with what the process itself needs of it. */
 export interface LedgerService extends Ledger {
@@ -35,6 +36,8 @@ export interface LedgerService extends Ledger {
 
 export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "options" | "dataDir" | "nodeId"> {
   accounts: LedgerAccounts;
+  /** PostgreSQL only; 10 seconds when absent. */
+  databaseWaitMs?: number;
 }
 
 /** On PostgreSQL it resolves after the outbox of an earlier run has been applied. */
@@ -42,8 +45,9 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const { db, clock, logger, options, accounts, dataDir } = deps;
   const { t } = db;
   const books = db.client ? createSqliteBooks(db.client, accounts) : undefined;
-  const outbox = db.kind === "postgres" ? await createPostgresBooks(deps) : undefined;
-  const shared = outbox && createSharedHolds({ ...deps, drain: () => outbox.drain() });
+  const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
+  const outbox = db.kind === "postgres" ? await createPostgresBooks({ ...deps, databaseWaitMs }) : undefined;
+  const shared = outbox && createSharedHolds({ ...deps, databaseWaitMs, drain: () => outbox.drain() });
   const target = books ?? outbox;
   if (!target) throw new Error(`no ledger for ${db.kind}`);
 

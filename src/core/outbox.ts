@@ -28,9 +28,10 @@ export interface Outbox<T> {
   close(): void;
 }
 
-export function openOutbox<T>(dataDir: string): Outbox<T> {
+/** Waits that long for another process to let go of the file (a restart that overlaps), then throws. */
+export function openOutbox<T>(dataDir: string, waitMs = 5000): Outbox<T> {
   const client = new BunSqlite(join(dataDir, OUTBOX_FILE), { create: true, readwrite: true, strict: true });
-  client.run("pragma busy_timeout = 5000");
+  client.run(`pragma busy_timeout = ${waitMs}`);
   client.run("pragma locking_mode = exclusive");
   client.run("pragma journal_mode = wal");
   client.run("pragma synchronous = full");
@@ -46,13 +47,16 @@ export function openOutbox<T>(dataDir: string): Outbox<T> {
   const select = client.prepare<{ position: number; body: string }, number[]>(
     "select position, body from entries where position > ?1 order by position limit ?2",
   );
+  const selectNewest = client.prepare<{ position: number | null }, []>(
+    "select max(position) as position from entries",
+  );
   const remove = client.prepare("delete from entries where position <= ?1");
   const putMark = client.prepare(
     "insert into marks (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value",
   );
-  const newest = client
-    .query<{ position: number | null }, []>("select max(position) as position from entries")
-    .get();
+  const selectMark = client.prepare<{ value: number }, [string]>("select value from marks where key = ?1");
+  const statements = [begin, commit, insert, select, selectNewest, remove, putMark, selectMark];
+  const newest = selectNewest.get();
   let last = newest?.position ?? 0;
   /** Trimming waits for the next append, which has to sync the file anyway. */
   let trimmable = 0;
@@ -100,13 +104,14 @@ export function openOutbox<T>(dataDir: string): Outbox<T> {
     get lastPosition() {
       return last;
     },
-    readMark: (key) =>
-      client.query<{ value: number }, [string]>("select value from marks where key = ?").get(key)?.value ?? 0,
+    readMark: (key) => selectMark.get(key)?.value ?? 0,
     dropMark: (key) => void client.run("delete from marks where key = ?", [key]),
     close() {
       if (trimmable > 0) remove.run(trimmable);
       client.run("pragma wal_checkpoint(truncate)");
-      client.close();
+      // A statement that is still open would keep the file, and its lock, beyond the close.
+      for (const statement of statements) statement.finalize();
+      client.close(true);
     },
   };
 }

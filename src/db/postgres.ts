@@ -16,7 +16,15 @@ const POLL_MS = 1000;
 
 export function openPostgres(url: string, max = 10): Sql {
   return namedStatements(
-    postgres(url, { max, onnotice: () => {}, connection: { application_name: "weir" }, idle_timeout: 0 }),
+    postgres(url, {
+      max,
+      onnotice: () => {},
+      connection: { application_name: "weir" },
+      idle_timeout: 0,
+      connect_timeout: 5,
+      // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
+      backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
+    }),
   );
 }
 
@@ -55,7 +63,10 @@ export function postgresDatabase(client: Sql): Database {
       isRunning = true;
       try {
         const { marks } = schema;
-        const rows = await orm.select().from(marks).where(like(marks.key, `${VERSION_PREFIX}%`));
+        const rows = await orm
+          .select()
+          .from(marks)
+          .where(like(marks.key, `${VERSION_PREFIX}%`));
         for (const { key, value } of rows) {
           const known = versions.get(key);
           versions.set(key, value);
@@ -128,7 +139,7 @@ export function postgresDatabase(client: Sql): Database {
     },
     async close() {
       clearInterval(poller);
-      await client.end({ timeout: 5 });
+      await client.end({ timeout: 2 });
     },
   };
 }

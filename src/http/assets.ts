@@ -9,7 +9,12 @@ import { checkedBy } from "./session.ts";
 /** Directory of something embedded in the binary, or its place in the source tree. */
 export function embeddedPath(name: "a" | "manifest.json" | "public" | "locales"): string {
   if (Bun.isStandaloneExecutable) return join(import.meta.dir, name);
-  const inSource = { a: "dist/a", "manifest.json": "dist/manifest.json", public: "views/public", locales: "locales" };
+  const inSource = {
+    a: "dist/a",
+    "manifest.json": "dist/manifest.json",
+    public: "views/public",
+    locales: "locales",
+  };
   return join(import.meta.dir, "../..", inSource[name]);
 }
 
@@ -53,9 +58,12 @@ function loadAssets(dir: string): Map<string, Asset> {
   for (const name of names) {
     const type = TYPES[extname(name)];
     if (type === undefined) continue;
-    const variants = new Map<string, Uint8Array<ArrayBuffer>>([["", new Uint8Array(readFileSync(join(dir, name)))]]);
+    const variants = new Map<string, Uint8Array<ArrayBuffer>>([
+      ["", new Uint8Array(readFileSync(join(dir, name)))],
+    ]);
     for (const [encoding, suffix] of ENCODINGS) {
-      if (names.includes(name + suffix)) variants.set(encoding, new Uint8Array(readFileSync(join(dir, name + suffix))));
+      if (names.includes(name + suffix))
+        variants.set(encoding, new Uint8Array(readFileSync(join(dir, name + suffix))));
     }
     assets.set(name, { type, etag: `"${name}"`, variants });
   }
@@ -80,7 +88,8 @@ function serveAsset(assets: ReadonlyMap<string, Asset>, name: string, request: R
     etag: asset.etag,
     "x-content-type-options": "nosniff",
   };
-  if (request.headers.get("if-none-match") === asset.etag) return new Response(null, { status: 304, headers });
+  if (request.headers.get("if-none-match") === asset.etag)
+    return new Response(null, { status: 304, headers });
   const accepted = request.headers.get("accept-encoding") ?? "";
   for (const [encoding] of ENCODINGS) {
     const variant = asset.variants.get(encoding);

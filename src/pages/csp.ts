@@ -4,7 +4,8 @@ import type { Page } from "./page.ts";
 
 /** Style attributes are allowed because React writes them; style elements and sheets only from here. */
 export function contentSecurityPolicy(nonce: string, extra: Page["csp"] = {}): string {
-  const join = (...parts: readonly (string | readonly string[] | undefined)[]) => parts.flat().filter(Boolean).join(" ");
+  const join = (...parts: readonly (string | readonly string[] | undefined)[]) =>
+    parts.flat().filter(Boolean).join(" ");
   return [
     "default-src 'self'",
     join("script-src 'self'", `'nonce-${nonce}'`, extra.script),

@@ -5,7 +5,10 @@ import type { LoaderContext } from "./page.ts";
 const SIZES = [10, 20, 50, 100];
 
 /** `page` counts from 1. The size: `?page_size=`, else the remembered one, else 10. */
-export function pagingOf({ url, pageSize }: Pick<LoaderContext, "url" | "pageSize">): { page: number; pageSize: number } {
+export function pagingOf({ url, pageSize }: Pick<LoaderContext, "url" | "pageSize">): {
+  page: number;
+  pageSize: number;
+} {
   const page = Number(url.searchParams.get("p") ?? "1");
   const asked = Number(url.searchParams.get("page_size") ?? "");
   return {

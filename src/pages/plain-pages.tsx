@@ -53,7 +53,11 @@ function distance(a: string, b: string): number {
 const NEAREST = 3;
 
 /** The closest pages the visitor may open, best first. */
-export function nearestPages(path: string, role: number, flags: LoaderContext["status"]): { href: string; title: string }[] {
+export function nearestPages(
+  path: string,
+  role: number,
+  flags: LoaderContext["status"],
+): { href: string; title: string }[] {
   const short = path.slice(0, 40).toLowerCase();
   return [
     ...NAV.flatMap(({ entries }) => entries).filter((entry) => isVisible(entry, role, flags)),
@@ -76,10 +80,12 @@ export const notFoundPage: Page = {
     NotFoundView({
       t,
       path: context.url.pathname,
-      nearest: nearestPages(context.url.pathname, context.user?.role ?? 0, context.status).map(({ href, title }) => ({
-        href,
-        title: t(title),
-      })),
+      nearest: nearestPages(context.url.pathname, context.user?.role ?? 0, context.status).map(
+        ({ href, title }) => ({
+          href,
+          title: t(title),
+        }),
+      ),
     }),
 };
 
@@ -91,7 +97,9 @@ export const forbiddenPage: Page = {
   title: "shell.forbidden.title",
   statusCode: 403,
   view: ({ t, context }) => {
-    const entry = NAV.flatMap(({ entries }) => entries).find(({ href }) => context.url.pathname.startsWith(href));
+    const entry = NAV.flatMap(({ entries }) => entries).find(({ href }) =>
+      context.url.pathname.startsWith(href),
+    );
     return ForbiddenView({ t, role: (entry?.role ?? 10) >= 100 ? "root" : "admin" });
   },
 };

@@ -43,7 +43,9 @@ function frameSite(context: RenderContext): FrameSite {
     demo: status.demo_site_enabled,
     flags: status,
     chats: Array.isArray(status.chats)
-      ? status.chats.flatMap((each: unknown) => (each && typeof each === "object" ? Object.keys(each).slice(0, 1) : []))
+      ? status.chats.flatMap((each: unknown) =>
+          each && typeof each === "object" ? Object.keys(each).slice(0, 1) : [],
+        )
       : [],
   };
 }
@@ -90,7 +92,9 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
   };
   const content: ReactNode = (
     <>
-      {page.view ? <div data-shell="view">{page.view({ t, data: context.data as never, title, context })}</div> : null}
+      {page.view ? (
+        <div data-shell="view">{page.view({ t, data: context.data as never, title, context })}</div>
+      ) : null}
       {hasIsland ? (
         <div id="island" data-screen={boot.screen} dangerouslySetInnerHTML={{ __html: island }} />
       ) : null}
@@ -106,7 +110,10 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
     title,
   };
   const running = [lite, hasIsland ? mount : undefined].filter((each) => each !== undefined);
-  const preloads = new Set([...running.flatMap(({ imports }) => imports), ...(entry ? [entry.file, ...entry.imports] : [])]);
+  const preloads = new Set([
+    ...running.flatMap(({ imports }) => imports),
+    ...(entry ? [entry.file, ...entry.imports] : []),
+  ]);
   const html = renderToStaticMarkup(
     <Document
       title={`${title} · ${site.name}`}

@@ -8,9 +8,34 @@ const TAGS = new Set(
   ).split(" "),
 );
 /** Their text is code, not content. */
-const DROPPED_WHOLE = new Set(["script", "style", "iframe", "object", "embed", "template", "noscript", "svg", "math", "form"]);
+const DROPPED_WHOLE = new Set([
+  "script",
+  "style",
+  "iframe",
+  "object",
+  "embed",
+  "template",
+  "noscript",
+  "svg",
+  "math",
+  "form",
+]);
 /** Neither class nor id: the console's own must stay its own. */
-const ATTRIBUTES = new Set(["href", "src", "alt", "title", "width", "height", "colspan", "rowspan", "align", "lang", "target", "open", "style"]);
+const ATTRIBUTES = new Set([
+  "href",
+  "src",
+  "alt",
+  "title",
+  "width",
+  "height",
+  "colspan",
+  "rowspan",
+  "align",
+  "lang",
+  "target",
+  "open",
+  "style",
+]);
 
 export interface Sanitised {
   html: string;
@@ -20,7 +45,7 @@ export interface Sanitised {
 
 function isSafeUrl(value: string): boolean {
   // Control characters and blanks inside a scheme are ignored by browsers, so they are ignored here too.
-  const compact = [...value].filter((char) => char > " " && char !== "\u007f").join("").toLowerCase();
+  const compact = value.replaceAll(/[\p{Cc}\s]/gu, "").toLowerCase();
   const scheme = /^([a-z][a-z0-9+.-]*):/.exec(compact)?.[1];
   return scheme === undefined || ["http", "https", "mailto", "tel"].includes(scheme);
 }
@@ -41,7 +66,8 @@ export function sanitise(html: string): Sanitised {
           else element.removeAndKeepContent();
           return;
         }
-        for (const [name, value] of [...element.attributes]) {
+        // A copy: removing while walking would skip the next one.
+        for (const [name, value] of Array.from(element.attributes)) {
           const lower = name.toLowerCase();
           const ok =
             ATTRIBUTES.has(lower) &&

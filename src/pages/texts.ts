@@ -35,7 +35,10 @@ function load(): Record<Language, Areas> {
 /** Everything the island may say, in one language: small enough to travel with the page. */
 export function textsOf(language: Language, areas: readonly string[] = []): Record<string, string> {
   const dictionaries = load()[language];
-  return Object.assign({}, ...[...KIT_AREAS, ...areas].map((area) => dictionaries[area] ?? {})) as Record<string, string>;
+  return Object.assign({}, ...[...KIT_AREAS, ...areas].map((area) => dictionaries[area] ?? {})) as Record<
+    string,
+    string
+  >;
 }
 
 /** Translator for the server's own markup. */

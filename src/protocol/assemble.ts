@@ -63,6 +63,9 @@ export function explode(answer: Answer): CanonicalEvent[] {
     const { kind, callId, name, custom, choice } = block;
     out.push({ type: "open", at, kind, ...defined({ callId, name, custom, choice }) });
     for (const { dialect, value } of block.opaque) out.push({ type: "opaque", at, dialect, value });
+    // The proof of a call goes first: some dialects have to place it before the call.
+    const notes = block.notes.map((note) => ({ type: "note" as const, at, ...note }));
+    if (kind === "tool-call") out.push(...notes);
     if (block.text !== "") {
       if (kind === "tool-call" || kind === "hosted-tool") out.push({ type: "json", at, delta: block.text });
       else if (kind !== "image" && kind !== "audio") out.push({ type: "text", at, delta: block.text });
@@ -70,7 +73,7 @@ export function explode(answer: Answer): CanonicalEvent[] {
     if (block.data !== undefined) {
       out.push({ type: "bytes", at, data: block.data, ...defined({ mime: block.mime }) });
     }
-    for (const note of block.notes) out.push({ type: "note", at, ...note });
+    if (kind !== "tool-call") out.push(...notes);
     out.push({ type: "close", at });
   });
   out.push({ type: "usage", usage: answer.usage });

@@ -50,3 +50,21 @@ function outputLength(wire: Record<string, unknown> | undefined): number {
   }
   return length;
 }
+
+/**
+ * An embeddings answer in base64 where an upstream ignored `encoding_format`: SDKs that asked for it decode whatever
+ * comes. Vectors are little-endian 32-bit floats; vectors that are text already stay as they are.
+ */
+export function embeddingsToBase64(body: unknown): unknown {
+  const wire = asObject(body);
+  if (!wire || !Array.isArray(wire["data"])) return body;
+  const data = wire["data"].map((value: unknown) => {
+    const item = asObject(value);
+    const vector = item?.["embedding"];
+    if (!item || !Array.isArray(vector)) return value;
+    const bytes = new DataView(new ArrayBuffer(vector.length * 4));
+    vector.forEach((number, at) => bytes.setFloat32(at * 4, Number(number), true));
+    return { ...item, embedding: Buffer.from(bytes.buffer).toString("base64") };
+  });
+  return { ...wire, data };
+}

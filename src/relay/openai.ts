@@ -1,10 +1,94 @@
 // The OpenAI-dialect relay routes and the playground.
+// Refuses to do anything but name the endpoint: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { languageOf } from "../http/messages.ts";
+import { newRequestId } from "../http/request-id.ts";
+import { checkedBy, policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { Failure } from "../shared/failures.ts";
+import { admitCaller } from "./admission.ts";
+import { corsHeaders, preflight } from "./cors.ts";
+import { chat, completions, embeddings } from "./endpoints.ts";
+import { modelList, oneModel } from "./models.ts";
+import { createRelay } from "./pipeline.ts";
+import { playgroundCaller } from "./playground.ts";
+import { asFailure, renderFailure } from "./render-failure.ts";
+
+/** The body is read by the pipeline, once, as bytes. */
+const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
 export function openaiRelay(deps: Deps, session: SessionSettings) {
-  void deps;
-  void session;
-  return new Elysia();
+  const relay = createRelay(deps, session.trustedProxies);
+
+  function refused(request: Request, error: unknown, omitId = false): Response {
+    const view = { dialect: chat.dialect, language: languageOf(request), requestId: newRequestId(), omitId };
+    return renderFailure(asFailure(error), view, corsHeaders(request));
+  }
+
+  /** Calls that clients of this API know and this gateway does not have: known keys are told so. */
+  async function notImplemented({ request }: { request: Request }): Promise<Response> {
+    try {
+      await admitCaller(deps, request);
+      throw new Failure("client", "api_not_implemented", { status: 501, type: "new_api_error" });
+    } catch (error) {
+      return refused(request, error, error instanceof Failure && error.code === "api_not_implemented");
+    }
+  }
+
+  async function listed(request: Request, make: typeof modelList): Promise<Response> {
+    try {
+      return make(deps, await admitCaller(deps, request), request);
+    } catch (error) {
+      return refused(request, error);
+    }
+  }
+
+  const routes = new Elysia()
+    .post("/v1/chat/completions", ({ request, server }) => relay.serve({ request, server, endpoint: chat }), raw)
+    .post("/v1/completions", ({ request, server }) => relay.serve({ request, server, endpoint: completions }), raw)
+    .post("/v1/embeddings", ({ request, server }) => relay.serve({ request, server, endpoint: embeddings }), raw)
+    .post(
+      "/v1/engines/:model/embeddings",
+      ({ request, server, params }) =>
+        relay.serve({ request, server, endpoint: embeddings, pathModel: params.model }),
+      raw,
+    )
+    .get("/v1/models", ({ request }) => listed(request, modelList), raw)
+    .get(
+      "/v1/models/*",
+      ({ request, params }) => listed(request, (d, caller, r) => oneModel(d, caller, r, params["*"])),
+      raw,
+    )
+    .delete("/v1/models/*", notImplemented, raw)
+    .post("/v1/images/variations", notImplemented, raw)
+    .get("/v1/files", notImplemented, raw)
+    .post("/v1/files", notImplemented, raw)
+    .get("/v1/files/:id", notImplemented, raw)
+    .delete("/v1/files/:id", notImplemented, raw)
+    .get("/v1/files/:id/content", notImplemented, raw)
+    .get("/v1/fine-tunes", notImplemented, raw)
+    .post("/v1/fine-tunes", notImplemented, raw)
+    .get("/v1/fine-tunes/:id", notImplemented, raw)
+    .post("/v1/fine-tunes/:id/cancel", notImplemented, raw)
+    .get("/v1/fine-tunes/:id/events", notImplemented, raw)
+    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"));
+
+  const playground = new Elysia().use(policy(session)).post(
+    "/pg/chat/completions",
+    ({ request, server, actor }) =>
+      relay.serveSession(
+        { request, server, endpoint: chat },
+        { callerOf: (body) => playgroundCaller(deps, actor, body) },
+      ),
+    {
+      parse: "none",
+      access: "session",
+      // The playground reads errors in the shape of the API it tries out.
+      error: ({ error, request }: { error: unknown; request: Request }) =>
+        refused(request, error, error instanceof Failure),
+    },
+  );
+
+  return new Elysia().use(routes).use(playground);
 }

@@ -26,16 +26,37 @@ export const NAV: readonly NavGroup[] = [
   {
     title: "shell.group.workspace",
     entries: [
-      { id: "playground", href: "/playground", title: "shell.nav.playground", role: Role.user, key: "p", dock: true },
+      {
+        id: "playground",
+        href: "/playground",
+        title: "shell.nav.playground",
+        role: Role.user,
+        key: "p",
+        dock: true,
+      },
     ],
   },
   {
     title: "shell.group.usage",
     entries: [
-      { id: "dashboard", href: "/detail", title: "shell.nav.dashboard", role: Role.user, key: "d", flag: "enable_data_export", dock: true },
+      {
+        id: "dashboard",
+        href: "/detail",
+        title: "shell.nav.dashboard",
+        role: Role.user,
+        key: "d",
+        flag: "enable_data_export",
+        dock: true,
+      },
       { id: "tokens", href: "/token", title: "shell.nav.tokens", role: Role.user, key: "k", dock: true },
       { id: "logs", href: "/log", title: "shell.nav.logs", role: Role.user, key: "l", dock: true },
-      { id: "drawings", href: "/midjourney", title: "shell.nav.drawings", role: Role.user, flag: "enable_drawing" },
+      {
+        id: "drawings",
+        href: "/midjourney",
+        title: "shell.nav.drawings",
+        role: Role.user,
+        flag: "enable_drawing",
+      },
       { id: "tasks", href: "/task", title: "shell.nav.tasks", role: Role.user, flag: "enable_task" },
     ],
   },

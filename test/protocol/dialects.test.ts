@@ -5,6 +5,7 @@ import { collect, explode } from "../../src/protocol/assemble.ts";
 import type { Answer } from "../../src/protocol/assemble.ts";
 import { Failure } from "../../src/shared/failures.ts";
 import { promptTokens } from "../../src/shared/usage.ts";
+import { anthropicRequest, chatRequest, geminiRequest, responsesRequest } from "./arbitraries.ts";
 import { ALL_DIALECTS, counter, decode, encode, fixture, frames, jsonFixture } from "./support.ts";
 
 /** Every recorded stream, by dialect. */
@@ -15,9 +16,23 @@ const STREAMS = {
   gemini: ["thoughts-tools", "candidates"],
 } as const;
 
+const REQUESTS: Record<string, fc.Arbitrary<object>> = {
+  "openai-chat": chatRequest,
+  anthropic: anthropicRequest,
+  "openai-responses": responsesRequest,
+  gemini: geminiRequest,
+};
+
 /** What must be equal when an answer went through a wire and back: neighbouring texts of a choice may be joined. */
 function essence(answer: Answer): unknown {
-  const blocks: { kind: string; name?: string; text: string; choice: number; data?: string; notes: unknown[] }[] = [];
+  const blocks: {
+    kind: string;
+    name?: string;
+    text: string;
+    choice: number;
+    data?: string;
+    notes: unknown[];
+  }[] = [];
   const sorted = [...answer.blocks].sort((a, b) => (a.choice ?? 0) - (b.choice ?? 0));
   for (const { kind, name, text, choice = 0, data, notes } of sorted) {
     const kept = notes.filter((note) => note.note !== "logprobs");
@@ -53,12 +68,51 @@ for (const dialect of ALL_DIALECTS) {
       expect(again.dropped).toEqual([]);
     });
 
+    test("any request of known shape is encode(decode(x)), and nothing counts as dropped", () => {
+      fc.assert(
+        fc.property(REQUESTS[dialect.name] ?? fc.constant({}), (body) => {
+          const given = JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
+          const request = dialect.decodeRequest(given, dialect.name === "gemini" ? { model: "m" } : {});
+          const { body: again, dropped } = dialect.encodeRequest(request);
+          if (dialect.name === "gemini") delete again["model"];
+          expect(again).toEqual(given);
+          expect(dropped).toEqual([]);
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    test("a request converts to every other dialect or is refused with the name of a field", () => {
+      fc.assert(
+        fc.property(REQUESTS[dialect.name] ?? fc.constant({}), (body) => {
+          const given = JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
+          const request = dialect.decodeRequest(given, dialect.name === "gemini" ? { model: "m" } : {});
+          for (const other of ALL_DIALECTS) {
+            try {
+              const wire = other.encodeRequest(request).body;
+              other.decodeRequest(JSON.parse(JSON.stringify(wire)), { model: "m" });
+            } catch (error) {
+              expect(error).toMatchObject({
+                kind: "client",
+                code: "unsupported_field",
+                param: expect.any(String),
+              });
+            }
+          }
+        }),
+        { numRuns: 300 },
+      );
+    });
+
     for (const name of STREAMS[dialect.name]) {
       test(`${name}: the stream keeps the invariants, however it is cut short`, () => {
         const list = frames(fixture(`${dialect.name}/${name}.sse`));
         for (let length = 0; length <= list.length; length++) decode(dialect, list.slice(0, length));
         expect(decode(dialect, list).at(-1)?.type).toBe("finish");
-        expect(decode(dialect, list.slice(0, 1)).at(-1)).toMatchObject({ type: "fail", failure: { kind: "broken-stream" } });
+        expect(decode(dialect, list.slice(0, 1)).at(-1)).toMatchObject({
+          type: "fail",
+          failure: { kind: "broken-stream" },
+        });
       });
 
       test(`${name}: decode(encode(answer)) is the same answer, streamed and whole`, () => {
@@ -76,7 +130,11 @@ for (const dialect of ALL_DIALECTS) {
         for (const frame of frames(text)) meter.push(frame);
         const { usage } = collect(decode(dialect, text));
         expect(meter.state).toMatchObject({ ended: true, usageFinal: true, sawText: true, failure: null });
-        expect(meter.state.usage).toMatchObject({ input: usage.input, output: usage.output, calls: usage.calls });
+        expect(meter.state.usage).toMatchObject({
+          input: usage.input,
+          output: usage.output,
+          calls: usage.calls,
+        });
         expect(meter.state.textChars).toBeGreaterThan(0);
       });
     }
@@ -91,16 +149,30 @@ for (const dialect of ALL_DIALECTS) {
     });
 
     test("frames of any shape never throw and keep the invariants", () => {
-      const types = frames(STREAMS[dialect.name].map((name) => fixture(`${dialect.name}/${name}.sse`)).join("")).map((frame) => frame.data);
-      const value = fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.constant({}), fc.constant([]), fc.constant([null, 1, "x", {}]));
-      const mutated = fc.tuple(fc.constantFrom(...types), fc.nat(30), value).map(([text, place, other]) => mutate(text, place, other));
+      const types = frames(
+        STREAMS[dialect.name].map((name) => fixture(`${dialect.name}/${name}.sse`)).join(""),
+      ).map((frame) => frame.data);
+      const value = fc.oneof(
+        fc.string(),
+        fc.integer(),
+        fc.constant(null),
+        fc.constant({}),
+        fc.constant([]),
+        fc.constant([null, 1, "x", {}]),
+      );
+      const mutated = fc
+        .tuple(fc.constantFrom(...types), fc.nat(30), value)
+        .map(([text, place, other]) => mutate(text, place, other));
       fc.assert(
         fc.property(fc.array(fc.oneof(fc.constantFrom(...types), mutated), { maxLength: 25 }), (list) => {
-          decode(dialect, list.map((data) => ({ event: "", data })));
+          decode(
+            dialect,
+            list.map((data) => ({ event: "", data })),
+          );
           const meter = dialect.meterStream();
           for (const data of list) meter.push({ event: "", data });
         }),
-        { numRuns: 400 },
+        { numRuns: 300 },
       );
     });
 
@@ -144,9 +216,14 @@ for (const dialect of ALL_DIALECTS) {
       expect(wire.status).toBe(429);
       expect(JSON.stringify(wire.body)).toContain("Too fast.");
       expect(JSON.stringify(wire.body)).not.toContain("secret");
-      const events = encode(dialect, [{ type: "start" }, { type: "fail", failure }], { failureText: () => "Too fast." });
+      const events = encode(dialect, [{ type: "start" }, { type: "fail", failure }], {
+        failureText: () => "Too fast.",
+      });
       expect(events).toContain("Too fast.");
-      expect(decode(dialect, events).at(-1)).toMatchObject({ type: "fail", failure: { kind: "upstream-limit" } });
+      expect(decode(dialect, events).at(-1)).toMatchObject({
+        type: "fail",
+        failure: { kind: "upstream-limit" },
+      });
     });
   });
 }
@@ -156,7 +233,8 @@ function withoutIds(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutIds);
   if (typeof value !== "object" || value === null) return value;
   const out: Record<string, unknown> = {};
-  for (const [key, inner] of Object.entries(value)) if (key !== "id" && key !== "summary") out[key] = withoutIds(inner);
+  for (const [key, inner] of Object.entries(value))
+    if (key !== "id" && key !== "summary") out[key] = withoutIds(inner);
   return out;
 }
 
@@ -164,7 +242,9 @@ function withoutIds(value: unknown): unknown {
 function mutate(text: string, place: number, other: unknown): string {
   let at = 0;
   try {
-    return JSON.stringify(JSON.parse(text), (key, value: unknown) => (key !== "" && at++ === place ? other : value));
+    return JSON.stringify(JSON.parse(text), (key, value: unknown) =>
+      key !== "" && at++ === place ? other : value,
+    );
   } catch {
     return text;
   }

@@ -68,6 +68,28 @@ describe("decoding", () => {
     expect(events.map((event) => event.type)).toEqual(["close", "open", "json"]);
   });
 
+  test("an escaped quote does not make half a call whole", () => {
+    const decoder = openaiChat.decodeStream({ newId: counter() });
+    decoder.push(tool(0, '{"a":"\\"}', "x", "f"));
+    expect(decoder.push(tool(1, "{}", "y", "g"))).toEqual([]);
+    expect(decoder.push(tool(0, '"}')).map((event) => event.type)).toEqual(["json"]);
+  });
+
+  test("white space behind a call that was closed makes no new call", () => {
+    const events = decode(openaiChat, [
+      tool(0, "{}", "x", "f"),
+      tool(1, "{}", "y", "g"),
+      tool(0, " "),
+      finishWith("tool_calls"),
+      DONE,
+    ]);
+    expect(collect(events).blocks).toHaveLength(2);
+  });
+
+  test("events without an end are no answer", () => {
+    expect(() => collect([{ type: "start" }])).toThrow(expect.objectContaining({ kind: "broken-stream" }));
+  });
+
   test("calls that share an index but not an id are two calls", () => {
     const events = decode(openaiChat, [
       tool(0, '{"n":1}', "a", "f"),
@@ -348,6 +370,13 @@ describe("metering", () => {
         expect(fast.state.textChars).toBeGreaterThanOrEqual(full.state.textChars);
       }),
     );
+  });
+  test("other fields beside the content, and quotes inside it, are counted too", () => {
+    const meter = openaiChat.meterStream();
+    meter.push(chunk({ content: "ab", reasoning_content: "xyz" }));
+    expect(meter.state.textChars).toBe(5);
+    meter.push(chunk({ content: 'a"}bcdef' }));
+    expect(meter.state.textChars).toBe(13);
   });
   test("text that looks like wire fields is only text", () => {
     const meter = openaiChat.meterStream();

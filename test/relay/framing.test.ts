@@ -112,12 +112,17 @@ describe("reading", () => {
     const chunk = bytesOf("data: abc");
     expect(reader.push(chunk)).toEqual([]);
     chunk.fill(0);
-    expect(reader.push(bytesOf("def\n\n"))).toEqual([{ event: "", data: "abcdef" }]);
+    const second = bytesOf("def");
+    expect(reader.push(second)).toEqual([]);
+    second.fill(0);
+    expect(reader.push(bytesOf("ghi\n\n"))).toEqual([{ event: "", data: "abcdefghi" }]);
   });
 
   test("a line above the cap fails the stream, in one chunk or in many", () => {
     const one = createSseReader({ maxLineBytes: 100 });
     expect(() => one.push(bytesOf(`data: ${"x".repeat(200)}`))).toThrow(Failure);
+    const whole = createSseReader({ maxLineBytes: 100 });
+    expect(() => whole.push(bytesOf(`: ${"x".repeat(200)}\n\n`))).toThrow(Failure);
     const many = createSseReader({ maxLineBytes: 100 });
     expect(() => {
       for (let i = 0; i < 50; i++) many.push(bytesOf("xxxxxxxx"));

@@ -91,7 +91,8 @@ function encodeBlock(block: AnswerBlock, context: AnswerContext): JsonObject[] {
       const own = block.opaque.find((item) => item.dialect === "anthropic");
       const value = asObject(own?.value);
       if (!value) return [];
-      const input = asString(value["type"]) === "server_tool_use" ? asObject(parseJson(block.text)) : undefined;
+      const input =
+        asString(value["type"]) === "server_tool_use" ? asObject(parseJson(block.text)) : undefined;
       return [input ? { ...value, input } : value];
     }
     case "image":

@@ -14,7 +14,7 @@ import { invalidField, readFields } from "../carry.ts";
 import type { FieldReader } from "../carry.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asBoolean, asList, asNumber, asObject, asString, rest } from "../json.ts";
-import { openSignature } from "../signatures.ts";
+import { openProof } from "../signatures.ts";
 import { hostedKind, MUST_CARRY, REQUEST_FIELDS } from "./wire.ts";
 
 const DIALECT = "anthropic";
@@ -99,7 +99,12 @@ function readReasoning(fields: FieldReader, request: CanonicalRequest): void {
       request.responseFormat = { type: "json-schema", schema: format["schema"] };
     }
     // The whole stays for the way home, where it wins over what is rebuilt from the two fields.
-    if (rest(config, new Set(["effort", "format"])) || config["format"] === null || config["effort"] === null) {
+    if (
+      Object.keys(config).length === 0 ||
+      rest(config, new Set(["effort", "format"])) ||
+      config["format"] === null ||
+      config["effort"] === null
+    ) {
       fields.leave("output_config");
     } else if (format && (format["type"] !== "json_schema" || rest(format, new Set(["type", "schema"])))) {
       fields.leave("output_config");
@@ -149,7 +154,8 @@ function decodeMessage(value: unknown, index: number): Message {
     throw invalidField(`messages[${index}].role`);
   }
   const content = wire["content"];
-  if (typeof content !== "string" && !Array.isArray(content)) throw invalidField(`messages[${index}].content`);
+  if (typeof content !== "string" && !Array.isArray(content))
+    throw invalidField(`messages[${index}].content`);
   const message = decodeContent(role, content);
   const extra = rest(wire, new Set(["role", "content"]));
   if (extra) message.extra = extra;
@@ -172,7 +178,10 @@ function decodeBlock(value: unknown): Part {
   if (!wire) return opaque;
   const more = (known: ReadonlySet<string>): { extra?: JsonObject; cache?: JsonObject } =>
     defined({
-      extra: rest(wire, new Set(["type", ...known, ...(asObject(wire["cache_control"]) ? ["cache_control"] : [])])),
+      extra: rest(
+        wire,
+        new Set(["type", ...known, ...(asObject(wire["cache_control"]) ? ["cache_control"] : [])]),
+      ),
       cache: asObject(wire["cache_control"]),
     });
   switch (type) {
@@ -182,17 +191,24 @@ function decodeBlock(value: unknown): Part {
     }
     case "image":
     case "document":
-      return decodeMedia(wire, type, more(new Set(["source", ...(type === "document" ? ["title"] : [])]))) ?? opaque;
+      return (
+        decodeMedia(wire, type, more(new Set(["source", ...(type === "document" ? ["title"] : [])]))) ??
+        opaque
+      );
     case "thinking": {
       const signature = asString(wire["signature"]);
       const part: Part = { type: "thinking", text: asString(wire["thinking"]) ?? "" };
-      if (signature) part.signature = openSignature(signature, DIALECT);
+      if (signature) {
+        const proof = openProof(signature, DIALECT);
+        part.signature = proof.signature;
+        if (proof.redacted) part.redacted = true;
+      }
       return { ...part, ...more(new Set(["thinking", "signature"])) };
     }
     case "redacted_thinking": {
       const data = asString(wire["data"]);
       if (data === undefined) return opaque;
-      const signature = openSignature(data, DIALECT);
+      const { signature } = openProof(data, DIALECT);
       return { type: "thinking", text: "", redacted: true, signature, ...more(new Set(["data"])) };
     }
     case "tool_use":
@@ -208,7 +224,8 @@ function decodeBlock(value: unknown): Part {
       const part: ToolResultPart = {
         type: "tool-result",
         id: asString(wire["tool_use_id"]) ?? "",
-        content: typeof content === "string" ? [{ type: "text", text: content }] : asList(content).map(decodeBlock),
+        content:
+          typeof content === "string" ? [{ type: "text", text: content }] : asList(content).map(decodeBlock),
         ...defined({ isError: asBoolean(wire["is_error"]) }),
         ...more(new Set(["tool_use_id", "content", "is_error"])),
       };

@@ -10,7 +10,7 @@ import type { BlockPayload, CanonicalEvent } from "../events.ts";
 import { asList, asNumber, asObject, asString, parseJson, rest } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
 import type { BlockSpec } from "../sequencer.ts";
-import { openSignature } from "../signatures.ts";
+import { proofNote } from "../signatures.ts";
 import { decodeUsage, mergeUsage } from "./usage.ts";
 import { finishFromWire } from "./wire.ts";
 
@@ -32,6 +32,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   let usage: JsonObject | undefined;
   let started = false;
   let over = false;
+  let begun = 0;
   let stopReason: string | null = null;
   let stopSequence: string | undefined;
 
@@ -52,7 +53,10 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   };
 
   const begin = (out: CanonicalEvent[], index: number, block: JsonObject): void => {
-    const { spec, payloads } = readBlock(`${index}`, block, context.newId);
+    // Indexes may repeat in broken streams; a block that begins ends the one in its place.
+    const before = specs.get(index);
+    if (before) blocks.complete(out, before.key);
+    const { spec, payloads } = readBlock(`${index}:${begun++}`, block, context.newId);
     specs.set(index, spec);
     blocks.write(out, spec);
     for (const payload of payloads) blocks.write(out, spec, payload);
@@ -92,7 +96,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
           break;
         }
         case "content_block_stop":
-          blocks.complete(out, `${index}`);
+          blocks.complete(out, specs.get(index)?.key ?? "");
           break;
         case "message_delta": {
           const delta = asObject(wire["delta"]);
@@ -142,17 +146,18 @@ function readBlock(
       const text = asString(block["thinking"]);
       if (text) payloads.push({ type: "text", delta: text });
       const signature = asString(block["signature"]);
-      if (signature) payloads.push({ type: "note", note: "signature", ...openSignature(signature, DIALECT) });
+      if (signature) payloads.push(proofNote(signature, DIALECT));
       return { spec: { key, kind: "thinking" }, payloads };
     }
     case "redacted_thinking": {
       const data = asString(block["data"]) ?? "";
-      payloads.push({ type: "note", note: "redacted", ...openSignature(data, DIALECT) });
+      payloads.push({ ...proofNote(data, DIALECT), note: "redacted" });
       return { spec: { key, kind: "thinking" }, payloads };
     }
     case "tool_use": {
       const input = asObject(block["input"]);
-      if (input && Object.keys(input).length > 0) payloads.push({ type: "json", delta: JSON.stringify(input) });
+      if (input && Object.keys(input).length > 0)
+        payloads.push({ type: "json", delta: JSON.stringify(input) });
       const callId = asString(block["id"]) || newId("toolu_");
       return { spec: { key, kind: "tool-call", callId, name: asString(block["name"]) ?? "" }, payloads };
     }
@@ -192,7 +197,7 @@ function readDelta(spec: BlockSpec, delta: JsonObject): BlockPayload | undefined
     }
     case "signature_delta": {
       const signature = asString(delta["signature"]);
-      return signature ? { type: "note", note: "signature", ...openSignature(signature, DIALECT) } : undefined;
+      return signature ? proofNote(signature, DIALECT) : undefined;
     }
     case "citations_delta":
       return citation(delta["citation"]);
@@ -230,7 +235,8 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
           return;
         case "content_block_start": {
           const block = asObject(wire["content_block"]);
-          if (block?.["name"] === "web_search" && block["type"] === "server_tool_use") state.webSearchCalls += 1;
+          if (block?.["name"] === "web_search" && block["type"] === "server_tool_use")
+            state.webSearchCalls += 1;
           saw(block?.["type"] === "tool_use" ? block["name"] : block?.["text"]);
           return;
         }

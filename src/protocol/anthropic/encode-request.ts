@@ -150,7 +150,11 @@ function writeReasoning(
 
 /** With thinking on, sampling must be left at its defaults; top_p has a little room with a budget. */
 function dropSampling(body: JsonObject, dropped: string[], lowestTopP: number): void {
-  const least: Record<string, number> = { temperature: lowestTopP === Infinity ? Infinity : 1, top_k: Infinity, top_p: lowestTopP };
+  const least: Record<string, number> = {
+    temperature: lowestTopP === Infinity ? Infinity : 1,
+    top_k: Infinity,
+    top_p: lowestTopP,
+  };
   for (const key in least) {
     const value = body[key];
     if (typeof value !== "number" || value >= (least[key] ?? 0)) continue;
@@ -179,7 +183,11 @@ function writeMessages(request: CanonicalRequest, home: boolean, body: JsonObjec
     if (top) body["system"] = encodeContent(top, true, dropped);
     body["messages"] = request.messages
       .filter((message) => !message.topLevel)
-      .map((message) => ({ role: message.role, content: encodeContent(message, true, dropped), ...message.extra }));
+      .map((message) => ({
+        role: message.role,
+        content: encodeContent(message, true, dropped),
+        ...message.extra,
+      }));
     return;
   }
   const { system, turns } = splitSystem(request.messages);
@@ -224,7 +232,7 @@ function encodeBlock(part: Part, home: boolean, dropped: string[]): unknown {
       return part.text === "" && !home ? undefined : { type: "text", text: part.text, ...more };
     case "thinking": {
       const { signature } = part;
-      if (signature?.dialect !== DIALECT || !signature.value) {
+      if (signature?.dialect !== DIALECT) {
         if (part.text || !signature) drop(dropped, "thinking");
         return undefined;
       }
@@ -233,7 +241,13 @@ function encodeBlock(part: Part, home: boolean, dropped: string[]): unknown {
         : { type: "thinking", thinking: part.text, signature: signature.value, ...more };
     }
     case "tool-call":
-      return { type: "tool_use", id: wireId(part.id, home), name: part.name, input: inputObject(part), ...more };
+      return {
+        type: "tool_use",
+        id: wireId(part.id, home),
+        name: part.name,
+        input: inputObject(part),
+        ...more,
+      };
     case "tool-result": {
       const wire: JsonObject = { type: "tool_result", tool_use_id: wireId(part.id, home) };
       const first = part.content[0];
@@ -247,7 +261,7 @@ function encodeBlock(part: Part, home: boolean, dropped: string[]): unknown {
       return { ...wire, ...more };
     }
     case "image":
-      if (part.detail !== undefined) drop(dropped, "image.detail");
+      if (part.detail !== undefined && part.detail !== "auto") drop(dropped, "image.detail");
       return { type: "image", source: encodeSource(part.source, "image"), ...more };
     case "file":
       return {
@@ -290,9 +304,14 @@ function encodeSource(source: Source, type: "image" | "document"): JsonObject {
       return { type: "file", file_id: source.id };
     case "base64":
       if (type === "document" && source.mime.startsWith("text/")) {
-        return { type: "text", media_type: "text/plain", data: Buffer.from(source.data, "base64").toString() };
+        return {
+          type: "text",
+          media_type: "text/plain",
+          data: Buffer.from(source.data, "base64").toString(),
+        };
       }
-      if (type === "document" && source.mime !== "application/pdf") throw cannotCarry(`file (${source.mime})`);
+      if (type === "document" && source.mime !== "application/pdf")
+        throw cannotCarry(`file (${source.mime})`);
       return { type: "base64", media_type: source.mime, data: source.data };
   }
 }

@@ -46,7 +46,12 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
       case "thinking":
         return startWith({ type: "thinking", thinking: "", signature: "" });
       case "tool-call":
-        return startWith({ type: "tool_use", id: callId ?? context.newId("toolu_"), name: name ?? "", input: {} });
+        return startWith({
+          type: "tool_use",
+          id: callId ?? context.newId("toolu_"),
+          name: name ?? "",
+          input: {},
+        });
       default:
         // Pictures, sounds and foreign hosted tools have no block in this protocol.
         return "";

@@ -8,7 +8,8 @@ export interface ModelTraits {
   sampling: boolean;
 }
 
-const BUDGET_MODELS = /claude-(?:instant|[23]\b|[23]-|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:$|[-@]20\d{6}|-latest|-v\d))/;
+const BUDGET_MODELS =
+  /claude-(?:instant|[23]\b|[23]-|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:$|[-@]20\d{6}|-latest|-v\d))/;
 
 export function modelTraits(model: string): ModelTraits {
   if (!model.includes("claude") || BUDGET_MODELS.test(model)) return { style: "budget", sampling: true };

@@ -53,8 +53,9 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject
 
 /** The part of a whole block; undefined for what this protocol does not know. */
 export function encodePart(block: AnswerBlock): JsonObject | undefined {
-  const signature = signatureOf(block) ?? signatureOf(block, "redacted");
-  const signed = signature ? { thoughtSignature: packSignature(signature, "gemini") } : {};
+  const plain = signatureOf(block);
+  const signature = plain ?? signatureOf(block, "redacted");
+  const signed = signature ? { thoughtSignature: packSignature(signature, "gemini", !plain) } : {};
   switch (block.kind) {
     case "text":
     case "refusal":

@@ -9,13 +9,14 @@ import type {
   Message,
   Part,
   Reasoning,
+  Signature,
   Tool,
 } from "../canonical.ts";
 import { invalidField, readFields } from "../carry.ts";
 import type { FieldReader } from "../carry.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asBoolean, asList, asNumber, asObject, asString, rest } from "../json.ts";
-import { openSignature } from "../signatures.ts";
+import { openProof } from "../signatures.ts";
 import { camel, MADE_ID, MUST_CARRY, REQUEST_FIELDS, toJsonSchema } from "./wire.ts";
 
 const DIALECT = "gemini";
@@ -42,8 +43,12 @@ export function decodeRequest(body: unknown, context: DecodeContext = {}): Canon
   };
   const ids = callIds();
   const system = asObject(wire["systemInstruction"]);
-  if (system) request.messages.push({ ...decodeContent(system, 0, ids), role: "system", topLevel: true });
-  else if (typeof wire["systemInstruction"] === "string") {
+  if (system) {
+    const message = decodeContent(system, 0, ids);
+    const role = system["role"] ?? null;
+    request.messages.push({ ...message, role: "system", topLevel: true, extra: { ...message.extra, role } });
+  }
+  if (typeof wire["systemInstruction"] === "string") {
     const text = wire["systemInstruction"];
     request.messages.push({ role: "system", topLevel: true, parts: [{ type: "text", text }] });
   }
@@ -90,10 +95,13 @@ function decodeContent(wire: JsonObject, index: number, ids: CallIds): Message {
   const extra = rest(wire, new Set(["role", "parts"]));
   const role = asString(wire["role"]);
   const single = asObject(wire["parts"]);
-  const parts = (single ? [single] : asList(wire["parts"])).map((part, at) => decodePart(part, `${index}_${at}`, ids));
+  const parts = (single ? [single] : asList(wire["parts"])).map((part, at) =>
+    decodePart(part, `${index}_${at}`, ids),
+  );
   const message: Message = { role: role === "model" ? "assistant" : "user", parts, ...defined({ extra }) };
   // The role may be left out, and functions once answered under their own.
-  if (role !== "user" && role !== "model") message.extra = { ...extra, ...defined({ role: wire["role"] ?? null }) };
+  if (role !== "user" && role !== "model")
+    message.extra = { ...extra, ...defined({ role: wire["role"] ?? null }) };
   return message;
 }
 
@@ -102,13 +110,15 @@ function decodePart(value: unknown, place: string, ids: CallIds): Part {
   if (!raw) return { type: "opaque", dialect: DIALECT, name: "part", value };
   const wire = camel(raw);
   const signed = asString(wire["thoughtSignature"]);
-  const signature = signed ? openSignature(signed, DIALECT) : undefined;
+  const opened = signed ? openProof(signed, DIALECT) : undefined;
+  const signature = opened?.signature;
   const more = (...known: string[]): { extra?: JsonObject } =>
     defined({ extra: rest(wire, new Set(["thoughtSignature", ...known])) });
   const text = asString(wire["text"]);
   if (text !== undefined) {
     if (wire["thought"] === true) {
-      return { type: "thinking", text, ...defined({ signature }), ...more("text", "thought") };
+      const proof = defined({ signature, redacted: opened?.redacted || undefined });
+      return { type: "thinking", text, ...proof, ...more("text", "thought") };
     }
     return { type: "text", text, ...defined({ signature }), ...more("text") };
   }
@@ -127,7 +137,10 @@ function decodePart(value: unknown, place: string, ids: CallIds): Part {
     const name = asString(result["name"]) ?? "";
     const id = ids.forResult(asString(result["id"]), name, place);
     const { response } = result;
-    const content = [resultText(response), ...asList(result["parts"]).map((part) => decodePart(part, place, ids))];
+    const content = [
+      resultText(response),
+      ...asList(result["parts"]).map((part) => decodePart(part, place, ids)),
+    ];
     const isError = asObject(response)?.["error"] !== undefined ? true : undefined;
     const extra = { ...more("functionResponse").extra, functionResponse: result };
     return { type: "tool-result", id, name, content, value: response, extra, ...defined({ isError }) };
@@ -158,7 +171,7 @@ function resultText(response: unknown): Part {
 function decodeMedia(
   wire: JsonObject,
   more: (...known: string[]) => { extra?: JsonObject },
-  signature: ReturnType<typeof openSignature> | undefined,
+  signature: Signature | undefined,
 ): Part | undefined {
   const inline = asObject(wire["inlineData"]);
   const file = asObject(wire["fileData"]);
@@ -170,7 +183,8 @@ function decodeMedia(
   const data = asString(blob["data"]);
   const uri = asString(blob["fileUri"]);
   let source: MediaSource;
-  if (inline && data !== undefined) source = { kind: "base64", mime: mime ?? "application/octet-stream", data };
+  if (inline && data !== undefined)
+    source = { kind: "base64", mime: mime ?? "application/octet-stream", data };
   else if (uri === undefined) return undefined;
   else if (ownAddress(uri)) source = { kind: "stored", id: uri, dialect: DIALECT, ...defined({ mime }) };
   else source = { kind: "url", url: uri, ...defined({ mime }) };
@@ -272,7 +286,8 @@ function readTools(fields: FieldReader, request: CanonicalRequest): void {
   const names = asList(wire["allowedFunctionNames"]).filter((name) => typeof name === "string");
   const mode = asString(wire["mode"]);
   const only = names[0];
-  if (mode === "ANY" && names.length === 1 && only !== undefined) request.toolChoice = { mode: "tool", name: only };
+  if (mode === "ANY" && names.length === 1 && only !== undefined)
+    request.toolChoice = { mode: "tool", name: only };
   else if (names.length > 0) request.toolChoice = { mode: "allowed", names, required: mode === "ANY" };
   else if (mode === "ANY") request.toolChoice = { mode: "any" };
   else if (mode === "NONE") request.toolChoice = { mode: "none" };

@@ -11,7 +11,7 @@ import type { BlockPayload, CanonicalEvent } from "../events.ts";
 import { asList, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
 import type { BlockSpec } from "../sequencer.ts";
-import { openSignature } from "../signatures.ts";
+import { proofNote } from "../signatures.ts";
 import { decodeFailure } from "./failure.ts";
 import { decodeUsage } from "./usage.ts";
 import { camel, finishFromWire, MADE_ID } from "./wire.ts";
@@ -32,9 +32,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   const readPart = (out: CanonicalEvent[], choice: number, raw: JsonObject): void => {
     const part = camel(raw);
     const signed = asString(part["thoughtSignature"]);
-    const proof: BlockPayload[] = signed
-      ? [{ type: "note", note: "signature", ...openSignature(signed, DIALECT) }]
-      : [];
+    const proof: BlockPayload[] = signed ? [proofNote(signed, DIALECT)] : [];
     const write = (spec: BlockSpec, payloads: BlockPayload[]): void => {
       for (const payload of payloads) blocks.write(out, spec, payload);
     };
@@ -45,6 +43,8 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       const kind = part["thought"] === true ? "thinking" : "text";
       const delta: BlockPayload[] = text === "" ? [] : [{ type: "text", delta: text }];
       write({ key: `${kind}:${choice}`, kind, choice }, [...delta, ...proof]);
+      // What follows a proof is another block of thinking.
+      if (kind === "thinking" && signed) blocks.complete(out, `thinking:${choice}`);
     } else if (call) {
       calls.add(choice);
       const key = `call:${made++}`;
@@ -167,7 +167,10 @@ function errorStatus(wire: JsonObject): number {
 export function promptRefusal(wire: JsonObject): Failure | undefined {
   const reason = asString(asObject(wire["promptFeedback"])?.["blockReason"]);
   if (!reason || reason === "BLOCKED_REASON_UNSPECIFIED") return undefined;
-  return new Failure("upstream-refusal", "upstream_refusal", { wireCode: reason, internal: `blockReason ${reason}` });
+  return new Failure("upstream-refusal", "upstream_refusal", {
+    wireCode: reason,
+    internal: `blockReason ${reason}`,
+  });
 }
 
 /** Reads a Gemini stream whose bytes go to the client untouched. */

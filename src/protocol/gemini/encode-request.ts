@@ -17,7 +17,6 @@ import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, parseJson } from "../json.ts";
 import { budgetOf } from "../reasoning.ts";
-import { packSignature } from "../signatures.ts";
 import { mergeThinking, mergeTurns, splitSystem, systemText } from "../turns.ts";
 import { MADE_ID } from "./wire.ts";
 
@@ -27,13 +26,18 @@ const MAX_BUDGET = 24_576;
 /** Google's documented word for calls that another model made, where signatures are required (since Gemini 3). */
 const UNSIGNED_CALL = "skip_thought_signature_validator";
 
+/** Since Gemini 3 a call without a proof is refused. */
+function signsCalls(model: string): boolean {
+  return /gemini-([3-9]|\d\d)/.test(model);
+}
+
 export function encodeRequest(request: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
   const dropped: string[] = [];
   const home = request.dialect === DIALECT;
   const body: JsonObject = {};
-  if (home) writeOwn(request, body);
+  const model = context.model ?? request.model;
+  if (home) writeOwn(request, model, body, dropped);
   else {
-    const model = context.model ?? request.model;
     writeContents(request, model, body, dropped);
     writeConfig(request, body, dropped);
     writeTools(request, body, dropped);
@@ -42,14 +46,14 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   return { body, dropped };
 }
 
-function writeOwn(request: CanonicalRequest, body: JsonObject): void {
+function writeOwn(request: CanonicalRequest, model: string, body: JsonObject, dropped: string[]): void {
   const top = request.messages.find((message) => message.topLevel);
   const write = (message: Message, role?: string): JsonObject => {
     const { role: said, ...extra } = message.extra ?? {};
     const name = message.extra && "role" in message.extra ? said : role;
     return {
       ...(name === undefined || name === null ? {} : { role: name }),
-      parts: message.parts.map(ownPart),
+      parts: message.parts.map((part) => ownPart(part, model, dropped)).filter((part) => part !== undefined),
       ...extra,
     };
   };
@@ -59,11 +63,23 @@ function writeOwn(request: CanonicalRequest, body: JsonObject): void {
     .map((message) => write(message, message.role === "assistant" ? "model" : "user"));
 }
 
-/** A part of a Gemini request in its own form again. */
-function ownPart(part: Part): unknown {
+/** A part of a Gemini request in its own form again; other providers' proofs are taken out. */
+function ownPart(part: Part, model: string, dropped: string[]): unknown {
   if (part.type === "opaque") return part.value;
   const signature = "signature" in part ? part.signature : undefined;
-  const signed = signature ? { thoughtSignature: packSignature(signature, DIALECT) } : {};
+  if (signature && signature.dialect !== DIALECT) {
+    if (part.type === "thinking") {
+      drop(dropped, "thinking");
+      return undefined;
+    }
+    const stripped: Part = { ...part };
+    delete (stripped as { signature?: unknown }).signature;
+    const wire = ownPart(stripped, model, dropped) as JsonObject;
+    return part.type === "tool-call" && signsCalls(model)
+      ? { ...wire, thoughtSignature: UNSIGNED_CALL }
+      : wire;
+  }
+  const signed = signature ? { thoughtSignature: signature.value } : {};
   switch (part.type) {
     case "text":
       return { text: part.text, ...signed, ...part.extra };
@@ -97,7 +113,7 @@ function writeContents(request: CanonicalRequest, model: string, body: JsonObjec
   if (text !== "") body["systemInstruction"] = { parts: [{ text }] };
   if (turns.some((turn) => turn.name !== undefined)) drop(dropped, "messages.name");
   const names = toolNames(turns);
-  const signCalls = /gemini-([3-9]|\d\d)/.test(model);
+  const signCalls = signsCalls(model);
   const merged = mergeTurns(
     turns.map((turn) => ({ ...turn, name: undefined })),
     (role) => (role === "assistant" ? "model" : "user"),
@@ -155,7 +171,8 @@ function encodeTurn(
         leaveOpaque(part, dropped);
         break;
       default:
-        if (part.type === "image" && part.detail !== undefined) drop(dropped, "image.detail");
+        if (part.type === "image" && part.detail !== undefined && part.detail !== "auto")
+          drop(dropped, "image.detail");
         out.push(mediaPart(part));
     }
   }
@@ -172,7 +189,8 @@ function encodeResult(part: ToolResultPart, names: Map<string, string>, dropped:
   for (const inner of part.content) {
     if (inner.cache) drop(dropped, "cache_control");
     if (inner.type === "text") texts.push(inner.text);
-    else if (inner.type === "image" || inner.type === "audio" || inner.type === "file") media.push(mediaPart(inner));
+    else if (inner.type === "image" || inner.type === "audio" || inner.type === "file")
+      media.push(mediaPart(inner));
     else throw cannotCarry(inner.type === "opaque" ? inner.name : `tool-result.${inner.type}`);
   }
   const text = texts.join("\n");

@@ -38,7 +38,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
     block.notes.push({ note: kind, dialect, value });
     if (kind !== "signature" && kind !== "redacted") return "";
     // Text is already on its way, so its proof follows in an empty part; other blocks are sent whole.
-    const thoughtSignature = packSignature({ dialect, value: String(value) }, "gemini");
+    const thoughtSignature = packSignature({ dialect, value: String(value) }, "gemini", kind === "redacted");
     if (block.kind === "thinking") return chunk([{ text: "", thought: true, thoughtSignature }]);
     return block.kind === "text" ? chunk([{ text: "", thoughtSignature }]) : "";
   };
@@ -80,7 +80,9 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
           return "";
         }
         case "text":
-          return chunk([block.kind === "thinking" ? { text: event.delta, thought: true } : { text: event.delta }]);
+          return chunk([
+            block.kind === "thinking" ? { text: event.delta, thought: true } : { text: event.delta },
+          ]);
         case "json":
           pieces.push(event.delta);
           return "";

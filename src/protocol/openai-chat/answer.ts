@@ -119,7 +119,7 @@ function encodeCall(block: AnswerBlock): JsonObject {
     ? { id, type: "custom", custom: { name, input: block.text } }
     : { id, type: "function", function: { name, arguments: block.text || "{}" } };
   const signed = signatureOf(block);
-  if (signed) wire["extra_content"] = { google: { thought_signature: packSignature(signed, "gemini") } };
+  if (signed) wire["extra_content"] = { google: { thought_signature: packSignature(signed, "openai-chat") } };
   return wire;
 }
 

@@ -16,7 +16,7 @@ import type { FieldReader } from "../carry.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { defined } from "../assemble.ts";
 import { asBoolean, asList, asObject, asString, asText, parseDataUrl, rest } from "../json.ts";
-import { openSignature } from "../signatures.ts";
+import { openProof } from "../signatures.ts";
 import { MUST_CARRY, REQUEST_FIELDS } from "./wire.ts";
 
 const DIALECT = "openai-chat";
@@ -151,13 +151,24 @@ function decodeThinking(wire: JsonObject): Part[] {
     const signature = asString(item?.["signature"]);
     const data = asString(item?.["data"]);
     const text = asString(item?.["text"]) ?? asString(item?.["summary"]) ?? "";
-    if (data)
-      parts.push({ type: "thinking", text: "", redacted: true, signature: openSignature(data, DIALECT) });
-    else if (signature) parts.push({ type: "thinking", text, signature: openSignature(signature, DIALECT) });
-    else if (text) parts.push({ type: "thinking", text });
+    if (data) {
+      parts.push({
+        type: "thinking",
+        text: "",
+        redacted: true,
+        signature: openProof(data, DIALECT).signature,
+      });
+    } else if (signature) {
+      parts.push({ type: "thinking", text, signature: openProof(signature, DIALECT).signature });
+    } else if (text) parts.push({ type: "thinking", text });
   }
   const plain = asString(wire["reasoning_content"]) ?? asString(wire["reasoning"]);
-  if (parts.length === 0 && plain) parts.push({ type: "thinking", text: plain });
+  // Streamed answers give the proof without the text, which stands in the other field.
+  const bare = parts.every((part) => part.type !== "thinking" || part.text === "");
+  if (!plain || !bare) return parts;
+  const first = parts.find((part) => part.type === "thinking" && !part.redacted);
+  if (first?.type === "thinking") first.text = plain;
+  else parts.unshift({ type: "thinking", text: plain });
   return parts;
 }
 
@@ -175,7 +186,7 @@ function decodeCall(value: unknown): Part {
   const extra = rest(wire, new Set(["id", "type", "function", "custom"]));
   if (extra) part.extra = extra;
   const signed = asString(asObject(asObject(wire["extra_content"])?.["google"])?.["thought_signature"]);
-  if (signed) part.signature = openSignature(signed, "gemini");
+  if (signed) part.signature = openProof(signed, DIALECT).signature;
   return part;
 }
 

@@ -9,7 +9,7 @@ import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asObject, asString, asText, parseDataUrl, parseJson, rest } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
 import type { BlockSpec } from "../sequencer.ts";
-import { openSignature } from "../signatures.ts";
+import { proofNote } from "../signatures.ts";
 import { decodeUsage } from "./usage.ts";
 import { ANSWER_FIELDS, finishFromWire } from "./wire.ts";
 import type { WireChoice, WireChunk, WireDelta, WireToolDelta } from "./wire.ts";
@@ -63,10 +63,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     const text = args === undefined || args === null ? "" : asText(args);
     if (text !== "") payloads.push({ type: "json", delta: text });
     const signed = delta.extra_content?.google?.thought_signature;
-    if (typeof signed === "string" && signed) {
-      const { dialect, value } = openSignature(signed, "gemini");
-      payloads.push({ type: "note", note: "signature", dialect, value });
-    }
+    if (typeof signed === "string" && signed) payloads.unshift(proofNote(signed, "openai-chat"));
     if (!state.name) {
       state.early.push(...payloads);
       return;
@@ -86,17 +83,23 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   const readDelta = (out: CanonicalEvent[], choice: number, delta: WireDelta): void => {
     const write = (kind: BlockSpec["kind"], payload: BlockPayload): void =>
       blocks.write(out, { key: `${kind}:${choice}`, kind, choice }, payload);
-    const thinking = delta.reasoning_content ?? asString(delta.reasoning);
+    const details = asList(delta.reasoning_details).map(asObject);
+    // Where both spellings come together they say the same; the details know where a block ends.
+    const detailed = details.some((item) => item?.["text"] || item?.["summary"]);
+    const thinking = detailed ? undefined : (delta.reasoning_content ?? asString(delta.reasoning));
     if (thinking) write("thinking", { type: "text", delta: thinking });
-    for (const detail of asList(delta.reasoning_details)) {
-      const item = asObject(detail);
+    for (const item of details) {
       const text = asString(item?.["text"]) ?? asString(item?.["summary"]);
-      if (text && !thinking) write("thinking", { type: "text", delta: text });
+      if (text) write("thinking", { type: "text", delta: text });
       const signature = asString(item?.["signature"]);
-      if (signature)
-        write("thinking", { type: "note", note: "signature", ...openSignature(signature, "openai-chat") });
       const data = asString(item?.["data"]);
-      if (data) write("thinking", { type: "note", note: "redacted", ...openSignature(data, "openai-chat") });
+      if (!signature && !data) continue;
+      // What follows a proof is another block of thinking.
+      if (signature) write("thinking", proofNote(signature, "openai-chat"));
+      blocks.complete(out, `thinking:${choice}`);
+      if (!data) continue;
+      write("thinking", { ...proofNote(data, "openai-chat"), note: "redacted" });
+      blocks.complete(out, `thinking:${choice}`);
     }
     for (const piece of contentTexts(delta.content)) {
       write(piece.thinking ? "thinking" : "text", { type: "text", delta: piece.text });

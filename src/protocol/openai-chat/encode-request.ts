@@ -7,6 +7,7 @@ import type {
   JsonObject,
   Message,
   Part,
+  Signature,
   Tool,
   ToolCallPart,
   ToolResultPart,
@@ -14,7 +15,7 @@ import type {
 import { defined } from "../assemble.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import type { EncodeContext } from "../dialect.ts";
-import { dataUrl } from "../json.ts";
+import { asObject, dataUrl } from "../json.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeTurns } from "../turns.ts";
 
@@ -181,7 +182,16 @@ function encodeAssistant(
   if (calls.length > 0) wire["tool_calls"] = calls.map((call) => encodeCall(call, home));
   if (message.name !== undefined) wire["name"] = message.name;
   if (home) Object.assign(wire, message.extra);
+  // Other providers' proofs mean nothing to this upstream.
+  if (home && thinking.some((part) => part.type === "thinking" && isForeign(part.signature))) {
+    delete wire["reasoning_details"];
+    drop(dropped, "thinking");
+  }
   return wire;
+}
+
+function isForeign(signature: Signature | undefined): boolean {
+  return signature !== undefined && signature.dialect !== DIALECT;
 }
 
 function encodeCall(call: ToolCallPart, home: boolean): JsonObject {
@@ -190,7 +200,8 @@ function encodeCall(call: ToolCallPart, home: boolean): JsonObject {
     : { id: call.id, type: "function", function: { name: call.name, arguments: call.input || "{}" } };
   if (home && !call.custom) wire["function"] = { name: call.name, arguments: call.input };
   if (home) Object.assign(wire, call.extra);
-  else if (call.signature?.dialect === "gemini") {
+  if (home && isForeign(call.signature)) delete wire["extra_content"];
+  if (!home && call.signature?.dialect === DIALECT) {
     wire["extra_content"] = { google: { thought_signature: call.signature.value } };
   }
   return wire;
@@ -326,7 +337,7 @@ function encodeTool(tool: Tool, home: boolean, dropped: string[]): JsonObject {
     const { name, description, format } = tool;
     return {
       type: "custom",
-      custom: { name, ...defined({ description, format }) },
+      custom: { name, ...defined({ description, format: home ? format : nestedFormat(format) }) },
       ...(home ? tool.extra : {}),
     };
   }
@@ -338,6 +349,14 @@ function encodeTool(tool: Tool, home: boolean, dropped: string[]): JsonObject {
     type: "function",
     function: { name, ...defined({ description, parameters: schema, strict }), ...inner },
   };
+}
+
+/** The Responses API writes a grammar one level flatter. */
+function nestedFormat(format: unknown): unknown {
+  const wire = asObject(format);
+  if (wire?.["type"] !== "grammar" || "grammar" in wire) return format;
+  const { type, ...grammar } = wire;
+  return { type, grammar };
 }
 
 function writeFormat(request: CanonicalRequest, body: JsonObject): void {

@@ -13,6 +13,8 @@ import { finishToWire } from "./wire.ts";
 interface OpenBlock {
   kind: BlockKind;
   choice: number;
+  /** Some arguments were sent. */
+  filled: boolean;
   /** Position among the calls of its answer. */
   toolIndex: number;
   custom: boolean;
@@ -22,7 +24,14 @@ interface OpenBlock {
 export function encodeStream(context: AnswerContext): StreamEncoder {
   const toolCounts = new Map<number, number>();
   let head: Record<string, unknown> = {};
-  let block: OpenBlock = { kind: "text", choice: 0, toolIndex: 0, custom: false, callId: undefined };
+  let block: OpenBlock = {
+    kind: "text",
+    choice: 0,
+    toolIndex: 0,
+    filled: false,
+    custom: false,
+    callId: undefined,
+  };
   let usage: Usage | null = null;
   const greeted = new Set<number>();
 
@@ -45,6 +54,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
       kind: event.kind,
       choice,
       toolIndex: count,
+      filled: false,
       custom: event.custom === true,
       callId: event.callId,
     };
@@ -64,6 +74,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
 
   const json = (delta: string): string => {
     if (block.kind !== "tool-call") return "";
+    block.filled = true;
     const index = block.toolIndex;
     const call = block.custom
       ? { index, custom: { input: delta } }
@@ -77,7 +88,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
       case "signature": {
         const value = String(event.value);
         if (block.kind === "tool-call") {
-          const signed = packSignature({ dialect: event.dialect, value }, "gemini");
+          const signed = packSignature({ dialect: event.dialect, value }, "openai-chat");
           const call = { index: block.toolIndex, extra_content: { google: { thought_signature: signed } } };
           return chunk(choice, { tool_calls: [call] });
         }
@@ -149,6 +160,8 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
         case "ping":
           return ": PING\n\n";
         case "close":
+          // Clients parse the arguments, and nothing is no JSON.
+          return block.kind === "tool-call" && !block.custom && !block.filled ? json("{}") : "";
         case "opaque":
           return "";
       }

@@ -8,7 +8,7 @@ export interface WireToolDelta {
   type?: string;
   function?: { name?: string | null; arguments?: unknown } | null;
   custom?: { name?: string | null; input?: unknown } | null;
-  /** Google's OpenAI-compatible form carries thought signatures here. */
+  /** Google's OpenAI-compatible form carries the proof of a call here. */
   extra_content?: { google?: { thought_signature?: string } } | null;
 }
 
@@ -104,7 +104,7 @@ export const REQUEST_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Extras that change what is asked for: refused by name towards another dialect. */
-export const MUST_CARRY: readonly string[] = ["functions", "function_call", "logit_bias", "prediction"];
+export const MUST_CARRY: readonly string[] = ["functions", "function_call"];
 
 /** Canonical reasons from the wire's finish_reason. */
 export function finishFromWire(raw: string | null | undefined): FinishReason {

@@ -1,12 +1,20 @@
 // Reads a Responses request into the canonical form: every input item becomes a message of its own.
 // Refuses bodies without model or input; unknown fields and items are kept, not judged.
 import { defined } from "../assemble.ts";
-import type { CanonicalRequest, JsonObject, Message, Part, Role, Tool, ToolResultPart } from "../canonical.ts";
+import type {
+  CanonicalRequest,
+  JsonObject,
+  Message,
+  Part,
+  Role,
+  Tool,
+  ToolResultPart,
+} from "../canonical.ts";
 import { invalidField, readFields } from "../carry.ts";
 import type { FieldReader } from "../carry.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asBoolean, asList, asObject, asString, asText, parseDataUrl, rest } from "../json.ts";
-import { openSignature } from "../signatures.ts";
+import { openProof } from "../signatures.ts";
 import { HOSTED_ITEM, hostedKind, MUST_CARRY, packReasoning, REQUEST_FIELDS } from "./wire.ts";
 
 const DIALECT = "openai-responses";
@@ -140,7 +148,8 @@ function decodeItem(value: unknown, index: number): Message {
       const part: ToolResultPart = {
         type: "tool-result",
         id: asString(wire["call_id"]) ?? "",
-        content: typeof output === "string" ? [{ type: "text", text: output }] : asList(output).map(decodePart),
+        content:
+          typeof output === "string" ? [{ type: "text", text: output }] : asList(output).map(decodePart),
         ...(type === "custom_tool_call_output" ? { custom: true } : {}),
       };
       if (typeof output === "string") part.bare = "string";
@@ -180,10 +189,12 @@ function decodeReasoning(wire: JsonObject): Message {
   const text = pieces.map((piece) => asString(asObject(piece)?.["text"]) ?? "").join("\n\n");
   const part: Part = { type: "thinking", text, extra: wire };
   if (encrypted) {
-    const opened = openSignature(encrypted, DIALECT);
-    const value =
-      opened.dialect === DIALECT ? packReasoning(asString(wire["id"]) ?? "", opened.value) : opened.value;
-    part.signature = { dialect: opened.dialect, value };
+    const { signature, redacted } = openProof(encrypted, DIALECT);
+    // Its own encrypted content is only valid under its id.
+    const own = signature.dialect === DIALECT;
+    const value = own ? packReasoning(asString(wire["id"]) ?? "", signature.value) : signature.value;
+    part.signature = { dialect: signature.dialect, value };
+    if (redacted) part.redacted = true;
   }
   return { role: "assistant", parts: [part] };
 }
@@ -215,10 +226,20 @@ function decodePart(value: unknown): Part {
       const media = url === undefined ? undefined : parseDataUrl(url);
       const detail = asString(wire["detail"]);
       if (media) {
-        return { type: "image", source: { kind: "base64", ...media }, ...defined({ detail }), ...more("image_url", "detail") };
+        return {
+          type: "image",
+          source: { kind: "base64", ...media },
+          ...defined({ detail }),
+          ...more("image_url", "detail"),
+        };
       }
       if (url !== undefined) {
-        return { type: "image", source: { kind: "url", url }, ...defined({ detail }), ...more("image_url", "detail") };
+        return {
+          type: "image",
+          source: { kind: "url", url },
+          ...defined({ detail }),
+          ...more("image_url", "detail"),
+        };
       }
       if (id === undefined) return opaque;
       const source = { kind: "stored" as const, id, dialect: "openai-chat" as const };
@@ -231,8 +252,15 @@ function decodePart(value: unknown): Part {
       const id = asString(wire["file_id"]);
       const name = asString(wire["filename"]);
       const naming = defined({ name });
-      if (media) return { type: "file", source: { kind: "base64", ...media }, ...naming, ...more("file_data", "filename") };
-      if (url !== undefined) return { type: "file", source: { kind: "url", url }, ...naming, ...more("file_url", "filename") };
+      if (media)
+        return {
+          type: "file",
+          source: { kind: "base64", ...media },
+          ...naming,
+          ...more("file_data", "filename"),
+        };
+      if (url !== undefined)
+        return { type: "file", source: { kind: "url", url }, ...naming, ...more("file_url", "filename") };
       if (id === undefined) return opaque;
       return {
         type: "file",

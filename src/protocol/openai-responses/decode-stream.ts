@@ -10,7 +10,7 @@ import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
 import type { BlockSpec } from "../sequencer.ts";
-import { openSignature } from "../signatures.ts";
+import { openProof } from "../signatures.ts";
 import { decodeUsage } from "./usage.ts";
 import { packReasoning } from "./wire.ts";
 
@@ -98,10 +98,11 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
         if (text !== "" && !written.has(spec.key)) write(out, spec, { type: "text", delta: text });
         const encrypted = asString(item["encrypted_content"]);
         if (encrypted) {
-          const opened = openSignature(encrypted, DIALECT);
-          const value =
-            opened.dialect === DIALECT ? packReasoning(asString(item["id"]) ?? "", opened.value) : opened.value;
-          write(out, spec, { type: "note", note: "signature", dialect: opened.dialect, value });
+          const { signature, redacted } = openProof(encrypted, DIALECT);
+          const own = signature.dialect === DIALECT;
+          const value = own ? packReasoning(asString(item["id"]) ?? "", signature.value) : signature.value;
+          const note = redacted ? "redacted" : "signature";
+          write(out, spec, { type: "note", note, dialect: signature.dialect, value });
         }
         return;
       }
@@ -175,7 +176,8 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
         const added = asObject(wire["item"]) ?? {};
         const id = asString(added["id"]);
         if (added["type"] === "reasoning" && id !== undefined) reasoningIds.set(item, id);
-        if (added["type"] === "function_call" || added["type"] === "custom_tool_call") beginCall(out, added, item);
+        if (added["type"] === "function_call" || added["type"] === "custom_tool_call")
+          beginCall(out, added, item);
         break;
       }
       case "response.output_text.delta":

@@ -42,11 +42,14 @@ function writeInput(request: CanonicalRequest, home: boolean, body: JsonObject, 
     const only = items[0]?.parts[0];
     const spelled = request.spelling?.["input"];
     if (spelled === "string" && only?.type === "text") body["input"] = only.text;
-    else if (spelled !== "none") body["input"] = items.flatMap((message) => encodeMessage(message, true, dropped));
+    else if (spelled !== "none")
+      body["input"] = items.flatMap((message) => encodeMessage(message, true, dropped));
     return;
   }
   // Leading system text becomes the instructions; what comes later keeps its place.
-  const lead = request.messages.findIndex((message) => message.role !== "system" && message.role !== "developer");
+  const lead = request.messages.findIndex(
+    (message) => message.role !== "system" && message.role !== "developer",
+  );
   const cut = lead === -1 ? request.messages.length : lead;
   const { system } = splitSystem(request.messages.slice(0, cut));
   for (const part of system.flatMap((message) => message.parts)) {
@@ -91,7 +94,12 @@ function encodeMessage(message: Message, home: boolean, dropped: string[]): Json
 }
 
 /** The item for a part that is one; null when it is left out, undefined when it belongs into a message. */
-function encodeItem(part: Part, message: Message, home: boolean, dropped: string[]): JsonObject | null | undefined {
+function encodeItem(
+  part: Part,
+  message: Message,
+  home: boolean,
+  dropped: string[],
+): JsonObject | null | undefined {
   const more = home ? message.extra : undefined;
   switch (part.type) {
     case "tool-call":
@@ -133,7 +141,8 @@ function encodeItem(part: Part, message: Message, home: boolean, dropped: string
       return { type: "reasoning", ...(id ? { id } : {}), summary, encrypted_content: encrypted };
     }
     case "opaque":
-      if (part.dialect === DIALECT) return part.name.startsWith("input.") ? (part.value as JsonObject) : undefined;
+      if (part.dialect === DIALECT)
+        return part.name.startsWith("input.") ? (part.value as JsonObject) : undefined;
       leaveOpaque(part, dropped);
       return null;
     default:
@@ -152,7 +161,10 @@ function encodePart(part: Part, role: Message["role"], home: boolean, dropped: s
     }
     case "image": {
       const { source, detail } = part;
-      const wire: JsonObject = { type: "input_image", ...defined({ detail: detail ?? (home ? undefined : "auto") }) };
+      const wire: JsonObject = {
+        type: "input_image",
+        ...defined({ detail: detail ?? (home ? undefined : "auto") }),
+      };
       if (source.kind === "stored") {
         if (!source.dialect.startsWith("openai")) throw cannotCarry("image.file_id");
         wire["file_id"] = source.id;
@@ -267,11 +279,17 @@ function encodeTool(tool: Tool, home: boolean, dropped: string[]): JsonObject {
   }
   if (tool.type === "custom") {
     const { name, description, format } = tool;
-    return { type: "custom", name, ...defined({ description, format: flatFormat(format) }), ...(home ? tool.extra : {}) };
+    return {
+      type: "custom",
+      name,
+      ...defined({ description, format: flatFormat(format) }),
+      ...(home ? tool.extra : {}),
+    };
   }
   if (tool.cache) drop(dropped, "cache_control");
   const { name, description, schema, strict } = tool;
-  if (home) return { type: "function", name, ...defined({ description, parameters: schema, strict }), ...tool.extra };
+  if (home)
+    return { type: "function", name, ...defined({ description, parameters: schema, strict }), ...tool.extra };
   // Strictness is on by default here and off everywhere else.
   return {
     type: "function",

@@ -64,7 +64,9 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
       const item = messageItem(message.id, [], "in_progress");
       wire = frame("response.output_item.added", { output_index: message.index, item });
     }
-    return wire + frame("response.content_part.added", { ...inPart(), part: contentPart(newBlock(block.kind)) });
+    return (
+      wire + frame("response.content_part.added", { ...inPart(), part: contentPart(newBlock(block.kind)) })
+    );
   };
 
   const announce = (): string => {
@@ -113,7 +115,9 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
     const wire = announce();
     pieces.push(delta);
     if (block.kind !== "tool-call") return wire;
-    const type = block.custom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta";
+    const type = block.custom
+      ? "response.custom_tool_call_input.delta"
+      : "response.function_call_arguments.delta";
     return wire + frame(type, { ...inItem(), delta });
   };
 
@@ -139,6 +143,8 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
 
   const close = (): string => {
     let wire = announce();
+    // Clients parse the arguments, and nothing is no JSON.
+    if (block.kind === "tool-call" && !block.custom && pieces.length === 0) wire += json("{}");
     block.text = pieces.join("");
     switch (block.kind) {
       case "text":
@@ -163,7 +169,9 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
       }
       case "tool-call": {
         const field = block.custom ? "input" : "arguments";
-        const type = block.custom ? "response.custom_tool_call_input.done" : "response.function_call_arguments.done";
+        const type = block.custom
+          ? "response.custom_tool_call_input.done"
+          : "response.function_call_arguments.done";
         const item = encodeItem(block, itemId);
         wire += frame(type, { ...inItem(), name: block.name, [field]: item?.[field] });
         return wire + endItem(item);

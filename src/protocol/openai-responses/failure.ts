@@ -8,7 +8,11 @@ export { decodeFailure, encodeFailure } from "../openai-chat/failure.ts";
 export function errorFields(failure: Failure, text: string): { code: string; message: string } {
   const limited = failure.kind === "limit" || failure.kind === "upstream-limit";
   if (limited) return { code: "rate_limit_exceeded", message: text };
-  if (failure.kind === "upstream-request" || failure.kind === "upstream-refusal" || failure.kind === "client") {
+  if (
+    failure.kind === "upstream-request" ||
+    failure.kind === "upstream-refusal" ||
+    failure.kind === "client"
+  ) {
     return { code: "invalid_prompt", message: text };
   }
   return { code: "server_error", message: text };

@@ -33,10 +33,11 @@ function blockLogprobs(block: AnswerBlock): unknown[] {
 
 /** Encrypted content of a reasoning item, and the id that came with it. */
 export function reasoningProof(block: AnswerBlock): { id: string; encrypted: string } | null {
-  const signature = signatureOf(block) ?? signatureOf(block, "redacted");
+  const plain = signatureOf(block);
+  const signature = plain ?? signatureOf(block, "redacted");
   if (!signature) return null;
   if (signature.dialect === "openai-responses") return unpackReasoning(signature.value);
-  return { id: "", encrypted: packSignature(signature, "openai-responses") };
+  return { id: "", encrypted: packSignature(signature, "openai-responses", !plain) };
 }
 
 /** The finished item of a block that is an item of its own; null for blocks this protocol does not know. */

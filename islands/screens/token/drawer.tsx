@@ -1,0 +1,262 @@
+// The drawer that makes and changes API keys.
+// Refuses a key without a name and an expiry that is no date; the rest is the server's to refuse.
+import { DrawerForm } from "../../ui/drawer.tsx";
+import {
+  NumberField,
+  Section,
+  SelectField,
+  SwitchField,
+  TextAreaField,
+  TextField,
+  Field,
+} from "../../ui/form.tsx";
+import { api, call } from "../../lib/api.ts";
+import { status } from "../../lib/boot.ts";
+import { useForm } from "../../lib/form.ts";
+import { formatDollars } from "../../lib/format.ts";
+import { useT } from "../../lib/i18n.ts";
+import type { TokenPageData, TokenRow, TokenValues } from "./row.ts";
+import {
+  batchName,
+  bodyOf,
+  COUNT_PRESETS,
+  localText,
+  NEW_TOKEN,
+  QUOTA_PRESETS,
+  secondsOf,
+  valuesOf,
+} from "./row.ts";
+
+const HOUR = 3600;
+const EXPIRY_PICKS = [
+  ["never", 0],
+  ["hour", HOUR],
+  ["day", 24 * HOUR],
+  ["month", 30 * 24 * HOUR],
+] as const;
+
+export interface TokenDrawerProps {
+  /** undefined: a new key. */
+  row: TokenRow | undefined;
+  isOpen: boolean;
+  onClose: () => void;
+  onSaved: (created: TokenRow[]) => void;
+  data: TokenPageData;
+}
+
+export function TokenDrawer({ row, isOpen, onClose, onSaved, data }: TokenDrawerProps) {
+  const t = useT();
+  const perUnit = status.peek().quota_per_unit || 500_000;
+  const isNew = row === undefined;
+  const form = useForm<TokenValues>({
+    initial: row ? valuesOf(row) : NEW_TOKEN,
+    ...(isNew ? { draftKey: "token" } : {}),
+    validate: (values) => ({
+      ...(values.name.trim() === "" ? { name: t("token.nameMissing") } : {}),
+      ...(!values.unlimited && values.quota === undefined ? { quota: t("form.required") } : {}),
+      ...(secondsOf(values.expires) === undefined ? { expires: t("token.badExpiry") } : {}),
+      ...(isNew && (values.count === undefined || values.count < 1 || values.count > 100)
+        ? { count: t("token.badCount") }
+        : {}),
+    }),
+  });
+  const { values, set } = form;
+
+  const save = async () => {
+    const body = bodyOf(values);
+    if (row) {
+      await call(api.token.put({ id: row.id, ...body }));
+      onSaved([]);
+      return;
+    }
+    const created: TokenRow[] = [];
+    for (let index = 0; index < (values.count ?? 1); index++) {
+      created.push((await call(api.token.post({ ...body, name: batchName(body.name, index) }))) as TokenRow);
+    }
+    onSaved(created);
+  };
+
+  return (
+    <DrawerForm
+      form={form}
+      isOpen={isOpen}
+      isNew={isNew}
+      title={row ? t("token.edit", { name: row.name }) : t("token.new")}
+      saveLabel={row ? t("common.save") : t("common.create")}
+      onClose={onClose}
+      onSave={save}
+    >
+      <TextField
+        form={form}
+        name="name"
+        label={t("token.name")}
+        isRequired
+        input={{ maxLength: 30, autoFocus: true, autoComplete: "off" }}
+      />
+      <SwitchField
+        form={form}
+        name="unlimited"
+        label={t("token.unlimited")}
+        hint={t("token.unlimitedHint")}
+      />
+      {values.unlimited ? null : (
+        <>
+          <NumberField
+            form={form}
+            name="quota"
+            label={t("token.quota")}
+            min={0}
+            step={1}
+            hint={values.quota === undefined ? undefined : `= ${formatDollars(values.quota / perUnit)}`}
+          />
+          <div className="flex flex-wrap gap-2 -mt-2 mb-4" role="group" aria-label={t("token.quotaPresets")}>
+            {QUOTA_PRESETS.map((dollars) => (
+              <button
+                key={dollars}
+                type="button"
+                className="btn btn-sm btn-default"
+                onClick={() => set("quota", dollars * perUnit)}
+              >
+                ${dollars}
+              </button>
+            ))}
+          </div>
+        </>
+      )}
+      <Field
+        form={form}
+        name="expires"
+        label={t("token.expires")}
+        hint={values.expires === "" ? t("common.never") : undefined}
+      >
+        {(control) => (
+          <input
+            {...control}
+            type="datetime-local"
+            className="input"
+            value={values.expires}
+            onChange={(event) => set("expires", event.target.value)}
+          />
+        )}
+      </Field>
+      <div className="flex flex-wrap gap-2 -mt-2 mb-4" role="group" aria-label={t("token.expiryPicks")}>
+        {EXPIRY_PICKS.map(([name, seconds]) => (
+          <button
+            key={name}
+            type="button"
+            className="btn btn-sm btn-default"
+            onClick={() =>
+              set("expires", seconds === 0 ? "" : localText(Math.floor(Date.now() / 1000) + seconds))
+            }
+          >
+            {t(`token.expiry.${name}`)}
+          </button>
+        ))}
+      </div>
+      <SelectField
+        form={form}
+        name="group"
+        label={t("token.group")}
+        hint={t("token.groupHint")}
+        choices={[
+          { value: "", label: t("token.groupOwn") },
+          ...Object.entries(data.groups).map(([name, { desc, ratio }]) => ({
+            value: name,
+            label: `${name} · ${desc} · ${ratio}×`,
+          })),
+        ]}
+      />
+      <Section title={t("token.limits")} isFolded={!values.limitModels && values.ips === ""}>
+        <SwitchField
+          form={form}
+          name="limitModels"
+          label={t("token.limitModels")}
+          hint={t("token.limitModelsHint")}
+        />
+        {values.limitModels ? (
+          <TextAreaField
+            form={form}
+            name="models"
+            label={t("token.models")}
+            hint={t("token.modelsHint")}
+            rows={4}
+            isMono
+          />
+        ) : null}
+        {values.limitModels && data.models.length > 0 ? (
+          <ModelPicker all={data.models} text={values.models} onChange={(next) => set("models", next)} />
+        ) : null}
+        <TextAreaField
+          form={form}
+          name="ips"
+          label={t("token.ips")}
+          hint={t("token.ipsHint")}
+          rows={3}
+          isMono
+        />
+      </Section>
+      {isNew ? (
+        <>
+          <NumberField
+            form={form}
+            name="count"
+            label={t("token.count")}
+            hint={t("token.countHint")}
+            min={1}
+            max={100}
+            step={1}
+          />
+          <div className="flex flex-wrap gap-2 -mt-2 mb-4" role="group" aria-label={t("token.countPresets")}>
+            {COUNT_PRESETS.map((count) => (
+              <button
+                key={count}
+                type="button"
+                className="btn btn-sm btn-default"
+                onClick={() => set("count", count)}
+              >
+                {count}
+              </button>
+            ))}
+          </div>
+        </>
+      ) : null}
+    </DrawerForm>
+  );
+}
+
+/** Adds and removes models of the list by pressing their names. */
+function ModelPicker({
+  all,
+  text,
+  onChange,
+}: {
+  all: readonly string[];
+  text: string;
+  onChange: (text: string) => void;
+}) {
+  const t = useT();
+  const chosen = new Set(text.split(/[\s,]+/).filter((name) => name !== ""));
+  return (
+    <div
+      className="flex flex-wrap gap-1 mb-4 max-h-40 overflow-auto"
+      role="group"
+      aria-label={t("token.pickModels")}
+    >
+      {all.map((name) => (
+        <button
+          key={name}
+          type="button"
+          className="chip mono"
+          aria-pressed={chosen.has(name)}
+          data-tone={chosen.has(name) ? "running" : undefined}
+          onClick={() => {
+            if (!chosen.delete(name)) chosen.add(name);
+            onChange([...chosen].join(","));
+          }}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  );
+}

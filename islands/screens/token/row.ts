@@ -1,0 +1,113 @@
+// What the API key screen knows of a key, and the drawer's values made from it and back.
+// Refuses nothing; the server checks every field again.
+
+export interface TokenRow {
+  id: number;
+  name: string;
+  key: string;
+  status: number;
+  created_time: number;
+  accessed_time: number;
+  expired_time: number;
+  remain_quota: number;
+  used_quota: number;
+  unlimited_quota: boolean;
+  model_limits_enabled: boolean;
+  model_limits: string;
+  allow_ips: string | null;
+  group: string;
+}
+
+export type GroupMap = Record<string, { desc: string; ratio: number }>;
+
+export interface TokenPageData {
+  rows: TokenRow[];
+  total: number;
+  groups: GroupMap;
+  models: string[];
+}
+
+export interface TokenValues extends Record<string, unknown> {
+  name: string;
+  unlimited: boolean;
+  quota: number | undefined;
+  /** `datetime-local` text; empty = never. */
+  expires: string;
+  group: string;
+  limitModels: boolean;
+  models: string;
+  ips: string;
+  count: number | undefined;
+}
+
+export const DEFAULT_QUOTA = 500_000;
+
+/** Quota presets of the specification, in dollars. */
+export const QUOTA_PRESETS = [1, 10, 50, 100, 500, 1000] as const;
+export const COUNT_PRESETS = [10, 20, 30, 100] as const;
+
+export const NEW_TOKEN: TokenValues = {
+  name: "",
+  unlimited: false,
+  quota: DEFAULT_QUOTA,
+  expires: "",
+  group: "",
+  limitModels: false,
+  models: "",
+  ips: "",
+  count: 1,
+};
+
+/** Unix seconds as the text of a `datetime-local` input in the browser's zone. */
+export function localText(seconds: number): string {
+  if (seconds <= 0) return "";
+  const date = new Date(seconds * 1000);
+  const two = (n: number) => String(n).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}T${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** The other way; -1 for never, undefined for a text that is no date. */
+export function secondsOf(text: string): number | undefined {
+  if (text === "") return -1;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
+}
+
+export function valuesOf(row: TokenRow): TokenValues {
+  return {
+    name: row.name,
+    unlimited: row.unlimited_quota,
+    quota: row.remain_quota,
+    expires: localText(row.expired_time),
+    group: row.group,
+    limitModels: row.model_limits_enabled,
+    models: row.model_limits,
+    ips: row.allow_ips ?? "",
+    count: 1,
+  };
+}
+
+export function bodyOf(values: TokenValues) {
+  return {
+    name: values.name.trim(),
+    remain_quota: values.quota ?? 0,
+    unlimited_quota: values.unlimited,
+    expired_time: secondsOf(values.expires) ?? -1,
+    model_limits_enabled: values.limitModels,
+    model_limits: values.models
+      .split(/[\s,]+/)
+      .filter((name) => name !== "")
+      .join(","),
+    allow_ips: values.ips.trim(),
+    group: values.group,
+  };
+}
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+/** The further keys of a batch are told apart by six random characters. */
+export function batchName(name: string, index: number): string {
+  if (index === 0) return name;
+  const bytes = crypto.getRandomValues(new Uint8Array(6));
+  return `${name}-${[...bytes].map((byte) => ALPHABET[byte % ALPHABET.length]).join("")}`;
+}

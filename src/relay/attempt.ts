@@ -1,0 +1,250 @@
+// One attempt at one upstream: the request, its timers, and the classification of whatever comes back.
+// Refuses to follow redirects and to show where the upstream lives; the only file that calls inference upstreams.
+import type { Channel } from "../core/channel-rows.ts";
+import type { Verdict } from "../core/picker.ts";
+import { readErrorBody, retrySeconds, scrub } from "../protocol/classify.ts";
+import type { Dialect } from "../protocol/dialect.ts";
+import { parseJson } from "../protocol/json.ts";
+import { Failure } from "../shared/failures.ts";
+import type { FailureDetails } from "../shared/failures.ts";
+
+export interface UpstreamRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string | Uint8Array<ArrayBuffer>;
+  /** Address of an outgoing proxy; "" = none. */
+  proxy: string;
+}
+
+export interface AttemptLimits {
+  /** Until the answer's status line; 0 = only the deadline counts. */
+  firstByteMs: number;
+  /** What is left of the deadline over all attempts. */
+  deadlineMs: number;
+  /** How long an upstream may go on once the client has left. */
+  drainMs: number;
+}
+
+/** An upstream that said 200; the body has not been read. */
+export interface Opened {
+  response: Response;
+  isStream: boolean;
+  abort(): void;
+  /** The failure that a broken read of the body means. */
+  explain(error: unknown): AttemptFailure;
+  /** Call once the answer has been read in full or is relayed under timers of its own. */
+  settled(): void;
+}
+
+/** What an upstream said when it refused, unscrubbed: for decisions and for the administrators' log only. */
+export interface UpstreamRefusal {
+  status: number;
+  message: string;
+  type: string;
+  code: string;
+}
+
+/** A failed attempt: the public failure, how it reflects on the channel, and what the upstream said. */
+export class AttemptFailure extends Error {
+  constructor(
+    readonly failure: Failure,
+    readonly verdict: Verdict,
+    readonly refusal: UpstreamRefusal | undefined,
+  ) {
+    super(failure.code);
+  }
+}
+
+const MAX_ERROR_BYTES = 64 * 1024;
+const IDENTIFIER = /^[\w.:-]{1,64}$/;
+
+function verdictOf(failure: Failure): Verdict {
+  switch (failure.kind) {
+    case "upstream-auth":
+    case "upstream-quota":
+      return "rejected";
+    case "upstream-limit":
+      return "limited";
+    case "upstream-down":
+    case "upstream-timeout":
+    case "broken-stream":
+      return "down";
+    default:
+      return "ok";
+  }
+}
+
+/** Wraps a failure that began inside the gateway's own handling of the attempt. */
+export function attemptFailure(failure: Failure): AttemptFailure {
+  return new AttemptFailure(failure, verdictOf(failure), undefined);
+}
+
+/**
+ * The public failure for an upstream's error answer. The status is the upstream's after the channel's mapping, type and
+ * code are the upstream's own words where they are plain identifiers, the text is what the dialect cleared for the
+ * public; a saturated upstream gets a sentence of ours.
+ */
+export function upstreamFailure(
+  dialect: Dialect,
+  channel: Pick<Channel, "statusCodeMapping">,
+  status: number,
+  body: unknown,
+  retryAfter: string | null,
+): AttemptFailure {
+  const read = readErrorBody(body);
+  const base = dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
+  const mapped = channel.statusCodeMapping.get(status) ?? status;
+  const code = read.code === undefined || read.code === null ? "" : String(read.code);
+  const hasOwnWords = typeof body !== "string" && read.message !== "";
+  const isSaturated = mapped === 429;
+  const details: FailureDetails = {
+    status: mapped >= 400 ? mapped : 500,
+    type: read.type !== undefined && IDENTIFIER.test(read.type) ? read.type : "upstream_error",
+    wireCode: IDENTIFIER.test(code) ? code : hasOwnWords ? base.code : "bad_response_status_code",
+    param: read.param !== undefined && IDENTIFIER.test(read.param) ? read.param : hasOwnWords ? "" : String(status),
+    internal: base.internal ?? "",
+    upstreamStatus: status,
+    retryable: base.retryable,
+  };
+  if (base.text !== undefined && base.text !== "" && !isSaturated) details.text = base.text;
+  const wait = retrySeconds(retryAfter);
+  if (wait !== undefined) details.retryAfterSeconds = wait;
+  const failure = new Failure(base.kind, isSaturated ? "upstream_saturated" : base.code, details);
+  const refusal = { status: mapped, message: read.message, type: read.type ?? "", code };
+  return new AttemptFailure(failure, verdictOf(base), refusal);
+}
+
+/** Statuses that another channel cannot make good, or that must not be asked twice. */
+const FINAL_STATUSES: ReadonlySet<number> = new Set([408, 504, 524]);
+const ANTHROPIC_TYPE = 14;
+
+/** Whether the next channel may be tried: by the mapped status, as operators know it from the status mapping. */
+export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
+  const { failure } = failed;
+  // Asking elsewhere for what one provider refuses on principle endangers the operator's other accounts.
+  if (failure.kind === "upstream-refusal") return false;
+  // The gateway's own findings (unreachable, too slow, cut off) carry no upstream status.
+  if (failure.upstreamStatus === undefined) return failure.kind !== "client" && failure.kind !== "internal";
+  const { status } = failure;
+  if (status >= 200 && status < 300) return false;
+  if (status === 400) return channelType === ANTHROPIC_TYPE;
+  return !FINAL_STATUSES.has(status);
+}
+
+async function errorBody(response: Response): Promise<unknown> {
+  if (!response.body) return "";
+  const reader = response.body.getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      parts.push(value);
+      size += value.length;
+      if (size >= MAX_ERROR_BYTES) {
+        await reader.cancel();
+        break;
+      }
+    }
+  } catch {
+    // Half an error text is still one.
+  }
+  const text = Buffer.concat(parts).toString("utf8");
+  return parseJson(text) ?? text;
+}
+
+type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up";
+
+/** Sends the request; resolves with a 200 answer whose body is unread, throws an AttemptFailure for anything else. */
+export async function attempt(
+  request: UpstreamRequest,
+  limits: AttemptLimits,
+  dialect: Dialect,
+  channel: Pick<Channel, "statusCodeMapping">,
+  clientSignal: AbortSignal,
+): Promise<Opened> {
+  const controller = new AbortController();
+  let cause: AbortCause | undefined;
+  const abort = (why: AbortCause): void => {
+    cause ??= why;
+    controller.abort();
+  };
+  const isFirstByteTighter = limits.firstByteMs > 0 && limits.firstByteMs < limits.deadlineMs;
+  let timer = setTimeout(
+    () => abort(isFirstByteTighter ? "first-byte" : "deadline"),
+    isFirstByteTighter ? limits.firstByteMs : limits.deadlineMs,
+  );
+  const startedMs = performance.now();
+  let drain: ReturnType<typeof setTimeout> | undefined;
+  const onGone = (): void => {
+    drain ??= setTimeout(() => abort("client-gone"), limits.drainMs);
+  };
+  if (clientSignal.aborted) onGone();
+  else clientSignal.addEventListener("abort", onGone, { once: true });
+  const settled = (): void => {
+    clearTimeout(timer);
+    clearTimeout(drain);
+    clientSignal.removeEventListener("abort", onGone);
+  };
+
+  const explain = (error: unknown): AttemptFailure => {
+    if (cause === "client-gone") return attemptFailure(new Failure("client", "client_gone", { status: 499 }));
+    if (cause === "deadline")
+      return attemptFailure(new Failure("upstream-timeout", "deadline_exceeded", { type: "upstream_error" }));
+    if (cause === "first-byte")
+      return attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }));
+    return attemptFailure(
+      new Failure("upstream-down", "do_request_failed", {
+        status: 500,
+        type: "new_api_error",
+        internal: scrub(error instanceof Error ? error.message : String(error)),
+        retryable: true,
+        cause: error,
+      }),
+    );
+  };
+
+  let response: Response;
+  try {
+    response = await fetch(request.url, {
+      method: "POST",
+      headers: request.headers,
+      body: request.body,
+      redirect: "manual",
+      signal: controller.signal,
+      // Bun's own idle limit would cut a model that thinks for five minutes.
+      timeout: false,
+      ...(request.proxy === "" ? {} : { proxy: request.proxy }),
+    } as RequestInit);
+    if (response.status !== 200) {
+      const body = await errorBody(response);
+      throw upstreamFailure(dialect, channel, response.status, body, response.headers.get("retry-after"));
+    }
+  } catch (error) {
+    settled();
+    if (error instanceof AttemptFailure) throw error;
+    throw explain(error);
+  }
+  clearTimeout(timer);
+  // The whole of a plain answer stands under the deadline; a stream gets the timers of stream.ts.
+  const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
+  if (!isStream) {
+    timer = setTimeout(
+      () => abort("deadline"),
+      Math.max(1, limits.deadlineMs - (performance.now() - startedMs)),
+    );
+  }
+  return { response, isStream, abort: () => abort("hang-up"), explain, settled };
+}
+
+/** The whole body of an opened answer; a break becomes the failure of the attempt. */
+export async function readWhole(opened: Opened): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return await opened.response.bytes();
+  } catch (error) {
+    throw opened.explain(error);
+  } finally {
+    opened.settled();
+  }
+}

@@ -1,0 +1,163 @@
+// What a call consumed when its upstream does not say: counted from the prompt and from the answer as it passes.
+// Refuses to keep the text: deltas are handed to the counter in small pieces and forgotten.
+import { openaiChat } from "../protocol/openai-chat/dialect.ts";
+import type { Dialect, StreamMeter } from "../protocol/dialect.ts";
+import { asList, asObject } from "../protocol/json.ts";
+import { emptyUsage } from "../shared/usage.ts";
+import type { Usage } from "../shared/usage.ts";
+import type { Endpoint, Json } from "./endpoints.ts";
+import { estimateFromLengths, estimateTokens } from "./token-count.ts";
+import type { TokenCounter } from "./token-count.ts";
+
+/** A picture at low detail: what the estimate assumes for media it does not open. */
+const MEDIA_TOKENS = 85;
+/** Role and frame of a chat message, and the answer's priming. */
+const TOKENS_PER_MESSAGE = 3;
+
+export interface PromptSize {
+  /** Cheap estimate, for the amount that is held back. */
+  tokens: number;
+  /** What the estimate adds besides text. */
+  fixedTokens: number;
+}
+
+/** One walk over the prompt; `onText` sees every text that must be screened. */
+export function measurePrompt(endpoint: Endpoint, body: Json, onText?: (text: string) => void): PromptSize {
+  let chars = 0;
+  let bytes = 0;
+  let fixedTokens = 0;
+  const add = (text: string): void => {
+    chars += text.length;
+    bytes += Buffer.byteLength(text);
+  };
+  endpoint.visitPrompt(body, {
+    text(text) {
+      add(text);
+      onText?.(text);
+    },
+    tool: add,
+    media() {
+      fixedTokens += MEDIA_TOKENS;
+    },
+  });
+  if (endpoint.name === "chat")
+    fixedTokens += TOKENS_PER_MESSAGE * (asList(body["messages"]).length + 1);
+  return { tokens: estimateFromLengths(chars, bytes) + fixedTokens, fixedTokens };
+}
+
+/** The prompt counted by the encoder, or the estimate when that takes too long. */
+export async function countPrompt(
+  counter: TokenCounter,
+  endpoint: Endpoint,
+  body: Json,
+  model: string,
+): Promise<number> {
+  const texts: string[] = [];
+  endpoint.visitPrompt(body, {
+    text: (text) => void texts.push(text),
+    tool: (text) => void texts.push(text),
+    media: () => {},
+  });
+  const size = measurePrompt(endpoint, body);
+  const counted = await counter.count(texts, model);
+  return counted === undefined ? size.tokens : counted + size.fixedTokens;
+}
+
+/** The texts of a whole answer, for counting only. */
+export function answerTexts(body: unknown): string[] {
+  const texts: string[] = [];
+  const add = (value: unknown): void => {
+    if (typeof value === "string" && value !== "") texts.push(value);
+  };
+  for (const value of asList(asObject(body)?.["choices"])) {
+    const choice = asObject(value);
+    add(choice?.["text"]);
+    const message = asObject(choice?.["message"]);
+    for (const key of ["content", "reasoning_content", "reasoning", "refusal"]) add(message?.[key]);
+    for (const call of asList(message?.["tool_calls"])) {
+      const inner = asObject(asObject(call)?.["function"]);
+      add(inner?.["name"]);
+      add(inner?.["arguments"]);
+    }
+  }
+  return texts;
+}
+
+/** A stream's meter, and the count of what passed through it. */
+export interface Tap {
+  meter: StreamMeter;
+  /** Output tokens seen so far: exact where deltas were counted, else from the length. */
+  outputTokens(): Promise<number>;
+}
+
+const BATCH_CHARS = 4096;
+
+/**
+ * `countsDeltas`: the upstream is known to report no usage, so each delta goes to the encoder as it passes (costs a
+ * parse per frame). Otherwise only lengths are kept, and the estimate serves in the rare case that usage is missing.
+ */
+export function createTap(dialect: Dialect, counter: TokenCounter, model: string, countsDeltas: boolean): Tap {
+  const meterStream = dialect.meterStream ?? openaiChat.meterStream;
+  if (!countsDeltas) {
+    const meter = meterStream();
+    let bytes = 0;
+    let chars = 0;
+    const { push } = meter;
+    const counted: StreamMeter = {
+      state: meter.state,
+      push(frame) {
+        push(frame);
+        chars += frame.data.length;
+        bytes += Buffer.byteLength(frame.data);
+      },
+    };
+    return {
+      meter: counted,
+      outputTokens: () => {
+        const { textChars } = meter.state;
+        return Promise.resolve(
+          textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars)),
+        );
+      },
+    };
+  }
+  let batch = "";
+  let estimate = 0;
+  let exact = 0;
+  let isExact = true;
+  let open: Promise<void> = Promise.resolve();
+  const flush = (): void => {
+    if (batch === "") return;
+    const text = batch;
+    batch = "";
+    estimate += estimateTokens(text);
+    const answer = counter.count([text], model);
+    open = open.then(async () => {
+      const tokens = await answer;
+      if (tokens === undefined) isExact = false;
+      else exact += tokens;
+    });
+  };
+  const meter = meterStream({
+    onText(delta) {
+      batch += delta;
+      if (batch.length >= BATCH_CHARS) flush();
+    },
+  });
+  return {
+    meter,
+    async outputTokens() {
+      flush();
+      await open;
+      return isExact ? exact : estimate;
+    },
+  };
+}
+
+export function estimatedUsage(promptTokens: number, outputTokens: number): Usage {
+  const usage = emptyUsage();
+  usage.input.fresh = promptTokens;
+  usage.output.text = outputTokens;
+  usage.estimated = true;
+  return usage;
+}

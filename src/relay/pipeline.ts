@@ -1,0 +1,287 @@
+// The one way from a client's request to an answer, for every inference route: checks, price, reserve, attempts, settle.
+// Refuses side doors: there is no other function that reaches an upstream for a client.
+import type { Deps } from "../core/deps.ts";
+import { createPicker } from "../core/picker.ts";
+import { estimateReserve, missingPrice } from "../core/prices.ts";
+import type { ModelPricing } from "../core/prices.ts";
+import { createWordFilter } from "../core/sensitive.ts";
+import type { WordFilter } from "../core/sensitive.ts";
+import { languageOf } from "../http/messages.ts";
+import { newRequestId } from "../http/request-id.ts";
+import type { Range } from "../http/address.ts";
+import { asObject } from "../protocol/json.ts";
+import { Failure } from "../shared/failures.ts";
+import { checkAddress, checkModel, checkRate, admitCaller, pinnedChannel, rateRule } from "./admission.ts";
+import type { Caller, PeerSource } from "./admission.ts";
+import { CallFailed, pingMs, runAttempts } from "./attempts.ts";
+import type { Answer, AttemptsContext } from "./attempts.ts";
+import type { Call } from "./call.ts";
+import { corsHeaders } from "./cors.ts";
+import type { Endpoint } from "./endpoints.ts";
+import { outputLimit } from "./endpoints.ts";
+import { answerTexts, measurePrompt } from "./meter.ts";
+import { familyName, requestedModel } from "./model-name.ts";
+import { createRateLimiter } from "./rate-limit.ts";
+import type { RateRule } from "./rate-limit.ts";
+import { readBody } from "./read-body.ts";
+import type { RelayBody } from "./read-body.ts";
+import { asFailure, failureFrame, renderFailure } from "./render-failure.ts";
+import type { FailureView } from "./render-failure.ts";
+import { streamHeaders, wholeResponse } from "./respond.ts";
+import { settleCall } from "./settle.ts";
+import { awaitedStream } from "./stream-await.ts";
+import { createTokenCounter, estimateTokens } from "./token-count.ts";
+import { encodeUsage } from "../protocol/openai-chat/usage.ts";
+
+export interface RelayRequest {
+  request: Request;
+  server: PeerSource | null;
+  endpoint: Endpoint;
+  /** Model that the address names, where it does. */
+  pathModel?: string;
+}
+
+/** The playground's caller is known by its session; it decides its group from the body. */
+export interface SessionCaller {
+  callerOf: (body: RelayBody) => Caller;
+}
+
+export interface Relay {
+  /** Answers a call made with an API key. Never throws. */
+  serve(call: RelayRequest): Promise<Response>;
+  /** Answers a call made with a console session. Never throws. */
+  serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
+  close(): void;
+}
+
+/** What is read on after the client left: enough to see the usage of a stream that was nearly done. */
+const DRAIN = { ms: 3000, bytes: 512 * 1024 };
+const BYTES_PER_MIB = 1024 * 1024;
+
+export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay {
+  const { options, clock, logger } = deps;
+  const picker = createPicker(deps.routing);
+  const limiter = createRateLimiter();
+  const counter = createTokenCounter();
+  let filter: WordFilter | undefined;
+  options.onChange((key) => {
+    if (key === "SensitiveWords") filter = undefined;
+  });
+
+  const view = (call: Pick<Call, "request" | "requestId" | "endpoint">): FailureView => ({
+    dialect: call.endpoint.dialect,
+    language: languageOf(call.request),
+    requestId: call.requestId,
+  });
+
+  const context: AttemptsContext = {
+    deps,
+    picker,
+    counter,
+    silent: new Set(),
+    drain: DRAIN,
+    failureFrame: (call, failure) => failureFrame(failure, view(call)),
+    finish: (call, plan, tap, firstByteMs) => async (end) => {
+      const { state } = tap.meter;
+      if (end.reason === "completed") {
+        if (state.usage === null) context.silent.add(plan.channel.id);
+        else if (context.silent.size > 0) context.silent.delete(plan.channel.id);
+      }
+      const usage = await settleCall(deps, counter, call, plan, {
+        reason: end.reason,
+        usage: state.usage,
+        sawText: state.sawText,
+        outputTokens: () => tap.outputTokens(),
+        isStream: true,
+        firstByteMs: firstByteMs(),
+      });
+      if (end.reason !== "completed" || !call.wantsUsage || state.usage !== null || !usage) return "";
+      // The client asked for usage and the upstream kept silent: it gets what it is charged for.
+      return `data: ${JSON.stringify({
+        id: `chatcmpl-${call.requestId}`,
+        object: "chat.completion.chunk",
+        created: Math.floor(clock.nowMs() / 1000),
+        model: call.model,
+        choices: [],
+        usage: encodeUsage(usage),
+      })}\n\n`;
+    },
+  };
+
+  /** Body, model and everything that only reads; the price is the last of it. */
+  async function prepare(
+    { request, endpoint, pathModel }: RelayRequest,
+    caller: Caller,
+    body: RelayBody,
+    requestId: string,
+    startedMs: number,
+  ): Promise<Call> {
+    const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+    checkModel(caller, model);
+    const pinned = caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned);
+    if (!pinned && deps.routing.tiers(caller.group, model).length === 0)
+      throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
+    endpoint.check(body.json);
+    const prompt = measurePrompt(endpoint, body.json, screener(endpoint));
+    const pricing = pricingFor(caller, model);
+    const groupRatio = deps.prices.groupRatio(caller.group);
+    const amount = estimateReserve(pricing, groupRatio, {
+      promptTokens: prompt.tokens,
+      maxTokens: outputLimit(body.json),
+      preConsumedTokens: options.get("PreConsumedQuota"),
+      quotaPerUnit: options.get("QuotaPerUnit"),
+    });
+    const { user, token } = caller;
+    const held = deps.ledger.reserve({ requestId, user, token, amount });
+    const reservation = held instanceof Promise ? await held : held;
+    return {
+      request,
+      requestId,
+      endpoint,
+      caller,
+      body,
+      model,
+      prompt,
+      pricing,
+      groupRatio,
+      reservation,
+      wantsStream: endpoint.canStream && body.json["stream"] === true,
+      wantsUsage: asObject(body.json["stream_options"])?.["include_usage"] === true,
+      startedMs,
+      attempts: [],
+      pinned,
+    };
+  }
+
+  /** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
+  function pricingFor(caller: Caller, model: string): ModelPricing {
+    const pricing = deps.prices.pricing(model);
+    if (pricing) return pricing;
+    const isAccepted =
+      options.get("SelfUseModeEnabled") || caller.user.setting.accept_unset_model_ratio_model === true;
+    if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
+    return missingPrice(deps.prices.tables(), model);
+  }
+
+  function screener(endpoint: Endpoint): ((text: string) => void) | undefined {
+    if (!endpoint.isScreened) return undefined;
+    if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnPromptEnabled")) return undefined;
+    const words = (filter ??= createWordFilter(options.get("SensitiveWords")));
+    return (text) => {
+      if (words.find(text) !== undefined) throw new Failure("client", "sensitive_words_detected");
+    };
+  }
+
+  /** From the reservation on, exactly one of settle and release happens on every way out. */
+  async function answerOf(call: Call): Promise<Answer> {
+    try {
+      return await runAttempts(context, call);
+    } catch (error) {
+      if (error instanceof CallFailed) {
+        const { failure, plan } = error;
+        if (failure.code === "client_gone" && plan) {
+          await settleCall(deps, counter, call, plan, {
+            reason: "client-gone",
+            usage: null,
+            sawText: false,
+            outputTokens: () => Promise.resolve(0),
+            isStream: call.wantsStream,
+            firstByteMs: undefined,
+          });
+        } else await call.reservation.release();
+        throw failure;
+      }
+      await call.reservation.release();
+      throw error;
+    }
+  }
+
+  async function respond(call: Call, answer: Answer): Promise<Response> {
+    if (answer.kind === "stream") {
+      return new Response(answer.relay.body(call.request.signal), {
+        headers: streamHeaders(call, answer.response),
+      });
+    }
+    const { meter, plan, json } = answer;
+    await settleCall(deps, counter, call, plan, {
+      reason: call.request.signal.aborted ? "client-gone" : "completed",
+      usage: meter.usage,
+      sawText: meter.textChars > 0 || call.endpoint.name === "embeddings",
+      outputTokens: async () => {
+        const texts = answerTexts(json);
+        const counted = await counter.count(texts, plan.upstreamModel);
+        return counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+      },
+      isStream: false,
+      firstByteMs: undefined,
+    });
+    return wholeResponse(call, answer);
+  }
+
+  /** With keep-alive on, a stream's status line does not wait for the upstream longer than one interval. */
+  async function run(call: Call): Promise<Response> {
+    const interval = call.wantsStream ? pingMs(options) : 0;
+    const answered = answerOf(call).then((answer) => respond(call, answer));
+    if (interval === 0) return answered;
+    const stream = awaitedStream(answered, interval, (error) => failureFrame(explain(call.requestId, error), view(call)));
+    return stream.first((body) => new Response(body, { headers: streamHeaders(call) }));
+  }
+
+  function explain(requestId: string, error: unknown): Failure {
+    const failure = asFailure(error);
+    if (failure.kind === "internal" && failure.cause !== undefined) {
+      const { cause } = failure;
+      logger.error("relayed call failed", {
+        requestId,
+        code: failure.code,
+        error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+      });
+    }
+    return failure;
+  }
+
+  function refusal(request: RelayRequest, requestId: string, error: unknown, omitId = false): Response {
+    const failure = explain(requestId, error);
+    const shown = { ...view({ ...request, requestId }), omitId };
+    return renderFailure(failure, shown, corsHeaders(request.request));
+  }
+
+  const maxBytes = (): number => options.get("relay.max_body_mb") * BYTES_PER_MIB;
+
+  return {
+    async serve(relayed) {
+      const startedMs = performance.now();
+      const requestId = newRequestId(clock.nowMs());
+      let rule: RateRule | undefined;
+      try {
+        const { request } = relayed;
+        const caller = await admitCaller(deps, request);
+        checkAddress(caller, request, relayed.server, trustedProxies);
+        rule = rateRule(options, caller.group);
+        if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
+        const body = await readBody(request, maxBytes());
+        const call = await prepare(relayed, caller, body, requestId, startedMs);
+        const response = await run(call);
+        if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
+        return response;
+      } catch (error) {
+        return refusal(relayed, requestId, error);
+      }
+    },
+    async serveSession(relayed, session) {
+      const startedMs = performance.now();
+      const requestId = newRequestId(clock.nowMs());
+      let isOwnRefusal = true;
+      try {
+        const body = await readBody(relayed.request, maxBytes());
+        const caller = session.callerOf(body);
+        isOwnRefusal = false;
+        const call = await prepare(relayed, caller, body, requestId, startedMs);
+        return await run(call);
+      } catch (error) {
+        return refusal(relayed, requestId, error, isOwnRefusal);
+      }
+    },
+    close: () => counter.close(),
+  };
+}

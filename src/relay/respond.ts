@@ -1,0 +1,103 @@
+// Answers in the client's form: the upstream's own bytes where they fit, else the little that has to be rewritten.
+// Refuses to pass on headers that are not on the list: they name the provider, its accounts and its addresses.
+import { explode } from "../protocol/assemble.ts";
+import { openaiChat } from "../protocol/openai-chat/dialect.ts";
+import { asList, asObject } from "../protocol/json.ts";
+import { REQUEST_ID_HEADER } from "../http/request-id.ts";
+import type { WholeAnswer } from "./attempts.ts";
+import type { Call } from "./call.ts";
+import { corsHeaders } from "./cors.ts";
+
+const PASSED_HEADERS: ReadonlySet<string> = new Set([
+  "content-type",
+  "x-request-id",
+  "request-id",
+  "openai-processing-ms",
+  "openai-version",
+  "retry-after",
+  "retry-after-ms",
+]);
+
+/** Names that the gateway's own answer carries besides the upstream's. */
+export function answerHeaders(call: Call, response: Response): Record<string, string> {
+  const headers = corsHeaders(call.request);
+  for (const [name, value] of response.headers) {
+    if (PASSED_HEADERS.has(name) || name.startsWith("x-ratelimit-")) headers[name] = value;
+  }
+  headers[REQUEST_ID_HEADER] = call.requestId;
+  headers["cache-control"] = "no-store";
+  return headers;
+}
+
+export function streamHeaders(call: Call, response?: Response): Record<string, string> {
+  const headers = response ? answerHeaders(call, response) : corsHeaders(call.request);
+  headers["content-type"] = "text/event-stream";
+  headers["cache-control"] = "no-cache";
+  // Otherwise nginx in front collects the stream before it passes it on.
+  headers["x-accel-buffering"] = "no";
+  headers[REQUEST_ID_HEADER] = call.requestId;
+  return headers;
+}
+
+/** Base64 of the vector as little-endian 32-bit floats, which is how clients of this API decode it. */
+function packFloats(values: readonly unknown[]): string {
+  const floats = new Float32Array(values.length);
+  values.forEach((value, i) => (floats[i] = typeof value === "number" ? value : 0));
+  return Buffer.from(floats.buffer).toString("base64");
+}
+
+function unpackFloats(text: string): number[] {
+  const bytes = Buffer.from(text, "base64");
+  const whole = bytes.subarray(0, bytes.length - (bytes.length % 4));
+  return Array.from({ length: whole.length / 4 }, (_, i) => whole.readFloatLE(i * 4));
+}
+
+/** The answer with its vectors in the asked form; undefined when nothing has to change. */
+export function convertEmbeddings(json: unknown, format: unknown): string | undefined {
+  const wanted = format === "base64" ? "base64" : "float";
+  const body = asObject(json);
+  const data = asList(body?.["data"]);
+  let hasChanged = false;
+  const converted = data.map((value) => {
+    const item = asObject(value);
+    const embedding = item?.["embedding"];
+    if (wanted === "base64" && Array.isArray(embedding)) {
+      hasChanged = true;
+      return { ...item, embedding: packFloats(embedding) };
+    }
+    if (wanted === "float" && typeof embedding === "string") {
+      hasChanged = true;
+      return { ...item, embedding: unpackFloats(embedding) };
+    }
+    return value;
+  });
+  return hasChanged ? JSON.stringify({ ...body, data: converted }) : undefined;
+}
+
+/** A plain answer as the stream that the client asked for: some upstreams do not stream. */
+function asStream(call: Call, answer: WholeAnswer): string {
+  const newId = (prefix: string): string => prefix + call.requestId;
+  const decoded = openaiChat.decodeAnswer?.(answer.json, { newId });
+  const encode = openaiChat.encodeStream?.({
+    newId,
+    nowSeconds: Math.floor(Date.now() / 1000),
+    includeUsage: call.wantsUsage,
+  });
+  if (!decoded || !encode) return "";
+  let text = "";
+  for (const event of explode(decoded)) text += encode.push(event);
+  return text;
+}
+
+/** The response for a settled plain answer. */
+export function wholeResponse(call: Call, answer: WholeAnswer): Response {
+  if (call.wantsStream && call.endpoint.name === "chat") {
+    return new Response(asStream(call, answer), { headers: streamHeaders(call, answer.response) });
+  }
+  const headers = answerHeaders(call, answer.response);
+  if (call.endpoint.name === "embeddings") {
+    const converted = convertEmbeddings(answer.json, call.body.json["encoding_format"]);
+    if (converted !== undefined) return new Response(converted, { headers });
+  }
+  return new Response(answer.bytes, { headers });
+}

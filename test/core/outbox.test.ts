@@ -1,0 +1,287 @@
+// Settlement on PostgreSQL through the local outbox: several nodes, lost databases, lost answers, lost files.
+// Refuses to look at SQLite's own path, which ledger.test.ts covers.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eq } from "drizzle-orm";
+import postgres from "postgres";
+import type { LedgerItem } from "../../src/core/ledger-items.ts";
+import { settlementRow } from "../../src/core/log-rows.ts";
+import { OUTBOX_FILE, openOutbox } from "../../src/core/outbox.ts";
+import type { Database } from "../../src/db/database.ts";
+import { Failure } from "../../src/shared/failures.ts";
+import { openBooks, requestId, settlement, startBooks } from "./ledger-support.ts";
+import type { Books, TestBooks } from "./ledger-support.ts";
+
+const RICH = 1_000_000_000;
+
+describe("two nodes on one PostgreSQL", () => {
+  let a: TestBooks;
+  let b: Books;
+
+  beforeEach(async () => {
+    a = await startBooks("postgres");
+    b = await a.join("node-b");
+    await a.addChannel();
+  });
+  afterEach(() => a.close());
+
+  test.each(["balance", "key"] as const)(
+    "300 concurrent calls over both nodes against a %s for exactly 100: exactly 100 are let through",
+    async (limit) => {
+      const amount = 11;
+      const owner = await a.addUser(limit === "balance" ? 100 * amount : RICH);
+      const key = await a.addToken(owner, limit === "key" ? 100 * amount : undefined);
+      const outcomes = await Promise.all(
+        Array.from({ length: 300 }, async (_, index) => {
+          const node = index % 2 === 0 ? a : b;
+          try {
+            const user = await node.user(owner.id);
+            const token = await node.accounts.tokenByKey(key.name);
+            if (!token) throw new Error("no token");
+            const held = await node.ledger.reserve({ requestId: requestId(), user, token, amount });
+            await held.settle(settlement(amount));
+            return "paid";
+          } catch (error) {
+            if (error instanceof Failure) return error.code;
+            throw error;
+          }
+        }),
+      );
+      expect(outcomes.filter((outcome) => outcome === "paid")).toHaveLength(100);
+      await b.ledger.flush();
+      await a.expectBalanced();
+      await a.accounts.userChanged(owner.id);
+      expect(owner).toMatchObject({ usedQuota: 1100, requestCount: 100, reserved: 0 });
+    },
+  );
+
+  test("what one node settles, credits or disables is in force on the other after its next look", async () => {
+    const owner = await a.addUser(RICH);
+    const other = await b.user(owner.id);
+    await (
+      await a.ledger.reserve({ requestId: requestId(), user: owner, token: undefined, amount: 10 })
+    ).settle(settlement(400));
+    await a.ledger.flush();
+    await b.accounts.refresh();
+    expect(other.quota).toBe(RICH - 400);
+    const { users } = a.db.t;
+    await a.db.orm.update(users).set({ status: 2 }).where(eq(users.id, owner.id));
+    await b.accounts.refresh();
+    expect(other.status).toBe(2);
+  });
+
+  test("what a dead node held is given back when its lease ends, and a late settlement is charged in full", async () => {
+    const owner = await a.addUser(1000);
+    const held = await b.ledger.reserve({
+      requestId: requestId(),
+      user: await b.user(owner.id),
+      token: undefined,
+      amount: 300,
+    });
+    a.clock.advance(400_000);
+    await a.ledger.maintain();
+    expect(owner.quota).toBe(1000);
+    await a.accounts.userChanged(owner.id);
+    expect(owner.quota).toBe(700);
+    a.clock.advance(400_000);
+    await a.ledger.maintain();
+    expect(owner.quota).toBe(1000);
+    await held.settle(settlement(250));
+    await b.expectBalanced();
+    await a.accounts.userChanged(owner.id);
+    expect(owner.quota).toBe(750);
+  });
+
+  test("a node that lives keeps its reservations beyond the first lease", async () => {
+    const owner = await a.addUser(1000);
+    const held = await b.ledger.reserve({
+      requestId: requestId(),
+      user: await b.user(owner.id),
+      token: undefined,
+      amount: 300,
+    });
+    for (let round = 0; round < 4; round++) {
+      a.clock.advance(400_000);
+      await b.ledger.maintain();
+      await a.ledger.maintain();
+    }
+    await a.accounts.userChanged(owner.id);
+    expect(owner.quota).toBe(700);
+    await held.release();
+    await b.expectBalanced();
+  });
+});
+
+describe("outbox of one node", () => {
+  let books: TestBooks;
+  /** What stands between the ledger and the database. */
+  let fault: ((run: () => Promise<unknown>) => Promise<unknown>) | undefined;
+  let transactions = 0;
+
+  function wrap(db: Database): Database {
+    return {
+      ...db,
+      atomic: (body) => {
+        transactions++;
+        const run = () => db.atomic(body);
+        return (fault ? fault(run) : run()) as ReturnType<typeof db.atomic<never>>;
+      },
+    };
+  }
+
+  async function spend(node: Books, userId: number, quota: number): Promise<void> {
+    const user = await node.user(userId);
+    const held = await node.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 5 });
+    await held.settle(settlement(quota));
+  }
+
+  function reopen(): Promise<Books> {
+    return openBooks({
+      dataDir: books.dataDir,
+      databaseUrl: books.database.databaseUrl,
+      clock: books.clock,
+      wrap,
+    });
+  }
+
+  beforeEach(async () => {
+    fault = undefined;
+    books = await startBooks("postgres", { wrap, databaseWaitMs: 500 });
+    await books.addChannel();
+  });
+
+  test("while the database is away calls are settled and nothing is lost; it gets them when it is back", async () => {
+    const rich = await books.addUser(RICH);
+    const poor = await books.addUser(100);
+    const url = new URL(books.database.databaseUrl ?? "");
+    const name = url.pathname.slice(1);
+    url.pathname = "/postgres";
+    const admin = postgres(url.href, { max: 1, onnotice: () => {} });
+    await admin.unsafe(`alter database ${name} allow_connections false`);
+    await admin.unsafe(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+
+    transactions = 0;
+    for (let call = 0; call < 60; call++) await spend(books, rich.id, 7);
+    await books.ledger.flush();
+    expect(books.ledger.backlog()).toBe(60);
+    // Retries are timed, not one per settlement.
+    expect(transactions).toBeLessThan(30);
+    expect(rich).toMatchObject({ quota: RICH, reserved: 420 });
+    const refused: unknown = await Promise.resolve(
+      books.ledger.reserve({ requestId: requestId(), user: poor, token: undefined, amount: 5 }),
+    ).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "ledger_down", status: 503 });
+    expect(poor.reserved).toBe(0);
+
+    await admin.unsafe(`alter database ${name} allow_connections true`);
+    await books.expectBalanced();
+    expect(rich).toMatchObject({ quota: RICH - 420, usedQuota: 420, requestCount: 60, reserved: 0 });
+    await admin.end();
+    await books.close();
+  });
+
+  test("a commit whose answer was lost is not applied a second time", async () => {
+    const user = await books.addUser(RICH);
+    fault = async (run) => {
+      fault = undefined;
+      await run();
+      throw Object.assign(new Error("connection closed"), { code: "CONNECTION_CLOSED" });
+    };
+    await spend(books, user.id, 9);
+    await spend(books, user.id, 9);
+    await books.ledger.flush();
+    await books.expectBalanced();
+    expect(user).toMatchObject({ quota: RICH - 18, requestCount: 2, reserved: 0 });
+    await books.close();
+  });
+
+  test("what waits in the outbox is applied at the next start; an old copy of the file applies nothing twice", async () => {
+    const user = await books.addUser(RICH);
+    fault = () => Promise.reject(Object.assign(new Error("away"), { code: "ECONNREFUSED" }));
+    for (let call = 0; call < 5; call++) await spend(books, user.id, 10);
+    await books.ledger.flush();
+    expect(books.ledger.backlog()).toBe(5);
+    await books.ledger.close();
+    fault = undefined;
+    const file = join(books.dataDir, OUTBOX_FILE);
+    copyFileSync(file, `${file}.copy`);
+
+    const second = await reopen();
+    expect((await second.user(user.id)).quota).toBe(RICH - 50);
+    await second.expectBalanced();
+    await second.close();
+
+    copyFileSync(`${file}.copy`, file);
+    const third = await reopen();
+    expect((await third.user(user.id)).quota).toBe(RICH - 50);
+    await spend(third, user.id, 1);
+    await third.expectBalanced();
+    expect((await third.user(user.id)).quota).toBe(RICH - 51);
+    await third.close();
+
+    rmSync(file);
+    const fourth = await reopen();
+    await spend(fourth, user.id, 1);
+    await fourth.expectBalanced();
+    expect((await fourth.user(user.id)).quota).toBe(RICH - 52);
+    await fourth.close();
+    await books.database.drop();
+  });
+
+  test("what a run of this node held when it died is given back at its next start", async () => {
+    const user = await books.addUser(100);
+    await books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 60 });
+    await books.ledger.close();
+    const second = await reopen();
+    expect((await second.user(user.id)).quota).toBe(100);
+    await second.expectBalanced();
+    await second.close();
+    await books.database.drop();
+  });
+
+  test("an entry that the database refuses for its content is set aside and does not hold up the others", async () => {
+    const user = await books.addUser(RICH);
+    await books.ledger.close();
+    const outbox = openOutbox<LedgerItem>(books.dataDir);
+    const row = (content: string) => ({
+      ...settlementRow("r", user, undefined, settlement(4), books.clock.nowMs()),
+      content,
+    });
+    outbox.append([{ row: row("good") }, { row: row("b\0ad") }, { row: row("good") }]);
+    outbox.close();
+    const second = await reopen();
+    expect((await second.user(user.id)).quota).toBe(RICH - 8);
+    await spend(second, user.id, 1);
+    await second.expectBalanced();
+    await second.close();
+    await books.database.drop();
+  });
+});
+
+test("a second process on the same outbox is refused", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "weir-outbox-"));
+  const first = openOutbox<string>(dataDir);
+  first.append(["a"]);
+  expect(() => openOutbox<string>(dataDir, 0)).toThrow();
+  first.close();
+  const second = openOutbox<string>(dataDir, 0);
+  expect(second.read(0, 10)).toEqual([{ position: 1, item: "a" }]);
+  second.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+test("positions go on above what the database has applied, and trimmed entries are gone", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "weir-outbox-"));
+  const outbox = openOutbox<string>(dataDir);
+  outbox.startAfter(41);
+  outbox.append(["x", "y"]);
+  expect(outbox.lastPosition).toBe(43);
+  outbox.trim(42);
+  outbox.close();
+  const again = openOutbox<string>(dataDir);
+  expect(again.read(0, 10)).toEqual([{ position: 43, item: "y" }]);
+  again.close();
+  rmSync(dataDir, { recursive: true });
+});

@@ -1,0 +1,531 @@
+// Guarantees for requests whose meaning does not carry over: what is refused, dropped by name, mapped or clamped.
+import { describe, expect, test } from "bun:test";
+import { anthropic } from "../../src/protocol/anthropic/dialect.ts";
+import { gemini } from "../../src/protocol/gemini/dialect.ts";
+import { toJsonSchema } from "../../src/protocol/gemini/wire.ts";
+import { mediaToInline } from "../../src/protocol/media.ts";
+import { openaiChat } from "../../src/protocol/openai-chat/dialect.ts";
+import { openaiResponses } from "../../src/protocol/openai-responses/dialect.ts";
+import { hasForeignProof, packSignature } from "../../src/protocol/signatures.ts";
+import { collect } from "../../src/protocol/assemble.ts";
+import { Failure } from "../../src/shared/failures.ts";
+import { dataFrame, decode, encode } from "./support.ts";
+
+const user = [{ role: "user", content: "hi" }];
+const chat = (more: object) => openaiChat.decodeRequest({ model: "m", messages: user, ...more });
+const claude = (more: object) =>
+  anthropic.decodeRequest({ model: "m", max_tokens: 4000, messages: user, ...more });
+const responses = (more: object) => openaiResponses.decodeRequest({ model: "m", input: "hi", ...more });
+const google = (more: object) =>
+  gemini.decodeRequest({ contents: [{ role: "user", parts: [{ text: "hi" }] }], ...more }, { model: "m" });
+
+function refused(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toMatchObject({ kind: "client", code: "unsupported_field", status: 400 });
+    return (error as Failure).param ?? "";
+  }
+  throw new Error("was not refused");
+}
+
+describe("refused by name", () => {
+  test("several answers go to Gemini only", () => {
+    const request = chat({ n: 2 });
+    expect(refused(() => anthropic.encodeRequest(request))).toBe("n");
+    expect(refused(() => openaiResponses.encodeRequest(request))).toBe("n");
+    expect(gemini.encodeRequest(request).body["generationConfig"]).toEqual({ candidateCount: 2 });
+    expect(openaiChat.encodeRequest(google({ generationConfig: { candidateCount: 2 } })).body["n"]).toBe(2);
+  });
+  test("state and background work of the Responses API stay with it", () => {
+    for (const [field, value] of Object.entries({
+      previous_response_id: "resp_1",
+      background: true,
+      conversation: "c",
+      prompt: { id: "p" },
+    })) {
+      const request = responses({ [field]: value });
+      for (const other of [openaiChat, anthropic, gemini])
+        expect(refused(() => other.encodeRequest(request))).toBe(field);
+      expect(openaiResponses.encodeRequest(request).body[field]).toEqual(value);
+    }
+    expect(
+      anthropic.encodeRequest(responses({ background: false, previous_response_id: null })).body,
+    ).toBeDefined();
+  });
+  test("hosted tools without a counterpart, and items of the provider's own", () => {
+    expect(refused(() => anthropic.encodeRequest(responses({ tools: [{ type: "file_search" }] })))).toBe(
+      "tools.file_search",
+    );
+    expect(
+      refused(() => gemini.encodeRequest(claude({ tools: [{ type: "bash_20250124", name: "bash" }] }))),
+    ).toBe("tools.bash_20250124");
+    expect(
+      refused(() =>
+        openaiChat.encodeRequest(
+          claude({ tools: [{ type: "code_execution_20250825", name: "code_execution" }] }),
+        ),
+      ),
+    ).toBe("tools.code_execution_20250825");
+    expect(
+      refused(() => openaiChat.encodeRequest(responses({ input: [{ type: "item_reference", id: "x" }] }))),
+    ).toBe("input.item_reference");
+    expect(refused(() => anthropic.encodeRequest(chat({ functions: [] })))).toBe("functions");
+    expect(refused(() => anthropic.encodeRequest(google({ cachedContent: "c" })))).toBe("cachedContent");
+  });
+  test("stop words towards Responses, sound towards Anthropic, free-text tools towards both", () => {
+    expect(refused(() => openaiResponses.encodeRequest(chat({ stop: ["x"] })))).toBe("stop");
+    const audio = [
+      { role: "user", content: [{ type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }] },
+    ];
+    expect(refused(() => anthropic.encodeRequest(chat({ messages: audio })))).toBe("audio");
+    const custom = { tools: [{ type: "custom", custom: { name: "sh" } }] };
+    expect(refused(() => anthropic.encodeRequest(chat(custom)))).toBe("tools.sh");
+    expect(refused(() => gemini.encodeRequest(chat(custom)))).toBe("tools.sh");
+  });
+});
+
+describe("dropped, and listed", () => {
+  test("what only tunes the answer is left out by name", () => {
+    const { dropped, body } = anthropic.encodeRequest(
+      chat({
+        seed: 1,
+        frequency_penalty: 1,
+        presence_penalty: 0,
+        logit_bias: { 1: 1 },
+        logprobs: true,
+        temperature: 1.5,
+        future: 1,
+        store: null,
+      }),
+    );
+    expect(dropped.sort()).toEqual([
+      "frequency_penalty",
+      "future",
+      "logit_bias",
+      "logprobs",
+      "seed",
+      "temperature",
+    ]);
+    expect(body["temperature"]).toBe(1);
+  });
+  test("records of hosted tools in the history are left out", () => {
+    const messages = [
+      ...user,
+      {
+        role: "assistant",
+        content: [
+          { type: "server_tool_use", id: "s", name: "web_search", input: {} },
+          { type: "web_search_tool_result", tool_use_id: "s", content: [] },
+        ],
+      },
+      { role: "user", content: "go on" },
+    ];
+    const { body, dropped } = openaiChat.encodeRequest(claude({ messages }));
+    expect(dropped).toEqual(["server_tool_use", "web_search_tool_result"]);
+    expect(body["messages"]).toEqual([
+      { role: "user", content: "hi" },
+      { role: "user", content: "go on" },
+    ]);
+  });
+  test("Gemini settings without a counterpart are named, those with one are not", () => {
+    const request = google({
+      generationConfig: { temperature: 0, mediaResolution: "LOW" },
+      safetySettings: [],
+      tools: [],
+    });
+    expect(openaiChat.encodeRequest(request).dropped).toEqual([
+      "generationConfig.mediaResolution",
+      "safetySettings",
+    ]);
+  });
+});
+
+describe("nothing is added that the client did not send", () => {
+  test("the smallest request stays the smallest, apart from Anthropic's required limit", () => {
+    const requests = [
+      chat({}),
+      responses({}),
+      google({}),
+      anthropic.decodeRequest({ model: "m", messages: user }),
+    ];
+    for (const request of requests) {
+      expect(Object.keys(openaiChat.encodeRequest(request).body).sort()).toEqual(["messages", "model"]);
+      expect(Object.keys(openaiResponses.encodeRequest(request).body).sort()).toEqual(["input", "model"]);
+      expect(Object.keys(gemini.encodeRequest(request).body)).toEqual(["contents"]);
+      expect(
+        Object.keys(anthropic.encodeRequest(request, { defaultMaxOutputTokens: 77 }).body).sort(),
+      ).toEqual(["max_tokens", "messages", "model"]);
+      expect(anthropic.encodeRequest(request, { defaultMaxOutputTokens: 77 }).body["max_tokens"]).toBe(77);
+    }
+  });
+  test("zero and false keep their meaning across dialects", () => {
+    const request = chat({
+      temperature: 0,
+      max_tokens: 0,
+      top_p: 0,
+      parallel_tool_calls: false,
+      tools: [{ type: "function", function: { name: "f" } }],
+    });
+    expect(anthropic.encodeRequest(request).body).toMatchObject({
+      temperature: 0,
+      max_tokens: 0,
+      top_p: 0,
+      tool_choice: { type: "auto", disable_parallel_tool_use: true },
+    });
+    expect(openaiResponses.encodeRequest(request).body).toMatchObject({
+      temperature: 0,
+      max_output_tokens: 0,
+      parallel_tool_calls: false,
+    });
+    expect(gemini.encodeRequest(request).body["generationConfig"]).toEqual({
+      temperature: 0,
+      maxOutputTokens: 0,
+      topP: 0,
+    });
+  });
+});
+
+describe("reasoning", () => {
+  const thinkingOf = (more: object, model = "claude-sonnet-4-5") =>
+    anthropic.encodeRequest(chat({ ...more }), { model }).body;
+
+  test("an effort becomes a budget that leaves room for the answer", () => {
+    expect(thinkingOf({ reasoning_effort: "low", max_tokens: 20_000 })["thinking"]).toEqual({
+      type: "enabled",
+      budget_tokens: 4096,
+    });
+    expect(thinkingOf({ reasoning_effort: "high", max_tokens: 10_000 })["thinking"]).toEqual({
+      type: "enabled",
+      budget_tokens: 8000,
+    });
+    expect(thinkingOf({ reasoning_effort: "minimal", max_tokens: 1200 })["thinking"]).toEqual({
+      type: "enabled",
+      budget_tokens: 1024,
+    });
+    const free = anthropic.encodeRequest(chat({ reasoning_effort: "low" }), {
+      defaultMaxOutputTokens: 1000,
+      model: "claude-opus-4-1",
+    });
+    expect(free.body["max_tokens"]).toBe(5096);
+  });
+  test("an answer limit too small to think in switches thinking off, by name", () => {
+    const { body, dropped } = anthropic.encodeRequest(chat({ reasoning_effort: "high", max_tokens: 500 }), {
+      model: "claude-opus-4-1",
+    });
+    expect(body["thinking"]).toBeUndefined();
+    expect(dropped).toEqual(["reasoning"]);
+  });
+  test("thinking leaves sampling at its defaults", () => {
+    const { body, dropped } = anthropic.encodeRequest(
+      chat({ reasoning_effort: "low", max_tokens: 9000, temperature: 0, top_p: 0.5 }),
+      { model: "claude-opus-4-1" },
+    );
+    expect(body["temperature"]).toBeUndefined();
+    expect(dropped.sort()).toEqual(["temperature", "top_p"]);
+  });
+  test("newer Claude models get the effort itself and no sampling", () => {
+    const { body, dropped } = anthropic.encodeRequest(chat({ reasoning_effort: "xhigh", temperature: 0 }), {
+      model: "claude-opus-4-8",
+    });
+    expect(body).toMatchObject({ thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } });
+    expect(dropped).toEqual(["temperature"]);
+  });
+  test("none switches it off everywhere", () => {
+    const request = chat({ reasoning_effort: "none" });
+    expect(anthropic.encodeRequest(request).body["thinking"]).toEqual({ type: "disabled" });
+    expect(gemini.encodeRequest(request).body["generationConfig"]).toEqual({
+      thinkingConfig: { thinkingBudget: 0 },
+    });
+    expect(openaiResponses.encodeRequest(request).body["reasoning"]).toEqual({ effort: "none" });
+  });
+  test("a budget becomes an effort, and a Gemini budget is clamped", () => {
+    const request = claude({ max_tokens: 64_000, thinking: { type: "enabled", budget_tokens: 60_000 } });
+    expect(openaiChat.encodeRequest(request).body["reasoning_effort"]).toBe("high");
+    expect(openaiResponses.encodeRequest(request).body).toMatchObject({
+      reasoning: { effort: "high", summary: "auto" },
+      include: ["reasoning.encrypted_content"],
+    });
+    expect(gemini.encodeRequest(request).body["generationConfig"]).toMatchObject({
+      thinkingConfig: { thinkingBudget: 24_576, includeThoughts: true },
+    });
+    expect(
+      openaiChat.encodeRequest(google({ generationConfig: { thinkingConfig: { thinkingBudget: 2000 } } }))
+        .body["reasoning_effort"],
+    ).toBe("low");
+    expect(
+      openaiChat.encodeRequest(google({ generationConfig: { thinkingConfig: { thinkingLevel: "HIGH" } } }))
+        .body["reasoning_effort"],
+    ).toBe("high");
+  });
+  test("a tool turn under way without signed thinking goes on without thinking", () => {
+    const messages = [
+      ...user,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
+      },
+      { role: "tool", tool_call_id: "a", content: "r" },
+    ];
+    const { body, dropped } = anthropic.encodeRequest(
+      chat({ messages, reasoning_effort: "high", max_tokens: 9000 }),
+      { model: "claude-opus-4-1" },
+    );
+    expect(body["thinking"]).toBeUndefined();
+    expect(dropped).toEqual(["reasoning"]);
+  });
+});
+
+describe("thinking and its proof", () => {
+  test("unsigned thinking is never sent to Anthropic, not even by its own clients", () => {
+    const messages = [
+      ...user,
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "t", signature: "" },
+          { type: "text", text: "a" },
+        ],
+      },
+    ];
+    for (const request of [
+      claude({ messages }),
+      chat({ messages: [...user, { role: "assistant", content: "a", reasoning_content: "t" }] }),
+    ]) {
+      const { body, dropped } = anthropic.encodeRequest(request);
+      expect(JSON.stringify(body)).not.toContain("thinking");
+      expect(dropped).toEqual(["thinking"]);
+    }
+  });
+  test("Gemini's proof of a call goes back beside the call, through every client", () => {
+    const stream = decode(gemini, [
+      dataFrame({
+        candidates: [
+          {
+            content: { parts: [{ functionCall: { name: "f", args: {} }, thoughtSignature: "c2ln" }] },
+            finishReason: "STOP",
+          },
+        ],
+      }),
+    ]);
+    const shown = collect(decode(anthropic, encode(anthropic, stream)));
+    expect(shown.blocks.map((block) => block.kind)).toEqual(["thinking", "tool-call"]);
+    const content = (
+      anthropic.encodeAnswer(shown, { newId: (p) => p, nowSeconds: 0 }) as { content: unknown }
+    ).content;
+    const { body } = gemini.encodeRequest(claude({ messages: [...user, { role: "assistant", content }] }), {
+      model: "gemini-3-pro",
+    });
+    expect((body["contents"] as unknown[])[1]).toEqual({
+      role: "model",
+      parts: [{ functionCall: { name: "f", args: {} }, thoughtSignature: "c2ln" }],
+    });
+  });
+  test("calls of other models carry Google's own mark where proofs are required, and only there", () => {
+    const messages = [
+      ...user,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
+      },
+    ];
+    expect(
+      JSON.stringify(gemini.encodeRequest(chat({ messages }), { model: "gemini-3-pro-preview" }).body),
+    ).toContain("skip_thought_signature_validator");
+    expect(
+      JSON.stringify(gemini.encodeRequest(chat({ messages }), { model: "gemini-2.5-pro" }).body),
+    ).not.toContain("thoughtSignature");
+  });
+  test("a client that changed its upstream brings no foreign proof to its own protocol's provider", () => {
+    const proof = { dialect: "openai-responses", value: "rs_1~enc" } as const;
+    const calls = [
+      {
+        id: "a",
+        type: "function",
+        function: { name: "f", arguments: "{}" },
+        extra_content: { google: { thought_signature: "gemini.c2ln" } },
+      },
+    ];
+    const details = [{ type: "reasoning.text", text: "t", signature: packSignature(proof, "openai-chat") }];
+    const asked = chat({
+      messages: [
+        ...user,
+        { role: "assistant", content: null, reasoning_details: details, tool_calls: calls },
+      ],
+    });
+    expect(JSON.stringify(openaiChat.encodeRequest(asked).body)).not.toMatch(/gemini\.|openai-responses\./);
+    const parts = [
+      { text: "t", thought: true, thoughtSignature: packSignature(proof, "gemini") },
+      { functionCall: { name: "f", args: {} }, thoughtSignature: packSignature(proof, "gemini") },
+    ];
+    const { body, dropped } = gemini.encodeRequest(google({ contents: [{ role: "model", parts }] }), {
+      model: "gemini-3-pro",
+    });
+    expect(body["contents"]).toEqual([
+      {
+        role: "model",
+        parts: [
+          { functionCall: { name: "f", args: {} }, thoughtSignature: "skip_thought_signature_validator" },
+        ],
+      },
+    ]);
+    expect(dropped).toEqual(["thinking"]);
+    const items = [{ type: "reasoning", id: "rs_2", summary: [], encrypted_content: "anthropic.c2ln" }];
+    expect(openaiResponses.encodeRequest(responses({ input: items })).body["input"]).toEqual([]);
+  });
+  test("a grammar is nested in chat completions and flat in Responses", () => {
+    const flat = { type: "grammar", syntax: "lark", definition: "start: A" };
+    const nested = { type: "grammar", grammar: { syntax: "lark", definition: "start: A" } };
+    const fromResponses = responses({ tools: [{ type: "custom", name: "sh", format: flat }] });
+    expect(openaiChat.encodeRequest(fromResponses).body["tools"]).toEqual([
+      { type: "custom", custom: { name: "sh", format: nested } },
+    ]);
+    const fromChat = chat({ tools: [{ type: "custom", custom: { name: "sh", format: nested } }] });
+    expect(openaiResponses.encodeRequest(fromChat).body["tools"]).toEqual([
+      { type: "custom", name: "sh", format: flat },
+    ]);
+  });
+  test("a body that brings foreign proofs back is recognised without parsing", () => {
+    const gem = packSignature({ dialect: "anthropic", value: "x" }, "gemini");
+    expect(hasForeignProof('{"signature":"gemini.abc"}')).toBe(true);
+    expect(hasForeignProof('{"type":"thinking","thinking":"x","signature":""}')).toBe(true);
+    expect(hasForeignProof('{"encrypted_content": "anthropic.abc"}')).toBe(true);
+    expect(hasForeignProof(`{"thoughtSignature":"${gem}"}`)).toBe(true);
+    expect(
+      hasForeignProof('{"signature":"EqQBabc","data":"Z2VtaW5p","text":"\\"signature\\":\\"gemini.x\\""}'),
+    ).toBe(false);
+  });
+});
+
+describe("tools", () => {
+  test("calls without ids get the same ones each time, results find their calls in order", () => {
+    const contents = [
+      {
+        role: "model",
+        parts: [
+          { functionCall: { name: "f", args: { a: 1 } } },
+          { functionCall: { name: "f", args: { a: 2 } } },
+        ],
+      },
+      {
+        role: "user",
+        parts: [
+          { functionResponse: { name: "f", response: { output: "1" } } },
+          { functionResponse: { name: "f", response: { output: "2" } } },
+        ],
+      },
+    ];
+    const wire = openaiChat.encodeRequest(google({ contents })).body["messages"] as {
+      tool_calls?: { id: string }[];
+      tool_call_id?: string;
+      content: string;
+    }[];
+    const ids = wire[0]?.tool_calls?.map((call) => call.id) ?? [];
+    expect(new Set(ids).size).toBe(2);
+    expect(wire.slice(1).map((message) => [message.tool_call_id, message.content])).toEqual([
+      [ids[0], "1"],
+      [ids[1], "2"],
+    ] as never);
+    expect(openaiChat.encodeRequest(google({ contents })).body).toEqual({ model: "m", messages: wire });
+  });
+  test("ids Gemini did not give are not sent to it", () => {
+    const made = collect(
+      decode(gemini, [
+        dataFrame({
+          candidates: [
+            { content: { parts: [{ functionCall: { name: "f", args: {} } }] }, finishReason: "STOP" },
+          ],
+        }),
+      ]),
+    );
+    const content = (
+      gemini.encodeAnswer(made, { newId: (p) => p, nowSeconds: 0 }) as { candidates: { content: unknown }[] }
+    ).candidates[0]?.content;
+    const again = gemini.encodeRequest(google({ contents: [content] })).body["contents"];
+    expect(made.blocks[0]?.callId).toMatch(/^call_g/);
+    expect(made.reason).toBe("tool-calls");
+    expect(JSON.stringify(again)).not.toContain("call_g");
+    const foreign = openaiChat.decodeRequest({
+      model: "m",
+      messages: [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            { id: made.blocks[0]?.callId, type: "function", function: { name: "f", arguments: "{}" } },
+          ],
+        },
+      ],
+    });
+    expect(JSON.stringify(gemini.encodeRequest(foreign).body)).not.toContain("call_g");
+  });
+  test("ids with characters Anthropic refuses are changed alike in call and result", () => {
+    const messages = [
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "functions.f:0", type: "function", function: { name: "f", arguments: "" } }],
+      },
+      { role: "tool", tool_call_id: "functions.f:0", content: "r" },
+    ];
+    const wire = JSON.stringify(anthropic.encodeRequest(chat({ messages })).body["messages"]);
+    expect(wire.match(/functions_f_0/g)).toHaveLength(2);
+    expect(wire).toContain('"input":{}');
+  });
+  test("broken arguments reach upstreams that want an object as its only field", () => {
+    const messages = [
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: '{"a":' } }],
+      },
+    ];
+    expect(JSON.stringify(anthropic.encodeRequest(chat({ messages })).body)).toContain(
+      '"input":{"input":"{\\"a\\":"}',
+    );
+  });
+  test("web search is asked for in each upstream's own words", () => {
+    const asked = [
+      chat({ web_search_options: {} }),
+      responses({ tools: [{ type: "web_search" }] }),
+      claude({ tools: [{ type: "web_search_20250305", name: "web_search" }] }),
+      google({ tools: [{ googleSearch: {} }] }),
+    ];
+    for (const request of asked) {
+      expect(openaiChat.encodeRequest(request).body).toMatchObject({ web_search_options: {} });
+      expect(openaiResponses.encodeRequest(request).body["tools"]).toMatchObject([{ type: "web_search" }]);
+      expect(anthropic.encodeRequest(request).body["tools"]).toMatchObject([{ type: "web_search_20250305" }]);
+      expect(gemini.encodeRequest(request).body["tools"]).toEqual([{ googleSearch: {} }]);
+    }
+  });
+  test("Gemini's schemas become JSON Schema", () => {
+    expect(
+      toJsonSchema({
+        type: "OBJECT",
+        properties: { a: { type: "ARRAY", minItems: "1", items: { type: "STRING", nullable: true } } },
+        propertyOrdering: ["a"],
+      }),
+    ).toEqual({
+      type: "object",
+      properties: { a: { type: "array", minItems: 1, items: { type: ["string", "null"] } } },
+    });
+  });
+});
+
+describe("media", () => {
+  test("addresses that an upstream cannot read are found for fetching, and refused when nobody fetched them", () => {
+    const messages = [
+      { role: "user", content: [{ type: "image_url", image_url: { url: "https://example.org/a.png" } }] },
+    ];
+    const request = chat({ messages });
+    expect(mediaToInline(request, "anthropic")).toEqual([]);
+    expect(refused(() => gemini.encodeRequest(request))).toBe("image.url");
+    for (const part of mediaToInline(request, "gemini"))
+      part.source = { kind: "base64", mime: "image/png", data: "AAAA" };
+    expect(gemini.encodeRequest(request).body["contents"]).toEqual([
+      { role: "user", parts: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }] },
+    ]);
+  });
+});

@@ -5,7 +5,7 @@ import type { ComponentType, ErrorInfo, ReactNode } from "react";
 import { ConfirmHost } from "../ui/confirm.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Toasts } from "../ui/feedback.tsx";
-import { t } from "./i18n.ts";
+import { t, useT } from "./i18n.ts";
 import { registerShortcut } from "./keys.ts";
 import { PALETTE_EVENT } from "./shell.ts";
 
@@ -78,6 +78,27 @@ function LayerHost() {
   );
 }
 
+/** Says that the connection is gone, for as long as it is. */
+function OfflineBar() {
+  const t = useT();
+  const [isOffline, setOffline] = useState(false);
+  useEffect(() => {
+    const follow = (event: Event) => setOffline(event.type === "offline");
+    window.addEventListener("offline", follow);
+    window.addEventListener("online", follow);
+    return () => {
+      window.removeEventListener("offline", follow);
+      window.removeEventListener("online", follow);
+    };
+  }, []);
+  if (!isOffline) return null;
+  return (
+    <p role="status" className="offline-bar">
+      {t("common.offline")}
+    </p>
+  );
+}
+
 export interface IslandRootProps {
   screen: ComponentType | undefined;
   /** After hydration. */
@@ -89,6 +110,7 @@ export function IslandRoot({ screen: Screen, onReady }: IslandRootProps) {
   return (
     <>
       <CrashBox>{Screen ? <Screen /> : null}</CrashBox>
+      <OfflineBar />
       <Toasts />
       <ConfirmHost />
       <LayerHost />

@@ -25,12 +25,12 @@ export function lastPage(total: number, pageSize: number): number | undefined {
 export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }: PaginationProps) {
   const t = useT();
   const last = lastPage(total, pageSize);
-  const from = shown === 0 ? 0 : (page - 1) * pageSize + 1;
+  const from = (page - 1) * pageSize + 1;
   const to = (page - 1) * pageSize + shown;
   const hasNext = last === undefined ? shown === pageSize : page < last;
   const range = {
     from: formatNumber(from),
-    to: formatNumber(shown === 0 ? 0 : to),
+    to: formatNumber(to),
     total: formatNumber(total),
   };
   const buttons = [
@@ -42,7 +42,7 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
   return (
     <nav className="pagination" aria-label={t("table.pages")}>
       <span className="text-muted tabular-nums" role="status">
-        {total < 0 ? t("table.rangeOpen", range) : t("table.range", range)}
+        {shown === 0 ? null : total < 0 ? t("table.rangeOpen", range) : t("table.range", range)}
       </span>
       <label className="page-size wide-only">
         <span className="text-muted">{t("table.pageSize")}</span>

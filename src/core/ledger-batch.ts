@@ -23,9 +23,9 @@ export interface GroupCommit<T> {
 
 export interface GroupCommitDeps<T> {
   /** One transaction: all of it or a throw. Synchronous. */
-  commit(items: readonly T[]): void;
+  commit: (items: readonly T[]) => void;
   /** The last resort, also all or a throw. */
-  spool(items: readonly T[]): void;
+  spool: (items: readonly T[]) => void;
   logger: Logger;
 }
 

@@ -55,7 +55,7 @@ export interface SharedHoldsDeps extends Pick<Deps, "db" | "clock" | "nodeId"> {
   /** Longest wait for one answer of the database, in milliseconds. */
   databaseWaitMs: number;
   /** Applies what is settled here but not yet in the database. */
-  drain(): Promise<void>;
+  drain: () => Promise<void>;
 }
 
 export function createSharedHolds(deps: SharedHoldsDeps): SharedHolds {

@@ -15,6 +15,7 @@ import { Role, UserStatus } from "../shared/enums.ts";
 import type { Page, RenderContext } from "./page.ts";
 import { brokenPage, forbiddenPage, notFoundPage, pages } from "./pages.ts";
 import { renderPage } from "./render.tsx";
+import { pageResponse } from "./respond.ts";
 
 const ACCESS_ROLE = { public: Role.guest, user: Role.user, admin: Role.admin, root: Role.root } as const;
 
@@ -69,7 +70,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const url = new URL(request.url);
     const language = languageOf(request);
     const status = await siteStatus(deps, url.origin);
-    const context = { deps, user, language, status, url, params };
+    const pageSize = Number(cookieOf(request, "page-size"));
+    const context = { deps, user, language, status, url, params, pageSize };
     const render: RenderContext = {
       user: user && bootUser(user),
       status,
@@ -80,13 +82,12 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       url,
       params,
       nowMs: deps.clock.nowMs(),
-      nonce: newRequestId(),
+      nonce: crypto.randomUUID(),
       data: undefined,
     };
     try {
       render.data = await page.loader?.(context);
-      const { html, headers, statusCode } = renderPage(page, render, manifest);
-      return new Response(html, { status: statusCode, headers });
+      return pageResponse(renderPage(page, render, manifest), request);
     } catch (error) {
       const requestId = newRequestId();
       deps.logger.error("page failed", {
@@ -94,12 +95,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
         path: url.pathname,
         error: String((error as Error).stack ?? error),
       });
-      const { html, headers, statusCode } = renderPage(
-        brokenPage,
-        { ...render, data: { requestId } },
-        manifest,
-      );
-      return new Response(html, { status: statusCode, headers });
+      return pageResponse(renderPage(brokenPage, { ...render, data: { requestId } }, manifest), request);
     }
   }
 

@@ -40,14 +40,17 @@ const CODE_OF: Partial<Record<FailureKind, string>> = {
 /** Which kind an upstream error is; `status` is 200 for errors inside a stream. */
 export function classify(error: UpstreamError): FailureKind {
   const words = `${error.type ?? ""} ${error.code ?? ""}`;
+  // Inside a stream some providers give the status they could no longer send as the code.
+  const code = Number(error.code);
+  const status = error.status === 200 && code >= 400 && code < 600 ? code : error.status;
   if (REFUSAL_CODES.test(words)) return "upstream-refusal";
-  if (QUOTA_CODES.test(words) || error.status === 402) return "upstream-quota";
-  if (AUTH_CODES.test(words) || error.status === 401 || error.status === 403) return "upstream-auth";
-  if (LIMIT_CODES.test(words) || error.status === 429) return "upstream-limit";
-  if (TIMEOUT_CODES.test(words) || error.status === 408 || error.status === 504) return "upstream-timeout";
-  if (error.status >= 400 && error.status < 500) return "upstream-request";
-  if (error.status >= 500 || BUSY_CODES.test(words)) return "upstream-down";
-  return error.status === 200 && /invalid_request|invalid_argument|not_found/i.test(words)
+  if (QUOTA_CODES.test(words) || status === 402) return "upstream-quota";
+  if (AUTH_CODES.test(words) || status === 401 || status === 403) return "upstream-auth";
+  if (LIMIT_CODES.test(words) || status === 429) return "upstream-limit";
+  if (TIMEOUT_CODES.test(words) || status === 408 || status === 504) return "upstream-timeout";
+  if (status >= 400 && status < 500) return "upstream-request";
+  if (status >= 500 || BUSY_CODES.test(words)) return "upstream-down";
+  return status === 200 && /invalid_request|invalid_argument|not_found/i.test(words)
     ? "upstream-request"
     : "upstream-down";
 }

@@ -1,196 +1,180 @@
-// What a provider row says, and the pure helpers that turn a row and a channel into an upstream request.
-// Refuses operations that a row does not offer, and retired providers, each with a clear failure.
+// The form of a provider's row: everything the relay has to know about a channel type, as data.
+// Refuses behaviour: no fetch, no environment, no clock; the functions that read rows stand in the files beside it.
 import type { DialectName } from "../protocol/canonical.ts";
-import { Failure } from "../shared/failures.ts";
+import type { Localized, ProviderField, ProviderGroup, ProviderStatus } from "../shared/provider-forms.ts";
 
+/** What a client asks for, whatever its dialect; each has one path of its own. */
 export type Operation =
   | "chat"
+  | "responses"
+  | "messages"
+  | "gemini"
   | "completions"
   | "embeddings"
   | "moderations"
-  | "imagesGenerations"
-  | "imagesEdits"
-  | "audioSpeech"
-  | "audioTranscription"
-  | "audioTranslation"
+  | "image-generations"
+  | "image-edits"
+  | "speech"
+  | "transcriptions"
+  | "translations"
   | "rerank"
-  | "responses"
-  | "realtime"
-  | "claudeMessages"
-  | "geminiNative";
+  | "realtime";
 
-export type ProviderStatus = "active" | "legacy" | "retired";
+/** Path of each operation at an upstream that is shaped like its inventor's; Gemini's is made from the model. */
+export const OPERATION_PATHS: Readonly<Record<Operation, string>> = {
+  chat: "/v1/chat/completions",
+  responses: "/v1/responses",
+  messages: "/v1/messages",
+  gemini: "/v1beta/models",
+  completions: "/v1/completions",
+  embeddings: "/v1/embeddings",
+  moderations: "/v1/moderations",
+  "image-generations": "/v1/images/generations",
+  "image-edits": "/v1/images/edits",
+  speech: "/v1/audio/speech",
+  transcriptions: "/v1/audio/transcriptions",
+  translations: "/v1/audio/translations",
+  rerank: "/v1/rerank",
+  realtime: "/v1/realtime",
+};
 
-/** How the key travels; `adapter` rows sign their requests in code. */
-export type AuthKind = "bearer" | "x-api-key" | "api-key" | "x-goog-api-key" | "mj-api-secret" | "adapter";
+/** Operations that carry the same conversation in four dialects: any of them can be served by any other. */
+export const CONVERSATIONS: readonly Operation[] = ["chat", "messages", "gemini", "responses"];
 
-export interface ProviderRow {
-  id: number;
-  label: { zh: string; en: string };
-  status: ProviderStatus;
-  /** Section of the editor's type list. */
-  group: "openai" | "own" | "task";
-  /** Empty: the operator must give one. */
-  baseUrl: string;
-  /** What the upstream speaks; undefined for rows that name an adapter or a task protocol. */
-  dialect: DialectName | undefined;
-  /** Name of the module in providers/adapters that speaks this provider's own protocol. */
-  adapter?: string;
-  auth: AuthKind;
-  operations: readonly Operation[];
-  /**
-   * Address per operation. Placeholders: {base}, {path} (the client's path), {model}, {other}. Operations without one
-   * use {base}{path}.
-   */
-  urls?: Partial<Record<Operation | "*", string>>;
-  /** The upstream knows `stream_options.include_usage`. */
-  asksStreamUsage: boolean;
-  /** Body fields that the upstream does not know and answers with an error. */
-  dropsFields?: readonly string[];
-  /** How the upstream's balance is read; undefined where it cannot be. */
-  balance?:
-    "openai" | "aiproxy" | "api2gpt" | "aigc2d" | "openrouter" | "moonshot" | "siliconflow" | "deepseek";
+/** Which models a route takes; absent parts allow everything. */
+export interface ModelRule {
+  prefixes?: readonly string[];
+  contains?: string;
 }
 
-/** What the helpers need of a channel. */
-export interface ProviderChannel {
+/** Another address for certain models or hosts; the first that fits wins. */
+export interface RouteVariant {
+  modelPrefix?: string;
+  baseSuffix?: string;
+  url: string;
+}
+
+/**
+ * How one operation is served. Templates know {base} (no slash at its end), {path} (the call's path), {tail} (that
+ * path behind /v1/), {query} (the client's query with its "?"), {model}, {other} (the channel's special field) and
+ * {version} (see ProviderRow.version); values are escaped for a path.
+ */
+export interface Route {
+  /** Dialect of body, answer and errors; "openai-chat" also stands for the OpenAI-shaped endpoints without dialogue. */
+  dialect: DialectName;
+  url: string;
+  /** For streamed calls, where it differs. */
+  streamUrl?: string;
+  variants?: readonly RouteVariant[];
+  models?: ModelRule;
+  /** Folder entry of adapters/ that makes the request and reads the answer; absent: the row alone is enough. */
+  adapter?: string;
+  /** Piece of the template that a base URL may already end with and that must not stand there twice. */
+  once?: string;
+}
+
+/** How the channel's key is sent. An adapter signs or exchanges it. */
+export type Auth =
+  | { kind: "header"; name: string; prefix?: string }
+  | { kind: "by-dialect" }
+  | { kind: "adapter"; name: string };
+
+/** A header beyond key and content type; `{other}` and `{site}` are filled in, and absent values leave it out. */
+export interface ExtraHeader {
+  name: string;
+  value: string;
+  when?: "stream";
+}
+
+/** Small changes that an OpenAI-shaped upstream needs in the body; carried out by quirks.ts. */
+export type Quirk = {
+  /** Operations it concerns; chat and completions when absent. */
+  on?: readonly Operation[];
+  /** Models it concerns, matched against the upstream name; all when absent. */
+  models?: RegExp;
+} & (
+  | { patch: "effort-suffix" }
+  | { patch: "move-output-limit"; to: "max_tokens" | "max_completion_tokens" }
+  | { patch: "developer-role" }
+  | { patch: "omit"; fields: readonly string[] }
+  | { patch: "rename"; from: string; to: string }
+  | { patch: "bound"; field: string; min?: number; max?: number }
+  | { patch: "set"; field: string; value: unknown; when?: "not-streaming" }
+  | { patch: "as-list"; field: string }
+  | { patch: "search-suffix" }
+  | { patch: "image-url-as-text" }
+  | { patch: "bare-base64-images" }
+);
+
+export type BalanceKind =
+  | "none"
+  | "openai-billing"
+  | "aiproxy"
+  | "api2gpt"
+  | "aigc2d"
+  | "openrouter"
+  | "moonshot"
+  | "siliconflow"
+  | "deepseek";
+
+/** Where an upstream lists its models (an OpenAI-shaped list); `strip` is cut from the front of each id. */
+export interface ModelsListing {
+  url: string;
+  strip?: string;
+}
+
+/** Where the numbers of an answer have to be read differently; the meter consults it. */
+export interface UsageRule {
+  /** Completion tokens are the total less the prompt: the upstream counts reasoning only in the total. */
+  completion?: "total-minus-prompt";
+  /** Field of the usage object that holds the tokens read from cache. */
+  cachedField?: string;
+  /** Where a rerank answer keeps its tokens; "local" = nowhere. */
+  rerank?: "usage" | "billed-units" | "meta-tokens" | "local";
+}
+
+export interface ProviderRow {
+  /** Channel type. */
+  id: number;
+  label: Localized;
+  group: ProviderGroup;
+  status: ProviderStatus;
+  /** Stands in for an empty base URL of the channel. */
+  baseUrl: string;
+  keyHint: Localized;
+  fields: readonly ProviderField[];
+  auth: Auth;
+  headers: readonly ExtraHeader[];
+  /** Native operations only; conversations reach the others through routeFor. */
+  operations: Readonly<Partial<Record<Operation, Route>>>;
+  /** Family of asynchronous tasks that channels of this type take. */
+  tasks?: "midjourney" | "suno" | "video";
+  /** The base URL is the whole address: no path is appended, {model} is replaced. */
+  hasFullUrl: boolean;
+  /** The optional organisation of the channel is sent along. */
+  sendsOrganization: boolean;
+  /** Piece that is dropped from addresses below Cloudflare's AI gateway. */
+  gatewayDrops?: "/v1" | "/openai/deployments";
+  /** What {version} means: Azure's api-version, or the version of Gemini's API. */
+  version?: "azure" | "gemini";
+  /** stream_options.include_usage may be sent; otherwise stream_options is removed. */
+  asksForStreamUsage: boolean;
+  /** Pictures given by address have to be fetched and inlined before the call. */
+  inlinesImages: boolean;
+  quirks: readonly Quirk[];
+  usage: UsageRule;
+  balance: BalanceKind;
+  modelsListing?: ModelsListing;
+  /** owned_by of the models that this type presets. */
+  owner: string;
+  presetModels: readonly string[];
+}
+
+/** What address and headers need of a channel; src/core's Channel fits. */
+export interface UpstreamChannel {
   baseUrl: string;
   other: string;
   organization: string;
   /** Unix seconds. */
   createdTime: number;
-}
-
-export interface UpstreamTarget {
-  operation: Operation;
-  /** The upstream's model name. */
-  model: string;
-  /** Client path below the gateway, without query: "/v1/chat/completions". */
-  path: string;
-  /** Client query with its question mark, or empty. */
-  search: string;
-}
-
-export const AZURE_API_VERSION = "2025-04-01-preview";
-
-/** Deployments of channels made before this moment are named without dots (10 May 2025). */
-const AZURE_DOTS_SINCE = Date.UTC(2025, 4, 10) / 1000;
-
-const CLOUDFLARE_GATEWAY = "https://gateway.ai.cloudflare.com";
-
-/** The channel's own base address, else the row's, without trailing slashes. */
-export function baseUrlOf(row: ProviderRow, channel: Pick<ProviderChannel, "baseUrl">): string {
-  return (channel.baseUrl || row.baseUrl).replace(/\/+$/, "");
-}
-
-export function assertUsable(
-  row: ProviderRow | undefined,
-  type: number,
-  operation: Operation,
-): asserts row is ProviderRow {
-  if (!row) throw new Failure("internal", "provider_unknown", { params: { type }, retryable: true });
-  if (row.status === "retired") {
-    throw new Failure("upstream-request", "provider_retired", {
-      params: { name: row.label.en },
-      retryable: true,
-    });
-  }
-  if (row.adapter !== undefined || row.dialect === undefined || !row.operations.includes(operation)) {
-    throw new Failure("upstream-request", "provider_operation", {
-      params: { name: row.label.en, operation },
-      retryable: true,
-    });
-  }
-}
-
-/** The address of one upstream call. */
-export function upstreamUrl(row: ProviderRow, channel: ProviderChannel, target: UpstreamTarget): string {
-  const base = baseUrlOf(row, channel);
-  if (base === "")
-    throw new Failure("upstream-request", "provider_base_url", {
-      params: { name: row.label.en },
-      retryable: true,
-    });
-  if (row.id === 3) return azureUrl(base, channel, target);
-  const path = base.startsWith(CLOUDFLARE_GATEWAY) ? target.path.replace(/^\/v1(?=\/)/, "") : target.path;
-  const template = row.urls?.[target.operation] ?? row.urls?.["*"] ?? "{base}{path}";
-  const url = template
-    .replaceAll("{base}", base)
-    .replaceAll("{path}", path)
-    .replaceAll("{model}", encodeURI(target.model))
-    .replaceAll("{other}", encodeURIComponent(channel.other));
-  return template.includes("{path}") ? url + target.search : url;
-}
-
-/** Version: the client's query, then the channel's field, then ours. */
-function azureUrl(base: string, channel: ProviderChannel, target: UpstreamTarget): string {
-  const asked = new URLSearchParams(target.search).get("api-version");
-  const version = encodeURIComponent(asked || channel.other || AZURE_API_VERSION);
-  if (target.operation === "responses") return `${base}/openai/responses?api-version=${version}`;
-  const name =
-    channel.createdTime > 0 && channel.createdTime < AZURE_DOTS_SINCE
-      ? target.model.replaceAll(".", "")
-      : target.model;
-  const tail = target.path.replace(/^\/v1\//, "");
-  const prefix = base.startsWith(CLOUDFLARE_GATEWAY) ? base : `${base}/openai/deployments`;
-  return `${prefix}/${encodeURIComponent(name)}/${tail}?api-version=${version}`;
-}
-
-export interface HeaderInputs {
-  key: string;
-  organization: string;
-  /** The client's own anthropic-version, forwarded to Anthropic. */
-  anthropicVersion?: string | undefined;
-}
-
-/** Authentication headers of one upstream call; a keyless channel sends none. */
-export function upstreamHeaders(row: ProviderRow, inputs: HeaderInputs): Record<string, string> {
-  const headers: Record<string, string> = {};
-  if (row.auth === "x-api-key") headers["anthropic-version"] = inputs.anthropicVersion || "2023-06-01";
-  if (inputs.organization !== "" && row.id === 1) headers["openai-organization"] = inputs.organization;
-  if (inputs.key === "") return headers;
-  if (row.auth === "bearer") headers.authorization = `Bearer ${inputs.key}`;
-  else if (row.auth !== "adapter") headers[row.auth] = inputs.key;
-  return headers;
-}
-
-/** Name of the upstream model of an o-series request: the effort suffix is cut (Azure names deployments without it). */
-const EFFORT_SUFFIX = /-(high|medium|low)$/;
-
-/**
- * The small differences of OpenAI-shaped upstreams, over a parsed body. Never touches the input: returns the same
- * object when nothing has to change. Absent stays absent; zero, false and unknown fields survive.
- */
-export function patchBody(
-  row: ProviderRow,
-  body: Readonly<Record<string, unknown>>,
-): { body: Readonly<Record<string, unknown>>; changed: string[] } {
-  const changed: string[] = [];
-  let next: Record<string, unknown> | undefined;
-  const edit = () => (next ??= { ...body });
-  for (const field of row.dropsFields ?? []) {
-    if (Object.hasOwn(body, field)) {
-      delete edit()[field];
-      changed.push(field);
-    }
-  }
-  if (row.id === 3 && typeof body.model === "string" && /^o\d/.test(body.model)) {
-    const target = edit();
-    if (body.max_tokens !== undefined && body.max_completion_tokens === undefined) {
-      target.max_completion_tokens = body.max_tokens;
-      changed.push("max_completion_tokens");
-    }
-    for (const field of ["max_tokens", "temperature"]) {
-      if (!Object.hasOwn(target, field)) continue;
-      delete target[field];
-      changed.push(field);
-    }
-    const effort = EFFORT_SUFFIX.exec(body.model)?.[1];
-    if (effort !== undefined) {
-      target.model = body.model.replace(EFFORT_SUFFIX, "");
-      target.reasoning_effort = effort;
-      changed.push("model", "reasoning_effort");
-    }
-  }
-  return { body: next ?? body, changed };
 }

@@ -92,7 +92,8 @@ export function upstreamFailure(
   retryAfter: string | null,
 ): AttemptFailure {
   const read = readErrorBody(body);
-  const base = dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
+  const base =
+    dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
   const mapped = channel.statusCodeMapping.get(status) ?? status;
   const code = read.code === undefined || read.code === null ? "" : String(read.code);
   const hasOwnWords = typeof body !== "string" && read.message !== "";
@@ -101,7 +102,12 @@ export function upstreamFailure(
     status: mapped >= 400 ? mapped : 500,
     type: read.type !== undefined && IDENTIFIER.test(read.type) ? read.type : "upstream_error",
     wireCode: IDENTIFIER.test(code) ? code : hasOwnWords ? base.code : "bad_response_status_code",
-    param: read.param !== undefined && IDENTIFIER.test(read.param) ? read.param : hasOwnWords ? "" : String(status),
+    param:
+      read.param !== undefined && IDENTIFIER.test(read.param)
+        ? read.param
+        : hasOwnWords
+          ? ""
+          : String(status),
     internal: base.internal ?? "",
     upstreamStatus: status,
     retryable: base.retryable,

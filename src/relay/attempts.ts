@@ -67,7 +67,7 @@ export class CallFailed extends Error {
 function nextChannel(context: AttemptsContext, call: Call, failed: ReadonlySet<number>): Channel | undefined {
   if (call.pinned) return failed.size === 0 ? call.pinned : undefined;
   return context.picker.pick(call.caller.group, call.model, failed, context.deps.clock.nowMs(), (channel) =>
-    canServe(channel, call.endpoint),
+    canServe(channel, call.endpoint, call.model),
   );
 }
 
@@ -92,9 +92,10 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
       note(call, channel, startedMs, "ok", 200);
       context.picker.report(channel.id, "ok", context.deps.clock.nowMs());
       return answer;
-    } catch (error) {
+    } catch (thrown) {
+      // Findings of our own (mapping, override, conversion) that hold for every channel end the call.
+      const error = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
       if (!(error instanceof AttemptFailure)) {
-        // Our own finding (mapping, override, conversion): no other channel is asked, nobody is to blame.
         if (error instanceof Failure) throw new CallFailed(error, plan);
         throw error;
       }
@@ -118,7 +119,13 @@ function noChannel(call: Call): Failure {
   });
 }
 
-function note(call: Call, channel: Channel, startedMs: number, code: string, status: number | undefined): void {
+function note(
+  call: Call,
+  channel: Channel,
+  startedMs: number,
+  code: string,
+  status: number | undefined,
+): void {
   call.attempts.push({
     channel: channel.id,
     ms: Math.round(performance.now() - startedMs),
@@ -138,7 +145,11 @@ function logFailure(deps: Deps, call: Call, channel: Channel, failed: AttemptFai
       type: LogType.error,
       userId: caller.user.id,
       username: caller.user.username,
-      content: publicText(failure, { dialect: call.endpoint.dialect, language: "zh", requestId: call.requestId }),
+      content: publicText(failure, {
+        dialect: call.endpoint.dialect,
+        language: "zh",
+        requestId: call.requestId,
+      }),
       channelId: channel.id,
       tokenId: token?.id ?? 0,
       tokenName: caller.tokenName ?? token?.name ?? "",
@@ -172,19 +183,16 @@ async function open(
   limits: AttemptLimits,
 ): Promise<Answer> {
   const opened = await attempt(plan.upstream, limits, plan.dialect, plan.channel, call.request.signal);
-  return opened.isStream
-    ? openStream(context, call, plan, opened)
-    : openWhole(call, plan, opened);
+  return opened.isStream ? openStream(context, call, plan, opened) : openWhole(plan, opened);
 }
 
-async function openWhole(call: Call, plan: Plan, opened: Opened): Promise<WholeAnswer> {
+async function openWhole(plan: Plan, opened: Opened): Promise<WholeAnswer> {
   const bytes = await readWhole(opened);
   const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   if (typeof json !== "object" || json === null) {
     throw attemptFailure(new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" }));
   }
   const meter = meterAnswer(json);
-  void call;
   // Some providers say 200 and mean an error: nothing was sent yet, so it is one.
   if (meter.failure) throw attemptFailure(meter.failure);
   return { kind: "whole", plan, response: opened.response, bytes, json, meter };
@@ -203,7 +211,7 @@ async function openStream(
     plan.dialect,
     context.counter,
     plan.upstreamModel,
-    !(plan.asksUsage || call.wantsUsage) || context.silent.has(plan.channel.id),
+    !plan.reportsUsage || context.silent.has(plan.channel.id),
   );
   let firstByteMs = 0;
   const idleSeconds = options.get("relay.stream_idle_timeout_seconds");
@@ -211,7 +219,7 @@ async function openStream(
     { reader: body.getReader(), abort: () => opened.abort() },
     {
       meter: tap.meter,
-      hidesUsage: plan.asksUsage && !call.wantsUsage,
+      hidesUsage: !call.wantsUsage,
       // Reasoning models think in silence.
       idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),
       pingMs: pingMs(options),

@@ -165,7 +165,12 @@ export const completions: Endpoint = {
   check(body) {
     checkCommon(TEXT, body);
     const { prompt } = body;
-    if (prompt === undefined || prompt === null || prompt === "" || (Array.isArray(prompt) && prompt.length === 0))
+    if (
+      prompt === undefined ||
+      prompt === null ||
+      prompt === "" ||
+      (Array.isArray(prompt) && prompt.length === 0)
+    )
       throw refused(TEXT, "field_required", "prompt");
     if (typeof prompt !== "string" && !Array.isArray(prompt))
       throw refused(TEXT, "invalid_field", "prompt", "must be a text or a list");

@@ -40,8 +40,7 @@ export function measurePrompt(endpoint: Endpoint, body: Json, onText?: (text: st
       fixedTokens += MEDIA_TOKENS;
     },
   });
-  if (endpoint.name === "chat")
-    fixedTokens += TOKENS_PER_MESSAGE * (asList(body["messages"]).length + 1);
+  if (endpoint.name === "chat") fixedTokens += TOKENS_PER_MESSAGE * (asList(body["messages"]).length + 1);
   return { tokens: estimateFromLengths(chars, bytes) + fixedTokens, fixedTokens };
 }
 
@@ -96,7 +95,12 @@ const BATCH_CHARS = 4096;
  * `countsDeltas`: the upstream is known to report no usage, so each delta goes to the encoder as it passes (costs a
  * parse per frame). Otherwise only lengths are kept, and the estimate serves in the rare case that usage is missing.
  */
-export function createTap(dialect: Dialect, counter: TokenCounter, model: string, countsDeltas: boolean): Tap {
+export function createTap(
+  dialect: Dialect,
+  counter: TokenCounter,
+  model: string,
+  countsDeltas: boolean,
+): Tap {
   const meterStream = dialect.meterStream ?? openaiChat.meterStream;
   if (!countsDeltas) {
     const meter = meterStream();

@@ -1,9 +1,9 @@
 // The model list as the key sees it: its own limits, else what the channels of its group serve.
 // Refuses nothing; who may ask was decided before.
 import type { Deps } from "../core/deps.ts";
-import { languageOf } from "../http/messages.ts";
+import { languageOf, messageText } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
-import { messageText } from "../http/messages.ts";
+import { isPresetModel, modelOwner } from "../providers/models.ts";
 import type { Caller } from "./admission.ts";
 import { corsHeaders } from "./cors.ts";
 
@@ -55,7 +55,7 @@ function namesFor(deps: Pick<Deps, "routing">, caller: Caller): string[] {
 }
 
 export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: Request): Response {
-  const data = namesFor(deps, caller).map((id) => modelObject(id, ownerOf(id)));
+  const data = namesFor(deps, caller).map((id) => modelObject(id, modelOwner(id)));
   return answer(request, { success: true, object: "list", data });
 }
 
@@ -66,8 +66,8 @@ export function oneModel(
   request: Request,
   id: string,
 ): Response {
-  const isKnown = namesFor(deps, caller).includes(id) || ownerOf(id) !== "custom";
-  if (isKnown) return answer(request, modelObject(id, ownerOf(id)));
+  const isKnown = namesFor(deps, caller).includes(id) || isPresetModel(id);
+  if (isKnown) return answer(request, modelObject(id, modelOwner(id)));
   return answer(request, {
     error: {
       message: messageText("model_not_found", languageOf(request), { model: id }),
@@ -76,9 +76,4 @@ export function oneModel(
       code: "model_not_found",
     },
   });
-}
-
-function ownerOf(id: string): string {
-  void id;
-  return "custom";
 }

@@ -45,9 +45,21 @@ export function openaiRelay(deps: Deps, session: SessionSettings) {
   }
 
   const routes = new Elysia()
-    .post("/v1/chat/completions", ({ request, server }) => relay.serve({ request, server, endpoint: chat }), raw)
-    .post("/v1/completions", ({ request, server }) => relay.serve({ request, server, endpoint: completions }), raw)
-    .post("/v1/embeddings", ({ request, server }) => relay.serve({ request, server, endpoint: embeddings }), raw)
+    .post(
+      "/v1/chat/completions",
+      ({ request, server }) => relay.serve({ request, server, endpoint: chat }),
+      raw,
+    )
+    .post(
+      "/v1/completions",
+      ({ request, server }) => relay.serve({ request, server, endpoint: completions }),
+      raw,
+    )
+    .post(
+      "/v1/embeddings",
+      ({ request, server }) => relay.serve({ request, server, endpoint: embeddings }),
+      raw,
+    )
     .post(
       "/v1/engines/:model/embeddings",
       ({ request, server, params }) =>
@@ -57,7 +69,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings) {
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
-      ({ request, params }) => listed(request, (d, caller, r) => oneModel(d, caller, r, params["*"])),
+      ({ request, params }) => listed(request, (d, caller, r) => oneModel(d, caller, r, decoded(params["*"]))),
       raw,
     )
     .delete("/v1/models/*", notImplemented, raw)
@@ -74,21 +86,32 @@ export function openaiRelay(deps: Deps, session: SessionSettings) {
     .get("/v1/fine-tunes/:id/events", notImplemented, raw)
     .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"));
 
-  const playground = new Elysia().use(policy(session)).post(
-    "/pg/chat/completions",
-    ({ request, server, actor }) =>
-      relay.serveSession(
-        { request, server, endpoint: chat },
-        { callerOf: (body) => playgroundCaller(deps, actor, body) },
-      ),
-    {
-      parse: "none",
-      access: "session",
-      // The playground reads errors in the shape of the API it tries out.
-      error: ({ error, request }: { error: unknown; request: Request }) =>
-        refused(request, error, error instanceof Failure),
-    },
-  );
+  const playground = new Elysia()
+    .use(policy(session))
+    .post(
+      "/pg/chat/completions",
+      ({ request, server, actor }) =>
+        relay.serveSession(
+          { request, server, endpoint: chat },
+          { callerOf: (body) => playgroundCaller(deps, actor, body) },
+        ),
+      {
+        parse: "none",
+        access: "session",
+        // The playground reads errors in the shape of the API it tries out.
+        error: ({ error, request }: { error: unknown; request: Request }) =>
+          refused(request, error, error instanceof Failure),
+      },
+    );
 
   return new Elysia().use(routes).use(playground);
+}
+
+/** Clients write the slashes of a model's name as %2F. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }

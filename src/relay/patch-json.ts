@@ -63,7 +63,11 @@ function members(text: string): { list: Member[]; openAt: number } {
  * The text with these top-level members replaced, removed or added (at the front). A key that stands several times is
  * changed everywhere. Numbers beyond 2^53 and unknown members keep their spelling.
  */
-export function patchTopLevel(text: string, changes: Changes, present: Readonly<Record<string, unknown>>): string {
+export function patchTopLevel(
+  text: string,
+  changes: Changes,
+  present: Readonly<Record<string, unknown>>,
+): string {
   const added: string[] = [];
   let touchesPresent = false;
   for (const [key, value] of Object.entries(changes)) {

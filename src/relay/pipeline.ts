@@ -165,7 +165,8 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
 
   function screener(endpoint: Endpoint): ((text: string) => void) | undefined {
     if (!endpoint.isScreened) return undefined;
-    if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnPromptEnabled")) return undefined;
+    if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnPromptEnabled"))
+      return undefined;
     const words = (filter ??= createWordFilter(options.get("SensitiveWords")));
     return (text) => {
       if (words.find(text) !== undefined) throw new Failure("client", "sensitive_words_detected");
@@ -223,7 +224,9 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
     const interval = call.wantsStream ? pingMs(options) : 0;
     const answered = answerOf(call).then((answer) => respond(call, answer));
     if (interval === 0) return answered;
-    const stream = awaitedStream(answered, interval, (error) => failureFrame(explain(call.requestId, error), view(call)));
+    const stream = awaitedStream(answered, interval, (error) =>
+      failureFrame(explain(call.requestId, error), view(call)),
+    );
     return stream.first((body) => new Response(body, { headers: streamHeaders(call) }));
   }
 

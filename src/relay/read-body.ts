@@ -167,4 +167,3 @@ export async function readBody(request: Request, maxBytes: number): Promise<Rela
   const bytes = await readBytes(request, maxBytes);
   return parseBody(bytes);
 }
-

@@ -2,7 +2,6 @@
 // Refuses to guess silently: an estimated charge says so in the log, and never exceeds what was held back.
 import type { Deps } from "../core/deps.ts";
 import { cost } from "../core/prices.ts";
-import type { Charge } from "../core/prices.ts";
 import { decideCharge, isAbsurdCount } from "../core/settle-policy.ts";
 import type { ChargeDecision, EndReason, UsageKnown } from "../core/settle-policy.ts";
 import { messageText } from "../http/messages.ts";
@@ -73,7 +72,7 @@ export async function settleCall(
     group: call.caller.group,
     isStream: end.isStream,
     useTimeMs: Math.round(performance.now() - call.startedMs),
-    content: sentence(call, charge, decision),
+    content: sentence(call, decision),
     ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
     other: Object.assign(charge.other, otherFields(call, plan, end, decision)),
   });
@@ -97,14 +96,13 @@ async function usageOf(
 }
 
 /** The sentence of the log row, in the words that clients of this log know. */
-function sentence(call: Call, charge: Charge, decision: ChargeDecision): string {
+function sentence(call: Call, decision: ChargeDecision): string {
   const { pricing, groupRatio } = call;
   const group = `分组倍率 ${groupRatio.toFixed(2)}`;
   let text =
     pricing.callPrice === undefined
       ? `模型倍率 ${pricing.modelRatio.toFixed(2)}，补全倍率 ${pricing.completionRatio.toFixed(2)}，${group}`
       : `模型价格 ${pricing.callPrice.toFixed(2)}，${group}`;
-  void charge;
   if (call.model.endsWith("-gizmo-*")) text += `，模型 ${call.model}`;
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
 }

@@ -215,7 +215,8 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
         tail = frames + (done.endsWith("\n\n") || done.endsWith("\r\n\r\n") ? done : `${done}\n\n`);
       } else tail = end.failure ? options.failureFrame(end.failure) : "";
     } catch (error) {
-      const failure = error instanceof Failure ? error : new Failure("internal", "relay_internal", { cause: error });
+      const failure =
+        error instanceof Failure ? error : new Failure("internal", "relay_internal", { cause: error });
       tail = options.failureFrame(failure);
     }
     return encoder.encode(tail);

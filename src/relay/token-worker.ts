@@ -30,7 +30,7 @@ const NO_SPECIALS = { disallowedSpecial: new Set<string>() };
 
 function count(encoder: Encoder, text: string): number {
   let tokens = 0;
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     let to = Math.min(from + PIECE_CHARS, text.length);
     const last = text.charCodeAt(to - 1);
     // Never between the halves of one character.

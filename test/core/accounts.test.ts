@@ -49,7 +49,9 @@ describe.each(DATABASE_KINDS)("accounts on %s", (kind) => {
     const { tokens } = books.db.t;
     await books.db.orm.insert(tokens).values({ userId: user.id, keyHash: sha256Hex("crowd"), keySealed: "" });
     reads = 0;
-    const found = await Promise.all(Array.from({ length: 50 }, () => books.accounts.tokenByKey("crowd")));
+    const found = await Promise.all(
+      Array.from({ length: 50 }, async () => await books.accounts.tokenByKey("crowd")),
+    );
     expect(new Set(found).size).toBe(1);
     expect(found[0]?.userId).toBe(user.id);
     expect(reads).toBe(1);
@@ -144,8 +146,14 @@ describe.each(DATABASE_KINDS)("accounts on %s", (kind) => {
       await books.addToken(user);
       seen.push(user.id);
     }
+    const collector = await books.addUser(0);
+    const keys: string[] = [];
+    for (let count = 0; count < 120; count++) keys.push((await books.addToken(collector)).name);
+    reads = 0;
+    for (const key of keys) await books.accounts.tokenByKey(key);
+    expect(reads).toBeGreaterThan(20);
     expect(books.accounts.cachedUser(held.id)).toBe(held);
-    expect(books.accounts.tokenByKey(token.name)).toBe(token);
+    expect(books.accounts.cachedToken(token.id)).toBe(token);
     expect(seen.filter((id) => books.accounts.cachedUser(id) !== undefined).length).toBeLessThanOrEqual(20);
     await reservation.release();
     expect(held.reserved).toBe(0);

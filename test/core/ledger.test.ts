@@ -178,6 +178,10 @@ describe.each(DATABASE_KINDS)("ledger on %s", (kind) => {
     await held.settle(settlement(80, { channelId }));
     await books.ledger.flush();
     expect(user.quota).toBe(-30);
+    const penniless = await books.addUser(0);
+    const ask = () =>
+      books.ledger.reserve({ requestId: requestId(), user: penniless, token: undefined, amount: 0 });
+    expect((await failureOf(ask)).code).toBe("user_quota_empty");
     for (const amount of [0, 1]) {
       const refused = await failureOf(() =>
         books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount }),

@@ -197,6 +197,24 @@ describe("outbox of one node", () => {
     await books.close();
   });
 
+  test("a try that was given up and runs after all applies nothing", async () => {
+    const user = await books.addUser(RICH);
+    let late: (() => Promise<unknown>) | undefined;
+    fault = (run) => {
+      fault = undefined;
+      late = run;
+      return Promise.reject(new Error("no answer"));
+    };
+    await spend(books, user.id, 9);
+    await books.ledger.flush();
+    await books.expectBalanced();
+    const outcome = await Promise.allSettled([late?.()]);
+    expect(outcome[0].status).toBe("rejected");
+    await books.accounts.userChanged(user.id);
+    expect(user).toMatchObject({ quota: RICH - 9, requestCount: 1, reserved: 0 });
+    await books.close();
+  });
+
   test("what waits in the outbox is applied at the next start; an old copy of the file applies nothing twice", async () => {
     const user = await books.addUser(RICH);
     fault = () => Promise.reject(Object.assign(new Error("away"), { code: "ECONNREFUSED" }));

@@ -11,6 +11,7 @@ import { CopyButton } from "../../islands/ui/copy-button.tsx";
 import { toast, toastFailure } from "../../islands/ui/feedback.tsx";
 import { FilterBar } from "../../islands/ui/filter-bar.tsx";
 import { Menu } from "../../islands/ui/menu.tsx";
+import { Secret } from "../../islands/ui/secret.tsx";
 import { renderPart, settle } from "./render.tsx";
 
 afterEach(() => {
@@ -108,6 +109,44 @@ describe("copying", () => {
     expect((screen.getByRole("textbox") as HTMLTextAreaElement).value).toBe("sk-1");
     await user.click(screen.getByRole("button", { name: "Close" }));
   });
+});
+
+describe("secrets", () => {
+  test("are masked, copied without being shown, and hide again after half a minute", async () => {
+    jest.useFakeTimers();
+    renderPart(<Secret value="sk-abcdef123456" label="API key" canReveal />);
+    expect(document.body.textContent).not.toContain("sk-abcdef");
+    fireEvent.click(screen.getByRole("button", { name: "Show API key" }));
+    expect(screen.getByText("sk-abcdef123456")).toBeTruthy();
+    act(() => {
+      jest.advanceTimersByTime(31_000);
+    });
+    expect(screen.getByText("••••3456")).toBeTruthy();
+    expect(screen.getByRole("button", { name: "Copy API key" })).toBeTruthy();
+  });
+});
+
+test("a lost connection is told until it is back", () => {
+  renderPart(null);
+  act(() => void window.dispatchEvent(new Event("offline")));
+  expect(screen.getByText(/^You are offline/)).toBeTruthy();
+  act(() => void window.dispatchEvent(new Event("online")));
+  expect(screen.queryByText(/^You are offline/)).toBeNull();
+});
+
+test("a screen that crashes leaves message, Retry and Copy instead of a blank page", async () => {
+  const log = spyOn(console, "error").mockImplementation(() => undefined);
+  let isBroken = true;
+  function Fragile() {
+    if (isBroken) throw new Error("no such column");
+    return <p>Fine again</p>;
+  }
+  const { user } = renderPart(<Fragile />);
+  expect(within(screen.getByRole("alert")).getByText("no such column")).toBeTruthy();
+  isBroken = false;
+  await user.click(screen.getByRole("button", { name: "Retry" }));
+  expect(screen.getByText("Fine again")).toBeTruthy();
+  log.mockRestore();
 });
 
 describe("palette", () => {

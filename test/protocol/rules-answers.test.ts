@@ -158,6 +158,8 @@ describe("upstream errors", () => {
       "max_tokens must be at most 4096. See the docs.",
     );
     expect(classify({ status: 200, message: "", type: "api_error" })).toBe("upstream-down");
+    expect(classify({ status: 200, message: "", code: 429 })).toBe("upstream-limit");
+    expect(classify({ status: 200, message: "", code: "400" })).toBe("upstream-request");
   });
 });
 
@@ -177,6 +179,89 @@ describe("Gemini without alt=sse", () => {
       { framing: "json-array" },
     );
     expect(JSON.parse(failed)).toMatchObject([{ error: { code: 500, status: "INTERNAL" } }]);
+  });
+});
+
+describe("answers", () => {
+  test("several Gemini candidates are several choices of a chat client", () => {
+    const frames = [
+      dataFrame({
+        candidates: [
+          { index: 0, content: { parts: [{ text: "a" }] } },
+          { index: 1, content: { parts: [{ text: "b" }] } },
+        ],
+      }),
+      dataFrame({
+        candidates: [
+          { index: 0, content: { parts: [{ text: "A" }] }, finishReason: "STOP" },
+          { index: 1, content: { parts: [{ text: "B" }] }, finishReason: "MAX_TOKENS" },
+        ],
+      }),
+    ];
+    const wire = openaiChat.encodeAnswer(collect(decode(gemini, frames)), { newId: (p) => p, nowSeconds: 0 });
+    expect(wire["choices"]).toMatchObject([
+      { index: 0, message: { content: "aA" }, finish_reason: "stop" },
+      { index: 1, message: { content: "bB" }, finish_reason: "length" },
+    ]);
+    const streamed = collect(decode(openaiChat, encode(openaiChat, decode(gemini, frames))));
+    expect(streamed.others).toEqual([{ choice: 1, reason: "length", raw: "length" }]);
+  });
+  test("a refusal in words is an ordinary end; one by the provider's filter is not", () => {
+    const words = decode(openaiChat, [
+      dataFrame({ choices: [{ index: 0, delta: { refusal: "No." } }] }),
+      dataFrame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+      dataFrame("[DONE]"),
+    ]);
+    const through = decode(openaiResponses, encode(openaiResponses, words));
+    expect(collect(through)).toMatchObject({ reason: "stop", blocks: [{ kind: "refusal", text: "No." }] });
+    const filtered = decode(anthropic, [
+      dataFrame({ type: "message_start", message: {} }),
+      dataFrame({ type: "message_delta", delta: { stop_reason: "refusal" } }),
+      dataFrame({ type: "message_stop" }),
+    ]);
+    const context = { newId: (p: string) => p, nowSeconds: 0 };
+    expect(openaiResponses.encodeAnswer(collect(filtered), context)).toMatchObject({
+      status: "incomplete",
+      incomplete_details: { reason: "content_filter" },
+    });
+    expect(openaiChat.encodeAnswer(collect(filtered), context)["choices"]).toMatchObject([
+      { finish_reason: "content_filter" },
+    ]);
+    expect(gemini.encodeAnswer(collect(filtered), context)["candidates"]).toMatchObject([
+      { finishReason: "SAFETY" },
+    ]);
+  });
+  test("pictures reach the protocols that can show them", () => {
+    const events = decode(gemini, [
+      dataFrame({
+        candidates: [
+          {
+            content: { parts: [{ inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }] },
+            finishReason: "STOP",
+          },
+        ],
+      }),
+    ]);
+    for (const client of [openaiChat, openaiResponses, gemini]) {
+      expect(collect(decode(client, encode(client, events))).blocks).toMatchObject([
+        { kind: "image", data: "iVBORw0KGgo=", mime: "image/png" },
+      ]);
+    }
+    expect(collect(decode(anthropic, encode(anthropic, events))).blocks).toEqual([]);
+  });
+  test("source references are told in every protocol's own form", () => {
+    const value = {
+      type: "url_citation",
+      url_citation: { url: "https://example.org/", title: "T", start_index: 0, end_index: 1 },
+    };
+    const events = decode(openaiChat, [
+      dataFrame({ choices: [{ index: 0, delta: { content: "x" } }] }),
+      dataFrame({ choices: [{ index: 0, delta: { annotations: [value] }, finish_reason: "stop" }] }),
+    ]);
+    for (const client of [openaiChat, openaiResponses, anthropic, gemini]) {
+      const [block] = collect(decode(client, encode(client, events))).blocks;
+      expect(JSON.stringify(block?.notes)).toContain("https://example.org/");
+    }
   });
 });
 

@@ -1,14 +1,28 @@
-// The provider rows: complete, consistent with the editor's forms, and turned into the right requests.
-import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
+// The catalogue as a whole: every type stands, rows and forms agree, and nothing in a row is impossible.
+// Refuses to repeat the tables: it checks what must hold for all of them, and a few facts by hand.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { requireServed, routeFor } from "../../src/providers/address.ts";
 import { listProviders, providerOf } from "../../src/providers/catalog.ts";
-import { assertUsable, patchBody, upstreamHeaders, upstreamUrl } from "../../src/providers/define.ts";
-import type { Operation, ProviderRow } from "../../src/providers/define.ts";
-import { listPresetModels, modelOwner } from "../../src/providers/owners.ts";
+import type { ProviderRow } from "../../src/providers/define.ts";
+import {
+  isPresetModel,
+  listPresetModels,
+  modelOwner,
+  presetModelsByType,
+} from "../../src/providers/models.ts";
 import { Failure } from "../../src/shared/failures.ts";
-import { PROVIDER_FORMS, providerForm } from "../../src/shared/provider-forms.ts";
+import {
+  keyHint,
+  offeredProviders,
+  PROVIDER_FORMS,
+  providerLabel,
+  splitsKeysByLine,
+} from "../../src/shared/provider-forms.ts";
 
-const NEVER_GIVEN = new Set([28, 29, 30, 32]);
+const NEVER_GIVEN = [28, 29, 30, 32];
+const ROOT = join(import.meta.dir, "../..");
 
 function row(type: number): ProviderRow {
   const found = providerOf(type);
@@ -16,152 +30,159 @@ function row(type: number): ProviderRow {
   return found;
 }
 
-const channel = { baseUrl: "", other: "", organization: "", createdTime: 1_780_000_000 };
-const target = (operation: Operation, model = "m", path = "/v1/chat/completions", search = "") => ({
-  operation,
-  model,
-  path,
-  search,
-});
-
-test("every type from 1 to 49 has a row and a form, and numbers that were never given out have none", () => {
-  for (let type = 1; type <= 49; type++) {
-    const expected = !NEVER_GIVEN.has(type);
-    expect([type, providerOf(type) !== undefined, providerForm(type) !== undefined]).toEqual([
-      type,
-      expected,
-      expected,
-    ]);
+function codeOf(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof Failure) return error.code;
+    throw error;
   }
-  expect(PROVIDER_FORMS.map(({ id }) => id)).toEqual(listProviders().map(({ id }) => id));
+  return "";
+}
+
+test("every type from 1 to 60 has one row and one form, and the four gaps have none", () => {
+  const given = Array.from({ length: 60 }, (_, index) => index + 1).filter((id) => !NEVER_GIVEN.includes(id));
+  expect(listProviders().map((each) => each.id)).toEqual(given);
+  expect(PROVIDER_FORMS.map((each) => each.id)).toEqual(given);
+  for (const id of NEVER_GIVEN) expect(providerOf(id)).toBeUndefined();
 });
 
-describe("addresses", () => {
-  test.each<[number, string, Operation, string, string, string]>([
-    [1, "", "chat", "gpt-4o", "/v1/chat/completions", "https://api.openai.com/v1/chat/completions"],
-    [1, "https://proxy.example/", "embeddings", "e", "/v1/embeddings", "https://proxy.example/v1/embeddings"],
-    [
-      8,
-      "https://own.example/call/{model}/x",
-      "chat",
-      "m 1",
-      "/v1/chat/completions",
-      "https://own.example/call/m%201/x",
-    ],
-    [20, "", "chat", "a/b", "/v1/chat/completions", "https://openrouter.ai/api/v1/chat/completions"],
-    [27, "", "chat", "sonar", "/v1/chat/completions", "https://api.perplexity.ai/chat/completions"],
-    [35, "", "chat", "abab", "/v1/chat/completions", "https://api.minimax.chat/v1/text/chatcompletion_v2"],
-    [
-      45,
-      "",
-      "chat",
-      "doubao",
-      "/v1/chat/completions",
-      "https://ark.cn-beijing.volces.com/api/v3/chat/completions",
-    ],
-    [46, "", "chat", "ernie", "/v1/chat/completions", "https://qianfan.baidubce.com/v2/chat/completions"],
-    [
-      17,
-      "",
-      "chat",
-      "qwen",
-      "/v1/chat/completions",
-      "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions",
-    ],
-    [43, "", "completions", "deepseek-chat", "/v1/completions", "https://api.deepseek.com/beta/completions"],
-    [
-      1,
-      "https://gateway.ai.cloudflare.com/v1/acc/gw/openai",
-      "chat",
-      "m",
-      "/v1/chat/completions",
-      "https://gateway.ai.cloudflare.com/v1/acc/gw/openai/chat/completions",
-    ],
-  ])("type %d at %p: %s of %s", (type, baseUrl, operation, model, path, url) => {
-    expect(upstreamUrl(row(type), { ...channel, baseUrl }, target(operation, model, path))).toBe(url);
-  });
-
-  test("Azure names deployment and version: the client's, then the channel's, then ours", () => {
-    const azure = { ...channel, baseUrl: "https://r.openai.azure.com" };
-    const at = (other: string, search: string) =>
-      upstreamUrl(row(3), { ...azure, other }, target("chat", "gpt-4.1", "/v1/chat/completions", search));
-    expect(at("", "")).toBe(
-      "https://r.openai.azure.com/openai/deployments/gpt-4.1/chat/completions?api-version=2025-04-01-preview",
-    );
-    expect(at("2024-10-21", "")).toEndWith("api-version=2024-10-21");
-    expect(at("2024-10-21", "?api-version=2023-05-15")).toEndWith("api-version=2023-05-15");
-    expect(
-      upstreamUrl(row(3), { ...azure, createdTime: 1_700_000_000 }, target("chat", "gpt-4.1")),
-    ).toContain("/deployments/gpt-41/");
-    expect(() => upstreamUrl(row(3), channel, target("chat"))).toThrow(Failure);
-  });
-
-  test("the account of Cloudflare is part of the path and cannot break out of it", () => {
-    const url = upstreamUrl(row(39), { ...channel, other: "a/../b?x=#" }, target("chat"));
-    expect(url).toBe(
-      "https://api.cloudflare.com/client/v4/accounts/a%2F..%2Fb%3Fx%3D%23/ai/v1/chat/completions",
-    );
-  });
-});
-
-test("keys travel as each provider asks, and an empty key sends no header at all", () => {
-  const inputs = { key: "k", organization: "" };
-  expect(upstreamHeaders(row(1), inputs)).toEqual({ authorization: "Bearer k" });
-  expect(upstreamHeaders(row(1), { ...inputs, organization: "org" })["openai-organization"]).toBe("org");
-  expect(upstreamHeaders(row(3), inputs)).toEqual({ "api-key": "k" });
-  expect(upstreamHeaders(row(14), inputs)).toEqual({ "x-api-key": "k", "anthropic-version": "2023-06-01" });
-  expect(upstreamHeaders(row(24), inputs)).toEqual({ "x-goog-api-key": "k" });
+test("every type has a label and a key hint in both languages", () => {
   for (const each of listProviders()) {
-    expect(Object.values(upstreamHeaders(each, { key: "", organization: "" })).join(" ")).not.toMatch(
-      /Bearer\s*$|undefined/,
-    );
+    for (const text of [each.label, each.keyHint, ...each.fields.map((field) => field.label)]) {
+      expect(text.zh).not.toBe("");
+      expect(text.en).not.toBe("");
+    }
+  }
+  expect(providerLabel(8, "zh")).toBe("自定义渠道");
+  expect(providerLabel(999, "en")).toBe("#999");
+});
+
+test("default addresses are absolute and end without a slash", () => {
+  for (const { id, baseUrl } of listProviders()) {
+    if (baseUrl !== "") expect([id, /^https?:\/\/[^\s]*[^/]$/.test(baseUrl)]).toEqual([id, true]);
   }
 });
 
-test("a retired provider, an unknown type and an operation that is not offered are refused by name", () => {
-  const codeOf = (type: number, operation: Operation) => {
-    try {
-      assertUsable(providerOf(type), type, operation);
-      return "usable";
-    } catch (error) {
-      return (error as Failure).code;
+test("a served type without a default address asks for one, or has an adapter that makes it", () => {
+  for (const each of listProviders()) {
+    if (each.baseUrl !== "" || each.status === "retired" || each.status === "later") continue;
+    const isAsked = each.fields.some((field) => field.name === "base_url" && field.required === true);
+    const routes = Object.values(each.operations);
+    const isMade = routes.length > 0 && routes.every((route) => route.adapter !== undefined);
+    expect([each.id, isAsked || isMade]).toEqual([each.id, true]);
+  }
+});
+
+test("a served type serves something: an operation or tasks", () => {
+  for (const each of listProviders()) {
+    if (each.status === "retired" || each.status === "later") continue;
+    const isUseful = Object.keys(each.operations).length > 0 || each.tasks !== undefined;
+    expect([each.id, isUseful]).toEqual([each.id, true]);
+  }
+});
+
+test("a key that an adapter signs is never needed by a route without one", () => {
+  for (const each of listProviders()) {
+    if (each.auth.kind !== "adapter") continue;
+    for (const route of Object.values(each.operations)) {
+      expect([each.id, route.adapter !== undefined]).toEqual([each.id, true]);
     }
-  };
-  expect(codeOf(11, "chat")).toBe("provider_retired");
-  expect(codeOf(21, "chat")).toBe("provider_retired");
-  expect(codeOf(999, "chat")).toBe("provider_unknown");
-  expect(codeOf(27, "embeddings")).toBe("provider_operation");
-  expect(codeOf(1, "embeddings")).toBe("usable");
+  }
 });
 
-test("patches never touch the client's body, and keep zero, false and unknown fields", () => {
-  fc.assert(
-    fc.property(
-      fc.dictionary(fc.string(), fc.jsonValue()),
-      fc.constantFrom(...listProviders()),
-      (body, each) => {
-        const before = JSON.stringify(body);
-        patchBody(each, body);
-        expect(JSON.stringify(body)).toBe(before);
-      },
-    ),
-  );
-  const body = { model: "m", temperature: 0, stream: false, vendor: { x: 1 } };
-  expect(patchBody(row(1), body).body).toBe(body);
+test("templates use only names that are known", () => {
+  const known = new Set(["base", "path", "tail", "query", "model", "other", "version"]);
+  for (const each of listProviders()) {
+    for (const route of Object.values(each.operations)) {
+      const templates = [route.url, route.streamUrl ?? "", ...(route.variants ?? []).map(({ url }) => url)];
+      for (const [, name] of templates.join(" ").matchAll(/\{(\w+)\}/g)) {
+        expect([each.id, known.has(name ?? "")]).toEqual([each.id, true]);
+      }
+    }
+  }
 });
 
-test("Azure's o-series gets its limit under the new name, no temperature, and its effort out of the name", () => {
-  const { body, changed } = patchBody(row(3), { model: "o3-mini-high", max_tokens: 5, temperature: 0 });
-  expect(body).toEqual({ model: "o3-mini", max_completion_tokens: 5, reasoning_effort: "high" });
-  expect(changed).toContain("temperature");
+test("a retired provider and one that is not served yet are refused by name, and another channel may be tried", () => {
+  expect(codeOf(() => requireServed(row(11)))).toBe("provider_retired");
+  expect(codeOf(() => requireServed(row(50)))).toBe("provider_unserved");
+  expect(codeOf(() => requireServed(row(1)))).toBe("");
+  for (const language of ["zh", "en"]) {
+    const texts = JSON.parse(readFileSync(join(ROOT, `locales/${language}/failure.json`), "utf8")) as Record<
+      string,
+      string
+    >;
+    for (const code of ["provider_retired", "provider_unserved", "provider_base_url", "channel_key_unusable"])
+      expect([code, texts[code] ?? ""]).not.toEqual([code, ""]);
+    expect(texts["provider_retired"]).toContain("{{name}}");
+  }
 });
 
-test("known models have owners, unknown ones are custom, and none is listed twice", () => {
-  expect([modelOwner("gpt-4o"), modelOwner("mj_imagine"), modelOwner("mine")]).toEqual([
-    "openai",
-    "midjourney",
-    "custom",
-  ]);
-  const names = listPresetModels().map(({ id }) => id);
+test("a conversation finds a native route first, else one to convert to, and other operations never do", () => {
+  expect(routeFor(row(1), "responses", "gpt-4o")?.operation).toBe("responses");
+  expect(routeFor(row(1), "messages", "gpt-4o")?.operation).toBe("chat");
+  expect(routeFor(row(14), "chat", "claude-3")?.route.dialect).toBe("anthropic");
+  expect(routeFor(row(24), "chat", "gemini-2.0-flash")?.operation).toBe("gemini");
+  expect(routeFor(row(60), "gemini", "gemini-2.0-flash")?.operation).toBe("gemini");
+  expect(routeFor(row(38), "chat", "jina-clip-v1")).toBeUndefined();
+  expect(routeFor(row(43), "embeddings", "deepseek-chat")).toBeUndefined();
+});
+
+test("the model decides where a type speaks several dialects", () => {
+  expect(routeFor(row(41), "chat", "claude-3-opus-20240229")?.operation).toBe("messages");
+  expect(routeFor(row(41), "chat", "gemini-1.5-pro")?.operation).toBe("gemini");
+  expect(routeFor(row(41), "chat", "meta/llama3-405b-instruct-maas")?.operation).toBe("chat");
+  expect(routeFor(row(41), "chat", "gpt-4o")).toBeUndefined();
+  expect(routeFor(row(24), "image-generations", "gemini-1.5-pro")).toBeUndefined();
+  expect(routeFor(row(44), "embeddings", "m3e-base")).toBeDefined();
+});
+
+test("only the documented types are asked for stream usage", () => {
+  const asking = listProviders().filter((each) => each.asksForStreamUsage);
+  expect(asking.map((each) => each.id)).toEqual([1, 3, 4, 14, 24, 33, 39, 43, 45, 46, 48]);
+});
+
+test("owners: the maker comes before resellers, unknown models belong to custom", () => {
+  expect(modelOwner("gpt-4o")).toBe("openai");
+  expect(modelOwner("claude-3-opus-20240229")).toBe("claude");
+  expect(modelOwner("gemini-1.5-pro")).toBe("google gemini");
+  expect(modelOwner("qwen-plus")).toBe("ali");
+  expect(modelOwner("moonshot-v1-8k")).toBe("moonshot");
+  expect(modelOwner("mj_imagine")).toBe("midjourney");
+  expect(modelOwner("toString")).toBe("custom");
+  expect(isPresetModel("toString")).toBe(false);
+});
+
+test("the list of preset models has every name once, and types keep their own lists", () => {
+  const names = listPresetModels().map((each) => each.id);
   expect(new Set(names).size).toBe(names.length);
+  const byType = presetModelsByType();
+  expect(byType["37"]).toBeNull();
+  expect(byType["36"]).toEqual(["suno_music", "suno_lyrics"]);
+  for (const list of Object.values(byType)) for (const name of list ?? []) expect(names).toContain(name);
+  // The upload task is routed under the first name; the second is the one consoles have offered.
+  expect(byType["2"]).toContain("mj_upload");
+  expect(byType["2"]).toContain("mj_uploads");
+});
+
+test("the editor's data is light, and offers neither retired nor unserved types", () => {
+  expect(Bun.file(join(ROOT, "src/shared/provider-forms.ts")).size).toBeLessThan(20_000);
+  const offered = offeredProviders().map((each) => each.id);
+  expect(offered).not.toContain(11);
+  expect(offered).not.toContain(58);
+  expect(offered).toContain(60);
+  expect(new Set(offered).size).toBe(offered.length);
+});
+
+test("special fields and key formats stand where the specification names them", () => {
+  for (const type of [3, 17, 18, 21, 39, 41, 49]) {
+    expect([type, row(type).fields.some((field) => field.name === "other")]).toEqual([type, true]);
+  }
+  for (const type of [3, 8, 22, 36]) {
+    expect([type, row(type).fields.some((field) => field.name === "base_url")]).toEqual([type, true]);
+  }
+  expect(row(18).fields[0]?.defaultValue).toBe("v2.1");
+  for (const type of [15, 18, 22, 23, 33]) expect(keyHint(type)).not.toEqual(keyHint(6));
+  expect(splitsKeysByLine(41)).toBe(false);
+  expect(splitsKeysByLine(1)).toBe(true);
 });

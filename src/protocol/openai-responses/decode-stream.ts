@@ -26,7 +26,6 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   let started = false;
   let over = false;
   let sawCall = false;
-  let sawRefusal = false;
   let webSearch = 0;
   let fileSearch = 0;
 
@@ -44,7 +43,6 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   };
   const write = (out: CanonicalEvent[], spec: BlockSpec, payload: BlockPayload): void => {
     written.add(spec.key);
-    if (spec.kind === "refusal") sawRefusal = true;
     blocks.write(out, spec, payload);
   };
   const partSpec = (kind: "text" | "refusal", item: number, part: number): BlockSpec => ({
@@ -163,8 +161,8 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     if (status === "incomplete") {
       return why === "max_output_tokens" ? "length" : why === "content_filter" ? "content-filter" : "other";
     }
-    if (sawCall) return "tool-calls";
-    return sawRefusal ? "refusal" : "stop";
+    // A refusal in words is an ordinary end here, as in chat completions.
+    return sawCall ? "tool-calls" : "stop";
   };
 
   const read = (out: CanonicalEvent[], type: string, wire: JsonObject): void => {

@@ -10,7 +10,7 @@ import type { AnswerContext, StreamEncoder } from "../dialect.ts";
 import type { CanonicalEvent, FinishEvent, NoteEvent, OpenEvent } from "../events.ts";
 import { asList, asObject, joinBase64 } from "../json.ts";
 import { errorFields } from "./failure.ts";
-import { carrierItem, contentPart, encodeItem, encodeResponse } from "./items.ts";
+import { carrierItem, contentPart, encodeItem, encodeResponse, isCut } from "./items.ts";
 import type { ResponseHead } from "./items.ts";
 
 const ID_PREFIX: Partial<Record<AnswerBlock["kind"], string>> = {
@@ -207,7 +207,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   const finish = (event: FinishEvent): string => {
     const end = { reason: event.reason, usage };
     const wire = endMessage();
-    const cut = event.reason === "length" || event.reason === "content-filter";
+    const cut = isCut(event.reason);
     return (
       wire +
       frame(cut ? "response.incomplete" : "response.completed", {

@@ -91,6 +91,11 @@ export interface ResponseHead {
   createdAt: number;
 }
 
+/** Whether an answer ends as incomplete: at its limit, or stopped by a filter. */
+export function isCut(reason: FinishReason): boolean {
+  return reason === "length" || reason === "content-filter" || reason === "refusal";
+}
+
 /** The response object; `reason` absent means in progress. */
 export function encodeResponse(
   head: ResponseHead,
@@ -98,7 +103,7 @@ export function encodeResponse(
   context: AnswerContext,
   end?: { reason: FinishReason; usage: Usage },
 ): JsonObject {
-  const cut = end && (end.reason === "length" || end.reason === "content-filter");
+  const cut = end && isCut(end.reason);
   const status = end ? (cut ? "incomplete" : "completed") : "in_progress";
   return {
     ...echo(context),

@@ -1,0 +1,76 @@
+// A whole upstream request for rows that need no adapter: route, body, address and headers in one go.
+// Refuses to send anything, and to convert between dialects: the body must already be in the route's own.
+import { Failure } from "../shared/failures.ts";
+import { requireServed, routeFor, upstreamUrl } from "./address.ts";
+import type { UpstreamAddress } from "./address.ts";
+import type { Operation, ProviderRow, Route, UpstreamChannel } from "./define.ts";
+import { upstreamHeaders } from "./headers.ts";
+import type { UpstreamHead } from "./headers.ts";
+import { patchBody } from "./quirks.ts";
+import type { JsonBody, Patched } from "./quirks.ts";
+
+export interface ProviderCall
+  extends Omit<UpstreamAddress, "operation">, Omit<UpstreamHead, "operation" | "organization" | "other"> {
+  /** What the client asked for. */
+  operation: Operation;
+  /** In the dialect of the route, its model already mapped; absent for multipart bodies. */
+  body?: JsonBody;
+  forceStreamUsage?: boolean;
+}
+
+export interface ProviderRequest {
+  /** What the upstream performs; differs from the call's when the conversation was converted. */
+  operation: Operation;
+  route: Route;
+  /** Name the upstream gets: suffixes that were instructions are cut off. */
+  model: string;
+  url: string;
+  headers: Record<string, string>;
+  body: JsonBody | undefined;
+  /** Top-level keys of the body that the provider's patches changed or removed. */
+  changed: string[];
+}
+
+/**
+ * Throws provider_retired, provider_unserved, endpoint_unsupported, provider_base_url or channel_key_unusable,
+ * all of them reasons to try another channel.
+ */
+export function buildUpstreamRequest(
+  row: ProviderRow,
+  channel: UpstreamChannel,
+  call: ProviderCall,
+): ProviderRequest {
+  requireServed(row);
+  const found = routeFor(row, call.operation, call.model);
+  if (!found)
+    throw new Failure("no-channel", "endpoint_unsupported", {
+      params: { model: call.model, group: "" },
+      retryable: true,
+    });
+  const { operation, route } = found;
+  const patchContext = { operation, forceStreamUsage: call.forceStreamUsage ?? true };
+  const patched: Partial<Patched> = call.body ? patchBody(row, call.body, patchContext) : {};
+  const changed = patched.changed ?? [];
+  const named = patched.body?.["model"];
+  const model = typeof named === "string" && changed.includes("model") ? named : call.model;
+  const address: UpstreamAddress = { ...call, operation, model };
+  // The path and query of another operation mean nothing to this one.
+  if (operation !== call.operation) {
+    delete address.path;
+    delete address.query;
+  }
+  return {
+    operation,
+    route,
+    model,
+    url: upstreamUrl(row, channel, address),
+    headers: upstreamHeaders(row, {
+      ...call,
+      operation,
+      organization: channel.organization,
+      other: channel.other,
+    }),
+    body: patched.body,
+    changed,
+  };
+}

@@ -5,7 +5,7 @@ import { createAttemptLimit } from "../core/attempt-limit.ts";
 import type { Deps } from "../core/deps.ts";
 import { deleteSelf, getUser, renewAccessToken, signIn, updateSelf } from "../core/users.ts";
 import { done, ok } from "../http/envelope.ts";
-import { policy, SESSION_COOKIE, sessionCookie } from "../http/session.ts";
+import { policy, sessionCookie } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
 
@@ -32,7 +32,7 @@ export function account(deps: Deps, session: SessionSettings) {
     .use(policy(session))
     .post(
       "/login",
-      async ({ body, cookie, request, sessionJwt, address }) => {
+      async ({ body, set, request, sessionJwt, address }) => {
         const accountKey = body.username.trim().toLowerCase();
         const waitSeconds = perAddress.take(address) ?? perAccount.take(accountKey);
         if (waitSeconds !== undefined) {
@@ -45,7 +45,7 @@ export function account(deps: Deps, session: SessionSettings) {
         perAddress.giveBack(address);
         perAccount.giveBack(accountKey);
         const value = await sessionJwt.sign({ sub: String(user.id), sv: user.sessionVersion });
-        cookie[SESSION_COOKIE]?.set(sessionCookie(value, request));
+        set.headers["set-cookie"] = sessionCookie(value, request);
         return {
           ...ok({
             id: user.id,
@@ -63,8 +63,8 @@ export function account(deps: Deps, session: SessionSettings) {
     )
     .get(
       "/logout",
-      ({ cookie, request }) => {
-        cookie[SESSION_COOKIE]?.set(sessionCookie("", request));
+      ({ set, request }) => {
+        set.headers["set-cookie"] = sessionCookie("", request);
         return done();
       },
       { open: "public" },
@@ -72,12 +72,12 @@ export function account(deps: Deps, session: SessionSettings) {
     .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
     .put(
       "/self",
-      async ({ actor, body, cookie, request, sessionJwt }) => {
+      async ({ actor, body, set, request, sessionJwt }) => {
         const row = await updateSelf(deps, actor, body);
         if (body.password) {
           // Every session ended with the old password; this one goes on with a new token.
           const value = await sessionJwt.sign({ sub: String(row.id), sv: row.sessionVersion });
-          cookie[SESSION_COOKIE]?.set(sessionCookie(value, request));
+          set.headers["set-cookie"] = sessionCookie(value, request);
         }
         return done();
       },
@@ -85,9 +85,9 @@ export function account(deps: Deps, session: SessionSettings) {
     )
     .delete(
       "/self",
-      async ({ actor, cookie, request }) => {
+      async ({ actor, set, request }) => {
         await deleteSelf(deps, actor);
-        cookie[SESSION_COOKIE]?.set(sessionCookie("", request));
+        set.headers["set-cookie"] = sessionCookie("", request);
         return done();
       },
       { access: "user" },

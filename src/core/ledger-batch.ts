@@ -22,11 +22,18 @@ export interface GroupCommit<T> {
 }
 
 export interface GroupCommitDeps<T> {
-  /** One transaction: all of it or a throw. Synchronous. */
-  commit: (items: readonly T[]) => void;
+  /** One transaction: all of it or a throw. Synchronous. Durable when it returns, unless `later` and `sync` say so. */
+  commit: (items: readonly T[], later: boolean) => void;
+  /**
+   * Makes everything that was committed `later` durable, off the event loop. While it runs the next batch gathers, so
+   * that a busy process is never held up by its disk. Without it every commit is durable by itself.
+   */
+  sync?: () => Promise<void>;
   /** The last resort, also all or a throw. */
   spool: (items: readonly T[]) => void;
   logger: Logger;
+  /** Calls that are still running: with none, a commit syncs by itself, which is quicker for a single caller. */
+  running?: () => number;
 }
 
 /** Failures of the place, not of a row: trying each row alone would fail 500 times. */
@@ -38,8 +45,15 @@ function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(sqlState(error));
 }
 
-export function createGroupCommit<T>({ commit, spool, logger }: GroupCommitDeps<T>): GroupCommit<T> {
+export function createGroupCommit<T>({
+  commit,
+  sync,
+  spool,
+  logger,
+  running,
+}: GroupCommitDeps<T>): GroupCommit<T> {
   let waiting: Waiting<T>[] = [];
+  let isSyncing = false;
   let isScheduled = false;
   let busyTries = 0;
   let idle: PromiseWithResolvers<void> | undefined;
@@ -53,6 +67,11 @@ export function createGroupCommit<T>({ commit, spool, logger }: GroupCommitDeps<
     } catch (error) {
       for (const each of batch) each.reject(error);
     }
+    next();
+  }
+
+  function next(): void {
+    if (isSyncing) return;
     if (waiting.length > 0) schedule();
     else {
       idle?.resolve();
@@ -61,7 +80,7 @@ export function createGroupCommit<T>({ commit, spool, logger }: GroupCommitDeps<
   }
 
   function schedule(): void {
-    if (isScheduled) return;
+    if (isScheduled || isSyncing) return;
     isScheduled = true;
     if (busyTries > 0) setTimeout(run, BUSY_RETRY_MS);
     else setImmediate(run);
@@ -69,9 +88,14 @@ export function createGroupCommit<T>({ commit, spool, logger }: GroupCommitDeps<
 
   function commitBatch(batch: Waiting<T>[]): void {
     try {
-      commit(batch.map((each) => each.item));
+      const later = sync !== undefined && (running?.() ?? 0) > 0;
+      commit(
+        batch.map((each) => each.item),
+        later,
+      );
       busyTries = 0;
-      for (const each of batch) each.resolve();
+      if (later) syncLater(batch);
+      else for (const each of batch) each.resolve();
     } catch (error) {
       if (isBusy(error) && ++busyTries <= MAX_BUSY_TRIES) {
         waiting = batch.concat(waiting);
@@ -84,9 +108,25 @@ export function createGroupCommit<T>({ commit, spool, logger }: GroupCommitDeps<
     }
   }
 
+  function syncLater(batch: Waiting<T>[]): void {
+    isSyncing = true;
+    const finish = (settle: (each: Waiting<T>) => void) => {
+      isSyncing = false;
+      for (const each of batch) settle(each);
+      next();
+    };
+    (sync?.() ?? Promise.resolve()).then(
+      () => finish((each) => each.resolve()),
+      (error: unknown) => {
+        logger.error("settlements could not be synced", { rows: batch.length, error: String(error) });
+        finish((each) => each.reject(error));
+      },
+    );
+  }
+
   function commitAlone(each: Waiting<T>): void {
     try {
-      commit([each.item]);
+      commit([each.item], false);
       each.resolve();
     } catch (error) {
       spoolAll([each], error);

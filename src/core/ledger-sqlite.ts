@@ -1,6 +1,7 @@
 // Writes a batch of settlements into the embedded database: one transaction, prepared statements, each row once.
 // Refuses part of a batch: whatever throws rolls everything back.
 import type { Database as BunSqlite } from "bun:sqlite";
+import { closeSync, fdatasync, openSync } from "node:fs";
 import { LogType, TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import { pendingOfToken, pendingOfUser, sumUp } from "./ledger-items.ts";
@@ -23,12 +24,16 @@ interface TokenFigures {
 
 export interface SqliteBooks {
   /** Applies the items and lets memory follow. `isOwn` false: they were queued by an earlier process. */
-  apply(items: readonly LedgerItem[], mark?: SpoolMark, isOwn?: boolean): void;
+  apply(items: readonly LedgerItem[], mark?: SpoolMark, isOwn?: boolean, later?: boolean): void;
+  /** Makes durable what was applied `later`. */
+  sync(): Promise<void>;
+  close(): void;
   readMark(key: string): number;
   dropMark(key: string): void;
 }
 
 export function createSqliteBooks(client: BunSqlite, accounts: LedgerAccounts): SqliteBooks {
+  let logFile: number | undefined;
   const begin = client.prepare("begin immediate");
   const commit = client.prepare("commit");
   const insertLog = client.prepare(
@@ -66,12 +71,14 @@ export function createSqliteBooks(client: BunSqlite, accounts: LedgerAccounts): 
   );
 
   return {
-    apply(items, mark, isOwn = true) {
+    apply(items, mark, isOwn = true, later = false) {
       const sums = sumUp(items);
       const userFigures: UserFigures[] = [];
       const tokenFigures: TokenFigures[] = [];
-      begin.run();
+      // NORMAL writes the log without syncing it; sync() below does that off the event loop. Others stay FULL.
+      if (later) client.run("pragma synchronous = normal");
       try {
+        begin.run();
         for (const row of sums.logs) {
           insertLog.run(
             row.createdAt,
@@ -124,6 +131,8 @@ export function createSqliteBooks(client: BunSqlite, accounts: LedgerAccounts): 
       } catch (error) {
         if (client.inTransaction) client.run("rollback");
         throw error;
+      } finally {
+        if (later) client.run("pragma synchronous = full");
       }
       accounts.beginWrite(sums.users.keys(), sums.tokens.keys())();
       for (const figures of userFigures) {
@@ -135,6 +144,17 @@ export function createSqliteBooks(client: BunSqlite, accounts: LedgerAccounts): 
         if (token) Object.assign(token, figures);
       }
       if (isOwn) for (const item of items) endPending(accounts, item);
+    },
+    sync() {
+      // The log file lives as long as the connection; the same call that FULL makes, in the thread pool.
+      logFile ??= openSync(`${client.filename}-wal`, "r");
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      fdatasync(logFile, (error) => (error ? reject(error) : resolve()));
+      return promise;
+    },
+    close() {
+      if (logFile !== undefined) closeSync(logFile);
+      logFile = undefined;
     },
     readMark: (key) =>
       client.query<{ value: number }, [string]>("select value from marks where key = ?").get(key)?.value ?? 0,

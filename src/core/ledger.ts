@@ -65,9 +65,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   await shared?.releaseOwn();
 
   const queue = createGroupCommit<LedgerItem>({
-    commit: (items) => target.apply(items),
+    commit: (items, later) => target.apply(items, undefined, true, later),
+    ...(books ? { sync: () => books.sync() } : {}),
     spool: (items) => spool.append(items),
     logger,
+    running: () => keeper.open.size,
   });
 
   const keeper: HoldKeeper = {
@@ -233,6 +235,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     async close() {
       clearInterval(timer);
       await flush();
+      books?.close();
       outbox?.close();
     },
   };

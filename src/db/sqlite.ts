@@ -26,6 +26,7 @@ export function openSqliteFile(path: string): BunSqlite {
   client.run("pragma foreign_keys = on");
   client.run("pragma temp_store = memory");
   client.run("pragma cache_size = -16384");
+  client.run("pragma wal_autocheckpoint = 8000");
   return client;
 }
 

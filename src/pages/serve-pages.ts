@@ -9,7 +9,7 @@ import type { Manifest } from "../http/assets.ts";
 import { unknownPath } from "../http/failures.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
-import { checkedBy, SESSION_COOKIE, sessionTokens, userOfClaims } from "../http/session.ts";
+import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, userOfClaims } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import type { Page, RenderContext } from "./page.ts";
@@ -18,15 +18,6 @@ import { renderPage } from "./render.tsx";
 import { pageResponse } from "./respond.ts";
 
 const ACCESS_ROLE = { public: Role.guest, user: Role.user, admin: Role.admin, root: Role.root } as const;
-
-function cookieOf(request: Request, name: string): string {
-  const found = new RegExp(`(?:^|;\\s*)${name}=([^;]*)`).exec(request.headers.get("cookie") ?? "");
-  try {
-    return decodeURIComponent(found?.[1] ?? "");
-  } catch {
-    return "";
-  }
-}
 
 function themeOf(request: Request): ThemeMode {
   const theme = cookieOf(request, "theme-mode");
@@ -118,9 +109,9 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
 
   const routes = new Elysia({ name: "pages" })
     .use(sessionTokens(session.secret))
-    .derive(async ({ cookie, sessionJwt }) => {
-      const raw = cookie[SESSION_COOKIE]?.value;
-      const claims = typeof raw === "string" && raw !== "" ? await sessionJwt.verify(raw) : undefined;
+    .derive(async ({ request, sessionJwt }) => {
+      const raw = cookieOf(request, SESSION_COOKIE);
+      const claims = raw !== "" ? await sessionJwt.verify(raw) : undefined;
       const user = await userOfClaims(claims, session.accounts);
       return { visitor: user?.status === UserStatus.enabled ? user : undefined };
     });

@@ -1,7 +1,7 @@
 // The OpenAI-dialect relay routes and the playground.
 // Refuses to do anything but name the endpoint: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
-import type { Deps } from "../core/deps.ts";
+import type { Deps, UserAccount } from "../core/deps.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, policy } from "../http/session.ts";
@@ -12,7 +12,7 @@ import { corsHeaders, preflight } from "./cors.ts";
 import { chat, completions, embeddings } from "./endpoints.ts";
 import { modelList, oneModel } from "./models.ts";
 import { createRelay } from "./pipeline.ts";
-import { playgroundCaller } from "./playground.ts";
+import { playgroundCaller, sessionUser } from "./playground.ts";
 import { asFailure, renderFailure } from "./render-failure.ts";
 
 /** The body is read by the pipeline, once, as bytes. */
@@ -86,23 +86,24 @@ export function openaiRelay(deps: Deps, session: SessionSettings) {
     .get("/v1/fine-tunes/:id/events", notImplemented, raw)
     .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"));
 
-  const playground = new Elysia()
-    .use(policy(session))
-    .post(
-      "/pg/chat/completions",
-      ({ request, server, actor }) =>
-        relay.serveSession(
-          { request, server, endpoint: chat },
-          { callerOf: (body) => playgroundCaller(deps, actor, body) },
-        ),
-      {
-        parse: "none",
-        access: "session",
-        // The playground reads errors in the shape of the API it tries out.
-        error: ({ error, request }: { error: unknown; request: Request }) =>
-          refused(request, error, error instanceof Failure),
-      },
-    );
+  // The macro that only looks at the session: its refusals would come in the console's envelope, and callers of this
+  // route read errors in the shape of the API that they try out.
+  const playground = new Elysia().use(policy(session)).post(
+    "/pg/chat/completions",
+    async ({ request, server, visitor }) => {
+      let user: UserAccount;
+      try {
+        user = sessionUser(request, visitor);
+      } catch (error) {
+        return refused(request, error, true);
+      }
+      return relay.serveSession(
+        { request, server, endpoint: chat },
+        { callerOf: (body) => playgroundCaller(deps, user, body) },
+      );
+    },
+    { parse: "none", open: "visitor", detail: checkedBy("relay key").detail },
+  );
 
   return new Elysia().use(routes).use(playground);
 }

@@ -55,7 +55,7 @@ export interface Relay {
 }
 
 /** What is read on after the client left: enough to see the usage of a stream that was nearly done. */
-const DRAIN = { ms: 3000, bytes: 512 * 1024 };
+const DRAIN = { ms: 2000, bytes: 512 * 1024 };
 const BYTES_PER_MIB = 1024 * 1024;
 
 export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay {
@@ -237,7 +237,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
       logger.error("relayed call failed", {
         requestId,
         code: failure.code,
-        error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+        error: cause instanceof Error ? (cause.stack ?? cause.message) : "thrown value",
       });
     }
     return failure;

@@ -1,11 +1,26 @@
 // The playground's caller: a console session that picks a group in its body and pays from the user's balance.
 // Refuses groups that the user may not use; there is no key, hence no key limits and no key charges.
 import type { Deps, UserAccount } from "../core/deps.ts";
+import { UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { mayUseGroup } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { familyName } from "./model-name.ts";
 import type { RelayBody } from "./read-body.ts";
+
+/** The signed-in user; an access token is not enough, and the New-Api-User header must name the same user. */
+export function sessionUser(request: Request, visitor: UserAccount | undefined): UserAccount {
+  const { headers } = request;
+  if (!visitor) {
+    if (headers.has("authorization")) throw new Failure("auth", "access_token_not_supported", { status: 400 });
+    throw new Failure("auth", "auth_not_signed_in");
+  }
+  const named = headers.get("new-api-user");
+  if (named === null || named === "") throw new Failure("auth", "auth_user_header_missing");
+  if (named !== String(visitor.id)) throw new Failure("auth", "auth_user_header_mismatch");
+  if (visitor.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
+  return visitor;
+}
 
 export function playgroundCaller(
   deps: Pick<Deps, "options" | "routing">,

@@ -1,7 +1,7 @@
 // Attempts: who is tried next, what the client is told in the end, and what is never asked twice.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
-import { answer, hangBeforeHeaders, okWithError, refuse, refuseUntil, stream } from "../support/fake-upstream.ts";
+import { answer, hangBeforeHeaders, okWithError, refuse, refuseUntil, sse } from "../support/fake-upstream.ts";
 import type { Script } from "../support/fake-upstream.ts";
 import { errorOf, startGateway } from "./support.ts";
 import type { Gateway } from "./support.ts";
@@ -79,7 +79,8 @@ describe("which answers another channel may make good", () => {
     ["an error with status 200", okWithError(), 502, true],
     ["no JSON at all", { headers: { "content-type": "text/html" }, steps: ["<html>oops</html>"] }, 502, true],
     ["a cut connection", { steps: [{ end: "cut" }] }, 500, true],
-    ["a stream that is over before it began", stream([{ end: "cut" }].slice(1), { usage: null }), 200, false],
+    ["a stream that is over before it began", { headers: { "content-type": "text/event-stream" }, steps: [] }, 502, true],
+    ["a stream that begins with an error", { headers: { "content-type": "text/event-stream" }, steps: [sse({ error: { message: "overloaded", type: "server_error" } })] }, 502, true],
     ["400", refuse(400), 400, false],
     ["408", refuse(408), 408, false],
     ["504", refuse(504), 504, false],

@@ -112,3 +112,12 @@ export function dataLines(text: string): Record<string, unknown>[] {
     .filter((line) => line.startsWith("data: {"))
     .map((line) => JSON.parse(line.slice(6)) as Record<string, unknown>);
 }
+
+/** Looks again with every turn of the event loop until something is there. */
+export async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

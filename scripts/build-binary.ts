@@ -4,7 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** The program and every Worker: Workers are not found by the bundler and must be named. */
-const ENTRY_POINTS = ["src/main.ts", "src/db/reader-worker.ts"];
+const ENTRY_POINTS = ["src/main.ts", "src/db/reader-worker.ts", "src/relay/token-worker.ts"];
 
 /** Directories that the server reads from import.meta.dir at run time. */
 const EMBEDDED = ["dist/a", "dist/manifest.json", "views/public", "locales"];

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openapi } from "@elysiajs/openapi";
 import { Elysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
 import { createAccounts } from "./core/accounts.ts";
@@ -21,10 +22,13 @@ import { failures, unknownPath } from "./http/failures.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { createPages } from "./pages/serve-pages.ts";
+import { listPresetModels, presetModelsByType } from "./providers/models.ts";
 import { createRoutes } from "./routes.ts";
 
 /** Above the largest body an operator may allow (option relay.max_body_mb): the relay refuses by itself, with 413. */
 const MAX_BODY_BYTES = 1100 * 1024 * 1024;
+
+const DOCUMENT_PATH = "/openapi.json";
 
 export interface Services {
   deps: Deps;
@@ -69,6 +73,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     ledger,
     routing,
     prices: createPriceBook(options),
+    presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
     dataDir: env.dataDir,
@@ -96,10 +101,37 @@ export async function createApp({ deps, session }: Services) {
   const manifest = readManifest();
   const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES } })
     .use(failures(deps.logger, unknownPath))
+    .use(
+      openapi({
+        // The document only: its usual viewer is loaded from elsewhere, which this product never does.
+        provider: null,
+        path: "/openapi",
+        specPath: DOCUMENT_PATH,
+        exclude: { paths: [/^\/(?!api|v1|pg)/] },
+        documentation: {
+          info: {
+            title: "Weir",
+            version: deps.version,
+            description: "REST calls of the console, and the relay.",
+          },
+          components: {
+            securitySchemes: {
+              session: {
+                type: "apiKey",
+                in: "cookie",
+                name: "session",
+                description: "With the New-Api-User header.",
+              },
+            },
+          },
+        },
+      }),
+    )
     .use(createRoutes(deps, session))
     .use(assets())
     .use(await publicFiles())
     .use(createPages(deps, session, manifest));
-  assertEveryRouteDeclaresAccess(app.routes);
+  // The document lists what the routes declare and holds no data: anybody may read it.
+  assertEveryRouteDeclaresAccess(app.routes.filter((route) => route.path !== DOCUMENT_PATH));
   return app;
 }

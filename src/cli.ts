@@ -57,6 +57,12 @@ function isOperatorError(error: unknown): error is Error {
   return error instanceof EnvError || error instanceof SchemaTooNew || error instanceof WrongEncryptionKey;
 }
 
+/** The innermost error: a failed query carries its whole text around the driver's sentence. */
+function rootCause(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? (error.stack ?? error.message) : rootCause(error.cause);
+}
+
 export async function runCommand(args: string[]): Promise<void> {
   const name = args[0] ?? "serve";
   const command = COMMANDS[name];

@@ -32,7 +32,7 @@ type Numbers = Pick<ChannelRow, "priority" | "weight">;
 export default function ChannelScreen() {
   const t = useT();
   const data = bootData<ChannelPageData>();
-  const table = useTableQuery(10);
+  const table = useTableQuery(data.pageSize);
   const { query, page, pageSize } = table;
   const filters = { keyword: query.keyword ?? "", group: query.group ?? "", model: query.model ?? "" };
   const isFiltered = Object.values(filters).some((value) => value !== "");

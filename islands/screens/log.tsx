@@ -28,7 +28,7 @@ export default function LogScreen() {
   useSignals();
   const data = bootData<LogPageData>();
   const { isAdmin } = data;
-  const table = useTableQuery(10);
+  const table = useTableQuery(data.pageSize);
   const { query, page, pageSize } = table;
   const range = rangeOf(query, nowMs.value, timeZone.value, "7d");
   const [stat, setStat] = useState<LogStat>(data.stat);

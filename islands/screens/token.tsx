@@ -33,7 +33,7 @@ const STATUS: Record<number, [StatusTone, string]> = {
 export default function TokenScreen() {
   const t = useT();
   const data = bootData<TokenPageData>();
-  const table = useTableQuery(10);
+  const table = useTableQuery(data.pageSize);
   const { query, page, pageSize } = table;
   const [created, setCreated] = useState<readonly TokenRow[]>([]);
   const isFiltered = (query.keyword ?? "") !== "" || (query.token ?? "") !== "";

@@ -1,10 +1,24 @@
-// Controller of /api (catalog).
+// Controller of the catalogue: models, groups and prices as guests, users and administrators may see them.
+// Refuses nothing beyond the declared access: everything here is read from memory.
 import { Elysia } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { groupChoices, groupNames, modelsForUser, presetModelsByType, pricingFor } from "../core/models.ts";
+import { ok } from "../http/envelope.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 
 export function catalog(deps: Deps, session: SessionSettings) {
-  void deps;
-  return new Elysia({ prefix: "/api" }).use(policy(session));
+  return (
+    new Elysia({ prefix: "/api" })
+      .use(policy(session))
+      // Pricing and models carry no message: their clients know them so.
+      .get("/models", () => ({ success: true as const, data: presetModelsByType(deps) }), { access: "user" })
+      .get("/pricing", ({ visitor }) => ({ success: true as const, ...pricingFor(deps, visitor) }), {
+        open: "visitor",
+      })
+      .get("/group/", () => ok(groupNames(deps)), { access: "admin" })
+      .get("/user/models", ({ actor }) => ok(modelsForUser(deps, actor)), { access: "user" })
+      .get("/user/self/groups", ({ actor }) => ok(groupChoices(deps, actor)), { access: "user" })
+      .get("/user/groups", () => ok(groupChoices(deps, undefined)), { open: "public" })
+  );
 }

@@ -1,10 +1,97 @@
-// Controller of /api/token (tokens).
-import { Elysia } from "elysia";
+// Controller of /api/token: the caller's own API keys.
+// Refuses foreign ids like missing ones; nobody, not even root, reads another user's keys here.
+import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import {
+  createToken,
+  deleteToken,
+  getToken,
+  listTokens,
+  MAX_TOKEN_QUOTA,
+  setTokenStatus,
+  updateToken,
+} from "../core/tokens.ts";
+import { done, ok } from "../http/envelope.ts";
+import { idOf, pageOf, pageQuery } from "../http/paging.ts";
+import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { refuse } from "../shared/failures.ts";
+
+/** A search answers all matches, as its clients expect, up to this many. */
+const MAX_MATCHES = 1000;
+
+const fields = {
+  name: given(plainText(255)),
+  expired_time: given(t.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER })),
+  remain_quota: given(t.Integer({ minimum: 0, maximum: MAX_TOKEN_QUOTA })),
+  unlimited_quota: given(t.Boolean()),
+  model_limits_enabled: given(t.Boolean()),
+  model_limits: given(plainText(65_536)),
+  allow_ips: given(plainText(65_536)),
+  group: given(plainText(64)),
+};
 
 export function tokens(deps: Deps, session: SessionSettings) {
-  void deps;
-  return new Elysia({ prefix: "/api/token" }).use(policy(session));
+  return new Elysia({ prefix: "/api/token" })
+    .use(policy(session))
+    .get(
+      "/",
+      async ({ actor, query }) => {
+        const { offset, pageSize } = pageOf({ p: query.p, page_size: query.size ?? query.page_size }, 0);
+        const { items, total } = await listTokens(deps, actor, { offset, limit: pageSize });
+        return { ...ok(items), total };
+      },
+      { access: "user", query: t.Object(pageQuery) },
+    )
+    .get(
+      "/search",
+      async ({ actor, query }) => {
+        const { items, total } = await listTokens(deps, actor, { ...query, offset: 0, limit: MAX_MATCHES });
+        return { ...ok(items), total };
+      },
+      {
+        access: "user",
+        query: t.Object({ keyword: t.Optional(plainText(255)), token: t.Optional(plainText(255)) }),
+      },
+    )
+    .get("/:id", async ({ actor, params }) => ok(await getToken(deps, actor, requireId(params.id))), {
+      access: "user",
+    })
+    .post("/", async ({ actor, body }) => ok(await createToken(deps, actor, body)), {
+      access: "user",
+      body: t.Object(fields),
+    })
+    .put(
+      "/",
+      async ({ actor, body, query }) =>
+        ok(
+          query.status_only
+            ? await setTokenStatus(deps, actor, body.id, body.status ?? 0)
+            : await updateToken(deps, actor, body.id, body),
+        ),
+      {
+        access: "user",
+        query: t.Object({ status_only: t.Optional(plainText(20)) }),
+        body: t.Object({
+          ...fields,
+          id: t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+          status: given(t.Integer({ minimum: 0, maximum: 100 })),
+        }),
+      },
+    )
+    .delete(
+      "/:id",
+      async ({ actor, params }) => {
+        await deleteToken(deps, actor, requireId(params.id));
+        return done();
+      },
+      { access: "user" },
+    );
+}
+
+function requireId(text: string): number {
+  const known = idOf(text);
+  if (known === undefined) throw refuse("record_missing");
+  return known;
 }

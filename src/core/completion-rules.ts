@@ -71,7 +71,8 @@ const COMPLETION_RULES: readonly CompletionRule[] = [
 
 /** A name with a slash asks the table first; then the rules; then the table; a rule without a lock comes last. */
 export function completionRatio(name: string, table: Readonly<Record<string, number>>): number {
-  const listed = Object.hasOwn(table, name) ? table[name] : undefined;
+  const entry = Object.hasOwn(table, name) ? table[name] : undefined;
+  const listed = entry !== undefined && Number.isFinite(entry) && entry >= 0 ? entry : undefined;
   if (name.includes("/") && listed !== undefined) return listed;
   const rule = COMPLETION_RULES.find((each) => each.matches(name));
   if (rule?.isLocked) return rule.ratio;

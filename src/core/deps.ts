@@ -177,6 +177,14 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
+/** The models that ship with the providers' catalogue: data, so that core and api need not know providers. */
+export interface ModelPresets {
+  /** By channel type; null where the type chooses its own model. */
+  byType: Readonly<Record<string, readonly string[] | null>>;
+  /** Each model once. */
+  all: readonly { id: string; owner: string }[];
+}
+
 /** The services every room may use. */
 export interface Deps {
   db: Database;
@@ -188,6 +196,7 @@ export interface Deps {
   ledger: Ledger;
   routing: Routing;
   prices: PriceBook;
+  presets?: ModelPresets;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

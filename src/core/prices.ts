@@ -1,8 +1,17 @@
 // Prices: what a model costs, what to hold back before a call, and what a call cost, with its explanation.
 // Refuses every number that is not finite and positive: no input yields a negative, unsafe or missing charge.
-import type { CostInputs, CostSum } from "../shared/cost.ts";
-import { COST_FIELD, explainCost, storeCost } from "../shared/cost.ts";
-import { DEFAULT_QUOTA_PER_UNIT, MAX_QUOTA, roundHalfAway } from "../shared/money.ts";
+import type { CostCounts, CostLine, CostRounding, CostSum, PriceRatios } from "../shared/cost.ts";
+import {
+  boundedInputs,
+  COST_FIELD,
+  explainCost,
+  MAX_RATIO,
+  priceLines,
+  storeCost,
+  wholeQuota,
+} from "../shared/cost.ts";
+import type { CostInputs, PriceLine } from "../shared/cost.ts";
+import { DEFAULT_QUOTA_PER_UNIT } from "../shared/money.ts";
 import type { Usage } from "../shared/usage.ts";
 import { MAX_TOKEN_COUNT } from "../shared/usage.ts";
 import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "./completion-rules.ts";
@@ -21,17 +30,7 @@ export interface PriceTables {
 }
 
 /** What one model costs; `callPrice` set = a fixed price per call in dollars, all ratios are 0 then in the log. */
-export interface ModelPricing {
-  callPrice: number | undefined;
-  modelRatio: number;
-  completionRatio: number;
-  cacheRatio: number;
-  cacheWriteRatio: number;
-  cacheWrite1hRatio: number;
-  imageRatio: number;
-  audioRatio: number;
-  audioCompletionRatio: number;
-}
+export type ModelPricing = PriceRatios;
 
 /** The ratio at which models without a price are billed where they are allowed at all. */
 export const MISSING_MODEL_RATIO = 37.5;
@@ -43,7 +42,7 @@ const own = (table: RatioTable, name: string): number | undefined =>
   Object.hasOwn(table, name) ? safeRatio(table[name]) : undefined;
 
 function safeRatio(value: number | undefined): number | undefined {
-  return value !== undefined && Number.isFinite(value) && value >= 0 ? value : undefined;
+  return value !== undefined && Number.isFinite(value) && value >= 0 ? Math.min(value, MAX_RATIO) : undefined;
 }
 
 /** Names of custom GPTs are priced under one alias each. */
@@ -92,12 +91,6 @@ export function groupRatioOf(tables: PriceTables, group: string): number {
   return own(tables.groupRatio, group) ?? 1;
 }
 
-/** A whole, safe, non-negative number of quota units. */
-function toQuota(value: number): number {
-  if (!Number.isFinite(value)) return value > 0 ? MAX_QUOTA : 0;
-  return Math.min(Math.max(0, value), MAX_QUOTA);
-}
-
 export interface ReserveInputs {
   promptTokens: number;
   /** The largest of the request's limits on its output; 0 when it names none. */
@@ -106,114 +99,155 @@ export interface ReserveInputs {
   preConsumedTokens: number;
   /** Pictures or other pieces that a fixed price counts. */
   callCount?: number;
+  /** Size times quality of a picture: pictureFactor. */
+  callFactor?: number;
   quotaPerUnit: number;
 }
 
-/** What to hold back before the call, cut to whole units (billing reference, section 3). */
+/**
+ * What to hold back before the call, cut to whole units (billing reference, section 3). At a fixed price it is the
+ * charge itself, so tasks that are charged when they are submitted take it as their price too (section 10).
+ */
 export function estimateReserve(pricing: ModelPricing, groupRatio: number, inputs: ReserveInputs): number {
-  if (pricing.callPrice !== undefined) {
-    return Math.trunc(
-      toQuota(pricing.callPrice * (inputs.callCount ?? 1) * inputs.quotaPerUnit * groupRatio),
-    );
-  }
+  const { callCount, callFactor, quotaPerUnit } = inputs;
   const limit = bounded(inputs.maxTokens);
   const tokens = limit > 0 ? bounded(inputs.promptTokens) + limit : bounded(inputs.preConsumedTokens);
-  return Math.trunc(toQuota(tokens * pricing.modelRatio * groupRatio));
+  const safe = boundedInputs({
+    ...pricing,
+    groupRatio,
+    quotaPerUnit,
+    ...(callCount === undefined ? {} : { callCount }),
+    ...(callFactor === undefined ? {} : { callFactor }),
+  });
+  const base =
+    safe.callPrice === undefined
+      ? tokens * safe.modelRatio
+      : safe.callPrice * safe.callFactor * safe.callCount * safe.quotaPerUnit;
+  return wholeQuota(base * safe.groupRatio, "floor");
 }
 
 function bounded(value: number): number {
   return Number.isFinite(value) && value > 0 ? Math.min(value, MAX_TOKEN_COUNT) : 0;
 }
 
+/** The route a call came by, where it changes the charge or the row: native Messages, or a realtime session. */
+export type CostSurface = "messages" | "realtime";
+
 export interface CostExtras {
   quotaPerUnit?: number;
-  /** Pieces that a fixed price counts. */
+  /** Pieces that a fixed price counts; 0 for a call that is not charged. */
   callCount?: number;
-  /** Dollars per thousand calls; looked up by the caller from the model and the context size. */
+  /** Size times quality of a picture: pictureFactor. */
+  callFactor?: number;
+  /** Dollars per thousand calls: webSearchPrice of the model and the context size. */
   webSearchPrice?: number;
+  /** Dollars per thousand calls; the fixed price when absent. */
   fileSearchPrice?: number;
-  /** "up": half away from zero (OpenAI family); "down": cut (Anthropic family). Default "up". */
-  rounding?: "up" | "down";
+  surface?: CostSurface;
+  /** Default: cut for native Messages (roundingOf), else to the nearest unit. */
+  rounding?: CostRounding;
+  /** Highest charge: quotaCapOf of the settle policy. */
+  quotaCap?: number | undefined;
+}
+
+/** How the documented formulas of a surface round (billing reference, sections 4 and 6). */
+export function roundingOf(surface: CostSurface | undefined): CostRounding {
+  return surface === "messages" ? "floor" : "half-away";
 }
 
 export interface Charge {
-  /** Whole units, at least 0. */
+  /** Whole units, at least 0; the same as `sum.quota`. */
   quota: number;
+  lines: CostLine[];
   sum: CostSum;
   /** Fields of the log row's `other`. */
   other: Record<string, unknown>;
 }
 
-/** The charge of a call and its explanation, from one formula over disjoint quantities. */
+/**
+ * The charge of a call and its explanation, from one formula over disjoint quantities. With them the formulas of the
+ * text family, of native Messages and of audio are one; only the rounding differs. Two deliberate departures from
+ * the original: cached tokens keep their price beside pictures and audio, and a call at a fixed price costs that
+ * price also when no token was reported (callCount 0 makes it free).
+ */
 export function cost(
   pricing: ModelPricing,
   groupRatio: number,
   usage: Usage,
   extras: CostExtras = {},
 ): Charge {
-  const group = Number.isFinite(groupRatio) && groupRatio > 0 ? groupRatio : 0;
-  const inputs: CostInputs = {
-    fresh: bounded(usage.input.fresh),
-    cacheRead: bounded(usage.input.cacheRead),
-    cacheWrite5m: bounded(usage.input.cacheWrite5m),
-    cacheWrite1h: bounded(usage.input.cacheWrite1h),
-    imageInput: bounded(usage.input.image),
-    audioInput: bounded(usage.input.audio),
-    output: bounded(usage.output.text),
-    thinking: bounded(usage.output.thinking),
-    imageOutput: bounded(usage.output.image),
-    audioOutput: bounded(usage.output.audio),
-    webSearchCalls: bounded(usage.calls.webSearch),
-    fileSearchCalls: bounded(usage.calls.fileSearch),
-    callCount: extras.callCount === undefined ? 1 : bounded(extras.callCount),
-    webSearchPrice: bounded(extras.webSearchPrice ?? 0),
-    fileSearchPrice: bounded(extras.fileSearchPrice ?? 0),
-    groupRatio: group,
-    quotaPerUnit: extras.quotaPerUnit ?? DEFAULT_QUOTA_PER_UNIT,
-    ...pricing,
+  const { input, output, calls } = usage;
+  const counts: CostCounts = {
+    fresh: bounded(input.fresh),
+    cacheRead: bounded(input.cacheRead),
+    cacheWrite5m: bounded(input.cacheWrite5m),
+    cacheWrite1h: bounded(input.cacheWrite1h),
+    imageInput: bounded(input.image),
+    audioInput: bounded(input.audio),
+    output: bounded(output.text),
+    thinking: bounded(output.thinking),
+    imageOutput: bounded(output.image),
+    audioOutput: bounded(output.audio),
+    webSearchCalls: bounded(calls.webSearch),
+    fileSearchCalls: bounded(calls.fileSearch),
+    callCount: extras.callCount ?? 1,
   };
+  const inputs = boundedInputs({
+    ...pricing,
+    ...counts,
+    callFactor: extras.callFactor ?? 1,
+    webSearchPrice: extras.webSearchPrice ?? 0,
+    fileSearchPrice: extras.fileSearchPrice ?? FILE_SEARCH_PRICE,
+    groupRatio,
+    quotaPerUnit: extras.quotaPerUnit ?? DEFAULT_QUOTA_PER_UNIT,
+    rounding: extras.rounding ?? roundingOf(extras.surface),
+    quotaCap: extras.quotaCap,
+  });
+  // Prices of calls that were not made, and a cap that did not bite, are no part of the explanation.
+  if (inputs.webSearchCalls === 0) inputs.webSearchPrice = 0;
+  if (inputs.fileSearchCalls === 0) inputs.fileSearchPrice = 0;
   const sum = explainCost(inputs);
-  const rounded = extras.rounding === "down" ? Math.floor(sum.exact) : roundHalfAway(sum.exact);
-  let quota = toQuota(rounded);
-  const isPriced = pricing.callPrice === undefined && pricing.modelRatio * group > 0;
-  // The smallest charge of a priced call: only where the formula gives nothing at all.
-  if (isPriced && sum.exact <= 0) quota = hasTokens(inputs) ? 1 : 0;
-  return { quota, sum, other: logFields(inputs, pricing) };
-}
-
-function hasTokens(inputs: CostInputs): boolean {
-  return inputs.fresh + inputs.cacheRead + inputs.output + inputs.thinking > 0;
+  if (!sum.isCapped) inputs.quotaCap = undefined;
+  return { quota: sum.quota, lines: sum.lines, sum, other: logFields(inputs, extras.surface) };
 }
 
 /** The documented fields of `other` (billing reference, section 12), and the inputs for the explanation. */
-function logFields(inputs: CostInputs, pricing: ModelPricing): Record<string, unknown> {
-  const byCall = pricing.callPrice !== undefined;
+function logFields(inputs: CostInputs, surface: CostSurface | undefined): Record<string, unknown> {
+  const { callPrice, callFactor, callCount } = inputs;
+  const ratio = (value: number): number => (callPrice === undefined ? value : 0);
   const other: Record<string, unknown> = {
-    model_ratio: byCall ? 0 : pricing.modelRatio,
+    model_ratio: ratio(inputs.modelRatio),
     group_ratio: inputs.groupRatio,
-    completion_ratio: byCall ? 0 : pricing.completionRatio,
+    completion_ratio: ratio(inputs.completionRatio),
     cache_tokens: inputs.cacheRead,
-    cache_ratio: byCall ? 0 : pricing.cacheRatio,
-    model_price: pricing.callPrice ?? -1,
+    cache_ratio: ratio(inputs.cacheRatio),
+    // Pictures: the price of all of them, size and quality included. An uncharged call still names its price.
+    model_price: callPrice === undefined ? -1 : callPrice * callFactor * Math.max(callCount, 1),
   };
   const written = inputs.cacheWrite5m + inputs.cacheWrite1h;
-  if (written > 0) {
+  if (surface === "messages") other.claude = true;
+  if (surface === "messages" || written > 0) {
     other.cache_creation_tokens = written;
-    other.cache_creation_ratio = pricing.cacheWriteRatio;
+    other.cache_creation_ratio = ratio(inputs.cacheWriteRatio);
+  }
+  if (inputs.cacheWrite1h > 0) {
+    other.cache_creation_tokens_1h = inputs.cacheWrite1h;
+    other.cache_creation_ratio_1h = ratio(inputs.cacheWrite1hRatio);
   }
   if (inputs.imageInput > 0) {
     other.image = true;
-    other.image_ratio = pricing.imageRatio;
+    other.image_ratio = ratio(inputs.imageRatio);
+    // The documented name of the tokens of pictures in the INPUT.
     other.image_output = inputs.imageInput;
   }
-  if (inputs.audioInput + inputs.audioOutput > 0) {
-    other.audio = true;
+  if (surface === "realtime" || inputs.audioInput + inputs.audioOutput > 0) {
+    other[surface === "realtime" ? "ws" : "audio"] = true;
     other.audio_input = inputs.audioInput;
     other.audio_output = inputs.audioOutput;
     other.text_input = inputs.fresh;
     other.text_output = inputs.output + inputs.thinking;
-    other.audio_ratio = pricing.audioRatio;
-    other.audio_completion_ratio = pricing.audioCompletionRatio;
+    other.audio_ratio = ratio(inputs.audioRatio);
+    other.audio_completion_ratio = ratio(inputs.audioCompletionRatio);
   }
   if (inputs.webSearchCalls > 0) {
     other.web_search = true;
@@ -229,6 +263,31 @@ function logFields(inputs: CostInputs, pricing: ModelPricing): Record<string, un
   return other;
 }
 
+/** The unit prices of a model in a group, for the pricing page: the same kinds and order as the lines of a charge. */
+export function modelPriceLines(tables: PriceTables, model: string, group: string): PriceLine[] | undefined {
+  const pricing = lookupPrice(tables, model);
+  return pricing && priceLines(pricing, groupRatioOf(tables, group));
+}
+
+const SIZE_FACTORS: Readonly<Record<string, number>> = {
+  "256x256": 0.4,
+  "512x512": 0.45,
+  "1024x1024": 1,
+  "1024x1792": 2,
+  "1792x1024": 2,
+};
+
+/**
+ * Size times quality of a picture at a fixed price (billing reference, section 8); the number of pictures is
+ * callCount. `upstreamModel` is the mapped name.
+ */
+export function pictureFactor(upstreamModel: string, size = "", quality = ""): number {
+  const bySize = Object.hasOwn(SIZE_FACTORS, size) ? (SIZE_FACTORS[size] ?? 1) : 1;
+  if (upstreamModel !== "dall-e-3" || quality !== "hd") return bySize;
+  return bySize * (bySize === 2 ? 1.5 : 2);
+}
+
+/** Dollars per thousand calls. */
 export const FILE_SEARCH_PRICE = 2.5;
 
 const WEB_SEARCH_PRICES = {

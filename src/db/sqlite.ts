@@ -7,6 +7,12 @@ import { schema } from "../../drizzle/sqlite.ts";
 import type { Database, Orm, Steps } from "./database.ts";
 import type { ReaderReply, ReaderRequest } from "./reader-worker.ts";
 
+/** In the binary every module lies at its root, and workers below it where they lay below src. */
+const READER_URL = new URL(
+  Bun.isStandaloneExecutable ? "./db/reader-worker.ts" : "./reader-worker.ts",
+  import.meta.url,
+).href;
+
 /** Bun's Worker can let the process end; the browser's type, which shadows it here, does not know that. */
 interface ReaderThread extends Worker {
   ref(): void;
@@ -85,7 +91,7 @@ function startReader(path: string): { orm: Orm; close(): void } {
   const waiting = new Map<number, { resolve: (rows: unknown[][]) => void; reject: (error: Error) => void }>();
 
   function start(): ReaderThread {
-    const started = new Worker(new URL("./reader-worker.ts", import.meta.url).href) as ReaderThread;
+    const started = new Worker(READER_URL) as ReaderThread;
     started.onmessage = (event: MessageEvent<ReaderReply>) => {
       const entry = waiting.get(event.data.id);
       waiting.delete(event.data.id);

@@ -1,11 +1,73 @@
 // The table of pages: one row per path, saying frame, screen, loader, role and title. serve-pages.ts registers them.
 // Refuses logic: loaders live in load-*.ts beside this file, markup in views/ and islands/screens/.
+import ChannelScreen from "../../islands/screens/channel.tsx";
+import Login from "../../islands/screens/login.tsx";
+import Playground from "../../islands/screens/playground.tsx";
+import Setup from "../../islands/screens/setup.tsx";
+import TokenScreen from "../../islands/screens/token.tsx";
+import { loadChannels } from "./load-channels.ts";
+import { loadPlayground } from "./load-playground.ts";
+import { loadTokens } from "./load-tokens.ts";
+import { loadSetup } from "./load-setup.ts";
 import { aboutPage, brokenPage, forbiddenPage, notFoundPage } from "./plain-pages.tsx";
 import type { Page } from "./page.ts";
+import { homePage } from "./public-pages.tsx";
 
 export { brokenPage, forbiddenPage, notFoundPage };
 
 export const pages: readonly Page[] = [
   // Public
+  homePage,
   aboutPage,
+  {
+    path: "/setup",
+    shell: "public",
+    access: "public",
+    title: "setup.title",
+    areas: ["setup"],
+    screen: { name: "setup", component: Setup },
+    loader: loadSetup,
+  },
+  {
+    path: "/login",
+    shell: "public",
+    width: "card",
+    access: "public",
+    title: "login.title",
+    areas: ["login"],
+    screen: { name: "login", component: Login },
+  },
+  // Workspace
+  {
+    path: "/playground",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.playground",
+    current: "playground",
+    areas: ["playground"],
+    screen: { name: "playground", component: Playground },
+    loader: loadPlayground,
+  },
+  // Usage
+  {
+    path: "/token",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.tokens",
+    current: "tokens",
+    areas: ["token"],
+    screen: { name: "token", component: TokenScreen },
+    loader: loadTokens,
+  },
+  // Admin
+  {
+    path: "/channel",
+    shell: "console",
+    access: "admin",
+    title: "shell.nav.channels",
+    current: "channels",
+    areas: ["channel"],
+    screen: { name: "channel", component: ChannelScreen },
+    loader: loadChannels,
+  },
 ];

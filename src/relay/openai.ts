@@ -69,7 +69,8 @@ export function openaiRelay(deps: Deps, session: SessionSettings) {
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
-      ({ request, params }) => listed(request, (d, caller, r) => oneModel(d, caller, r, decoded(params["*"]))),
+      ({ request, params }) =>
+        listed(request, (d, caller, r) => oneModel(d, caller, r, decoded(params["*"]))),
       raw,
     )
     .delete("/v1/models/*", notImplemented, raw)

@@ -12,7 +12,8 @@ import type { RelayBody } from "./read-body.ts";
 export function sessionUser(request: Request, visitor: UserAccount | undefined): UserAccount {
   const { headers } = request;
   if (!visitor) {
-    if (headers.has("authorization")) throw new Failure("auth", "access_token_not_supported", { status: 400 });
+    if (headers.has("authorization"))
+      throw new Failure("auth", "access_token_not_supported", { status: 400 });
     throw new Failure("auth", "auth_not_signed_in");
   }
   const named = headers.get("new-api-user");

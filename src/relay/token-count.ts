@@ -37,6 +37,12 @@ function encodingOf(model: string): TokenRequest["encoding"] {
   return /^(gpt-4o|chatgpt-4o|gpt-4\.1|gpt-5|o\d)/.test(model) ? "o200k" : "cl100k";
 }
 
+/** In the binary every module lies at its root, and workers below it where they lay below src. */
+const COUNTER_URL = new URL(
+  Bun.isStandaloneExecutable ? "./relay/token-worker.ts" : "./token-worker.ts",
+  import.meta.url,
+).href;
+
 /** Bun's Worker can let the process end; the browser's type, which shadows it here, does not know that. */
 interface CounterThread extends Worker {
   ref(): void;
@@ -64,7 +70,7 @@ export function createTokenCounter(): TokenCounter {
   }
 
   function start(): CounterThread {
-    const started = new Worker(new URL("./token-worker.ts", import.meta.url).href) as CounterThread;
+    const started = new Worker(COUNTER_URL) as CounterThread;
     started.onmessage = (event: MessageEvent<TokenReply>) => {
       const { id, tokens } = event.data;
       waiting.get(id)?.(tokens < 0 ? undefined : tokens);

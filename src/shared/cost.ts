@@ -1,8 +1,13 @@
 // A charge explained as ordered lines, computed by one function from the inputs that a log row stores.
 // Refuses to guess: what the row does not hold makes no line. Ledger, log detail and pricing page share this code.
+import { DEFAULT_QUOTA_PER_UNIT, MAX_QUOTA, roundHalfAway } from "./money.ts";
+import { MAX_TOKEN_COUNT } from "./usage.ts";
 
 /** Dollars per million input tokens at ratio 1; a ratio is dollars per million divided by this. */
 export const DOLLARS_PER_MTOK_AT_RATIO_1 = 2;
+
+/** Largest ratio or dollar price that enters the formula; the option tables accept no more either. */
+export const MAX_RATIO = 1e6;
 
 export function dollarsPerMTok(ratio: number): number {
   return ratio * DOLLARS_PER_MTOK_AT_RATIO_1;
@@ -10,6 +15,11 @@ export function dollarsPerMTok(ratio: number): number {
 
 export function ratioOfDollars(dollars: number): number {
   return dollars / DOLLARS_PER_MTOK_AT_RATIO_1;
+}
+
+/** What a price per million means for a thousand tokens, in dollars: the echo beside a price field. */
+export function dollarsPerThousandTokens(ratio: number): number {
+  return dollarsPerMTok(ratio) / 1000;
 }
 
 export type CostLineKind =
@@ -27,21 +37,38 @@ export type CostLineKind =
   | "web_search"
   | "file_search";
 
-export interface CostLine {
+/** A price of one kind of quantity, without a quantity. */
+export interface PriceLine {
   kind: CostLineKind;
-  /** Tokens or calls. */
-  count: number;
   /** Dollars: per million tokens, per call, or per thousand calls, as `per` says. */
   unitPrice: number;
   per: "mtok" | "call" | "kcall";
-  /** Product of the ratios that made the unit price; 0 where a price stands by itself. */
+  /** Product of the ratios that made the unit price, or the size factor of a picture; 0 where a price stands alone. */
   ratio: number;
+}
+
+export interface CostLine extends PriceLine {
+  /** Tokens or calls. */
+  count: number;
   /** Quota before the group ratio, exact. */
   amount: number;
 }
 
-/** Everything that a charge is made of: disjoint quantities and the ratios in force when it was made. */
-export interface CostInputs {
+/** Every ratio of a model; `callPrice` (dollars per call) replaces the token prices where it is set. */
+export interface PriceRatios {
+  callPrice: number | undefined;
+  modelRatio: number;
+  completionRatio: number;
+  cacheRatio: number;
+  cacheWriteRatio: number;
+  cacheWrite1hRatio: number;
+  imageRatio: number;
+  audioRatio: number;
+  audioCompletionRatio: number;
+}
+
+/** Disjoint quantities of one call. */
+export interface CostCounts {
   fresh: number;
   cacheRead: number;
   cacheWrite5m: number;
@@ -54,23 +81,28 @@ export interface CostInputs {
   audioOutput: number;
   webSearchCalls: number;
   fileSearchCalls: number;
-  /** Dollars per call; undefined bills by tokens. */
-  callPrice: number | undefined;
-  /** Calls or pictures that a fixed price counts; 1 unless said otherwise. */
+  /** Calls or pictures that a fixed price counts; 1 unless said otherwise, 0 when the call is not charged. */
   callCount: number;
-  modelRatio: number;
-  completionRatio: number;
-  cacheRatio: number;
-  cacheWriteRatio: number;
-  cacheWrite1hRatio: number;
-  imageRatio: number;
-  audioRatio: number;
-  audioCompletionRatio: number;
+}
+
+/**
+ * half-away: nearest whole unit, halves up (the text family). floor: cut (native Messages). The reference has both,
+ * and its worked examples hold only with both, so the caller's protocol decides.
+ */
+export type CostRounding = "half-away" | "floor";
+
+/** Everything that a charge is made of: disjoint quantities and the ratios in force when it was made. */
+export interface CostInputs extends PriceRatios, CostCounts {
+  /** Size times quality of a picture, on top of its price. */
+  callFactor: number;
   /** Dollars per thousand calls. */
   webSearchPrice: number;
   fileSearchPrice: number;
   groupRatio: number;
   quotaPerUnit: number;
+  rounding: CostRounding;
+  /** Highest charge in quota: what was held back, for estimates; 0 for calls that are not charged. */
+  quotaCap: number | undefined;
 }
 
 export interface CostSum {
@@ -80,55 +112,116 @@ export interface CostSum {
   groupRatio: number;
   /** Subtotal × group ratio, exact, before rounding. */
   exact: number;
+  /** What is charged: a safe whole number of at least 0. */
+  quota: number;
+  /** The lines of a priced call gave nothing, so it costs one unit. */
+  isMinimum: boolean;
+  /** The cap was lower than the sum. */
+  isCapped: boolean;
 }
 
-/** The one formula: each line is quantity × price, the sum takes the group ratio. */
-export function explainCost(inputs: CostInputs): CostSum {
+interface TokenPrice {
+  kind: CostLineKind;
+  count: keyof CostCounts;
+  ratio: (prices: PriceRatios) => number;
+}
+
+const output = (prices: PriceRatios) => prices.modelRatio * prices.completionRatio;
+
+/** The kinds of token in the order in which they are shown, each with its price. */
+const TOKEN_PRICES: readonly TokenPrice[] = [
+  { kind: "fresh", count: "fresh", ratio: (p) => p.modelRatio },
+  { kind: "cache_read", count: "cacheRead", ratio: (p) => p.modelRatio * p.cacheRatio },
+  { kind: "cache_write_5m", count: "cacheWrite5m", ratio: (p) => p.modelRatio * p.cacheWriteRatio },
+  { kind: "cache_write_1h", count: "cacheWrite1h", ratio: (p) => p.modelRatio * p.cacheWrite1hRatio },
+  { kind: "image_input", count: "imageInput", ratio: (p) => p.modelRatio * p.imageRatio },
+  { kind: "audio_input", count: "audioInput", ratio: (p) => p.modelRatio * p.audioRatio },
+  { kind: "output", count: "output", ratio: output },
+  { kind: "thinking", count: "thinking", ratio: output },
+  { kind: "image_output", count: "imageOutput", ratio: output },
+  {
+    kind: "audio_output",
+    count: "audioOutput",
+    ratio: (p) => p.modelRatio * p.audioRatio * p.audioCompletionRatio,
+  },
+];
+
+/** The unit prices of a model for one group, in the order of the lines of a charge. */
+export function priceLines(prices: PriceRatios, groupRatio = 1): PriceLine[] {
+  const safe = boundedInputs({ ...prices, groupRatio });
+  const group = safe.groupRatio;
+  if (safe.callPrice !== undefined)
+    return [{ kind: "per_call", unitPrice: safe.callPrice * group, per: "call", ratio: 0 }];
+  return TOKEN_PRICES.map(({ kind, ratio }) => {
+    const product = ratio(safe) * group;
+    return { kind, unitPrice: dollarsPerMTok(product), per: "mtok", ratio: product };
+  });
+}
+
+/** The one formula: each line is quantity × price, the sum takes the group ratio, the result is a whole number. */
+export function explainCost(raw: Partial<CostInputs>): CostSum {
+  const inputs = boundedInputs(raw);
   const lines: CostLine[] = [];
-  const tokens = (kind: CostLineKind, count: number, ratio: number) => {
-    if (count <= 0) return;
-    lines.push({ kind, count, unitPrice: dollarsPerMTok(ratio), per: "mtok", ratio, amount: count * ratio });
-  };
   const calls = (kind: CostLineKind, count: number, pricePerThousand: number) => {
     if (count <= 0) return;
     const amount = ((pricePerThousand * count) / 1000) * inputs.quotaPerUnit;
     lines.push({ kind, count, unitPrice: pricePerThousand, per: "kcall", ratio: 0, amount });
   };
-  if (inputs.callPrice !== undefined) {
+  const { callPrice, callFactor, callCount } = inputs;
+  let tokens = 0;
+  if (callPrice === undefined) {
+    for (const { kind, count: field, ratio } of TOKEN_PRICES) {
+      const count = inputs[field];
+      if (count <= 0) continue;
+      tokens += count;
+      const product = ratio(inputs);
+      const amount = count * product;
+      lines.push({ kind, count, unitPrice: dollarsPerMTok(product), per: "mtok", ratio: product, amount });
+    }
+  } else if (callCount > 0) {
     lines.push({
       kind: "per_call",
-      count: inputs.callCount,
-      unitPrice: inputs.callPrice,
+      count: callCount,
+      unitPrice: callPrice,
       per: "call",
-      ratio: 0,
-      amount: inputs.callPrice * inputs.callCount * inputs.quotaPerUnit,
+      ratio: callFactor === 1 ? 0 : callFactor,
+      amount: callPrice * callFactor * callCount * inputs.quotaPerUnit,
     });
-  } else {
-    const model = inputs.modelRatio;
-    const output = model * inputs.completionRatio;
-    tokens("fresh", inputs.fresh, model);
-    tokens("cache_read", inputs.cacheRead, model * inputs.cacheRatio);
-    tokens("cache_write_5m", inputs.cacheWrite5m, model * inputs.cacheWriteRatio);
-    tokens("cache_write_1h", inputs.cacheWrite1h, model * inputs.cacheWrite1hRatio);
-    tokens("image_input", inputs.imageInput, model * inputs.imageRatio);
-    tokens("audio_input", inputs.audioInput, model * inputs.audioRatio);
-    tokens("output", inputs.output, output);
-    tokens("thinking", inputs.thinking, output);
-    tokens("image_output", inputs.imageOutput, output);
-    tokens("audio_output", inputs.audioOutput, model * inputs.audioRatio * inputs.audioCompletionRatio);
   }
+  const base = sumOf(lines);
   calls("web_search", inputs.webSearchCalls, inputs.webSearchPrice);
   calls("file_search", inputs.fileSearchCalls, inputs.fileSearchPrice);
-  const subtotal = lines.reduce((sum, line) => sum + line.amount, 0);
-  return { lines, subtotal, groupRatio: inputs.groupRatio, exact: subtotal * inputs.groupRatio };
+  const subtotal = sumOf(lines);
+  const { groupRatio } = inputs;
+  const exact = subtotal * groupRatio;
+  // Only where the formula gives nothing at all: an amount that merely rounds to nothing stays nothing.
+  const isMinimum = tokens > 0 && inputs.modelRatio * groupRatio > 0 && base * groupRatio <= 0;
+  const full = wholeQuota(isMinimum ? exact + 1 : exact, inputs.rounding);
+  const cap = inputs.quotaCap ?? MAX_QUOTA;
+  const quota = Math.min(full, cap);
+  return { lines, subtotal, groupRatio, exact, quota, isMinimum, isCapped: full > cap };
 }
 
-/** Name of the field of a log row's `other` that stores the inputs of its charge. */
-export const COST_FIELD = "cost";
+function sumOf(lines: readonly CostLine[]): number {
+  return lines.reduce((sum, line) => sum + line.amount, 0);
+}
 
-/** Inputs as a log row stores them: zeros and ones are left out to keep rows narrow. */
-export type StoredCost = Partial<CostInputs>;
+/** Below this, a distance to a half or whole unit is an artefact of binary fractions. */
+const MAX_DRIFT = 1e-4;
 
+/**
+ * A whole, safe, non-negative number of units. The reference calculates in decimals; doubles may end a hair beside
+ * the half or whole unit that the decimals hit, so such values are moved there before they are rounded.
+ */
+export function wholeQuota(value: number, rounding: CostRounding): number {
+  if (!(value > 0)) return 0;
+  if (value >= MAX_QUOTA) return MAX_QUOTA;
+  const half = Math.round(value * 2) / 2;
+  const near = Math.abs(value - half) <= Math.min(value * 1e-14, MAX_DRIFT) ? half : value;
+  return Math.min(rounding === "floor" ? Math.floor(near) : roundHalfAway(near), MAX_QUOTA);
+}
+
+/** Inputs of a call that cost nothing at a model that costs nothing: what a stored row leaves out. */
 const NEUTRAL: CostInputs = {
   fresh: 0,
   cacheRead: 0,
@@ -144,6 +237,7 @@ const NEUTRAL: CostInputs = {
   fileSearchCalls: 0,
   callPrice: undefined,
   callCount: 1,
+  callFactor: 1,
   modelRatio: 0,
   completionRatio: 1,
   cacheRatio: 1,
@@ -155,25 +249,125 @@ const NEUTRAL: CostInputs = {
   webSearchPrice: 0,
   fileSearchPrice: 0,
   groupRatio: 1,
-  quotaPerUnit: 500_000,
+  quotaPerUnit: DEFAULT_QUOTA_PER_UNIT,
+  rounding: "half-away",
+  quotaCap: undefined,
 };
 
+/** Highest accepted value of the fields that are no ratios. */
+const LIMITS: Partial<Record<keyof CostInputs, number>> = {
+  ...Object.fromEntries(TOKEN_PRICES.map(({ count }) => [count, MAX_TOKEN_COUNT])),
+  webSearchCalls: MAX_TOKEN_COUNT,
+  fileSearchCalls: MAX_TOKEN_COUNT,
+  callCount: MAX_TOKEN_COUNT,
+  quotaPerUnit: 1e12,
+  quotaCap: MAX_QUOTA,
+};
+
+type NumericField = Exclude<keyof CostInputs, "rounding">;
+const NUMERIC_FIELDS = Object.keys(NEUTRAL).filter((name) => name !== "rounding") as NumericField[];
+
+function isUsable(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
+
+/**
+ * Inputs made safe: numbers that are not finite or below zero take the neutral value (a quantity 0), others are
+ * capped. This is the last gate before the formula, whatever the readers of usage and options did before.
+ */
+export function boundedInputs(raw: Partial<CostInputs>): CostInputs {
+  const inputs: CostInputs = { ...NEUTRAL, rounding: raw.rounding === "floor" ? "floor" : "half-away" };
+  for (const name of NUMERIC_FIELDS) {
+    const value = raw[name];
+    if (isUsable(value)) inputs[name] = Math.min(value, LIMITS[name] ?? MAX_RATIO);
+  }
+  if (inputs.quotaPerUnit === 0) inputs.quotaPerUnit = DEFAULT_QUOTA_PER_UNIT;
+  // A number of calls or a cap that makes no sense is none; only what is left out means one call and no cap.
+  if (raw.callCount !== undefined && !isUsable(raw.callCount)) inputs.callCount = 0;
+  if (raw.quotaCap !== undefined) inputs.quotaCap = isUsable(raw.quotaCap) ? Math.floor(Math.min(raw.quotaCap, MAX_QUOTA)) : 0;
+  return inputs;
+}
+
+/** Name of the field of a log row's `other` that stores the inputs of its charge. */
+export const COST_FIELD = "cost";
+
+/** Inputs as a log row stores them: neutral values are left out to keep rows narrow. */
+export type StoredCost = Partial<CostInputs>;
+
 export function storeCost(inputs: CostInputs): StoredCost {
-  const stored: Record<string, number> = {};
-  for (const [name, value] of Object.entries(inputs) as [keyof CostInputs, number | undefined][]) {
+  const stored: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(inputs) as [keyof CostInputs, unknown][]) {
     if (value !== undefined && value !== NEUTRAL[name]) stored[name] = value;
   }
   return stored;
 }
 
-/** The explanation of a stored charge; undefined for rows that were written without one (foreign or very old). */
-export function explainStored(other: Record<string, unknown>): CostSum | undefined {
+/** The token columns of a log row, by their wire names. */
+export interface RowCounts {
+  prompt_tokens: number;
+  completion_tokens: number;
+}
+
+/**
+ * The explanation of a stored charge. Rows without stored inputs (written by other software) are explained from the
+ * documented fields when `row` is given; such a sum may differ from the row's quota, which the caller shows as well.
+ */
+export function explainStored(other: Record<string, unknown>, row?: RowCounts): CostSum | undefined {
   const stored = other[COST_FIELD];
-  if (typeof stored !== "object" || stored === null) return undefined;
-  const inputs = { ...NEUTRAL };
-  for (const [name, value] of Object.entries(stored as Record<string, unknown>)) {
-    if (name in NEUTRAL && typeof value === "number" && Number.isFinite(value))
-      inputs[name as "fresh"] = value;
+  if (typeof stored === "object" && stored !== null) return explainCost(stored as StoredCost);
+  const inputs = row && documentedInputs(other, row);
+  return inputs && explainCost(inputs);
+}
+
+/** Inputs from the documented fields of `other` (billing reference, sections 4 to 7 and 12). */
+function documentedInputs(other: Record<string, unknown>, row: RowCounts): Partial<CostInputs> | undefined {
+  const num = (name: string): number => {
+    const value = other[name];
+    return typeof value === "number" && Number.isFinite(value) ? value : 0;
+  };
+  if (typeof other["model_ratio"] !== "number" && typeof other["model_price"] !== "number") return undefined;
+  const shared: Partial<CostInputs> = {
+    groupRatio: typeof other["group_ratio"] === "number" ? other["group_ratio"] : 1,
+    webSearchCalls: num("web_search_call_count"),
+    webSearchPrice: num("web_search_price"),
+    fileSearchCalls: num("file_search_call_count"),
+    fileSearchPrice: num("file_search_price"),
+  };
+  const rounding: CostRounding = other["claude"] === true ? "floor" : "half-away";
+  if (typeof other["model_price"] === "number" && other["model_price"] >= 0)
+    return { ...shared, rounding, callPrice: other["model_price"] };
+  const base: Partial<CostInputs> = {
+    ...shared,
+    rounding,
+    modelRatio: num("model_ratio"),
+    completionRatio: num("completion_ratio"),
+    cacheRatio: num("cache_ratio"),
+    output: row.completion_tokens,
+  };
+  const cacheRead = num("cache_tokens");
+  if (other["audio"] === true || other["ws"] === true) {
+    return {
+      ...base,
+      fresh: num("text_input"),
+      output: num("text_output"),
+      audioInput: num("audio_input"),
+      audioOutput: num("audio_output"),
+      audioRatio: num("audio_ratio"),
+      audioCompletionRatio: num("audio_completion_ratio"),
+    };
   }
-  return explainCost(inputs);
+  if (other["claude"] === true) {
+    return {
+      ...base,
+      fresh: row.prompt_tokens,
+      cacheRead,
+      cacheWrite5m: num("cache_creation_tokens"),
+      cacheWriteRatio: num("cache_creation_ratio"),
+    };
+  }
+  const imageInput = num("image_output");
+  // The original's formula forgets the cache where there are pictures; an explanation has to repeat that.
+  if (imageInput > 0)
+    return { ...base, fresh: row.prompt_tokens - imageInput, imageInput, imageRatio: num("image_ratio") };
+  return { ...base, fresh: row.prompt_tokens - cacheRead, cacheRead };
 }

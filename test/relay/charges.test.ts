@@ -88,7 +88,9 @@ describe("streams", () => {
 
   test("an error object in the middle: replaced by ours, without the upstream's secrets", async () => {
     const secret = { error: { message: "host db7.internal key sk-abcdefghijklmnop", type: "server_error" } };
-    const { text, charge } = await streamed(stream(["Hello", new TextEncoder().encode(sse(secret)), " more"]));
+    const { text, charge } = await streamed(
+      stream(["Hello", new TextEncoder().encode(sse(secret)), " more"]),
+    );
     expect(text).toContain("Hello");
     expect(text).not.toContain("db7");
     expect(dataLines(text).at(-1)?.["error"]).toMatchObject({ type: "upstream_error" });
@@ -127,25 +129,29 @@ describe("numbers that cannot be true", () => {
     ["huge", { prompt_tokens: 9, completion_tokens: 1e15, total_tokens: 1e15 }],
     ["negative", { prompt_tokens: -5, completion_tokens: -1_000_000, total_tokens: -5 }],
     ["half negative", { prompt_tokens: 9, completion_tokens: -1_000_000, total_tokens: 9 }],
-  ])("%s usage is not believed: estimated within what was held back, and the balance never rises", async (_, usage) => {
-    for (const script of [answer("some text", { usage }), stream(["some text"], { usage })]) {
-      const before = await g.balance();
-      g.upstream.script(script);
-      const isStream = script.headers?.["content-type"] === "text/event-stream";
-      await (await g.chat({ ...LIMIT, stream: isStream })).text();
-      const charge = (await g.lastCharge()) as LogLine;
-      const spent = before.quota - (await g.balance()).quota;
-      expect(charge.other["estimated"]).toBe(true);
-      expect(spent).toBe(charge.quota);
-      expect(spent).toBeGreaterThan(0);
-      // (prompt + 1000) x 0.075
-      expect(spent).toBeLessThanOrEqual(80);
-    }
-  });
+  ])(
+    "%s usage is not believed: estimated within what was held back, and the balance never rises",
+    async (_, usage) => {
+      for (const script of [answer("some text", { usage }), stream(["some text"], { usage })]) {
+        const before = await g.balance();
+        g.upstream.script(script);
+        const isStream = script.headers?.["content-type"] === "text/event-stream";
+        await (await g.chat({ ...LIMIT, stream: isStream })).text();
+        const charge = (await g.lastCharge()) as LogLine;
+        const spent = before.quota - (await g.balance()).quota;
+        expect(charge.other["estimated"]).toBe(true);
+        expect(spent).toBe(charge.quota);
+        expect(spent).toBeGreaterThan(0);
+        // (prompt + 1000) x 0.075
+        expect(spent).toBeLessThanOrEqual(80);
+      }
+    },
+  );
 });
 
 test("usage beyond what doubles hold is not believed either", async () => {
-  const body = '{"choices":[{"message":{"content":"some text"}}],"usage":{"prompt_tokens":1e999,"completion_tokens":3}}';
+  const body =
+    '{"choices":[{"message":{"content":"some text"}}],"usage":{"prompt_tokens":1e999,"completion_tokens":3}}';
   g.upstream.script({ headers: { "content-type": "application/json" }, steps: [body] });
   await (await g.chat(LIMIT)).text();
   expect(await g.lastCharge()).toMatchObject({ other: { estimated: true, note: "note_usage_absurd" } });
@@ -156,6 +162,17 @@ describe("whole answers", () => {
     g.upstream.script(answer("Hello there, how are you today?", { usage: null }));
     await (await g.chat(LIMIT)).text();
     expect(await g.lastCharge()).toMatchObject({ completionTokens: 8, other: { estimated: true } });
+  });
+
+  test("an estimate is never charged beyond what was held back, however long the answer was", async () => {
+    await g.setOption("ModelRatio", JSON.stringify({ [MODEL]: 10 }));
+    g.upstream.script(answer("many more words than agreed ".repeat(100), { usage: null }));
+    await (await g.chat({ max_tokens: 1 })).text();
+    const charge = await g.lastCharge();
+    expect(charge?.completionTokens).toBeGreaterThan(100);
+    // Prompt and one token at ratio 10; the prompt is a word and its frame.
+    expect(charge?.quota).toBeLessThan(150);
+    expect(charge?.quota).toBeGreaterThan(0);
   });
 
   test("an answered request is a recorded request: the body leaves after the commit", async () => {

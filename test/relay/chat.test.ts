@@ -21,7 +21,9 @@ describe("the official client", () => {
     // (9 + 3 x 4) x 0.075, rounded half away from zero.
     expect(charge).toMatchObject({ quota: 2, promptTokens: 9, completionTokens: 3, isStream: false });
     const after = await g.balance();
-    expect([before.quota - after.quota, after.used - before.used, after.requests - before.requests]).toEqual([2, 2, 1]);
+    expect([before.quota - after.quota, after.used - before.used, after.requests - before.requests]).toEqual([
+      2, 2, 1,
+    ]);
   });
 
   test("streams, and does not see the usage frame that only the gateway asked for", async () => {
@@ -31,7 +33,11 @@ describe("the official client", () => {
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")).toBe("Hello there!");
     expect(chunks.every((chunk) => chunk.choices.length === 1 && !chunk.usage)).toBe(true);
     expect(g.upstream.requests[0]?.json()["stream_options"]).toEqual({ include_usage: true });
-    expect(await g.lastCharge()).toMatchObject({ quota: 2, isStream: true, other: { end_reason: "completed" } });
+    expect(await g.lastCharge()).toMatchObject({
+      quota: 2,
+      isStream: true,
+      other: { end_reason: "completed" },
+    });
   });
 
   test("sees the usage frame when it asks for it", async () => {
@@ -72,7 +78,9 @@ describe("the official client", () => {
     ]);
     expect(g.upstream.requests[0]?.json()["encoding_format"]).toBe("base64");
     const floats = await g.post("/v1/engines/text-embedding-3-small/embeddings", { input: "a" });
-    expect(((await floats.json()) as { data: { embedding: number[] }[] }).data[0]?.embedding).toEqual([0.25, -0.5, 1]);
+    expect(((await floats.json()) as { data: { embedding: number[] }[] }).data[0]?.embedding).toEqual([
+      0.25, -0.5, 1,
+    ]);
     expect(g.upstream.requests[1]?.json()["model"]).toBe("text-embedding-3-small");
   });
 
@@ -89,7 +97,9 @@ describe("the official client", () => {
     expect(names).toContain(MODEL);
     expect(names).toContain("meta/llama/3");
     expect((await g.client.models.retrieve("meta/llama/3")).id).toBe("meta/llama/3");
-    const unknown = await fetch(`${g.app.url}/v1/models/nope`, { headers: { authorization: `Bearer ${g.key}` } });
+    const unknown = await fetch(`${g.app.url}/v1/models/nope`, {
+      headers: { authorization: `Bearer ${g.key}` },
+    });
     expect(unknown.status).toBe(200);
     expect((await errorOf(unknown)).code).toBe("model_not_found");
   });
@@ -99,7 +109,12 @@ describe("the bytes", () => {
   test("an answer arrives byte for byte, with our request id and without the provider's identity", async () => {
     const body = '{ "id":"x","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}, "extra":1e2}';
     g.upstream.script({
-      headers: { "content-type": "application/json", "openai-organization": "acme", server: "x", "x-request-id": "up" },
+      headers: {
+        "content-type": "application/json",
+        "openai-organization": "acme",
+        server: "x",
+        "x-request-id": "up",
+      },
       steps: [body],
     });
     const response = await g.chat();
@@ -117,7 +132,10 @@ describe("the bytes", () => {
   });
 
   test("client headers stay here but for the few that mean something upstream; keys never pass", async () => {
-    await g.chat({}, { cookie: "a=b", "openai-beta": "assistants=v2", "x-stainless-lang": "js", session_id: "s1" });
+    await g.chat(
+      {},
+      { cookie: "a=b", "openai-beta": "assistants=v2", "x-stainless-lang": "js", session_id: "s1" },
+    );
     const headers = g.upstream.requests[0]?.headers ?? {};
     expect([headers["openai-beta"], headers["session_id"]]).toEqual(["assistants=v2", "s1"]);
     expect([headers["cookie"], headers["x-stainless-lang"], headers["x-forwarded-for"]]).toEqual([
@@ -195,7 +213,11 @@ describe("what a channel changes", () => {
   });
 
   test("a mapped status is the one the client sees", async () => {
-    await g.app.createChannel({ baseUrl: g.upstream.url, models: "gpt-4-turbo", statusCodeMapping: '{"404":"500"}' });
+    await g.app.createChannel({
+      baseUrl: g.upstream.url,
+      models: "gpt-4-turbo",
+      statusCodeMapping: '{"404":"500"}',
+    });
     g.upstream.script(refuse(404));
     const response = await g.chat({ model: "gpt-4-turbo" });
     expect(response.status).toBe(500);

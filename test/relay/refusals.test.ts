@@ -27,7 +27,11 @@ async function refusalOf(response: Response) {
 }
 
 const withKey = (key: string, fields: Record<string, unknown> = {}) =>
-  g.post("/v1/chat/completions", { model: MODEL, messages: HI, ...fields }, { authorization: `Bearer ${key}` });
+  g.post(
+    "/v1/chat/completions",
+    { model: MODEL, messages: HI, ...fields },
+    { authorization: `Bearer ${key}` },
+  );
 
 describe("the key", () => {
   async function tokenRefusal(fields: Record<string, unknown>) {
@@ -42,7 +46,10 @@ describe("the key", () => {
     expect(await refusalOf(await withKey(""))).toMatchObject({ status: 401, message: "未提供令牌" });
   });
   test("unknown: 401", async () => {
-    expect(await refusalOf(await withKey("sk-unknown"))).toMatchObject({ status: 401, message: "无效的令牌" });
+    expect(await refusalOf(await withKey("sk-unknown"))).toMatchObject({
+      status: 401,
+      message: "无效的令牌",
+    });
   });
   test("deleted looks like unknown", async () => {
     expect(await tokenRefusal({ deletedAt: 1 })).toMatchObject({ status: 401, message: "无效的令牌" });
@@ -87,9 +94,18 @@ describe("the key", () => {
     const admin = await g.app.createUser({ role: 10, quota: 1000 });
     const { key } = await g.app.createToken(admin.id);
     const off = await g.app.createChannel({ baseUrl: g.upstream.url, status: 2 });
-    expect(await refusalOf(await withKey(`${key}-999`))).toMatchObject({ status: 400, message: "无效的渠道 Id" });
-    expect(await refusalOf(await withKey(`${key}-abc`))).toMatchObject({ status: 400, message: "无效的渠道 Id" });
-    expect(await refusalOf(await withKey(`${key}-${off}`))).toMatchObject({ status: 403, message: "该渠道已被禁用" });
+    expect(await refusalOf(await withKey(`${key}-999`))).toMatchObject({
+      status: 400,
+      message: "无效的渠道 Id",
+    });
+    expect(await refusalOf(await withKey(`${key}-abc`))).toMatchObject({
+      status: 400,
+      message: "无效的渠道 Id",
+    });
+    expect(await refusalOf(await withKey(`${key}-${off}`))).toMatchObject({
+      status: 403,
+      message: "该渠道已被禁用",
+    });
   });
   test("from an address that is not on its list: 403, though it may read the model list", async () => {
     const token = await g.app.createToken(g.user.id, { allowIps: "10.1.2.3\n192.168.0.0/16" });
@@ -108,7 +124,10 @@ describe("the key", () => {
     });
     await g.setOption("UserUsableGroups", '{"default":"","ghost":""}');
     const retired = await g.app.createToken(g.user.id, { group: "ghost" });
-    expect(await refusalOf(await withKey(retired.key))).toMatchObject({ status: 403, message: "分组 ghost 已被弃用" });
+    expect(await refusalOf(await withKey(retired.key))).toMatchObject({
+      status: 403,
+      message: "分组 ghost 已被弃用",
+    });
   });
   test("that may not use the model: 403", async () => {
     const token = await g.app.createToken(g.user.id, { modelLimitsEnabled: true, modelLimits: "gpt-4,o1" });
@@ -128,7 +147,9 @@ describe("the request", () => {
   });
   test("in English for a caller who reads English", async () => {
     const response = await g.chat({ model: "nobody" }, { "accept-language": "en-US" });
-    expect((await errorOf(response)).message).toStartWith("No channel is available for model nobody in group default");
+    expect((await errorOf(response)).message).toStartWith(
+      "No channel is available for model nobody in group default",
+    );
   });
   test("that is no JSON: 400", async () => {
     const { status, message } = await refusalOf(await g.post("/v1/chat/completions", "{oops"));
@@ -150,7 +171,11 @@ describe("the request", () => {
     ["max_tokens above 2^30", { max_tokens: 1_073_741_824 }, "max_tokens is invalid"],
     ["negative max_tokens", { max_tokens: -1 }, "max_tokens is invalid"],
     ["max_tokens as text", { max_tokens: "NaN" }, "max_tokens is invalid"],
-    ["max_tokens beyond doubles", `{"model":"${MODEL}","messages":[{}],"max_tokens":1e309}`, "max_tokens is invalid"],
+    [
+      "max_tokens beyond doubles",
+      `{"model":"${MODEL}","messages":[{}],"max_tokens":1e309}`,
+      "max_tokens is invalid",
+    ],
     ["max_tokens of 2^63", { max_completion_tokens: 2 ** 63 }, "max_tokens is invalid"],
     ["half a token", { max_tokens: 0.5 }, "max_tokens is invalid"],
     ["n of -1", { n: -1 }, ""],
@@ -158,7 +183,11 @@ describe("the request", () => {
     ["temperature beyond doubles", `{"model":"${MODEL}","messages":[{}],"temperature":1e309}`, ""],
     ["stream as text", { stream: "true" }, ""],
     ["stream_options as a list", { stream_options: [] }, ""],
-    ["an unknown context size", { web_search_options: { search_context_size: "huge" } }, "invalid search_context_size, must be one of: high, medium, low"],
+    [
+      "an unknown context size",
+      { web_search_options: { search_context_size: "huge" } },
+      "invalid search_context_size, must be one of: high, medium, low",
+    ],
   ])("with %s: 400 invalid_text_request", async (_, fields, sentence) => {
     const response =
       typeof fields === "string" ? await g.post("/v1/chat/completions", fields) : await g.chat(fields);
@@ -180,7 +209,11 @@ describe("the request", () => {
   test("with a forbidden word, in whatever case: 400; not when the check is off", async () => {
     const bad = { messages: [{ role: "user", content: [{ type: "text", text: "a TEST_Sensitive b" }] }] };
     const { status, message, error } = await refusalOf(await g.chat(bad));
-    expect([status, message, error.code]).toEqual([400, "sensitive words detected", "sensitive_words_detected"]);
+    expect([status, message, error.code]).toEqual([
+      400,
+      "sensitive words detected",
+      "sensitive_words_detected",
+    ]);
   });
   test("for a model without a price: 500, and its sentence names the model", async () => {
     await g.app.createChannel({ baseUrl: g.upstream.url, models: "unpriced" });
@@ -208,7 +241,9 @@ describe("the balance", () => {
     const { key } = await g.app.createToken(poor.id);
     const { status, message, error } = await refusalOf(await withKey(key, { max_tokens: 100_000 }));
     expect([status, error.code]).toEqual([403, "insufficient_user_quota"]);
-    expect(message).toStartWith("chat pre-consumed quota failed, user quota: ＄0.000020, need quota: ＄0.015");
+    expect(message).toStartWith(
+      "chat pre-consumed quota failed, user quota: ＄0.000020, need quota: ＄0.015",
+    );
   });
   test("of the key too small: 403 pre_consume_token_quota_failed", async () => {
     const token = await g.app.createToken(g.user.id, { remainQuota: 5 });
@@ -222,14 +257,22 @@ describe("addresses that are not served", () => {
     const known = await g.post("/v1/images/variations", {});
     expect(known.status).toBe(501);
     expect(await known.json()).toEqual({
-      error: { message: "API not implemented", type: "new_api_error", param: "", code: "api_not_implemented" },
+      error: {
+        message: "API not implemented",
+        type: "new_api_error",
+        param: "",
+        code: "api_not_implemented",
+      },
     });
     const stranger = await fetch(`${g.app.url}/v1/files`);
     expect(stranger.status).toBe(401);
   });
   test("unknown ones answer 404 in the same shape", async () => {
     const response = await g.post("/v1/unknown", {});
-    expect([response.status, (await errorOf(response)).message]).toEqual([404, "Invalid URL (POST /v1/unknown)"]);
+    expect([response.status, (await errorOf(response)).message]).toEqual([
+      404,
+      "Invalid URL (POST /v1/unknown)",
+    ]);
   });
 });
 

@@ -1,7 +1,14 @@
 // Attempts: who is tried next, what the client is told in the end, and what is never asked twice.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
-import { answer, hangBeforeHeaders, okWithError, refuse, refuseUntil, sse } from "../support/fake-upstream.ts";
+import {
+  answer,
+  hangBeforeHeaders,
+  okWithError,
+  refuse,
+  refuseUntil,
+  sse,
+} from "../support/fake-upstream.ts";
 import type { Script } from "../support/fake-upstream.ts";
 import { errorOf, startGateway } from "./support.ts";
 import type { Gateway } from "./support.ts";
@@ -52,7 +59,12 @@ test("a failed channel is left out, the next by priority serves, and the log tel
     { channel: ids[1], code: "upstream_saturated", status: 429 },
     { channel: ids[2], code: "ok" },
   ]);
-  expect(rows[0]?.other).toMatchObject({ status_code: 500, error_code: "fake_500", error_type: "fake_error", channel_id: ids[0] });
+  expect(rows[0]?.other).toMatchObject({
+    status_code: 500,
+    error_code: "fake_500",
+    error_type: "fake_error",
+    channel_id: ids[0],
+  });
 });
 
 test("no channel is tried twice, however many retries are allowed; the last error is the client's", async () => {
@@ -64,6 +76,18 @@ test("no channel is tried twice, however many retries are allowed; the last erro
   expect(keys()).toEqual(["key0", "key1"]);
   expect(await errorOf(response)).toMatchObject({ type: "fake_error", code: "fake_503" });
   expect(await g.balance()).toEqual(before);
+});
+
+test("what was held back for a failed call is free again for the next", async () => {
+  const { model } = await pool(1);
+  await g.setOption("ModelPrice", JSON.stringify({ [model]: 10 / 500_000 }));
+  const poor = await g.app.createUser({ quota: 10 });
+  const { key } = await g.app.createToken(poor.id);
+  const headers = { authorization: `Bearer ${key}` };
+  g.upstream.script(refuse(500));
+  expect((await g.chat({ model }, headers)).status).toBe(500);
+  expect((await g.chat({ model }, headers)).status).toBe(200);
+  expect(await g.balance(poor.id)).toEqual({ quota: 0, used: 10, requests: 1 });
 });
 
 describe("which answers another channel may make good", () => {
@@ -79,15 +103,30 @@ describe("which answers another channel may make good", () => {
     ["an error with status 200", okWithError(), 502, true],
     ["no JSON at all", { headers: { "content-type": "text/html" }, steps: ["<html>oops</html>"] }, 502, true],
     ["a cut connection", { steps: [{ end: "cut" }] }, 500, true],
-    ["a stream that is over before it began", { headers: { "content-type": "text/event-stream" }, steps: [] }, 502, true],
-    ["a stream that begins with an error", { headers: { "content-type": "text/event-stream" }, steps: [sse({ error: { message: "overloaded", type: "server_error" } })] }, 502, true],
+    [
+      "a stream that is over before it began",
+      { headers: { "content-type": "text/event-stream" }, steps: [] },
+      502,
+      true,
+    ],
+    [
+      "a stream that begins with an error",
+      {
+        headers: { "content-type": "text/event-stream" },
+        steps: [sse({ error: { message: "overloaded", type: "server_error" } })],
+      },
+      502,
+      true,
+    ],
     ["400", refuse(400), 400, false],
     ["408", refuse(408), 408, false],
     ["504", refuse(504), 504, false],
     ["524", refuse(524), 524, false],
     [
       "a policy refusal",
-      refuse(403, { error: { message: "no", type: "invalid_request_error", code: "content_policy_violation" } }),
+      refuse(403, {
+        error: { message: "no", type: "invalid_request_error", code: "content_policy_violation" },
+      }),
       403,
       false,
     ],
@@ -128,7 +167,9 @@ test("an unreachable upstream is reported without its address", async () => {
 test("an upstream that says secrets in its error is not quoted", async () => {
   const { model } = await pool(1);
   const message = "Incorrect API key provided: sk-verysecretkey123456. See https://internal.example/keys";
-  g.upstream.script(refuse(401, { error: { message, type: "invalid_request_error", code: "invalid_api_key" } }));
+  g.upstream.script(
+    refuse(401, { error: { message, type: "invalid_request_error", code: "invalid_api_key" } }),
+  );
   const response = await g.chat({ model });
   const text = await response.text();
   expect(response.status).toBe(401);
@@ -195,7 +236,10 @@ describe("taking channels out of service", () => {
   ])("%s disables the channel with reason and time, and the next call goes elsewhere", async (_, script) => {
     const { status, info, model } = await failing(script);
     expect(status).toBe(3);
-    expect(JSON.parse(info)).toMatchObject({ status_time: expect.any(Number), status_reason: expect.any(String) });
+    expect(JSON.parse(info)).toMatchObject({
+      status_time: expect.any(Number),
+      status_reason: expect.any(String),
+    });
     const tiers = g.app.deps.routing.tiers("default", model);
     expect(tiers.flatMap((tier) => tier.entries)).toHaveLength(1);
   });

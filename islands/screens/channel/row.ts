@@ -32,9 +32,10 @@ export interface ChannelRow {
 export interface ChannelPageData {
   rows: ChannelRow[];
   total: number;
+  pageSize: number;
   groups: string[];
   /** Preset models per channel type. */
-  presets: Record<string, string[]>;
+  presets: Record<string, readonly string[] | null>;
 }
 
 export interface ChannelValues extends Record<string, unknown> {

@@ -54,7 +54,7 @@ export function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailProps) {
         </span>
       }
     >
-      <dl className="fact-list">
+      <dl className="facts">
         <Fact label={t("log.time")} value={<When at={row.created_at} isAbsolute />} />
         <Fact label={t("log.typeTitle")} value={t(typeKey(row.type))} />
         {isAdmin && row.username ? <Fact label={t("log.user")} value={row.username} /> : null}

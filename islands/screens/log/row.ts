@@ -52,6 +52,7 @@ export interface LogStat {
 export interface LogPageData {
   rows: LogRow[];
   total: number;
+  pageSize: number;
   stat: LogStat;
   isAdmin: boolean;
 }

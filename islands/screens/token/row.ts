@@ -23,6 +23,7 @@ export type GroupMap = Record<string, { desc: string; ratio: number }>;
 export interface TokenPageData {
   rows: TokenRow[];
   total: number;
+  pageSize: number;
   groups: GroupMap;
   models: string[];
 }

@@ -1,0 +1,144 @@
+// Sign-in with a name or e-mail and a password; default credentials raise the warning and can be changed at once.
+// Refuses to forget the name on an error, and to go anywhere but to pages of this site.
+import { useSignals } from "@preact/signals-react/runtime";
+import { useState } from "react";
+import { ApiFailure, api, callWhole, failureMessage } from "../lib/api.ts";
+import { user } from "../lib/boot.ts";
+import type { BootUser } from "../lib/boot.ts";
+import { useForm } from "../lib/form.ts";
+import { useT } from "../lib/i18n.ts";
+import { KEYS, writeItem } from "../lib/storage.ts";
+import { useQuery } from "../lib/url-state.ts";
+import { confirm } from "../ui/confirm.tsx";
+import { Notice } from "../ui/feedback.tsx";
+import { TextField } from "../ui/form.tsx";
+import { ChangePassword } from "./login/change-password.tsx";
+import { nextAddress } from "./login/next-address.ts";
+
+export default function LoginScreen() {
+  const t = useT();
+  useSignals();
+  const query = useQuery();
+  /** Set while the default password is being changed. */
+  const [oldPassword, setOldPassword] = useState<string>();
+  const visitor = user.value;
+  const target = () => nextAddress(query.next, location.origin);
+  const leave = () => location.assign(target());
+
+  if (oldPassword !== undefined) {
+    return (
+      <section className="card-auth">
+        <h1 className="mb-4">{t("login.change.title")}</h1>
+        <ChangePassword oldPassword={oldPassword} onDone={leave} />
+      </section>
+    );
+  }
+  return (
+    <section className="card-auth">
+      <h1 className="mb-4">{t("login.title")}</h1>
+      {query.expired === "true" ? (
+        <Notice tone="info">{t("login.expired")}</Notice>
+      ) : visitor ? (
+        <Notice
+          tone="info"
+          action={
+            <button type="button" className="btn btn-sm btn-default" onClick={leave}>
+              {t("login.continue")}
+            </button>
+          }
+        >
+          {t("login.signedIn", { name: visitor.display_name || visitor.username })}
+        </Notice>
+      ) : null}
+      <LoginForm
+        onSignedIn={async (password, isDefault) => {
+          if (!isDefault) return leave();
+          const yes = await confirm({
+            title: t("login.default.title"),
+            text: t("login.default.text"),
+            action: t("login.default.action"),
+          });
+          if (yes) setOldPassword(password);
+          else leave();
+        }}
+      />
+    </section>
+  );
+}
+
+function LoginForm({
+  onSignedIn,
+}: {
+  onSignedIn: (password: string, isDefault: boolean) => void | Promise<void>;
+}) {
+  const t = useT();
+  const [refusal, setRefusal] = useState("");
+  const form = useForm({ initial: { username: "", password: "" } });
+  // Nothing is changed here, so nothing can be reverted.
+  const plain = { ...form, isChanged: () => false };
+
+  const submit = async ({ username, password }: { username: string; password: string }) => {
+    if (username.trim() === "" || password === "") {
+      setRefusal(t("login.empty"));
+      form.element.current
+        ?.querySelector<HTMLInputElement>(`[name=${username.trim() === "" ? "username" : "password"}]`)
+        ?.focus();
+      return;
+    }
+    setRefusal("");
+    try {
+      const answer = await callWhole(api.user.login.post({ username: username.trim(), password }));
+      const signedIn: BootUser = { quota: 0, ...answer.data };
+      writeItem(KEYS.user, JSON.stringify(answer.data));
+      user.value = signedIn;
+      await onSignedIn(password, answer.default_credentials);
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) console.error(error);
+      setRefusal(failureMessage(error));
+      const field = form.element.current?.querySelector<HTMLInputElement>("[name=password]");
+      field?.focus();
+      field?.select();
+    }
+  };
+
+  return (
+    <form
+      ref={form.element}
+      noValidate
+      method="post"
+      aria-describedby={refusal ? "login-refusal" : undefined}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void form.submit(submit);
+      }}
+    >
+      {refusal === "" ? null : (
+        <div id="login-refusal">
+          <Notice tone="error">{refusal}</Notice>
+        </div>
+      )}
+      <TextField
+        form={plain}
+        name="username"
+        label={t("login.username")}
+        input={{ autoComplete: "username", autoFocus: true, maxLength: 255, spellCheck: false }}
+      />
+      <TextField
+        form={plain}
+        name="password"
+        type="password"
+        label={t("login.password")}
+        input={{ autoComplete: "current-password", maxLength: 255 }}
+      />
+      <button
+        type="submit"
+        className="btn btn-primary w-full"
+        aria-busy={form.isBusy}
+        aria-disabled={form.isBusy}
+      >
+        {form.isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+        {t("login.submit")}
+      </button>
+    </form>
+  );
+}

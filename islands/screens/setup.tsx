@@ -1,0 +1,119 @@
+// The first-run wizard: database, administrator, usage mode; then a way on to the first channel.
+// Refuses to lose what was typed: going back and failing keep every value.
+import { useEffect, useRef, useState } from "react";
+import { ApiFailure, api, call, failureMessage } from "../lib/api.ts";
+import { bootData } from "../lib/boot.ts";
+import { useForm } from "../lib/form.ts";
+import type { Errors } from "../lib/form.ts";
+import { t as translate, useT } from "../lib/i18n.ts";
+import { Notice } from "../ui/feedback.tsx";
+import { AccountStep } from "./setup/account-step.tsx";
+import { DatabaseStep } from "./setup/database-step.tsx";
+import { ModeStep } from "./setup/mode-step.tsx";
+import { DoneView, StepList } from "./setup/progress.tsx";
+import type { SetupData, SetupValues } from "./setup/values.ts";
+import { FIELD_OF_CODE, validateAccount } from "./setup/values.ts";
+
+const STEPS = ["database", "account", "mode"] as const;
+
+export default function SetupScreen() {
+  const t = useT();
+  const { databaseType, rootExists } = bootData<SetupData>();
+  const [step, setStep] = useState(0);
+  const [isDone, setDone] = useState(false);
+  const [refusal, setRefusal] = useState("");
+  const form = useForm<SetupValues>({
+    initial: { username: "", password: "", confirmPassword: "", mode: "external" },
+    validate: (values): Errors<SetupValues> =>
+      rootExists || step < STEPS.indexOf("account") ? {} : validateAccount(values, translate),
+  });
+  const plain = { ...form, isChanged: () => false };
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isMoved = useRef(false);
+
+  // The first field of a step, or its heading: people and screen readers land where the step begins.
+  useEffect(() => {
+    if (!isMoved.current) return;
+    const find = (selector: string) => form.element.current?.querySelector<HTMLElement>(selector);
+    (find("input:checked") ?? find("input") ?? heading.current)?.focus();
+  }, [step, form.element]);
+
+  const go = (to: number) => {
+    isMoved.current = true;
+    setRefusal("");
+    setStep(to);
+  };
+
+  const initialise = async (values: SetupValues) => {
+    setRefusal("");
+    const { username, password, confirmPassword, mode } = values;
+    try {
+      await call(
+        api.setup.post({
+          ...(rootExists ? {} : { username: username.trim(), password, confirmPassword }),
+          SelfUseModeEnabled: mode === "self",
+          DemoSiteEnabled: mode === "demo",
+        }),
+      );
+    } catch (error) {
+      const field = error instanceof ApiFailure ? FIELD_OF_CODE[error.code] : undefined;
+      if (field === undefined) {
+        if (!(error instanceof ApiFailure)) console.error(error);
+        setRefusal(error instanceof ApiFailure ? failureMessage(error) : t("setup.failed"));
+      } else {
+        go(STEPS.indexOf("account"));
+        form.fail(field, failureMessage(error));
+      }
+      return;
+    }
+    // Whoever just chose the password need not type it again; without this the login page asks.
+    if (!rootExists) await call(api.user.login.post({ username: username.trim(), password })).catch(() => undefined);
+    setDone(true);
+  };
+
+  if (isDone) return <DoneView />;
+  const name = STEPS[step] ?? "database";
+  const isLast = step === STEPS.length - 1;
+  return (
+    <section className="mx-auto w-full max-w-[640px]">
+      <h1>{t("setup.title")}</h1>
+      <p className="mt-1 text-muted">{t("setup.intro")}</p>
+      <StepList names={STEPS} at={step} onOpen={go} />
+      <form
+        ref={form.element}
+        noValidate
+        method="post"
+        className="panel"
+        onSubmit={(event) => {
+          event.preventDefault();
+          // The account is checked on its own step; going on needs nothing else.
+          void form.submit(async (values) => (isLast ? initialise(values) : go(step + 1)));
+        }}
+      >
+        <p className="text-xs text-muted">{t("setup.progress", { step: step + 1, count: STEPS.length })}</p>
+        <h2 ref={heading} tabIndex={-1} className="mb-3 outline-none">
+          {t(`setup.step.${name}`)}
+        </h2>
+        {name === "database" ? <DatabaseStep type={databaseType} /> : null}
+        {name === "account" ? <AccountStep form={plain} rootExists={rootExists} /> : null}
+        {name === "mode" ? <ModeStep form={plain} /> : null}
+        {refusal === "" ? null : (
+          <div className="mt-4">
+            <Notice tone="error">{refusal}</Notice>
+          </div>
+        )}
+        <div className="mt-5 flex flex-wrap-reverse justify-end gap-2">
+          {step > 0 ? (
+            <button type="button" className="btn btn-default" disabled={form.isBusy} onClick={() => go(step - 1)}>
+              {t("setup.back")}
+            </button>
+          ) : null}
+          <button type="submit" className="btn btn-primary" disabled={form.isBusy} aria-busy={form.isBusy}>
+            {form.isBusy && isLast ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+            {t(isLast ? "setup.submit" : "setup.next")}
+          </button>
+        </div>
+      </form>
+    </section>
+  );
+}

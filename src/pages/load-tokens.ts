@@ -1,0 +1,25 @@
+// First rows of the API key screen, with the groups and models that its editor offers.
+// Refuses everybody else's keys: only the visitor's own are read.
+import { groupChoices, modelsForUser } from "../core/models.ts";
+import { listTokens } from "../core/tokens.ts";
+import type { LoaderContext } from "./page.ts";
+import { pagingOf } from "./paging.ts";
+
+export async function loadTokens(context: LoaderContext) {
+  const { deps, user, url } = context;
+  const { page, pageSize } = pagingOf(context);
+  if (!user) return { rows: [], total: 0, groups: {}, models: [], pageSize };
+  const { items, total } = await listTokens(deps, user, {
+    keyword: url.searchParams.get("keyword") ?? "",
+    token: url.searchParams.get("token") ?? "",
+    offset: (page - 1) * pageSize,
+    limit: pageSize,
+  });
+  return {
+    rows: items,
+    total,
+    groups: groupChoices(deps, user),
+    models: modelsForUser(deps, user),
+    pageSize,
+  };
+}

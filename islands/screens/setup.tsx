@@ -6,6 +6,7 @@ import { bootData } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
 import type { Errors } from "../lib/form.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
+import { KEYS, writeItem } from "../lib/storage.ts";
 import { Notice } from "../ui/feedback.tsx";
 import { AccountStep } from "./setup/account-step.tsx";
 import { DatabaseStep } from "./setup/database-step.tsx";
@@ -67,7 +68,12 @@ export default function SetupScreen() {
       return;
     }
     // Whoever just chose the password need not type it again; without this the login page asks.
-    if (!rootExists) await call(api.user.login.post({ username: username.trim(), password })).catch(() => undefined);
+    if (!rootExists) {
+      const signedIn = await call(api.user.login.post({ username: username.trim(), password })).catch(
+        () => undefined,
+      );
+      if (signedIn) writeItem(KEYS.user, JSON.stringify(signedIn));
+    }
     setDone(true);
   };
 
@@ -104,12 +110,19 @@ export default function SetupScreen() {
         )}
         <div className="mt-5 flex flex-wrap-reverse justify-end gap-2">
           {step > 0 ? (
-            <button type="button" className="btn btn-default" disabled={form.isBusy} onClick={() => go(step - 1)}>
+            <button
+              type="button"
+              className="btn btn-default"
+              disabled={form.isBusy}
+              onClick={() => go(step - 1)}
+            >
               {t("setup.back")}
             </button>
           ) : null}
           <button type="submit" className="btn btn-primary" disabled={form.isBusy} aria-busy={form.isBusy}>
-            {form.isBusy && isLast ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+            {form.isBusy && isLast ? (
+              <span className="loading loading-spinner loading-xs" aria-hidden />
+            ) : null}
             {t(isLast ? "setup.submit" : "setup.next")}
           </button>
         </div>

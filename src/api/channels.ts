@@ -109,7 +109,8 @@ export function channels(deps: Deps, session: SessionSettings) {
     .get(
       "/search",
       ({ query }) => {
-        if (query.p === undefined && query.page_size === undefined) return list(queryOf(query, 0, MAX_MATCHES));
+        if (query.p === undefined && query.page_size === undefined)
+          return list(queryOf(query, 0, MAX_MATCHES));
         const { offset, pageSize } = pageOf(query, 0);
         return list(queryOf(query, offset, pageSize));
       },

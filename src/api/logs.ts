@@ -1,10 +1,201 @@
-// Controller of /api/log (logs).
-import { Elysia } from "elysia";
+// Controller of /api/log and /api/data: usage rows, their figures and the dashboard's series.
+// Refuses users other people's rows; only administrators filter by user and channel and may clear.
+import { Elysia, t } from "elysia";
+import { createAttemptLimit } from "../core/attempt-limit.ts";
 import type { Deps } from "../core/deps.ts";
+import { END_OF_TIME } from "../core/log-filter.ts";
+import type { LogFilter } from "../core/log-filter.ts";
+import {
+  clearLogs,
+  listLogs,
+  listOwnLogs,
+  listTokenLogs,
+  searchLogs,
+  searchOwnLogs,
+  userIdOf,
+} from "../core/logs.ts";
+import { logStat, ownSeries, quotaSeries } from "../core/statistics.ts";
+import { ok } from "../http/envelope.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { Failure, refuse } from "../shared/failures.ts";
+
+const MINUTE_MS = 60_000;
+const MONTH_SECONDS = 30 * 24 * 3600;
+/** No user has it: the filter for a name that nobody bears. */
+const NOBODY = -1;
+
+const seconds = t.Optional(plainText(20));
+
+const filterQuery = {
+  type: t.Optional(plainText(20)),
+  token_name: t.Optional(plainText(255)),
+  model_name: t.Optional(plainText(255)),
+  start_timestamp: seconds,
+  end_timestamp: seconds,
+  group: t.Optional(plainText(64)),
+};
+
+const adminQuery = {
+  ...filterQuery,
+  username: t.Optional(plainText(255)),
+  channel: t.Optional(plainText(20)),
+};
+
+interface SentFilter {
+  type?: string | undefined;
+  token_name?: string | undefined;
+  model_name?: string | undefined;
+  start_timestamp?: string | undefined;
+  end_timestamp?: string | undefined;
+  group?: string | undefined;
+  username?: string | undefined;
+  channel?: string | undefined;
+}
+
+/** A whole number from 1 up; everything else counts as not given. */
+function positive(text: string | undefined): number | undefined {
+  const value = /^\d{1,15}$/.test(text ?? "") ? Number(text) : 0;
+  return value > 0 ? value : undefined;
+}
+
+function filterOf(sent: SentFilter): LogFilter {
+  const end = positive(sent.end_timestamp);
+  const filter: LogFilter = {
+    type: positive(sent.type) ?? 0,
+    from: Math.min(positive(sent.start_timestamp) ?? 0, END_OF_TIME),
+    to: end === undefined ? END_OF_TIME : Math.min(end + 1, END_OF_TIME),
+  };
+  const channelId = positive(sent.channel);
+  if (sent.token_name) filter.tokenName = sent.token_name;
+  if (sent.model_name) filter.modelName = sent.model_name;
+  if (sent.group) filter.group = sent.group;
+  if (channelId !== undefined) filter.channelId = channelId;
+  return filter;
+}
+
+function keyOf(text: string): string {
+  return (
+    text
+      .trim()
+      .replace(/^Bearer\s+/i, "")
+      .replace(/^sk-/, "")
+      .split("-")[0] ?? ""
+  );
+}
 
 export function logs(deps: Deps, session: SessionSettings) {
-  void deps;
-  return new Elysia({ prefix: "/api/log" }).use(policy(session));
+  const perAddress = createAttemptLimit(60, MINUTE_MS, () => deps.clock.nowMs());
+
+  const adminFilter = async (sent: SentFilter): Promise<LogFilter> => {
+    const filter = filterOf(sent);
+    if (sent.username) filter.userId = (await userIdOf(deps, sent.username)) ?? NOBODY;
+    return filter;
+  };
+  const page = (
+    found: { items: unknown[]; total: number },
+    at: { page: number; pageSize: number },
+  ): { total: number; page: number; page_size: number } => ({
+    total: found.total,
+    page: at.page,
+    page_size: at.pageSize,
+  });
+  const range = (sent: { start_timestamp?: string | undefined; end_timestamp?: string | undefined }) => {
+    const to = positive(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
+    return { from: positive(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
+  };
+  const rangeQuery = {
+    start_timestamp: seconds,
+    end_timestamp: seconds,
+    default_time: t.Optional(plainText(20)),
+  };
+
+  return new Elysia({ prefix: "/api" })
+    .use(policy(session))
+    .get(
+      "/log/",
+      async ({ query }) => {
+        const at = pageOf(query, 1);
+        const paging = { limit: at.pageSize, offset: at.offset };
+        const found = await listLogs(deps, await adminFilter(query), paging);
+        return ok({ items: found.items, ...page(found, at) });
+      },
+      { access: "admin", query: t.Object({ ...pageQuery, ...adminQuery }) },
+    )
+    .get(
+      "/log/self",
+      async ({ actor, query }) => {
+        const at = pageOf(query, 1);
+        const paging = { limit: at.pageSize, offset: at.offset };
+        const found = await listOwnLogs(deps, actor, filterOf(query), paging);
+        return ok({ items: found.items, ...page(found, at) });
+      },
+      { access: "user", query: t.Object({ ...pageQuery, ...filterQuery }) },
+    )
+    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminFilter(query))), {
+      access: "admin",
+      query: t.Object(adminQuery),
+    })
+    .get(
+      "/log/self/stat",
+      async ({ actor, query }) => ok(await logStat(deps, { ...filterOf(query), userId: actor.id })),
+      { access: "user", query: t.Object({ ...filterQuery, channel: t.Optional(plainText(20)) }) },
+    )
+    .get("/log/search", async ({ query }) => ok(await searchLogs(deps, query.keyword ?? "")), {
+      access: "admin",
+      query: t.Object({ keyword: t.Optional(plainText(255)) }),
+    })
+    .get(
+      "/log/self/search",
+      async ({ actor, query }) => ok(await searchOwnLogs(deps, actor, query.keyword ?? "")),
+      { access: "user", query: t.Object({ keyword: t.Optional(plainText(255)) }) },
+    )
+    .get(
+      "/log/token",
+      async ({ query, set, address }) => {
+        // Pages of other sites ask with the key alone; no cookie is read here.
+        set.headers["access-control-allow-origin"] = "*";
+        const waitSeconds = perAddress.take(address);
+        if (waitSeconds !== undefined) {
+          throw new Failure("limit", "too_many_attempts", {
+            params: { seconds: waitSeconds },
+            retryAfterSeconds: waitSeconds,
+          });
+        }
+        const key = keyOf(query.key ?? "");
+        const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
+        if (!token || token.user.deleted) throw new Failure("auth", "token_invalid");
+        return ok(await listTokenLogs(deps, token));
+      },
+      { open: "public", query: t.Object({ key: t.Optional(plainText(255)) }) },
+    )
+    .delete(
+      "/log/",
+      async ({ query }) => {
+        const before = positive(query.target_timestamp);
+        if (before === undefined) throw refuse("log_target_missing");
+        return ok(await clearLogs(deps, before));
+      },
+      { access: "admin", query: t.Object({ target_timestamp: seconds }) },
+    )
+    .get(
+      "/data/",
+      async ({ query }) => {
+        const { username } = query;
+        if (!username) return ok(await quotaSeries(deps, range(query)));
+        const id = (await userIdOf(deps, username)) ?? NOBODY;
+        return ok(await quotaSeries(deps, { ...range(query), user: { id, username } }));
+      },
+      { access: "admin", query: t.Object({ ...rangeQuery, username: t.Optional(plainText(255)) }) },
+    )
+    .get(
+      "/data/self",
+      async ({ actor, query }) => {
+        const { from, to } = range(query);
+        return ok(await ownSeries(deps, actor, from, to));
+      },
+      { access: "user", query: t.Object(rangeQuery) },
+    );
 }

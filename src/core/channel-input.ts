@@ -125,7 +125,8 @@ function objectText(field: "param_override" | "setting", text: string): string {
   const proxy = field === "setting" ? value["proxy"] : undefined;
   if (proxy !== undefined && proxy !== "") {
     const isAddress = typeof proxy === "string" && URL.canParse(proxy);
-    if (!isAddress || !/^(https?|socks5h?):\/\//.test(proxy)) throw refuseField(field, "channel_proxy_invalid");
+    if (!isAddress || !/^(https?|socks5h?):\/\//.test(proxy))
+      throw refuseField(field, "channel_proxy_invalid");
   }
   return trimmed;
 }
@@ -147,7 +148,9 @@ export function tagText(text: string): string | null {
 function checkType(type: number): void {
   const form = providerForm(type);
   if (!form) throw refuseField("type", "provider_unknown", { type });
-  const code = { retired: "provider_retired", later: "provider_unserved", active: "", legacy: "" }[form.status];
+  const code = { retired: "provider_retired", later: "provider_unserved", active: "", legacy: "" }[
+    form.status
+  ];
   if (code !== "") throw refuseField("type", code, { name: form.label.zh });
 }
 

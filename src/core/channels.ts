@@ -89,7 +89,8 @@ const IDS_PER_QUERY = 500;
 
 function chunks<T>(list: readonly T[]): T[][] {
   const parts: T[][] = [];
-  for (let from = 0; from < list.length; from += IDS_PER_QUERY) parts.push(list.slice(from, from + IDS_PER_QUERY));
+  for (let from = 0; from < list.length; from += IDS_PER_QUERY)
+    parts.push(list.slice(from, from + IDS_PER_QUERY));
   return parts;
 }
 

@@ -123,7 +123,9 @@ export function pricingFor(
   }
   const usable = usableGroups(deps, visitor);
   if (!visitor && !Object.hasOwn(usable, DEFAULT_GROUP)) usable[DEFAULT_GROUP] = OWN_GROUP_DESCRIPTION;
-  const ratios = Object.entries(deps.options.get("GroupRatio")).filter(([group]) => Object.hasOwn(usable, group));
+  const ratios = Object.entries(deps.options.get("GroupRatio")).filter(([group]) =>
+    Object.hasOwn(usable, group),
+  );
   return {
     data: [...groupsOf].map(([model, groups]) => pricingEntry(deps, model, groups)),
     group_ratio: Object.fromEntries(ratios),

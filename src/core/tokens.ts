@@ -224,7 +224,8 @@ function tokenChanges(
   if (typeof input.name === "string") changes.name = nameText(input.name);
   if (typeof input.expired_time === "number") changes.expiredTime = expiry(input.expired_time);
   if (typeof input.unlimited_quota === "boolean") changes.unlimitedQuota = input.unlimited_quota;
-  if (typeof input.model_limits_enabled === "boolean") changes.modelLimitsEnabled = input.model_limits_enabled;
+  if (typeof input.model_limits_enabled === "boolean")
+    changes.modelLimitsEnabled = input.model_limits_enabled;
   if (typeof input.model_limits === "string") changes.modelLimits = modelLimitsText(input.model_limits);
   if (typeof input.allow_ips === "string") changes.allowIps = allowIpsText(input.allow_ips);
   if (typeof input.group === "string") changes.group = groupText(deps, owner, input.group, before?.group);

@@ -4,6 +4,7 @@ import type { LoaderContext } from "./page.ts";
 
 export interface PlaygroundGroup {
   name: string;
+  /** The operator's description; empty for the own group where it is not open to everybody. */
   desc: string;
   ratio: number;
 }
@@ -14,7 +15,7 @@ export function loadPlayground({ deps, user }: LoaderContext) {
   const own = user?.group ?? "default";
   const groups: PlaygroundGroup[] = Object.entries(ratios)
     .filter(([name]) => name === own || Object.hasOwn(usable, name))
-    .map(([name, ratio]) => ({ name, desc: usable[name] ?? "用户分组", ratio }));
+    .map(([name, ratio]) => ({ name, desc: usable[name] ?? "", ratio }));
   // The own group comes first: it is the one that a call without a group uses.
   groups.sort((a, b) => Number(b.name === own) - Number(a.name === own));
   /** Model to the positions of its groups: short on the wire although most models are in every group. */

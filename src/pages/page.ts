@@ -15,6 +15,8 @@ export interface LoaderContext {
   status: SiteStatus;
   url: URL;
   params: Record<string, string>;
+  /** The visitor's own after the first visit, else UTC. */
+  timeZone: string;
   /** Remembered page size (cookie `page-size`); pagingOf checks it. */
   pageSize?: number;
 }

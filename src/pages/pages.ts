@@ -1,10 +1,12 @@
 // The table of pages: one row per path, saying frame, screen, loader, role and title. serve-pages.ts registers them.
 // Refuses logic: loaders live in load-*.ts beside this file, markup in views/ and islands/screens/.
 import ChannelScreen from "../../islands/screens/channel.tsx";
+import LogScreen from "../../islands/screens/log.tsx";
 import Login from "../../islands/screens/login.tsx";
 import Playground from "../../islands/screens/playground.tsx";
 import Setup from "../../islands/screens/setup.tsx";
 import TokenScreen from "../../islands/screens/token.tsx";
+import { loadLogs } from "./load-logs.ts";
 import { loadChannels } from "./load-channels.ts";
 import { loadPlayground } from "./load-playground.ts";
 import { loadTokens } from "./load-tokens.ts";
@@ -58,6 +60,16 @@ export const pages: readonly Page[] = [
     areas: ["token"],
     screen: { name: "token", component: TokenScreen },
     loader: loadTokens,
+  },
+  {
+    path: "/log",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.logs",
+    current: "logs",
+    areas: ["log"],
+    screen: { name: "log", component: LogScreen },
+    loader: loadLogs,
   },
   // Admin
   {

@@ -62,13 +62,14 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const language = languageOf(request);
     const status = await siteStatus(deps, url.origin);
     const pageSize = Number(cookieOf(request, "page-size"));
-    const context = { deps, user, language, status, url, params, pageSize };
+    const timeZone = timeZoneOf(request);
+    const context = { deps, user, language, status, url, params, pageSize, timeZone };
     const render: RenderContext = {
       user: user && bootUser(user),
       status,
       language,
       theme: themeOf(request),
-      timeZone: timeZoneOf(request),
+      timeZone,
       sidebarCollapsed: collapsed(request, status.default_collapse_sidebar),
       url,
       params,

@@ -279,12 +279,14 @@ export function boundedInputs(raw: Partial<CostInputs>): CostInputs {
   const inputs: CostInputs = { ...NEUTRAL, rounding: raw.rounding === "floor" ? "floor" : "half-away" };
   for (const name of NUMERIC_FIELDS) {
     const value = raw[name];
-    if (isUsable(value)) inputs[name] = Math.min(value, LIMITS[name] ?? MAX_RATIO);
+    // Adding 0 turns a negative zero into a plain one.
+    if (isUsable(value)) inputs[name] = Math.min(value, LIMITS[name] ?? MAX_RATIO) + 0;
   }
   if (inputs.quotaPerUnit === 0) inputs.quotaPerUnit = DEFAULT_QUOTA_PER_UNIT;
   // A number of calls or a cap that makes no sense is none; only what is left out means one call and no cap.
   if (raw.callCount !== undefined && !isUsable(raw.callCount)) inputs.callCount = 0;
-  if (raw.quotaCap !== undefined) inputs.quotaCap = isUsable(raw.quotaCap) ? Math.floor(Math.min(raw.quotaCap, MAX_QUOTA)) : 0;
+  if (raw.quotaCap !== undefined)
+    inputs.quotaCap = isUsable(raw.quotaCap) ? Math.floor(Math.min(raw.quotaCap, MAX_QUOTA)) + 0 : 0;
   return inputs;
 }
 

@@ -18,8 +18,8 @@ export function ChangePassword({ oldPassword, onDone }: { oldPassword: string; o
     initial: { password: "", confirmation: "" },
     validate({ password, confirmation }) {
       const errors: Partial<Record<"password" | "confirmation", string>> = {};
-      if ([...password].length < MIN_CHARS) errors.password = t("login.change.short");
-      else if ([...password].length > MAX_CHARS) errors.password = t("login.change.long");
+      if (Array.from(password).length < MIN_CHARS) errors.password = t("login.change.short");
+      else if (Array.from(password).length > MAX_CHARS) errors.password = t("login.change.long");
       else if (password === oldPassword) errors.password = t("login.change.same");
       if (confirmation !== password) errors.confirmation = t("login.change.differ");
       return errors;

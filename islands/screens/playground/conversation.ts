@@ -62,7 +62,14 @@ export function newId(nowMs = Date.now()): string {
 }
 
 export function defaultSettings(model: string, group: string): Settings {
-  return { model, group, system: t("playground.defaultSystem"), temperature: 0, max_tokens: 0, isStream: true };
+  return {
+    model,
+    group,
+    system: t("playground.defaultSystem"),
+    temperature: 0,
+    max_tokens: 0,
+    isStream: true,
+  };
 }
 
 export function newConversation(nowMs = Date.now()): Conversation {
@@ -87,7 +94,7 @@ export function newConversation(nowMs = Date.now()): Conversation {
 /** First words of the first message that a person wrote; empty before that. */
 export function conversationTitle({ messages }: Conversation): string {
   const first = messages.find((each) => each.role === "user" && !each.isGreeting);
-  const chars = [...(first?.content ?? "").replaceAll(/\s+/g, " ").trim()];
+  const chars = Array.from((first?.content ?? "").replaceAll(/\s+/g, " ").trim());
   return chars.length > 40 ? `${chars.slice(0, 40).join("")}…` : chars.join("");
 }
 

@@ -157,8 +157,8 @@ export async function ask(
     if (response.body && (response.headers.get("content-type") ?? "").includes("text/event-stream")) {
       for await (const batch of eventBatches(response.body)) {
         for (const data of batch) growing.take(data);
+        // Read on to the end of the body: giving up after the end mark would look like a client that left.
         onReply({ ...growing.reply });
-        if (growing.isSettled) break;
       }
       growing.end();
     } else {

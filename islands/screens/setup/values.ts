@@ -24,8 +24,9 @@ export function validateAccount(values: SetupValues, t: Translate): Errors<Setup
   const { username, password, confirmPassword } = values;
   const errors: Errors<SetupValues> = {};
   if (username.trim() === "") errors.username = t("setup.account.noUsername");
-  else if ([...username.trim()].length > MAX_USERNAME_CHARS) errors.username = t("setup.account.longUsername");
-  if ([...password].length < MIN_PASSWORD_CHARS) errors.password = t("setup.account.shortPassword");
+  else if (Array.from(username.trim()).length > MAX_USERNAME_CHARS)
+    errors.username = t("setup.account.longUsername");
+  if (Array.from(password).length < MIN_PASSWORD_CHARS) errors.password = t("setup.account.shortPassword");
   if (confirmPassword !== password) errors.confirmPassword = t("setup.account.differ");
   return errors;
 }
@@ -40,9 +41,11 @@ export const FIELD_OF_CODE: Record<string, "username" | "password" | "confirmPas
 
 /** 0: too short. 1 to 4: by length and by how many kinds of characters there are; repeats count once. */
 export function passwordStrength(password: string): 0 | 1 | 2 | 3 | 4 {
-  const chars = [...password];
+  const chars = Array.from(password);
   if (chars.length < MIN_PASSWORD_CHARS) return 0;
-  const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{Nd}/u, /[^\p{L}\p{Nd}]/u].filter((kind) => kind.test(password)).length;
+  const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{Nd}/u, /[^\p{L}\p{Nd}]/u].filter((kind) =>
+    kind.test(password),
+  ).length;
   const different = new Set(chars).size;
   if (different < 5 || /^(?:password|12345678|qwertyui|abcdefgh)/i.test(password)) return 1;
   const points = Math.min(different, 16) + kinds * 2;

@@ -1,0 +1,50 @@
+// View code: the call that the playground would make now, in three languages.
+// Refuses to show a key; it links to where one is made.
+import { useState } from "react";
+import { status } from "../../lib/boot.ts";
+import { useT } from "../../lib/i18n.ts";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Drawer } from "../../ui/drawer.tsx";
+import type { ChatBody } from "./request.ts";
+import type { CodeLanguage } from "./samples.ts";
+import { CODE_LANGUAGES, sampleOf } from "./samples.ts";
+
+export default function CodeDrawer({ body, onClose }: { body: ChatBody; onClose: () => void }) {
+  const t = useT();
+  const [language, setLanguage] = useState<CodeLanguage>("curl");
+  const code = sampleOf(language, status.peek().server_address || location.origin, body);
+  return (
+    <Drawer isOpen title={t("playground.codeTitle")} onClose={onClose}>
+      <div className="flex flex-wrap items-center gap-2">
+        <div className="join" role="group" aria-label={t("playground.codeLanguage")}>
+          {CODE_LANGUAGES.map((each) => (
+            <button
+              key={each}
+              type="button"
+              className={`btn btn-sm join-item ${each === language ? "btn-neutral" : "btn-default"}`}
+              aria-pressed={each === language}
+              onClick={() => setLanguage(each)}
+            >
+              {each}
+            </button>
+          ))}
+        </div>
+        <span className="ml-auto">
+          <CopyButton text={code} label={t("common.copy")} withText />
+        </span>
+      </div>
+      <pre
+        className="mt-3 overflow-x-auto rounded-box border border-base-300 bg-base-200 p-3 text-[13px] leading-5"
+        tabIndex={0}
+      >
+        <code>{code}</code>
+      </pre>
+      <p className="mt-3 text-muted">
+        {t("playground.codeText")}{" "}
+        <a className="text-primary underline underline-offset-2" href="/token">
+          {t("playground.codeKeys")}
+        </a>
+      </p>
+    </Drawer>
+  );
+}

@@ -1,0 +1,124 @@
+// A model's name with search: a combobox whose list is walked with the arrow keys.
+// Refuses names that are not in the list: leaving the field brings the chosen one back.
+import { ChevronsUpDown } from "lucide-react";
+import { useId, useRef, useState } from "react";
+import { useT } from "../../lib/i18n.ts";
+
+export interface ModelPickerProps {
+  models: readonly string[];
+  value: string;
+  onChange: (model: string) => void;
+}
+
+export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
+  const t = useT();
+  const id = useId();
+  const box = useRef<HTMLDivElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  /** Undefined until something is typed: opening shows every model, not only the chosen one. */
+  const [question, setQuestion] = useState<string>();
+  const [at, setAt] = useState(0);
+  const words = (question ?? "").trim().toLowerCase();
+  const found = words === "" ? models : models.filter((name) => name.toLowerCase().includes(words));
+
+  const show = () => {
+    setOpen(true);
+    setAt(Math.max(0, models.indexOf(value)));
+  };
+  const close = () => {
+    setOpen(false);
+    setQuestion(undefined);
+  };
+  const pick = (model: string | undefined) => {
+    if (model !== undefined) onChange(model);
+    close();
+  };
+  const move = (to: number) => {
+    const next = Math.max(0, Math.min(found.length - 1, to));
+    setAt(next);
+    box.current?.querySelectorAll("[role=option]")[next]?.scrollIntoView({ block: "nearest" });
+  };
+
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    if (event.nativeEvent.isComposing || event.nativeEvent.keyCode === 229) return;
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      if (isOpen) move(at + step);
+      else show();
+    } else if (event.key === "Enter" && isOpen) {
+      event.preventDefault();
+      pick(found[at]);
+    } else if (event.key === "Escape" && isOpen) {
+      // Only the list: a sheet around it stays.
+      event.preventDefault();
+      event.stopPropagation();
+      close();
+    }
+  };
+
+  return (
+    <div ref={box} className="field relative">
+      <div className="field-head">
+        <label className="field-label" htmlFor={id}>
+          {t("playground.model")}
+        </label>
+      </div>
+      <div className="input">
+        <input
+          id={id}
+          role="combobox"
+          className="grow"
+          aria-expanded={isOpen}
+          aria-controls={`${id}-list`}
+          aria-autocomplete="list"
+          aria-activedescendant={isOpen && found[at] !== undefined ? `${id}-${at}` : undefined}
+          placeholder={t("playground.searchModel")}
+          autoComplete="off"
+          spellCheck={false}
+          value={question ?? value}
+          onChange={(event) => {
+            setQuestion(event.target.value);
+            setOpen(true);
+            setAt(0);
+          }}
+          onFocus={(event) => event.target.select()}
+          onClick={show}
+          onKeyDown={onKeyDown}
+          onBlur={close}
+        />
+        <ChevronsUpDown aria-hidden size={14} className="flex-none text-muted" />
+      </div>
+      <div
+        id={`${id}-list`}
+        role="listbox"
+        aria-label={t("playground.model")}
+        hidden={!isOpen}
+        className="absolute inset-x-0 z-20 mt-1 max-h-64 overflow-y-auto rounded-box border border-base-300 bg-base-100 p-1 shadow-lg"
+      >
+        {isOpen
+          ? found.map((name, index) => (
+              <div
+                key={name}
+                id={`${id}-${index}`}
+                role="option"
+                aria-selected={name === value}
+                aria-current={name === value}
+                className={`pop-item text-[13px] !whitespace-normal break-all ${index === at ? "bg-base-300" : ""}`}
+                // The field keeps the focus, so that leaving it does not close the list before the click.
+                onMouseDown={(event) => event.preventDefault()}
+                onClick={() => pick(name)}
+              >
+                {name}
+              </div>
+            ))
+          : null}
+        {isOpen && found.length === 0 ? (
+          <p className="px-2 py-1.5 text-[13px] text-muted" role="status">
+            {t("playground.noModelFound")}
+          </p>
+        ) : null}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,140 @@
+// The settings beside a conversation: group, model, system prompt, temperature, output limit, streaming.
+// Refuses models that no channel of the chosen group serves.
+import { useId } from "react";
+import { useT } from "../../lib/i18n.ts";
+import { RatioBadge } from "../../ui/badges.tsx";
+import type { Settings } from "./conversation.ts";
+import { ModelPicker } from "./model-picker.tsx";
+
+export interface Group {
+  name: string;
+  desc: string;
+  ratio: number;
+}
+
+/** Names that begin with "gpt" come first, as the specification says; otherwise the given order stays. */
+export function gptFirst(names: readonly string[]): string[] {
+  const isGpt = (name: string) => Number(name.startsWith("gpt"));
+  return names.toSorted((a, b) => isGpt(b) - isGpt(a));
+}
+
+export interface SettingsPanelProps {
+  settings: Settings;
+  groups: readonly Group[];
+  models: readonly string[];
+  onChange: (patch: Partial<Settings>) => void;
+  onReset: () => void;
+}
+
+export function SettingsPanel({ settings, groups, models, onChange, onReset }: SettingsPanelProps) {
+  const t = useT();
+  const id = useId();
+  const chosen = groups.find(({ name }) => name === settings.group);
+  return (
+    <>
+      <div className="field">
+        <div className="field-head">
+          <label className="field-label" htmlFor={`${id}-group`}>
+            {t("playground.group")}
+          </label>
+          {chosen ? (
+            <span className="ml-auto">
+              <RatioBadge ratio={chosen.ratio} />
+            </span>
+          ) : null}
+        </div>
+        <select
+          id={`${id}-group`}
+          className="select"
+          value={settings.group}
+          onChange={(event) => onChange({ group: event.target.value })}
+        >
+          {groups.map(({ name, desc, ratio }) => (
+            <option key={name} value={name}>
+              {`${name}${desc === "" || desc === name ? "" : ` · ${desc}`} · ${ratio}×`}
+            </option>
+          ))}
+        </select>
+      </div>
+      <ModelPicker models={models} value={settings.model} onChange={(model) => onChange({ model })} />
+      <div className="field">
+        <div className="field-head">
+          <label className="field-label" htmlFor={`${id}-system`}>
+            {t("playground.system")}
+          </label>
+        </div>
+        <textarea
+          id={`${id}-system`}
+          className="textarea"
+          rows={4}
+          aria-describedby={`${id}-system-hint`}
+          value={settings.system}
+          onChange={(event) => onChange({ system: event.target.value })}
+        />
+        <p id={`${id}-system-hint`} className="field-hint">
+          {t("playground.systemHint")}
+        </p>
+      </div>
+      <div className="field">
+        <div className="field-head">
+          <label className="field-label" htmlFor={`${id}-temperature`}>
+            {t("playground.temperature")}
+          </label>
+          <output htmlFor={`${id}-temperature`} className="ml-auto text-[13px] tabular-nums">
+            {settings.temperature}
+          </output>
+        </div>
+        <input
+          id={`${id}-temperature`}
+          type="range"
+          className="range range-primary range-xs w-full"
+          min={0.1}
+          max={1}
+          step={0.1}
+          value={settings.temperature}
+          aria-valuetext={String(settings.temperature)}
+          onChange={(event) => onChange({ temperature: Math.round(Number(event.target.value) * 10) / 10 })}
+        />
+      </div>
+      <div className="field">
+        <div className="field-head">
+          <label className="field-label" htmlFor={`${id}-max`}>
+            {t("playground.maxTokens")}
+          </label>
+        </div>
+        <div className="input">
+          <input
+            id={`${id}-max`}
+            type="number"
+            className="grow tabular-nums"
+            min={0}
+            step={1}
+            inputMode="numeric"
+            aria-describedby={`${id}-max-hint`}
+            value={settings.max_tokens}
+            onFocus={(event) => event.target.select()}
+            onChange={(event) =>
+              onChange({ max_tokens: Math.max(0, Number.parseInt(event.target.value, 10) || 0) })
+            }
+          />
+        </div>
+        <p id={`${id}-max-hint`} className="field-hint">
+          {t("playground.maxTokensHint")}
+        </p>
+      </div>
+      <label className="switch-row">
+        <span className="grow field-label">{t("playground.stream")}</span>
+        <input
+          type="checkbox"
+          role="switch"
+          className="toggle"
+          checked={settings.isStream}
+          onChange={(event) => onChange({ isStream: event.target.checked })}
+        />
+      </label>
+      <button type="button" className="btn btn-sm btn-ghost mt-3 -ml-3 text-muted" onClick={onReset}>
+        {t("playground.reset")}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,182 @@
+// The state of the playground: settings, conversations, the running answer, and what people do with them.
+// Refuses two answers at once, and to lose an answer that is already there when the page is left.
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { announce } from "../../ui/feedback.tsx";
+import type { Conversation, Message, Settings, Stored } from "./conversation.ts";
+import {
+  contextOf,
+  defaultSettings,
+  newConversation,
+  newId,
+  readStored,
+  updateMessage,
+  writeStored,
+} from "./conversation.ts";
+import { ask, bodyOf } from "./request.ts";
+import type { Group } from "./settings.tsx";
+import { gptFirst } from "./settings.tsx";
+
+export interface PlaygroundData {
+  groups: Group[];
+  /** Model, and the positions of the groups that serve it. */
+  models: [string, number[]][];
+}
+
+const FAVOURITE = "gpt-4o-mini";
+
+function modelsOf(data: PlaygroundData, group: string): string[] {
+  const at = data.groups.findIndex(({ name }) => name === group);
+  return gptFirst(data.models.filter(([, groups]) => groups.includes(at)).map(([name]) => name));
+}
+
+/** Settings whose group and model exist: what was stored may name a channel that is gone. */
+function usable(settings: Settings, data: PlaygroundData): Settings {
+  const group = data.groups.some(({ name }) => name === settings.group)
+    ? settings.group
+    : (data.groups[0]?.name ?? "");
+  const models = modelsOf(data, group);
+  const model = [settings.model, FAVOURITE].find((name) => models.includes(name)) ?? models[0] ?? "";
+  return { ...settings, group, model };
+}
+
+function start(data: PlaygroundData): Stored {
+  const conversation = newConversation();
+  return {
+    settings: usable(defaultSettings(FAVOURITE, ""), data),
+    conversations: [conversation],
+    current: conversation.id,
+  };
+}
+
+export function usePlayground(data: PlaygroundData) {
+  const [stored, setStored] = useState<Stored>(() => start(data));
+  /** False until local storage was read: the server's render cannot know it. */
+  const [isLoaded, setLoaded] = useState(false);
+  const [running, setRunning] = useState<AbortController>();
+  const latest = useRef(stored);
+  latest.current = stored;
+
+  useEffect(() => {
+    const fresh = start(data);
+    const found = readStored(fresh.settings);
+    setStored(found ? { ...found, settings: usable(found.settings, data) } : fresh);
+    setLoaded(true);
+  }, [data]);
+
+  useEffect(() => {
+    if (isLoaded && !running) writeStored(stored);
+  }, [isLoaded, running, stored]);
+  useEffect(() => {
+    if (!running) return undefined;
+    const save = () => writeStored(latest.current);
+    window.addEventListener("pagehide", save);
+    return () => {
+      window.removeEventListener("pagehide", save);
+    };
+  }, [running]);
+
+  const change = useCallback((id: string, next: (conversation: Conversation) => Conversation) => {
+    setStored((before) => ({
+      ...before,
+      conversations: before.conversations.map((each) => (each.id === id ? next(each) : each)),
+    }));
+  }, []);
+
+  /** Asks with these messages as the conversation so far; the answer is put behind them. */
+  const answer = useCallback(
+    async (messages: readonly Message[]) => {
+      const { settings, current, conversations } = latest.current;
+      const conversation = conversations.find(({ id }) => id === current);
+      if (!conversation || settings.model === "") return;
+      const reply: Message = {
+        id: newId(),
+        role: "assistant",
+        content: "",
+        createAt: Date.now(),
+        status: "loading",
+        model: settings.model,
+      };
+      const controller = new AbortController();
+      setRunning(controller);
+      change(current, (before) => ({ ...before, messages: [...messages, reply] }));
+      const body = bodyOf(settings, contextOf({ ...conversation, messages }));
+      const done = await ask(body, controller.signal, (patch) =>
+        change(current, (before) => updateMessage(before, reply.id, patch)),
+      );
+      setRunning(undefined);
+      announce(done.status === "error" ? "playground.answerFailed" : "playground.answered");
+    },
+    [change],
+  );
+
+  const conversation = useMemo(
+    () => stored.conversations.find(({ id }) => id === stored.current) ?? newConversation(),
+    [stored],
+  );
+  const models = useMemo(() => modelsOf(data, stored.settings.group), [data, stored.settings.group]);
+
+  return {
+    isLoaded,
+    settings: stored.settings,
+    conversations: stored.conversations,
+    conversation,
+    models,
+    isRunning: running !== undefined,
+    setSettings: (patch: Partial<Settings>) =>
+      setStored((before) => ({ ...before, settings: usable({ ...before.settings, ...patch }, data) })),
+    resetSettings: () =>
+      setStored((before) => ({ ...before, settings: usable(defaultSettings(FAVOURITE, ""), data) })),
+    send(text: string) {
+      const message: Message = {
+        id: newId(),
+        role: "user",
+        content: text,
+        createAt: Date.now(),
+        status: "complete",
+      };
+      void answer([...conversation.messages, message]);
+    },
+    stop: () => running?.abort(),
+    regenerate: (id: string) => {
+      const at = conversation.messages.findIndex((each) => each.id === id);
+      if (at > 0) void answer(conversation.messages.slice(0, at));
+    },
+    /** Gives back what undoes it. */
+    remove(id: string): () => void {
+      const { messages, clearedAt } = conversation;
+      const at = messages.findIndex((each) => each.id === id);
+      change(conversation.id, (before) => ({
+        ...before,
+        messages: before.messages.filter((each) => each.id !== id),
+        // The cut stays where it was.
+        clearedAt: before.clearedAt === id ? (messages[at - 1]?.id ?? "") : before.clearedAt,
+      }));
+      return () =>
+        change(conversation.id, (before) => ({
+          ...before,
+          messages: before.messages.toSpliced(at, 0, ...messages.slice(at, at + 1)),
+          clearedAt,
+        }));
+    },
+    clearContext: () =>
+      change(conversation.id, (before) => ({ ...before, clearedAt: before.messages.at(-1)?.id ?? "" })),
+    restoreContext: () => change(conversation.id, (before) => ({ ...before, clearedAt: "" })),
+    open: (id: string) => setStored((before) => ({ ...before, current: id })),
+    create() {
+      const fresh = newConversation();
+      setStored((before) => ({
+        ...before,
+        conversations: [fresh, ...before.conversations],
+        current: fresh.id,
+      }));
+    },
+    /** Deletes the open conversation; gives back what undoes it. */
+    removeConversation(): () => void {
+      const before = latest.current;
+      const left = before.conversations.filter(({ id }) => id !== before.current);
+      const conversations = left.length > 0 ? left : [newConversation()];
+      setStored({ ...before, conversations, current: conversations[0]?.id ?? "" });
+      return () => setStored((now) => ({ ...before, settings: now.settings }));
+    },
+  };
+}

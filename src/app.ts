@@ -19,6 +19,7 @@ import type { Env } from "./env.ts";
 import { parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
 import { failures, unknownPath } from "./http/failures.ts";
+import { refuseShortHost } from "./http/host.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { createPages } from "./pages/serve-pages.ts";
@@ -100,6 +101,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 export async function createApp({ deps, session }: Services) {
   const manifest = readManifest();
   const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES } })
+    .onRequest(refuseShortHost)
     .use(failures(deps.logger, unknownPath))
     .use(
       openapi({

@@ -76,10 +76,7 @@ export async function runCommand(args: string[]): Promise<void> {
     if (code !== undefined) process.exit(code);
   } catch (error) {
     if (isOperatorError(error)) console.error(`weir cannot start: ${error.message}`);
-    else
-      createLogger("error").error("start failed", {
-        error: error instanceof Error ? error.stack : String(error),
-      });
+    else createLogger("error").error("start failed", { error: rootCause(error) });
     process.exit(1);
   }
 }

@@ -1,6 +1,6 @@
 // Language, theme and account menus of the top bars: plain popovers that lite's shell code gives life to.
 // Refuses to hide a choice behind a reload.
-import { Languages, LogOut, Monitor, Moon, Sun, User, Wallet } from "lucide-react";
+import { Languages, LogOut, Monitor, Moon, Sun } from "lucide-react";
 import type { FrameProps } from "./frame.ts";
 
 const LANGUAGE_NAMES = [
@@ -126,15 +126,6 @@ export function AccountMenu({ t, visitor }: Pick<FrameProps, "t" | "visitor">) {
             </b>
           </div>
         </div>
-        <hr />
-        <a className="pop-item" href="/topup">
-          <Wallet aria-hidden />
-          {t("shell.nav.wallet")}
-        </a>
-        <a className="pop-item" href="/personal">
-          <User aria-hidden />
-          {t("shell.nav.profile")}
-        </a>
         <hr />
         <button type="button" className="pop-item" data-sign-out="">
           <LogOut aria-hidden />

@@ -136,7 +136,13 @@ function SamplePart({
 }) {
   return (
     <>
-      <input type="radio" name="sample" className="tab !text-muted checked:!text-base-content" aria-label={title} defaultChecked={isFirst} />
+      <input
+        type="radio"
+        name="sample"
+        className="tab !text-muted checked:!text-base-content"
+        aria-label={title}
+        defaultChecked={isFirst}
+      />
       <div className="tab-content pt-3">
         <pre
           id={`sample-${id}`}

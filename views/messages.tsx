@@ -1,6 +1,7 @@
 // Server-rendered pages without an island: about, not found, forbidden, broken.
 // Refuses to be a dead end: each offers a next step.
 import type { Translate } from "./document.tsx";
+import { HOME_OF_CONSOLE } from "../src/shared/navigation.ts";
 
 export function NotFoundView({
   t,
@@ -42,7 +43,7 @@ export function ForbiddenView({ t, role }: { t: Translate; role: "user" | "admin
       <h1>{t("shell.forbidden.title")}</h1>
       <p>{t("shell.forbidden.text", { role: t(`common.role.${role}`) })}</p>
       <p>
-        <a href="/detail">{t("shell.forbidden.back")}</a>
+        <a href={HOME_OF_CONSOLE}>{t("shell.forbidden.back")}</a>
       </p>
     </section>
   );

@@ -1,5 +1,6 @@
-// The frame of public pages: home, pricing, about, login and their like; no sidebar.
+// The frame of public pages: home, about, login and their like; no sidebar.
 // Refuses to show register on phones or in self-use mode.
+import { HOME_OF_CONSOLE } from "../src/shared/navigation.ts";
 import { AccountMenu, Brand, LanguageMenu, ThemeMenu } from "./controls.tsx";
 import type { FrameProps } from "./frame.ts";
 
@@ -12,8 +13,7 @@ export function PublicFrame(props: PublicProps) {
   const { t, site, visitor, language, theme, current, width, children } = props;
   const links = [
     ["home", "/", t("shell.top.home")],
-    ["console", visitor ? "/detail" : "/login", t("shell.top.console")],
-    ["pricing", "/pricing", t("shell.top.pricing")],
+    ["console", visitor ? HOME_OF_CONSOLE : "/login", t("shell.top.console")],
     ["docs", site.docsLink, t("shell.docs")],
     ["about", "/about", t("shell.top.about")],
   ] as const;

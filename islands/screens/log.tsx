@@ -290,7 +290,7 @@ function Timing({ row, streamed, whole }: { row: LogRow; streamed: string; whole
   return (
     <span className="inline-flex items-center justify-end gap-2" title={row.is_stream ? streamed : whole}>
       {row.is_stream && first >= 0 ? <Latency ms={first} thresholdsMs={FIRST_TOKEN_MS} /> : null}
-      <Latency ms={row.use_time * 1000} thresholdsMs={WHOLE_MS} />
+      <Latency ms={row.use_time_ms} thresholdsMs={WHOLE_MS} />
     </span>
   );
 }

@@ -1,6 +1,17 @@
 // The playground: a conversation with a model through the gateway, its settings, and the same call as code.
 // Refuses nothing that the API allows; answers are charged like any other call.
-import { ArrowDown, Code, Download, Eraser, History, Plus, SlidersHorizontal, Trash2 } from "lucide-react";
+import {
+  ArrowDown,
+  Check,
+  Code,
+  Download,
+  Eraser,
+  History,
+  MessageSquare,
+  Plus,
+  SlidersHorizontal,
+  Trash2,
+} from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { bootData, user } from "../lib/boot.ts";
 import { useT } from "../lib/i18n.ts";
@@ -12,9 +23,9 @@ import { Menu } from "../ui/menu.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import { Composer } from "./playground/composer.tsx";
 import type { Conversation } from "./playground/conversation.ts";
-import { conversationTitle } from "./playground/conversation.ts";
+import { contextOf, conversationTitle } from "./playground/conversation.ts";
 import { MessageView } from "./playground/message.tsx";
-import { bodyOfConversation } from "./playground/request.ts";
+import { bodyToShow } from "./playground/request.ts";
 import { SettingsPanel } from "./playground/settings.tsx";
 import type { PlaygroundData } from "./playground/use-playground.ts";
 import { usePlayground } from "./playground/use-playground.ts";
@@ -77,7 +88,7 @@ export default function PlaygroundScreen() {
     />
   );
   return (
-    <div className="flex h-[calc(100dvh-148px)] min-h-[400px] flex-col sm:h-[calc(100dvh-104px)] lg:h-[calc(100dvh-116px)]">
+    <div className="flex -mb-5 h-[calc(100dvh-128px)] min-h-[400px] flex-col sm:-mb-6 sm:h-[calc(100dvh-80px)] lg:-mb-8 lg:h-[calc(100dvh-84px)]">
       <PageHeader
         title={t("shell.nav.playground")}
         action={
@@ -119,7 +130,7 @@ export default function PlaygroundScreen() {
                   : conversations.map((each) => ({
                       id: each.id,
                       label: conversationTitle(each) || t("playground.untitled"),
-                      isChecked: each.id === conversation.id,
+                      icon: each.id === conversation.id ? Check : MessageSquare,
                       onSelect: () => playground.open(each.id),
                     })),
                 [
@@ -158,7 +169,12 @@ export default function PlaygroundScreen() {
               <NoModels />
             </div>
           ) : (
-            <MessageList conversation={conversation} isShown={isLoaded} isRunning={isRunning}>
+            <MessageList
+              conversation={conversation}
+              isShown={isLoaded}
+              isRunning={isRunning}
+              onRestore={playground.restoreContext}
+            >
               {(message, isLast, isMuted) => (
                 <MessageView
                   key={message.id}
@@ -176,32 +192,21 @@ export default function PlaygroundScreen() {
             <div className="mb-1 flex min-h-7 items-center justify-between gap-2 text-xs text-muted">
               <button
                 type="button"
-                className="min-w-0 cursor-pointer truncate hover:text-base-content lg:hidden"
+                className="min-h-6 min-w-0 cursor-pointer truncate hover:text-base-content lg:hidden"
                 onClick={() => setOpen("settings")}
               >
                 {settings.model || t("playground.pickModel")}
               </button>
-              <span className="ml-auto" />
-              {conversation.clearedAt === "" ? (
-                <button
-                  type="button"
-                  className="btn btn-sm btn-ghost text-muted"
-                  disabled={isRunning}
-                  onClick={playground.clearContext}
-                >
-                  <Eraser aria-hidden size={14} />
-                  {t("playground.clearContext")}
-                </button>
-              ) : (
-                <button
-                  type="button"
-                  className="btn btn-sm btn-ghost text-muted"
-                  disabled={isRunning}
-                  onClick={playground.restoreContext}
-                >
-                  {t("playground.restoreContext")}
-                </button>
-              )}
+              <span className="max-lg:hidden">{t("playground.keysHint")}</span>
+              <button
+                type="button"
+                className="btn btn-sm btn-ghost text-muted"
+                disabled={isRunning || contextOf(conversation).length === 0}
+                onClick={playground.clearContext}
+              >
+                <Eraser aria-hidden size={14} />
+                {t("playground.clearContext")}
+              </button>
             </div>
             <Composer
               text={text}
@@ -223,7 +228,7 @@ export default function PlaygroundScreen() {
       </div>
       {open === "settings" ? <SettingsSheet onClose={close}>{panel}</SettingsSheet> : null}
       {open === "code" ? (
-        <CodeDrawer body={bodyOfConversation(settings, conversation)} onClose={close} />
+        <CodeDrawer body={bodyToShow(settings, conversation, text)} onClose={close} />
       ) : null}
     </div>
   );
@@ -252,12 +257,14 @@ function MessageList({
   conversation,
   isShown,
   isRunning,
+  onRestore,
   children,
 }: {
   conversation: Conversation;
   /** False until the stored conversations are known: nothing is drawn that would be replaced at once. */
   isShown: boolean;
   isRunning: boolean;
+  onRestore: () => void;
   children: (message: Conversation["messages"][number], isLast: boolean, isMuted: boolean) => React.ReactNode;
 }) {
   const t = useT();
@@ -298,7 +305,17 @@ function MessageList({
                     key="cut"
                     className="flex items-center gap-3 text-xs text-muted before:h-px before:grow before:bg-base-300 after:h-px after:grow after:bg-base-300"
                   >
-                    {t("playground.contextCleared")}
+                    <span>
+                      {t("playground.contextCleared")}{" "}
+                      <button
+                        type="button"
+                        className="min-h-6 cursor-pointer text-primary hover:underline"
+                        disabled={isRunning}
+                        onClick={onRestore}
+                      >
+                        {t("playground.restoreContext")}
+                      </button>
+                    </span>
                   </li>
                 ) : null,
               ])

@@ -14,6 +14,7 @@ import {
   searchOwnLogs,
   userIdOf,
 } from "../core/logs.ts";
+import type { LogPage } from "../core/logs.ts";
 import { logStat, ownSeries, quotaSeries } from "../core/statistics.ts";
 import { ok } from "../http/envelope.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
@@ -94,14 +95,8 @@ export function logs(deps: Deps, session: SessionSettings) {
     if (sent.username) filter.userId = (await userIdOf(deps, sent.username)) ?? NOBODY;
     return filter;
   };
-  const page = (
-    found: { items: unknown[]; total: number },
-    at: { page: number; pageSize: number },
-  ): { total: number; page: number; page_size: number } => ({
-    total: found.total,
-    page: at.page,
-    page_size: at.pageSize,
-  });
+  const page = (found: LogPage, at: { page: number; pageSize: number }) =>
+    ok({ items: found.items, total: found.total, page: at.page, page_size: at.pageSize });
   const range = (sent: { start_timestamp?: string | undefined; end_timestamp?: string | undefined }) => {
     const to = positive(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
     return { from: positive(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
@@ -120,7 +115,7 @@ export function logs(deps: Deps, session: SessionSettings) {
         const at = pageOf(query, 1);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listLogs(deps, await adminFilter(query), paging);
-        return ok({ items: found.items, ...page(found, at) });
+        return page(found, at);
       },
       { access: "admin", query: t.Object({ ...pageQuery, ...adminQuery }) },
     )
@@ -130,7 +125,7 @@ export function logs(deps: Deps, session: SessionSettings) {
         const at = pageOf(query, 1);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listOwnLogs(deps, actor, filterOf(query), paging);
-        return ok({ items: found.items, ...page(found, at) });
+        return page(found, at);
       },
       { access: "user", query: t.Object({ ...pageQuery, ...filterQuery }) },
     )

@@ -32,7 +32,7 @@ export interface ChannelInput {
 }
 
 export const MAX_KEYS_AT_ONCE = 200;
-const MAX_NAME_CHARACTERS = 128;
+const MAX_NAME_BYTES = 255;
 const MAX_MODEL_BYTES = 255;
 const MAX_MODELS = 2000;
 const MAX_GROUPS = 100;
@@ -66,8 +66,8 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 function nameText(text: string): string {
   const name = text.trim();
   if (name === "") throw refuseField("name", "channel_name_key_missing");
-  if ([...name].length > MAX_NAME_CHARACTERS || CONTROL.test(name)) {
-    throw refuseField("name", "name_invalid", { max: MAX_NAME_CHARACTERS });
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES || CONTROL.test(name)) {
+    throw refuseField("name", "name_invalid", { max: MAX_NAME_BYTES });
   }
   return name;
 }

@@ -3,6 +3,7 @@
 import { and, desc, eq, gt, gte, inArray, lt, max, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { startsWith } from "../db/database.ts";
+import type { Database, Orm } from "../db/database.ts";
 import type { Schema } from "../../drizzle/schema.ts";
 import { LogType } from "../shared/enums.ts";
 import type { Deps, TokenAccount, UserAccount } from "./deps.ts";
@@ -25,8 +26,9 @@ export interface LogJson {
   quota: number;
   prompt_tokens: number;
   completion_tokens: number;
-  /** Whole seconds. */
+  /** Whole seconds, as clients of this API know it. */
   use_time: number;
+  use_time_ms: number;
   is_stream: boolean;
   channel: number;
   channel_name: string;
@@ -51,6 +53,7 @@ function adminJson(row: LogRow, channelName: string): LogJson {
     prompt_tokens: row.promptTokens,
     completion_tokens: row.completionTokens,
     use_time: Math.round(row.useTimeMs / 1000),
+    use_time_ms: row.useTimeMs,
     is_stream: row.isStream,
     channel: row.channelId,
     channel_name: channelName,
@@ -92,20 +95,25 @@ function userJson(row: LogRow): LogJson {
 /** Beyond this many skipped rows the hourly sums find the place. */
 const WALK_AT_MOST = 2000;
 
-async function fetchRows(
-  deps: Deps,
-  where: SQL | undefined,
-  limit: number,
-  offset: number,
-): Promise<LogRow[]> {
-  const { logs } = deps.db.t;
-  return deps.db.reader
+/** The one query behind every list; a test holds its plan against the indexes. */
+export function rowsQuery(orm: Orm, db: Database, where: SQL | undefined, limit: number, offset: number) {
+  const { logs } = db.t;
+  return orm
     .select()
     .from(logs)
     .where(where)
     .orderBy(desc(logs.createdAt), desc(logs.id))
     .limit(limit)
     .offset(offset);
+}
+
+async function fetchRows(
+  { db }: Deps,
+  where: SQL | undefined,
+  limit: number,
+  offset: number,
+): Promise<LogRow[]> {
+  return rowsQuery(db.reader, db, where, limit, offset);
 }
 
 /** Rows newest first. Deep pages and rare matches jump over hours that hold nothing of the page. */
@@ -128,14 +136,8 @@ async function listRows(deps: Deps, filter: LogFilter, limit: number, offset: nu
   return rows;
 }
 
-async function channelNames(deps: Deps, rows: readonly LogRow[]): Promise<Map<number, string>> {
-  const ids = [...new Set(rows.map((row) => row.channelId))].filter((id) => id !== 0);
-  return new Map(ids.map((id) => [id, deps.routing.channel(id)?.name ?? ""]));
-}
-
-async function adminRows(deps: Deps, rows: readonly LogRow[]): Promise<LogJson[]> {
-  const names = await channelNames(deps, rows);
-  return rows.map((row) => adminJson(row, names.get(row.channelId) ?? ""));
+function adminRows(deps: Deps, rows: readonly LogRow[]): LogJson[] {
+  return rows.map((row) => adminJson(row, deps.routing.channel(row.channelId)?.name ?? ""));
 }
 
 export interface LogPage {
@@ -154,7 +156,7 @@ export async function listLogs(deps: Deps, filter: LogFilter, paging: LogPaging)
     listRows(deps, filter, paging.limit, paging.offset),
     countLogs(deps, filter),
   ]);
-  return { items: await adminRows(deps, rows), total };
+  return { items: adminRows(deps, rows), total };
 }
 
 /** For users: their own rows only, whatever the filter says of users and channels. */

@@ -46,6 +46,15 @@ const DELIVERED: Row = {
   absurd: { none: N, some: E },
 };
 
+/**
+ * A whole answer whose report cannot be true: the reader of whole answers looks for text only where no usage came, so
+ * that "none" is not known here. The estimate counts what the answer holds.
+ */
+const COMPLETED: Row = {
+  ...DELIVERED,
+  absurd: { none: E, some: E },
+};
+
 /** Before the first byte nothing can have been delivered, so that there is nothing to estimate. */
 const NOT_BEGUN: Row = {
   reported: { none: R, some: R },
@@ -54,7 +63,7 @@ const NOT_BEGUN: Row = {
 };
 
 export const CHARGE_TABLE: Record<EndReason, Row> = {
-  completed: DELIVERED,
+  completed: COMPLETED,
   "client-gone": DELIVERED,
   "upstream-error": NOT_BEGUN,
   "upstream-cut": DELIVERED,

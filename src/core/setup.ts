@@ -51,7 +51,7 @@ export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
     const username = (input.username ?? "").trim();
     const password = input.password ?? "";
     if (username === "") throw bad("setup_username_empty");
-    if ([...username].length > 12) throw bad("setup_username_long");
+    if (Array.from(username).length > 12) throw bad("setup_username_long");
     if (password !== (input.confirmPassword ?? "")) throw bad("setup_passwords_differ");
     if (Buffer.byteLength(password) < 8) throw bad("setup_password_short");
     account = { username, passwordHash: await hashPassword(password) };

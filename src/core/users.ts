@@ -420,17 +420,17 @@ const CONTROL = /\p{Cc}/u;
 
 function checkNames(input: { username?: string | undefined; display_name?: string | undefined }): void {
   const username = input.username?.trim() ?? "";
-  if ([...username].length > 12 || CONTROL.test(username)) {
+  if (Array.from(username).length > 12 || CONTROL.test(username)) {
     throw new Failure("client", "username_invalid", { param: "username" });
   }
   const display = input.display_name?.trim() ?? "";
-  if ([...display].length > 20 || CONTROL.test(display)) {
+  if (Array.from(display).length > 20 || CONTROL.test(display)) {
     throw new Failure("client", "display_name_invalid", { param: "display_name" });
   }
 }
 
 export function checkPassword(password: string): void {
-  const length = [...password].length;
+  const length = Array.from(password).length;
   if (length < 8) throw new Failure("client", "password_short", { param: "password" });
   if (length > 20) throw new Failure("client", "password_long", { param: "password" });
 }

@@ -5,7 +5,7 @@ import type { Logger } from "../core/deps.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureKind } from "../shared/failures.ts";
 import { failureText, languageOf } from "./messages.ts";
-import { newRequestId } from "./request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Console calls answer business refusals with 200; only these kinds have a status of their own. */
 const CONSOLE_STATUS: Partial<Record<FailureKind, number>> = {
@@ -35,7 +35,10 @@ export function failureResponse(failure: Failure, request: Request, requestId?: 
   };
   if (failure.param !== undefined) body.field = failure.param;
   if (requestId !== undefined) body.request_id = requestId;
-  const headers: Record<string, string> = { "cache-control": "no-store" };
+  const headers: Record<string, string> = {
+    "cache-control": "no-store",
+    [REQUEST_ID_HEADER]: requestId ?? newRequestId(),
+  };
   if (failure.retryAfterSeconds !== undefined) headers["retry-after"] = String(failure.retryAfterSeconds);
   const status = failure.explicitStatus ?? CONSOLE_STATUS[failure.kind] ?? 200;
   return Response.json(body, { status, headers });
@@ -43,7 +46,7 @@ export function failureResponse(failure: Failure, request: Request, requestId?: 
 
 /** The answer for unknown API paths: the shape that OpenAI clients read. */
 export function unknownPath(request: Request): Response {
-  const { pathname } = new URL(request.url);
+  const pathname = pathOf(request);
   return Response.json(
     {
       error: {
@@ -53,8 +56,13 @@ export function unknownPath(request: Request): Response {
         code: "",
       },
     },
-    { status: 404, headers: { "cache-control": "no-store" } },
+    { status: 404, headers: { "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() } },
   );
+}
+
+/** Also of addresses that are no URL. */
+function pathOf(request: Request): string {
+  return URL.parse(request.url, "http://localhost")?.pathname ?? "";
 }
 
 interface ValidationDetail {
@@ -74,49 +82,57 @@ function validationDetail(error: unknown): ValidationDetail {
 
 /** Mounted before every route, so that no framework text gets out. */
 export function failures(logger: Logger, notFound: (request: Request) => Response | Promise<Response>) {
-  return new Elysia({ name: "failures" }).onError({ as: "global" }, ({ error, code, request, set }) => {
-    const answer = (response: Response): Response => {
-      // Elysia would otherwise put the status of the thrown error over the one chosen here.
-      set.status = response.status;
-      return response;
-    };
-    if (error instanceof Failure) {
-      if (error.kind !== "internal") return answer(failureResponse(error, request));
+  return new Elysia({ name: "failures" }).onError(
+    { as: "global" },
+    ({ error: thrown, code, request, set }) => {
+      // What a hook throws while the body is read arrives inside a ParseError.
+      const inner = thrown instanceof Error ? thrown.cause : undefined;
+      const error = inner instanceof Failure ? inner : thrown;
+      const answer = (response: Response): Response => {
+        // Elysia would otherwise put the status of the thrown error over the one chosen here.
+        set.status = response.status;
+        // The answer carries its own, which is the one in its text.
+        delete set.headers[REQUEST_ID_HEADER];
+        return response;
+      };
+      if (error instanceof Failure) {
+        if (error.kind !== "internal") return answer(failureResponse(error, request));
+        const requestId = newRequestId();
+        logger.error("call failed", {
+          requestId,
+          code: error.code,
+          cause: error.cause === undefined ? (error.internal ?? "") : describe(error.cause),
+        });
+        return answer(failureResponse(error, request, requestId));
+      }
+      if (code === "NOT_FOUND") return notFound(request);
+      if (code === "VALIDATION" || code === "PARSE" || code === "INVALID_COOKIE_SIGNATURE") {
+        const detail = validationDetail(error);
+        const field = detail.property?.replace(/^\//, "").replaceAll("/", ".");
+        const path = pathOf(request).replace(/\/$/, "");
+        const known = field !== undefined && field !== "";
+        return answer(
+          failureResponse(
+            new Failure("client", known ? "invalid_field" : "invalid_params", {
+              params: { field: field ?? "", reason: detail.message ?? "" },
+              ...(known ? { param: field } : {}),
+              ...(BAD_REQUEST_PATHS.has(path) ? { status: 400 } : {}),
+            }),
+            request,
+          ),
+        );
+      }
       const requestId = newRequestId();
-      logger.error("call failed", {
-        requestId,
-        code: error.code,
-        cause: String(error.cause ?? error.internal),
-      });
-      return answer(failureResponse(error, request, requestId));
-    }
-    if (code === "NOT_FOUND") return notFound(request);
-    if (code === "VALIDATION" || code === "PARSE" || code === "INVALID_COOKIE_SIGNATURE") {
-      const detail = validationDetail(error);
-      const field = detail.property?.replace(/^\//, "").replaceAll("/", ".");
-      const path = new URL(request.url).pathname.replace(/\/$/, "");
-      const known = field !== undefined && field !== "";
+      logger.error("call failed", { requestId, path: pathOf(request), error: describe(error) });
       return answer(
         failureResponse(
-          new Failure("client", known ? "invalid_field" : "invalid_params", {
-            params: { field: field ?? "", reason: detail.message ?? "" },
-            ...(known ? { param: field } : {}),
-            ...(BAD_REQUEST_PATHS.has(path) ? { status: 400 } : {}),
-          }),
+          new Failure("internal", "internal_error", { params: { requestId } }),
           request,
+          requestId,
         ),
       );
-    }
-    const requestId = newRequestId();
-    logger.error("call failed", { requestId, path: new URL(request.url).pathname, error: describe(error) });
-    return answer(
-      failureResponse(
-        new Failure("internal", "internal_error", { params: { requestId } }),
-        request,
-        requestId,
-      ),
-    );
-  });
+    },
+  );
 }
 
 function describe(error: unknown): string {

@@ -8,6 +8,7 @@ import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { clientAddress } from "./address.ts";
 import type { Range } from "./address.ts";
+import { readConsoleBody } from "./body.ts";
 import { languageOf } from "./messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
@@ -82,37 +83,83 @@ function checkUserHeader(request: Request, user: UserAccount): void {
   if (Number(sent) !== user.id) throw new Failure("auth", "auth_user_header_mismatch");
 }
 
-/** Macros: `access: "user" | "admin" | "root" | "session"` gives `actor`; `open: "public" | "visitor" | "relay"`. */
+interface Caller {
+  actor: UserAccount;
+  language: Language;
+  address: string;
+}
+
+type AnswerHeaders = Record<string, string | number | string[] | undefined>;
+
+/** What a hook of a route with a policy works with. */
+interface PolicyContext {
+  request: Request;
+  set: { headers: AnswerHeaders };
+  server: Parameters<typeof clientAddress>[1];
+  sessionJwt: { verify(token: string): Promise<Claims | false> };
+}
+
+async function identify(
+  settings: SessionSettings,
+  level: AccessLevel,
+  { request, set, server, sessionJwt }: PolicyContext,
+): Promise<Caller> {
+  markAnswer(set);
+  const raw = cookieOf(request, SESSION_COOKIE);
+  let user = raw !== "" ? await userOfClaims(await sessionJwt.verify(raw), settings.accounts) : undefined;
+  if (!user) {
+    const header =
+      request.headers
+        .get("authorization")
+        ?.replace(/^Bearer\s+/i, "")
+        .trim() ?? "";
+    if (header === "") throw new Failure("auth", "auth_not_signed_in");
+    if (level === "session") throw new Failure("auth", "access_token_not_supported");
+    user = await settings.accounts.userByAccessToken(header);
+    if (!user) throw new Failure("auth", "auth_access_token_invalid");
+  }
+  checkUserHeader(request, user);
+  if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
+  if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
+  const address = clientAddress(request, server, settings.trustedProxies);
+  return { actor: user, language: languageOf(request), address };
+}
+
+/**
+ * Macros: `access: "user" | "admin" | "root" | "session"` gives `actor`; `open: "public" | "visitor" | "relay"`.
+ * The caller is known before a byte of the body is read, and before the body's form can be a reason to refuse.
+ */
 export function policy(settings: SessionSettings) {
+  const callers = new WeakMap<Request, Promise<Caller>>();
+  const callerOf = (level: AccessLevel, context: PolicyContext): Promise<Caller> => {
+    let caller = callers.get(context.request);
+    if (!caller) callers.set(context.request, (caller = identify(settings, level, context)));
+    return caller;
+  };
   return new Elysia({ name: "policy" })
     .use(sessionTokens(settings.secret))
     .macro("access", (level: AccessLevel) => ({
       detail: { security: [{ session: [level as string] }] },
-      async resolve({ request, sessionJwt, set, server }) {
-        markAnswer(set);
-        const address = clientAddress(request, server, settings.trustedProxies);
-        const raw = cookieOf(request, SESSION_COOKIE);
-        let user =
-          raw !== "" ? await userOfClaims(await sessionJwt.verify(raw), settings.accounts) : undefined;
-        if (!user) {
-          const header =
-            request.headers
-              .get("authorization")
-              ?.replace(/^Bearer\s+/i, "")
-              .trim() ?? "";
-          if (header === "") throw new Failure("auth", "auth_not_signed_in");
-          if (level === "session") throw new Failure("auth", "access_token_not_supported");
-          user = await settings.accounts.userByAccessToken(header);
-          if (!user) throw new Failure("auth", "auth_access_token_invalid");
-        }
-        checkUserHeader(request, user);
-        if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
-        if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
-        return { actor: user, language: languageOf(request), address };
+      // The order of the hooks is: parse (calls with a body only), transform, the schemas, resolve.
+      async parse({ request, set, server, sessionJwt }, contentType) {
+        await callerOf(level, { request, set, server, sessionJwt });
+        return readConsoleBody(request, contentType);
       },
+      async transform({ request, set, server, sessionJwt }) {
+        await callerOf(level, { request, set, server, sessionJwt });
+      },
+      resolve: ({ request, set, server, sessionJwt }) =>
+        callerOf(level, { request, set, server, sessionJwt }),
     }))
     .macro("open", (kind: "public" | "visitor") => ({
       detail: { security: [] },
+      // A visitor's route reads its body by itself.
+      ...(kind === "public"
+        ? {
+            parse: ({ request }: { request: Request }, contentType: string) =>
+              readConsoleBody(request, contentType),
+          }
+        : {}),
       async resolve({ request, sessionJwt, set, server }) {
         markAnswer(set);
         const raw = cookieOf(request, SESSION_COOKIE);
@@ -131,7 +178,7 @@ export function checkedBy(who: "relay key" | "page table" | "nobody: public file
   return { detail: { security: [], tags: [`checked by ${who}`] } };
 }
 
-function markAnswer(set: { headers: Record<string, string | number | string[] | undefined> }): void {
+function markAnswer(set: { headers: AnswerHeaders }): void {
   set.headers["cache-control"] = "no-store";
   set.headers[REQUEST_ID_HEADER] = newRequestId();
 }

@@ -1,12 +1,12 @@
 // Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
 // Refuses to guess silently: an estimated charge says so in the log, and never exceeds what was held back.
 import type { Deps } from "../core/deps.ts";
-import { cost } from "../core/prices.ts";
-import { decideCharge, isAbsurdCount } from "../core/settle-policy.ts";
-import type { ChargeDecision, EndReason, UsageKnown } from "../core/settle-policy.ts";
+import { cost, FILE_SEARCH_PRICE, webSearchPrice } from "../core/prices.ts";
+import { decideCharge, quotaCapOf, usageTrust } from "../core/settle-policy.ts";
+import type { ChargeDecision, EndReason } from "../core/settle-policy.ts";
 import { messageText } from "../http/messages.ts";
 import { asObject } from "../protocol/json.ts";
-import { completionTokens, emptyUsage, MAX_TOKEN_COUNT, promptTokens } from "../shared/usage.ts";
+import { completionTokens, emptyUsage, promptTokens } from "../shared/usage.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Call } from "./call.ts";
 import { countPrompt, estimatedUsage } from "./meter.ts";
@@ -26,21 +26,6 @@ export interface CallEnd {
   firstByteMs: number | undefined;
 }
 
-const COUNT_FIELDS = [
-  "prompt_tokens",
-  "completion_tokens",
-  "total_tokens",
-  "input_tokens",
-  "output_tokens",
-] as const;
-
-function trustOf(usage: Usage | null): UsageKnown {
-  if (usage === null) return "missing";
-  const raw = asObject(usage.raw);
-  if (raw && COUNT_FIELDS.some((field) => isAbsurdCount(raw[field], MAX_TOKEN_COUNT))) return "absurd";
-  return "reported";
-}
-
 /**
  * Charges and logs, or gives the held amount back; resolves when that is durable, with the usage that was charged
  * (undefined when nothing was).
@@ -52,19 +37,19 @@ export async function settleCall(
   plan: Plan,
   end: CallEnd,
 ): Promise<Usage | undefined> {
-  const known = trustOf(end.usage);
+  const known = usageTrust(end.usage);
   const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
   const usage = await usageOf(decision, counter, call, plan, end);
   const { pricing, groupRatio } = call;
-  const charge = cost(pricing, groupRatio, usage, { quotaPerUnit: deps.prices.tables().quotaPerUnit });
-  const quota =
-    decision.rule === "release"
-      ? 0
-      : decision.rule === "estimate"
-        ? Math.min(charge.quota, call.reservation.amount)
-        : charge.quota;
+  const charge = cost(pricing, groupRatio, usage, {
+    quotaPerUnit: deps.prices.tables().quotaPerUnit,
+    webSearchPrice: webSearchPrice(call.model, searchContextSize(call)),
+    fileSearchPrice: FILE_SEARCH_PRICE,
+    quotaCap: quotaCapOf(decision.rule, call.reservation.amount),
+    ...(decision.rule === "release" ? { callCount: 0 } : {}),
+  });
   await call.reservation.settle({
-    quota,
+    quota: charge.quota,
     promptTokens: promptTokens(usage),
     completionTokens: completionTokens(usage),
     modelName: call.model,
@@ -87,12 +72,26 @@ async function usageOf(
   end: CallEnd,
 ): Promise<Usage> {
   if (decision.rule === "release") return emptyUsage();
-  if (decision.rule === "reported" && end.usage) return end.usage;
+  if (decision.rule === "reported" && end.usage) return withSearch(call, end.usage);
   const [prompt, output] = await Promise.all([
     countPrompt(counter, call.endpoint, call.body.json, plan.upstreamModel),
     end.outputTokens(),
   ]);
   return estimatedUsage(prompt, output);
+}
+
+/** What the request asked for; the middle one when it said nothing. */
+function searchContextSize(call: Call): string {
+  const size = asObject(call.body.json["web_search_options"])?.["search_context_size"];
+  return typeof size === "string" ? size : "medium";
+}
+
+/** Models that search by themselves do so exactly once a call, and say nothing of it in their usage. */
+function withSearch(call: Call, usage: Usage): Usage {
+  if (call.endpoint.name !== "chat" || !call.model.endsWith("search-preview") || usage.calls.webSearch > 0) {
+    return usage;
+  }
+  return { ...usage, calls: { ...usage.calls, webSearch: 1 } };
 }
 
 /** The sentence of the log row, in the words that clients of this log know. */

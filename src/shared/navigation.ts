@@ -39,44 +39,18 @@ export const NAV: readonly NavGroup[] = [
   {
     title: "shell.group.usage",
     entries: [
-      {
-        id: "dashboard",
-        href: "/detail",
-        title: "shell.nav.dashboard",
-        role: Role.user,
-        key: "d",
-        flag: "enable_data_export",
-        dock: true,
-      },
       { id: "tokens", href: "/token", title: "shell.nav.tokens", role: Role.user, key: "k", dock: true },
       { id: "logs", href: "/log", title: "shell.nav.logs", role: Role.user, key: "l", dock: true },
-      {
-        id: "drawings",
-        href: "/midjourney",
-        title: "shell.nav.drawings",
-        role: Role.user,
-        flag: "enable_drawing",
-      },
-      { id: "tasks", href: "/task", title: "shell.nav.tasks", role: Role.user, flag: "enable_task" },
     ],
   },
   {
     title: "shell.group.admin",
-    entries: [
-      { id: "channels", href: "/channel", title: "shell.nav.channels", role: Role.admin, key: "c" },
-      { id: "redemptions", href: "/redemption", title: "shell.nav.redemptions", role: Role.admin },
-      { id: "users", href: "/user", title: "shell.nav.users", role: Role.admin, key: "u" },
-      { id: "settings", href: "/setting", title: "shell.nav.settings", role: Role.root, key: "s" },
-    ],
-  },
-  {
-    title: "shell.group.personal",
-    entries: [
-      { id: "wallet", href: "/topup", title: "shell.nav.wallet", role: Role.user, key: "w" },
-      { id: "profile", href: "/personal", title: "shell.nav.profile", role: Role.user },
-    ],
+    entries: [{ id: "channels", href: "/channel", title: "shell.nav.channels", role: Role.admin, key: "c" }],
   },
 ];
+
+/** Where a signed-in visitor lands who asked for nothing in particular. */
+export const HOME_OF_CONSOLE = "/token";
 
 export function isVisible(
   entry: NavEntry,

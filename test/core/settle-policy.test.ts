@@ -23,7 +23,7 @@ const CELLS: [EndReason, UsageKnown, TokensSeen, ChargeRule][] = [
   ["completed", "reported", "some", "reported"],
   ["completed", "missing", "none", "release"],
   ["completed", "missing", "some", "estimate"],
-  ["completed", "absurd", "none", "release"],
+  ["completed", "absurd", "none", "estimate"],
   ["completed", "absurd", "some", "estimate"],
   ["client-gone", "reported", "none", "reported"],
   ["client-gone", "reported", "some", "reported"],
@@ -84,7 +84,7 @@ test("the cells above are the whole table", () => {
 });
 
 test("numbers that cannot be true are not believed", () => {
-  for (const value of [-1, Number.NaN, Infinity, 1e309, MAX_TOKEN_COUNT + 1, "7"]) {
+  for (const value of [-1, Number.NaN, Infinity, MAX_TOKEN_COUNT + 1, "7"]) {
     expect(isAbsurdCount(value, MAX_TOKEN_COUNT)).toBe(true);
   }
   for (const value of [0, 1, MAX_TOKEN_COUNT, undefined, null])
@@ -96,9 +96,10 @@ const NOTES: [EndReason, UsageKnown, TokensSeen, ChargeNote][] = [
   ["completed", "missing", "some", "note_usage_estimated"],
   ["completed", "missing", "none", "note_upstream_timeout"],
   ["completed", "absurd", "some", "note_usage_absurd"],
-  ["completed", "absurd", "none", "note_usage_absurd_released"],
+  ["completed", "absurd", "none", "note_usage_absurd"],
   ["client-gone", "reported", "some", "note_client_gone"],
   ["client-gone", "missing", "none", "note_client_gone"],
+  ["client-gone", "absurd", "none", "note_usage_absurd_released"],
   ["upstream-error", "missing", "none", "note_request_failed"],
   ["upstream-error", "absurd", "some", "note_usage_absurd_released"],
   ["upstream-cut", "missing", "some", "note_request_failed"],

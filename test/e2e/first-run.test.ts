@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close();
   await server.remove();
-  await upstream.stop();
+  upstream.stop();
 });
 
 const button = (name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" });

@@ -165,10 +165,12 @@ describe("whole answers", () => {
   });
 
   test("an estimate is never charged beyond what was held back, however long the answer was", async () => {
+    const shipped = g.app.deps.options.text("ModelRatio");
     await g.setOption("ModelRatio", JSON.stringify({ [MODEL]: 10 }));
     g.upstream.script(answer("many more words than agreed ".repeat(100), { usage: null }));
     await (await g.chat({ max_tokens: 1 })).text();
     const charge = await g.lastCharge();
+    await g.setOption("ModelRatio", shipped);
     expect(charge?.completionTokens).toBeGreaterThan(100);
     // Prompt and one token at ratio 10; the prompt is a word and its frame.
     expect(charge?.quota).toBeLessThan(150);

@@ -83,7 +83,7 @@ export async function startServerProcess(env: Record<string, string> = {}): Prom
         cwd: dataDir,
         env: settings,
       });
-      return { code: run.exitCode, text: `${run.stdout}${run.stderr}` };
+      return { code: run.exitCode, text: run.stdout.toString() + run.stderr.toString() };
     },
     async remove() {
       await end("SIGKILL");

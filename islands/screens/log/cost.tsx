@@ -23,7 +23,7 @@ function ratioText(ratio: number): string {
 export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
   const t = useT();
   useSignals();
-  const sum = explainStored(other);
+  const sum = explainStored(other, row);
   if (!sum) return null;
   const perUnit = status.value.quota_per_unit || 500_000;
   const amount = (quota: number) => (
@@ -77,6 +77,8 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
         </tfoot>
       </table>
       {other.estimated ? <p className="field-hint">{t("log.cost.estimated")}</p> : null}
+      {sum.isCapped ? <p className="field-hint">{t("log.cost.capped")}</p> : null}
+      {sum.isMinimum ? <p className="field-hint">{t("log.cost.minimum")}</p> : null}
     </section>
   );
 }

@@ -66,7 +66,7 @@ export function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailProps) {
         {row.group ? <Fact label={t("log.group")} value={<Chip>{row.group}</Chip>} /> : null}
         {isCall ? (
           <>
-            <Fact label={t("log.duration")} value={formatDuration(row.use_time * 1000)} />
+            <Fact label={t("log.duration")} value={formatDuration(row.use_time_ms)} />
             {typeof other.frt === "number" && other.frt >= 0 ? (
               <Fact label={t("log.firstToken")} value={formatDuration(other.frt)} />
             ) : null}
@@ -134,7 +134,7 @@ function Waterfall({ row, other }: { row: LogRow; other: LogOther }) {
   const attempts = other.attempts ?? [];
   const total = Math.max(
     1,
-    row.use_time * 1000,
+    row.use_time_ms,
     attempts.reduce((sum, each) => sum + each.ms, 0),
   );
   let start = 0;
@@ -145,7 +145,7 @@ function Waterfall({ row, other }: { row: LogRow; other: LogOther }) {
         {attempts.map((attempt, index) => {
           const left = (start / total) * 100;
           start += attempt.ms;
-          const failed = attempt.code !== undefined && attempt.code !== "";
+          const failed = attempt.code !== undefined && attempt.code !== "" && attempt.code !== "ok";
           return (
             // An attempt has no identity but its place in the order.
             // oxlint-disable-next-line react/no-array-index-key

@@ -13,7 +13,7 @@ export interface LogRow {
   channel: number;
   channel_name: string;
   is_stream: boolean;
-  use_time: number;
+  use_time_ms: number;
   prompt_tokens: number;
   completion_tokens: number;
   quota: number;

@@ -33,7 +33,7 @@ export function Composer({ text, onText, isRunning, canSend, onSend, onStop, inp
         ref={input}
         id={id}
         rows={1}
-        className="field-sizing-content max-h-48 min-h-8 min-w-0 grow resize-none bg-transparent px-2 py-1.5 outline-none max-sm:text-base"
+        className="field-sizing-content max-h-48 min-h-8 min-w-0 grow resize-none bg-transparent px-2 py-1.5 outline-none placeholder:text-muted max-sm:text-base"
         placeholder={t("playground.promptHint")}
         enterKeyHint="send"
         value={text}

@@ -27,6 +27,10 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
   const { message, isLast, isRunning, isMuted } = props;
   const t = useT();
   const isUser = message.role === "user";
+  // Greetings follow the language; nobody wrote them.
+  const content = message.isGreeting
+    ? t(isUser ? "playground.greetingUser" : "playground.greeting")
+    : message.content;
   const isOver = !isRunning || !isLast;
   const speaker = isUser ? t("playground.you") : (message.model ?? t("playground.assistant"));
   return (
@@ -35,7 +39,7 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
       aria-busy={!isOver && !isUser}
       data-status={message.status}
     >
-      <p className="mb-1 text-xs text-muted">{speaker}</p>
+      <p className={isUser ? "sr-only" : "mb-1 text-xs text-muted"}>{speaker}</p>
       <div
         className={`max-w-[min(100%,76ch)] min-w-0 ${isUser ? "rounded-box bg-base-200 px-3 py-2" : "w-full"}`}
       >
@@ -53,7 +57,7 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
             {t("playground.waiting")}
           </p>
         ) : (
-          <Content text={message.content} />
+          <Content text={content} />
         )}
         {message.error === undefined ? null : (
           <p className="mt-1 break-words whitespace-pre-wrap text-error" role="alert">
@@ -62,13 +66,13 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
           </p>
         )}
       </div>
-      {isOver || isUser ? (
+      {(isOver || isUser) && !message.isGreeting ? (
         <div className="mt-1 flex min-h-6 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted">
           {message.status === "incomplete" && !isUser ? <span>{t("playground.stopped")}</span> : null}
           <Figures message={message} />
           <span className="flex items-center">
             <CopyButton text={message.content} label={t("playground.copyMessage")} />
-            {isLast && !isUser && !message.isGreeting ? (
+            {isLast && !isUser ? (
               <button
                 type="button"
                 className="icon-button icon-small"

@@ -33,8 +33,13 @@ export function bodyOf(settings: Settings, context: readonly Pick<Message, "role
   };
 }
 
-export function bodyOfConversation(settings: Settings, conversation: Conversation): ChatBody {
-  return bodyOf(settings, contextOf(conversation));
+/** The call to show as code: with what is being written as the question, else the one that was answered last. */
+export function bodyToShow(settings: Settings, conversation: Conversation, draft: string): ChatBody {
+  const context: Pick<Message, "role" | "content">[] = contextOf(conversation);
+  if (draft.trim() !== "") context.push({ role: "user", content: draft.trim() });
+  while (context.at(-1)?.role === "assistant") context.pop();
+  if (context.length === 0) context.push({ role: "user", content: t("playground.greetingUser") });
+  return bodyOf(settings, context);
 }
 
 interface WireError {

@@ -19,6 +19,8 @@ export interface SetupValues extends Record<string, unknown> {
 
 const MAX_USERNAME_CHARS = 12;
 const MIN_PASSWORD_CHARS = 8;
+/** From here on a phrase of plain words counts too. */
+const LONG_CHARS = 16;
 
 export function validateAccount(values: SetupValues, t: Translate): Errors<SetupValues> {
   const { username, password, confirmPassword } = values;
@@ -48,6 +50,6 @@ export function passwordStrength(password: string): 0 | 1 | 2 | 3 | 4 {
   ).length;
   const different = new Set(chars).size;
   if (different < 5 || /^(?:password|12345678|qwertyui|abcdefgh)/i.test(password)) return 1;
-  const points = Math.min(different, 16) + kinds * 2;
+  const points = Math.min(different, 16) + kinds * 2 + (chars.length >= LONG_CHARS ? 4 : 0);
   return points < 12 ? 1 : points < 15 ? 2 : points < 19 ? 3 : 4;
 }

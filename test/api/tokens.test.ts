@@ -1,0 +1,294 @@
+// API keys over the wire: own keys only, refusals in the documented words, books that stay balanced.
+// Refuses to trust answers alone: the relay's view of a key and the audit are asked as well.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
+import { audit } from "../../src/core/audit.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+
+interface Token {
+  id: number;
+  key: string;
+  name: string;
+  status: number;
+  remain_quota: number;
+  used_quota: number;
+  expired_time: number;
+  group: string;
+  allow_ips: string;
+  model_limits: string;
+}
+
+interface Envelope<T> {
+  success: boolean;
+  message: string;
+  code?: string;
+  field?: string;
+  data: T;
+  total?: number;
+}
+
+const NOW = 1_760_000_000;
+
+describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
+  let app: TestApp;
+  let alice: TestUser;
+  let bob: TestUser;
+  let root: TestUser;
+
+  beforeAll(async () => {
+    app = await startTestApp({ database, clock: { nowMs: () => NOW * 1000 } });
+    alice = await app.createUser({ username: "alice", quota: 1_000_000 });
+    bob = await app.createUser({ username: "bob" });
+    root = await app.createUser({ username: "root", role: 100 });
+  });
+  afterAll(() => app.close());
+
+  const call = <T = Token>(method: string, path: string, body?: unknown, as: TestUser = alice) =>
+    app.call<Envelope<T>>(method, `/api/token${path}`, body, as);
+
+  async function create(fields: Record<string, unknown> = {}, as: TestUser = alice): Promise<Token> {
+    const answer = await call("POST", "/", { name: "key", ...fields }, as);
+    expect([answer.body.message, answer.body.success]).toEqual(["", true]);
+    return answer.body.data;
+  }
+
+  const known = (key: string) => Promise.resolve(app.deps.accounts.tokenByKey(key));
+
+  test("a new key has 48 characters, works at once, and stands in its owner's list only", async () => {
+    const token = await create({
+      name: "مفتاح",
+      remain_quota: 500,
+      expired_time: -1,
+      model_limits_enabled: true,
+      model_limits: "a, b,a",
+      allow_ips: " 10.0.0.1 \n\n10.1.0.0/16,",
+      group: "",
+    });
+    expect(token.key).toMatch(/^[0-9A-Za-z]{48}$/);
+    expect(token).toMatchObject({
+      remain_quota: 500,
+      model_limits: "a,b",
+      allow_ips: "10.0.0.1\n10.1.0.0/16",
+    });
+    const account = await known(token.key);
+    expect(account).toMatchObject({ id: token.id, userId: alice.id, remainQuota: 500 });
+    expect([...(account?.modelLimits ?? [])]).toEqual(["a", "b"]);
+    const mine = await call<Token[]>("GET", "/");
+    expect(mine.body.data.map(({ key }) => key)).toContain(token.key);
+    expect(mine.body.total).toBe(mine.body.data.length);
+    expect(mine.text).not.toContain("ealed");
+    expect(mine.text).not.toContain("Hash");
+    for (const other of [bob, root]) {
+      expect((await call("GET", "/?size=100", undefined, other)).text).not.toContain(token.key);
+    }
+  });
+
+  test("another user's key answers exactly like one that does not exist, on every route and for every role", async () => {
+    const token = await create({ remain_quota: 10 });
+    const routes: [string, (id: number) => string, ((id: number) => unknown)?][] = [
+      ["GET", (id) => `/${id}`],
+      ["PUT", () => "/", (id) => ({ id, name: "stolen" })],
+      ["PUT", () => "/", (id) => ({ id, remain_quota: 999 })],
+      ["PUT", () => "/?status_only=true", (id) => ({ id, status: 2 })],
+      ["DELETE", (id) => `/${id}/`],
+    ];
+    for (const [method, path, body] of routes) {
+      for (const as of [bob, root]) {
+        const foreign = await call(method, path(token.id), body?.(token.id), as);
+        const missing = await call(method, path(99_999_999), body?.(99_999_999), as);
+        expect([foreign.status, foreign.text]).toEqual([missing.status, missing.text]);
+        expect(foreign.body.code).toBe("record_missing");
+      }
+      const guest = await app.call(method, `/api/token${path(token.id)}`, body?.(token.id));
+      expect(guest.status).toBe(401);
+    }
+    expect((await call("GET", `/${token.id}`)).body.data).toMatchObject({
+      name: "key",
+      status: 1,
+      remain_quota: 10,
+    });
+    const search = await call<Token[]>("GET", `/search?token=sk-${token.key}`, undefined, bob);
+    expect(search.body.data).toEqual([]);
+  });
+
+  test("wrong input is refused in words and changes nothing", async () => {
+    const count = async () => (await call<Token[]>("GET", "/")).body.total;
+    const before = await count();
+    const cases: [Record<string, unknown>, string][] = [
+      [{ name: "n".repeat(31) }, "令牌名称过长"],
+      [{ name: "名".repeat(11) }, "令牌名称过长"],
+      [{ name: " " }, "令牌名称不能为空"],
+      [{ expired_time: 0 }, "过期时间格式错误！"],
+      [{ expired_time: NOW * 1000 }, "过期时间格式错误！"],
+      [{ allow_ips: "10.0.0.1\n10.0.0.300" }, "10.0.0.300 不是合法的 IP 地址或网段"],
+      [{ group: "svip-of-others" }, "无权使用分组 svip-of-others"],
+    ];
+    for (const [fields, message] of cases) {
+      const answer = await call("POST", "/", { name: "key", ...fields });
+      expect([fields, answer.status, answer.body.success, answer.body.message]).toEqual([
+        fields,
+        200,
+        false,
+        message,
+      ]);
+    }
+    const hostile: [string, unknown][] = [
+      ["remain_quota", -1],
+      ["remain_quota", 2 ** 63],
+      ["remain_quota", "NaN"],
+      ["remain_quota", 0.5],
+      ["expired_time", -2],
+      ["unlimited_quota", "perhaps"],
+      ["name", "nul\u0000"],
+      ["name", "n".repeat(300)],
+      ["group", 7],
+    ];
+    for (const [field, value] of hostile) {
+      const answer = await call("POST", "/", { name: "key", [field]: value });
+      expect([field, value, answer.status, answer.body.success, answer.body.field]).toEqual([
+        field,
+        value,
+        200,
+        false,
+        field,
+      ]);
+    }
+    expect((await call("POST", "/", '{"name":"k","remain_quota":1e309}')).body.field).toBe("remain_quota");
+    expect((await call("POST", "/", "not json")).body).toMatchObject({
+      success: false,
+      code: "invalid_params",
+    });
+    expect((await call("POST", "/", {})).body.message).toBe("令牌名称不能为空");
+    expect(await count()).toBe(before);
+  });
+
+  test("a key may name a group that is open or its owner's own, and keeps one that was closed later", async () => {
+    const vip = await app.createUser({ username: "vipuser", group: "svip" });
+    await app.deps.options.set("GroupRatio", '{"default":1,"vip":1,"svip":1,"hidden":1}');
+    await app.deps.options.set("UserUsableGroups", '{"default":"d","vip":"v","gone":"g"}');
+    expect((await create({ group: "vip" })).group).toBe("vip");
+    expect((await create({ group: "svip" }, vip)).group).toBe("svip");
+    for (const group of ["svip", "hidden", "gone", "__proto__", "constructor"]) {
+      expect((await call("POST", "/", { name: "key", group })).body.code).toBe("token_group_unusable");
+    }
+    const token = await create({ group: "vip" });
+    await app.deps.options.set("UserUsableGroups", '{"default":"d"}');
+    const kept = await call("PUT", "/", { id: token.id, name: "renamed", group: "vip" });
+    expect(kept.body.data).toMatchObject({ name: "renamed", group: "vip" });
+    expect((await call("PUT", "/", { id: token.id, group: "svip" })).body.code).toBe("token_group_unusable");
+  });
+
+  test("enabling an expired or used-up key is refused; changing what stood in the way enables it again", async () => {
+    const { tokens } = app.deps.db.t;
+    const token = await create({ remain_quota: 5 });
+    const force = async (fields: Partial<typeof tokens.$inferInsert>) => {
+      await app.deps.db.orm.update(tokens).set(fields).where(eq(tokens.id, token.id));
+      await app.deps.accounts.tokenChanged(token.id);
+    };
+    const enable = () => call("PUT", "/?status_only=true", { id: token.id, status: 1, name: "ignored" });
+    const edit = (fields: Record<string, unknown>) => call("PUT", "/", { id: token.id, ...fields });
+
+    await edit({ remain_quota: 0 });
+    await force({ status: 4 });
+    expect((await enable()).body.message).toBe(
+      "令牌可用额度已用尽，无法启用，请先修改令牌剩余额度，或者设置为无限额度",
+    );
+    expect((await edit({ name: "still empty" })).body.data.status).toBe(4);
+    expect((await edit({ remain_quota: 70 })).body.data).toMatchObject({ status: 1, remain_quota: 70 });
+
+    await force({ status: 3, expiredTime: NOW - 1 });
+    expect((await enable()).body.message).toBe(
+      "令牌已过期，无法启用，请先修改令牌过期时间，或者设置为永不过期",
+    );
+    expect((await edit({ expired_time: NOW + 60 })).body.data.status).toBe(1);
+    await force({ status: 4 });
+    await edit({ remain_quota: 0 });
+    expect((await edit({ unlimited_quota: true })).body.data.status).toBe(1);
+    expect((await known(token.key))?.status).toBe(1);
+
+    const off = await call("PUT", "/?status_only=true", { id: token.id, status: 2, name: "ignored" });
+    expect(off.body.data).toMatchObject({ status: 2, name: "still empty" });
+    expect((await known(token.key))?.status).toBe(2);
+    expect((await edit({ status: 1, remain_quota: 10 })).body.data.status).toBe(2);
+    expect((await call("PUT", "/?status_only=1", { id: token.id, status: 3 })).body.success).toBe(false);
+    expect((await enable()).body.data.status).toBe(1);
+  });
+
+  test("editing a quota while calls are charged keeps the books balanced", async () => {
+    const token = await create({ remain_quota: 10_000 });
+    const user = await app.deps.accounts.user(alice.id);
+    const account = await known(token.key);
+    if (!user || !account) throw new Error("no account");
+    const calls = Array.from({ length: 20 }, async (_, index) => {
+      const requestId = `edit-${database}-${index}`;
+      const hold = await app.deps.ledger.reserve({ requestId, user, token: account, amount: 50 });
+      await hold.settle({
+        quota: 40,
+        promptTokens: 1,
+        completionTokens: 1,
+        modelName: "m",
+        channelId: 0,
+        group: "default",
+        isStream: false,
+        useTimeMs: 1,
+        content: "",
+        other: {},
+      });
+    });
+    const edits = [20_000, 15_000, 30_000].map((remain_quota) =>
+      call("PUT", "/", { id: token.id, remain_quota }),
+    );
+    await Promise.all([...calls, ...edits]);
+    await call("PUT", "/", { id: token.id, remain_quota: 777, name: "last" });
+    await app.deps.ledger.flush();
+    expect((await call("GET", `/${token.id}`)).body.data).toMatchObject({
+      remain_quota: 777,
+      used_quota: 800,
+    });
+    expect((await audit(app.deps.db)).differences).toEqual([]);
+  });
+
+  test("a deleted key ends at once and is gone for its owner too", async () => {
+    const token = await create();
+    expect(await known(token.key)).toBeDefined();
+    expect((await call("DELETE", `/${token.id}/`)).body).toMatchObject({ success: true, message: "" });
+    expect(await known(token.key)).toBeUndefined();
+    expect((await call("GET", `/${token.id}`)).body.code).toBe("record_missing");
+    expect((await call("DELETE", `/${token.id}`)).body.code).toBe("record_missing");
+    expect((await call("GET", "/?size=100")).text).not.toContain(token.key);
+  });
+
+  test("lists page from 0 with size; searches match names and keys literally", async () => {
+    const pager = await app.createUser({ username: "pager" });
+    const tokens: Token[] = [];
+    for (let index = 0; index < 12; index++) tokens.push(await create({ name: `t${index}` }, pager));
+    const get = (path: string) => call<Token[]>("GET", path, undefined, pager);
+    const ids = tokens.map(({ id }) => id).reverse();
+    expect((await get("/")).body.data.map(({ id }) => id)).toEqual(ids.slice(0, 10));
+    expect((await get("/?p=1&size=5")).body.data.map(({ id }) => id)).toEqual(ids.slice(5, 10));
+    expect((await get("/?p=2&page_size=5")).body.total).toBe(12);
+    expect((await get("?p=-1&size=NaN")).body.data.length).toBe(10);
+    expect((await get("/?p=99999999999999999999&size=1e309")).status).toBe(200);
+
+    const special = await create({ name: "50%_off" }, pager);
+    const found = async (query: string) => (await get(`/search?${query}`)).body.data.map(({ id }) => id);
+    expect(await found("keyword=%25_")).toEqual([special.id]);
+    expect(await found("keyword=%25%25")).toEqual([]);
+    expect(await found("keyword=t1&token=")).toEqual([
+      tokens[11]?.id ?? 0,
+      tokens[10]?.id ?? 0,
+      tokens[1]?.id ?? 0,
+    ]);
+    expect(await found(`token=sk-${special.key}`)).toEqual([special.id]);
+    expect(await found(`token=${special.key.slice(0, 10)}`)).toEqual([special.id]);
+    expect(await found(`token=${special.key.slice(-6)}`)).toEqual([special.id]);
+    expect(await found(`keyword=t1&token=${special.key}`)).toEqual([]);
+    expect(await found("token=%25%25%25%25")).toEqual([]);
+    expect((await get("/search?keyword=%00")).status).toBe(200);
+    for (const path of ["/abc", "/-1", "/0", "/9223372036854775808"]) {
+      expect((await get(path)).body.code).toBe("record_missing");
+    }
+  });
+});

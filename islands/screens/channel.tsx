@@ -6,6 +6,7 @@ import { api, call, callWhole } from "../lib/api.ts";
 import { bootData } from "../lib/boot.ts";
 import { language, useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { useList } from "../lib/list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { setQuery } from "../lib/url-state.ts";
@@ -17,9 +18,10 @@ import { FilterBar } from "../ui/filter-bar.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
-import { ChannelDrawer } from "./channel/drawer.tsx";
 import type { ChannelPageData, ChannelRow } from "./channel/row.ts";
 import { namesOf, reasonOf, RESPONSE_MS } from "./channel/row.ts";
+
+const ChannelDrawer = lazyPart(() => import("./channel/drawer.tsx"));
 
 const STATUS: Record<number, [StatusTone, string]> = {
   1: ["ok", "common.enabled"],
@@ -265,17 +267,19 @@ export default function ChannelScreen() {
         onClearFilters={() => table.setFilters({ keyword: undefined, group: undefined, model: undefined })}
         empty={{ title: t("channel.empty"), text: t("channel.emptyText"), action: add }}
       />
-      <ChannelDrawer
-        key={editing?.id ?? "new"}
-        row={editing}
-        isOpen={query.new === "1" || editing !== undefined}
-        data={data}
-        onClose={close}
-        onSaved={() => {
-          toast({ text: t("common.saved") });
-          void list.refresh();
-        }}
-      />
+      {query.new === "1" || editing !== undefined ? (
+        <ChannelDrawer
+          key={editing?.id ?? "new"}
+          row={editing}
+          isOpen
+          data={data}
+          onClose={close}
+          onSaved={() => {
+            toast({ text: t("common.saved") });
+            void list.refresh();
+          }}
+        />
+      ) : null}
     </>
   );
 }

@@ -7,6 +7,7 @@ import { bootData, nowMs, timeZone } from "../lib/boot.ts";
 import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { useList } from "../lib/list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { rangeOf } from "../lib/time-range.ts";
@@ -17,9 +18,10 @@ import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
-import { LogDetail } from "./log/detail.tsx";
 import type { LogPageData, LogRow, LogStat } from "./log/row.ts";
 import { FIRST_TOKEN_MS, LOG_TYPES, otherOf, typeKey, WHOLE_MS } from "./log/row.ts";
+
+const LogDetail = lazyPart(() => import("./log/detail.tsx"));
 
 const LIVE_MS = 5000;
 

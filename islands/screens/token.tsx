@@ -7,6 +7,7 @@ import { bootData, status } from "../lib/boot.ts";
 import { formatQuota, maskSecret } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { useList } from "../lib/list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { setQuery } from "../lib/url-state.ts";
@@ -20,8 +21,9 @@ import { PageHeader } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
 import { CreatedKeys } from "./token/created.tsx";
-import { TokenDrawer } from "./token/drawer.tsx";
 import type { TokenPageData, TokenRow } from "./token/row.ts";
+
+const TokenDrawer = lazyPart(() => import("./token/drawer.tsx"));
 
 const STATUS: Record<number, [StatusTone, string]> = {
   1: ["ok", "token.status.enabled"],
@@ -279,18 +281,20 @@ export default function TokenScreen() {
           ),
         }}
       />
-      <TokenDrawer
-        key={editing?.id ?? "new"}
-        row={editing}
-        isOpen={isOpen}
-        data={data}
-        onClose={close}
-        onSaved={(keys) => {
-          setCreated(keys);
-          toast({ text: t("common.saved") });
-          void list.refresh();
-        }}
-      />
+      {isOpen ? (
+        <TokenDrawer
+          key={editing?.id ?? "new"}
+          row={editing}
+          isOpen
+          data={data}
+          onClose={close}
+          onSaved={(keys) => {
+            setCreated(keys);
+            toast({ text: t("common.saved") });
+            void list.refresh();
+          }}
+        />
+      ) : null}
     </>
   );
 }

@@ -83,11 +83,12 @@ function checkUserHeader(request: Request, user: UserAccount): void {
   if (Number(sent) !== user.id) throw new Failure("auth", "auth_user_header_mismatch");
 }
 
-interface Caller {
+/** A type, not an interface: the framework wants something that is assignable to a record. */
+type Caller = {
   actor: UserAccount;
   language: Language;
   address: string;
-}
+};
 
 type AnswerHeaders = Record<string, string | number | string[] | undefined>;
 

@@ -34,7 +34,7 @@ export interface ChannelDrawerProps {
 
 const JSON_FIELDS = ["modelMapping", "statusCodeMapping", "paramOverride", "setting"] as const;
 
-export function ChannelDrawer({ row, isOpen, onClose, onSaved, data }: ChannelDrawerProps) {
+export default function ChannelDrawer({ row, isOpen, onClose, onSaved, data }: ChannelDrawerProps) {
   const t = useT();
   const isNew = row === undefined;
   const form = useForm<ChannelValues>({

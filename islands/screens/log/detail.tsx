@@ -19,7 +19,7 @@ export interface LogDetailProps {
   onStep: (by: number) => void;
 }
 
-export function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailProps) {
+export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailProps) {
   const t = useT();
   const other = otherOf(row);
   useShortcut({ keys: "j", label: "log.next", run: () => onStep(1) });

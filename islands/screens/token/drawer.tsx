@@ -44,7 +44,7 @@ export interface TokenDrawerProps {
   data: TokenPageData;
 }
 
-export function TokenDrawer({ row, isOpen, onClose, onSaved, data }: TokenDrawerProps) {
+export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: TokenDrawerProps) {
   const t = useT();
   const perUnit = status.peek().quota_per_unit || 500_000;
   const isNew = row === undefined;

@@ -1,5 +1,5 @@
 // The frame of public pages: home, about, login and their like; no sidebar.
-// Refuses to show register on phones or in self-use mode.
+// Refuses links to what the site does not have.
 import { HOME_OF_CONSOLE } from "../src/shared/navigation.ts";
 import { AccountMenu, Brand, LanguageMenu, ThemeMenu } from "./controls.tsx";
 import type { FrameProps } from "./frame.ts";
@@ -47,11 +47,6 @@ export function PublicFrame(props: PublicProps) {
             <a className="btn btn-sm btn-ghost" href="/login">
               {t("shell.signIn")}
             </a>
-            {site.selfUse ? null : (
-              <a className="btn btn-sm btn-primary wide-only" href="/register">
-                {t("shell.register")}
-              </a>
-            )}
           </span>
         )}
       </header>

@@ -17,6 +17,7 @@ import {
 import type { LogPage } from "../core/logs.ts";
 import { logStat, ownSeries, quotaSeries } from "../core/statistics.ts";
 import { ok } from "../http/envelope.ts";
+import { failureResponse } from "../http/failures.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
@@ -25,17 +26,19 @@ import { Failure, refuse } from "../shared/failures.ts";
 
 const MINUTE_MS = 60_000;
 const MONTH_SECONDS = 30 * 24 * 3600;
+/** Pages of other sites ask with the key alone; no cookie is read there. */
+const ANY_SITE = { "access-control-allow-origin": "*" };
 /** No user has it: the filter for a name that nobody bears. */
 const NOBODY = -1;
 
-const seconds = t.Optional(plainText(20));
+const moment = t.Optional(plainText(20));
 
 const filterQuery = {
   type: t.Optional(plainText(20)),
   token_name: t.Optional(plainText(255)),
   model_name: t.Optional(plainText(255)),
-  start_timestamp: seconds,
-  end_timestamp: seconds,
+  start_timestamp: moment,
+  end_timestamp: moment,
   group: t.Optional(plainText(64)),
 };
 
@@ -102,8 +105,8 @@ export function logs(deps: Deps, session: SessionSettings) {
     return { from: positive(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
   };
   const rangeQuery = {
-    start_timestamp: seconds,
-    end_timestamp: seconds,
+    start_timestamp: moment,
+    end_timestamp: moment,
     default_time: t.Optional(plainText(20)),
   };
 
@@ -149,22 +152,25 @@ export function logs(deps: Deps, session: SessionSettings) {
     )
     .get(
       "/log/token",
-      async ({ query, set, address }) => {
-        // Pages of other sites ask with the key alone; no cookie is read here.
-        set.headers["access-control-allow-origin"] = "*";
-        const waitSeconds = perAddress.take(address);
-        if (waitSeconds !== undefined) {
-          throw new Failure("limit", "too_many_attempts", {
-            params: { seconds: waitSeconds },
-            retryAfterSeconds: waitSeconds,
-          });
+      async ({ query, set, request, address }) => {
+        const refused = (failure: Failure): Response => {
+          const answer = failureResponse(failure, request);
+          for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
+          return answer;
+        };
+        Object.assign(set.headers, ANY_SITE);
+        const seconds = perAddress.take(address);
+        if (seconds !== undefined) {
+          const details = { params: { seconds }, retryAfterSeconds: seconds };
+          return refused(new Failure("limit", "too_many_attempts", details));
         }
         const key = keyOf(query.key ?? "");
         const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
-        if (!token || token.user.deleted) throw new Failure("auth", "token_invalid");
+        if (!token || token.user.deleted) return refused(new Failure("auth", "token_invalid"));
         return ok(await listTokenLogs(deps, token));
       },
-      { open: "public", query: t.Object({ key: t.Optional(plainText(255)) }) },
+      // Only the key's hash reaches the database, so any text may be asked with.
+      { open: "public", query: t.Object({ key: t.Optional(t.String({ maxLength: 1024 })) }) },
     )
     .delete(
       "/log/",
@@ -173,7 +179,7 @@ export function logs(deps: Deps, session: SessionSettings) {
         if (before === undefined) throw refuse("log_target_missing");
         return ok(await clearLogs(deps, before));
       },
-      { access: "admin", query: t.Object({ target_timestamp: seconds }) },
+      { access: "admin", query: t.Object({ target_timestamp: moment }) },
     )
     .get(
       "/data/",

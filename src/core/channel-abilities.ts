@@ -1,16 +1,20 @@
 // The index of what each channel serves, kept beside the channel rows inside the same transaction.
-// Refuses nothing; callers lock the channel row first, so that two rebuilds of one channel never meet.
+// Refuses absurdly large ones; callers lock the channel row first, so that two rebuilds of one channel never meet.
 import { eq, notInArray } from "drizzle-orm";
 import type { Schema } from "../../drizzle/schema.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
 import { q } from "../db/database.ts";
 import { ChannelStatus } from "../shared/enums.ts";
+import { refuse } from "../shared/failures.ts";
 import { namesOf } from "./channel-input.ts";
 import type { ChannelRow } from "./channel-rows.ts";
 
 type AbilityRow = Schema["abilities"]["$inferSelect"];
 
 const ROWS_PER_INSERT = 1000;
+
+/** Rows that one write may index; the product of models, groups and keys grows faster than people think. */
+export const MAX_INDEXED = 100_000;
 
 function abilitiesOf(row: ChannelRow): AbilityRow[] {
   const models = namesOf(row.models);
@@ -41,6 +45,9 @@ export function* rebuildAbilities(db: Database, tx: Orm, channels: readonly Chan
   for (const { id } of channels) {
     yield* q(tx.delete(abilities).where(eq(abilities.channelId, id)).returning({ id: abilities.channelId }));
   }
+  const count = (row: ChannelRow): number => namesOf(row.models).length * namesOf(row.group).length;
+  const total = channels.reduce((sum, row) => sum + count(row), 0);
+  if (total > MAX_INDEXED) throw refuse("channel_index_large", { max: MAX_INDEXED });
   yield* insertAll(db, tx, channels.flatMap(abilitiesOf));
 }
 

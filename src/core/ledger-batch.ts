@@ -36,6 +36,10 @@ export interface GroupCommitDeps<T> {
   running?: () => number;
 }
 
+/** A batch waits a few turns of the event loop for others that are about to settle; a single call never waits. */
+const MAX_TURNS = 24;
+const MAX_QUIET_TURNS = 4;
+
 /** Failures of the place, not of a row: trying each row alone would fail 500 times. */
 function isEnvironmental(error: unknown): boolean {
   return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|MISUSE)/.test(sqlState(error));
@@ -54,6 +58,9 @@ export function createGroupCommit<T>({
 }: GroupCommitDeps<T>): GroupCommit<T> {
   let waiting: Waiting<T>[] = [];
   let isSyncing = false;
+  let turns = 0;
+  let quietTurns = 0;
+  let seen = 0;
   let isScheduled = false;
   let busyTries = 0;
   let idle: PromiseWithResolvers<void> | undefined;
@@ -83,7 +90,23 @@ export function createGroupCommit<T>({
     if (isScheduled || isSyncing) return;
     isScheduled = true;
     if (busyTries > 0) setTimeout(run, BUSY_RETRY_MS);
-    else setImmediate(run);
+    else setImmediate(gather);
+  }
+
+  /** Goes on gathering while somebody is left who could join and the queue has grown not long ago. */
+  function gather(): void {
+    quietTurns = waiting.length > seen ? 0 : quietTurns + 1;
+    seen = waiting.length;
+    turns++;
+    const others = Math.min(running?.() ?? 0, MAX_BATCH);
+    if (turns < MAX_TURNS && quietTurns < MAX_QUIET_TURNS && waiting.length < others) {
+      setImmediate(gather);
+      return;
+    }
+    turns = 0;
+    quietTurns = 0;
+    seen = 0;
+    run();
   }
 
   function commitBatch(batch: Waiting<T>[]): void {

@@ -32,13 +32,15 @@ export function openSqliteFile(path: string): BunSqlite {
   client.run("pragma foreign_keys = on");
   client.run("pragma temp_store = memory");
   client.run("pragma cache_size = -16384");
-  client.run("pragma wal_autocheckpoint = 8000");
+  // Checkpoints are made beside the event loop (startCheckpoints); this is the safety net, 400 MB of log.
+  client.run("pragma wal_autocheckpoint = 100000");
   return client;
 }
 
 export function sqliteDatabase(client: BunSqlite, path: string): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   const reader = startReader(path);
+  const checkpoints = startCheckpoints(client, reader.checkpoint);
   let inside = false;
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
@@ -76,6 +78,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       return true;
     },
     close: async () => {
+      checkpoints.stop();
       reader.close();
       // Folds the write-ahead log back so that the single file is complete for a copy.
       client.run("pragma wal_checkpoint(truncate)");
@@ -84,8 +87,44 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
   };
 }
 
+/** Pages in the write-ahead log that are not in the file yet, 16 MB of them. */
+const CHECKPOINT_PAGES = 4000;
+const CHECKPOINT_LOOK_MS = 250;
+
+/**
+ * Copying a full write-ahead log into the file takes tens of milliseconds, which the event loop must not wait for:
+ * the Worker copies nearly all of it, then this connection copies the few pages that came meanwhile, so that the log
+ * starts anew with the next write.
+ */
+function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { stop(): void } {
+  const look = client.prepare<{ log: number; checkpointed: number }, []>("pragma wal_checkpoint(noop)");
+  let isRunning = false;
+  const timer = setInterval(() => {
+    const state = isRunning || client.inTransaction ? null : look.get();
+    if (state === null || state.log - state.checkpointed < CHECKPOINT_PAGES) return;
+    isRunning = true;
+    copy()
+      .then(() => {
+        if (!client.inTransaction) client.run("pragma wal_checkpoint(passive)");
+      })
+      // A copy that could not be made now is made at the next look.
+      .catch(() => undefined)
+      .finally(() => {
+        isRunning = false;
+      });
+  }, CHECKPOINT_LOOK_MS);
+  timer.unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      // An open statement would keep the last checkpoint from folding the log away.
+      look.finalize();
+    },
+  };
+}
+
 /** Reports run in a Worker with a read-only connection: one GROUP BY over a million rows takes half a second. */
-function startReader(path: string): { orm: Orm; close(): void } {
+function startReader(path: string): { orm: Orm; checkpoint(): Promise<unknown>; close(): void } {
   let worker: ReaderThread | undefined;
   let nextId = 1;
   const waiting = new Map<number, { resolve: (rows: unknown[][]) => void; reject: (error: Error) => void }>();
@@ -108,25 +147,29 @@ function startReader(path: string): { orm: Orm; close(): void } {
     return started;
   }
 
+  function ask(text: string, params: unknown[]): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => {
+      worker ??= start();
+      worker.ref();
+      const id = nextId++;
+      waiting.set(id, { resolve, reject });
+      worker.postMessage({ id, path, text, params } satisfies ReaderRequest);
+    });
+  }
+
   const orm = drizzleProxy(
-    (text, params, method) =>
-      new Promise((resolve, reject) => {
-        worker ??= start();
-        worker.ref();
-        const id = nextId++;
-        waiting.set(id, {
-          reject,
-          // The proxy driver wants one row, not a list of rows, for `get`.
-          resolve: (rows) => resolve({ rows: method === "get" ? (rows[0] as unknown[]) : rows }),
-        });
-        worker.postMessage({ id, path, text, params } satisfies ReaderRequest);
-      }),
+    async (text, params, method) => {
+      const rows = await ask(text, params);
+      // The proxy driver wants one row, not a list of rows, for `get`.
+      return { rows: method === "get" ? (rows[0] as unknown[]) : rows };
+    },
     // The driver reads the casing from its third parameter only (drizzle-orm 0.45.4).
     undefined,
     { casing: "snake_case" },
   );
   return {
     orm: orm as unknown as Orm,
+    checkpoint: () => ask("checkpoint", []),
     close: () => {
       worker?.terminate();
       worker = undefined;

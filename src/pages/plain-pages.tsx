@@ -61,7 +61,6 @@ export function nearestPages(
   const short = path.slice(0, 40).toLowerCase();
   return [
     ...NAV.flatMap(({ entries }) => entries).filter((entry) => isVisible(entry, role, flags)),
-    { href: "/pricing", title: "shell.top.pricing" },
     { href: "/about", title: "shell.top.about" },
   ]
     .map(({ href, title }) => ({ href, title, edits: distance(short, href) }))

@@ -241,8 +241,9 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
       call("PUT", "/", { id: token.id, remain_quota }),
     );
     await Promise.all([...calls, ...edits]);
-    await call("PUT", "/", { id: token.id, remain_quota: 777, name: "last" });
+    // What a call still holds comes back to the key when it is settled: only then is the rest exactly what was set.
     await app.deps.ledger.flush();
+    await call("PUT", "/", { id: token.id, remain_quota: 777, name: "last" });
     expect((await call("GET", `/${token.id}`)).body.data).toMatchObject({
       remain_quota: 777,
       used_quota: 800,

@@ -41,7 +41,7 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
     >
       <p className={isUser ? "sr-only" : "mb-1 text-xs text-muted"}>{speaker}</p>
       <div
-        className={`max-w-[min(100%,76ch)] min-w-0 ${isUser ? "rounded-box bg-base-200 px-3 py-2" : "w-full"}`}
+        className={`max-w-[min(100%,76ch)] min-w-0 ${isUser ? "rounded-box bg-primary/10 px-3 py-2" : "w-full"}`}
       >
         {message.thinking ? (
           <details className="mb-2 text-muted">

@@ -62,10 +62,11 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
   });
   const { values, set } = form;
 
-  const save = async () => {
+  const save = async (_: TokenValues, changed: Partial<TokenValues>) => {
     const body = bodyOf(values);
     if (row) {
-      await call(api.token.put({ id: row.id, ...body }));
+      // Only what was changed: calls have gone on spending since the row was loaded.
+      await call(api.token.put({ id: row.id, ...pickChanged(body, changed) }));
       onSaved([]);
       return;
     }
@@ -222,6 +223,25 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
       ) : null}
     </DrawerForm>
   );
+}
+
+type TokenBody = ReturnType<typeof bodyOf>;
+
+/** Names of the body's fields by those of the form. */
+const FIELD_OF = {
+  name: "name",
+  unlimited: "unlimited_quota",
+  quota: "remain_quota",
+  expires: "expired_time",
+  group: "group",
+  limitModels: "model_limits_enabled",
+  models: "model_limits",
+  ips: "allow_ips",
+} as const satisfies Record<string, keyof TokenBody>;
+
+function pickChanged(body: TokenBody, changed: Partial<TokenValues>): Partial<TokenBody> {
+  const names = Object.keys(changed).flatMap((name) => FIELD_OF[name as keyof typeof FIELD_OF] ?? []);
+  return Object.fromEntries(names.map((name) => [name, body[name]]));
 }
 
 /** Adds and removes models of the list by pressing their names. */

@@ -1,0 +1,117 @@
+// Models, groups and prices over the wire, as guests, users and administrators may see them.
+// Refuses to know the shipped price tables: the options are set here.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+
+interface Envelope<T> {
+  success: boolean;
+  message?: string;
+  data: T;
+  group_ratio?: Record<string, number>;
+  usable_group?: Record<string, string>;
+}
+
+describe.each(DATABASE_KINDS)("catalogue on %s", (database) => {
+  let app: TestApp;
+  let admin: TestUser;
+  let plain: TestUser;
+  let inner: TestUser;
+
+  beforeAll(async () => {
+    app = await startTestApp({ database });
+    admin = await app.createUser({ username: "admin", role: 10 });
+    plain = await app.createUser({ username: "plain" });
+    inner = await app.createUser({ username: "inner", group: "inner" });
+    const { options } = app.deps;
+    await options.set("GroupRatio", '{"default":1,"vip":0.5,"inner":2}');
+    await options.set("UserUsableGroups", '{"default":"所有人","vip":"会员","gone":"没有倍率"}');
+    await options.set("ModelRatio", '{"m-ratio":2.5}');
+    await options.set("ModelPrice", '{"m-call":0.04}');
+    await options.set("CompletionRatio", '{"m-ratio":3}');
+    await app.createChannel({ models: "m-ratio,m-call", group: "default,vip" });
+    await app.createChannel({ models: "m-none,m-ratio", group: "inner" });
+    await app.createChannel({ models: "m-off", group: "default", status: 2 });
+    app.deps.presets = { byType: { "1": ["gpt-4o"], "37": null }, all: [] };
+  });
+  afterAll(() => app.close());
+
+  const get = <T>(path: string, as?: TestUser) => app.call<Envelope<T>>("GET", `/api${path}`, undefined, as);
+
+  test("who may ask: guests for prices and guest groups, users for their models, administrators for group names", async () => {
+    const table: [string, number, number, number][] = [
+      ["/pricing", 200, 200, 200],
+      ["/user/groups", 200, 200, 200],
+      ["/models", 401, 200, 200],
+      ["/user/models", 401, 200, 200],
+      ["/user/self/groups", 401, 200, 200],
+      ["/group/", 401, 403, 200],
+    ];
+    for (const [path, guest, user, administrator] of table) {
+      for (const form of [path, path.endsWith("/") ? path.slice(0, -1) : `${path}/`]) {
+        const statuses = [undefined, plain, admin].map(async (as) => (await get(form, as)).status);
+        expect([form, await Promise.all(statuses)]).toEqual([form, [guest, user, administrator]]);
+      }
+    }
+  });
+
+  test("a user's models are those of the usable groups, without disabled channels", async () => {
+    expect((await get<string[]>("/user/models", plain)).body.data).toEqual(["m-call", "m-ratio"]);
+    expect((await get<string[]>("/user/models", inner)).body.data).toEqual(["m-call", "m-none", "m-ratio"]);
+  });
+
+  test("groups to choose from have a ratio and are open, or are the own one", async () => {
+    const open = { default: { ratio: 1, desc: "所有人" }, vip: { ratio: 0.5, desc: "会员" } };
+    expect((await get("/user/groups")).body.data).toEqual(open);
+    expect((await get("/user/self/groups", plain)).body.data).toEqual(open);
+    expect((await get("/user/self/groups", inner)).body.data).toEqual({
+      ...open,
+      inner: { ratio: 2, desc: "用户分组" },
+    });
+    expect(((await get<string[]>("/group", admin)).body.data ?? []).sort()).toEqual([
+      "default",
+      "inner",
+      "vip",
+    ]);
+  });
+
+  test("prices: ratio, per call, and the stand-in for models without one; group ratios of usable groups only", async () => {
+    type Entry = { model_name: string } & Record<string, unknown>;
+    const guest = await get<Entry[]>("/pricing");
+    const byName = new Map(guest.body.data.map((entry) => [entry.model_name, entry]));
+    expect([...byName.keys()].sort()).toEqual(["m-call", "m-none", "m-ratio"]);
+    expect(byName.get("m-ratio")).toEqual({
+      model_name: "m-ratio",
+      quota_type: 0,
+      model_ratio: 2.5,
+      model_price: 0,
+      owner_by: "",
+      completion_ratio: 3,
+      enable_groups: ["default", "inner", "vip"],
+    });
+    expect(byName.get("m-call")).toMatchObject({
+      quota_type: 1,
+      model_ratio: 0,
+      model_price: 0.04,
+      completion_ratio: 0,
+    });
+    expect(byName.get("m-none")).toMatchObject({ quota_type: 0, model_ratio: 37.5 });
+    expect(guest.body.group_ratio).toEqual({ default: 1, vip: 0.5 });
+    expect(guest.body.usable_group).toEqual({ default: "所有人", vip: "会员", gone: "没有倍率" });
+    expect("message" in guest.body).toBe(false);
+    const own = await get<Entry[]>("/pricing", {
+      ...inner,
+      headers: { cookie: inner.headers["cookie"] ?? "" },
+    });
+    expect(own.body.group_ratio).toEqual({ default: 1, vip: 0.5, inner: 2 });
+    expect(own.body.usable_group).toHaveProperty("inner", "用户分组");
+    const forged = await get<Entry[]>("/pricing", { ...inner, headers: { cookie: "session=forged" } });
+    expect(forged.body.group_ratio).toEqual({ default: 1, vip: 0.5 });
+  });
+
+  test("preset models come by channel type, null where a type chooses its own", async () => {
+    const answer = await get("/models", plain);
+    expect(answer.body).toEqual({ success: true, data: { "1": ["gpt-4o"], "37": null } });
+  });
+});

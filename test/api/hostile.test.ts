@@ -1,0 +1,498 @@
+// Hostile values in every field of every console call, and in the relay's bodies and headers, on both databases.
+// Refuses hand-picked fields: the table is made from the schemas that the routes declare.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
+import { createApp } from "../../src/app.ts";
+import { audit } from "../../src/core/audit.ts";
+import type { Logger } from "../../src/core/deps.ts";
+import { optionDefinitions } from "../../src/core/option-definitions.ts";
+import type { TestUser } from "../support/app.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+import { HI, MODEL, startGateway } from "../relay/support.ts";
+import type { Gateway } from "../relay/support.ts";
+
+const MIB = 1024 * 1024;
+const LONG = "x".repeat(300_000);
+const DEEP = "[".repeat(10_000) + "]".repeat(10_000);
+
+/** As JSON text, because some of them cannot be written by JSON.stringify. */
+const VALUES: readonly string[] = [
+  "-1",
+  "0",
+  "0.5",
+  "1e309",
+  "-1e309",
+  "1e-400",
+  '"NaN"',
+  '"Infinity"',
+  "9223372036854775808",
+  '"9223372036854775808"',
+  "9007199254740993",
+  `"${LONG}"`,
+  `"${"a\\n".repeat(10_000)}"`,
+  '"\\u0000"',
+  '"a\\u0000b"',
+  '"\\ud800"',
+  '"x\\udc00y"',
+  '"\\u202Eabc\\u200F"',
+  '"👩‍👩‍👧‍👦🙈🙉🙊"',
+  '"\' OR 1=1; --"',
+  '"%_\\\\"',
+  '"../../etc/passwd"',
+  '"__proto__"',
+  '{"__proto__":{"polluted":true}}',
+  '{"constructor":{"prototype":{"polluted":true}}}',
+  '{"toString":1}',
+  "{}",
+  "[]",
+  "[null]",
+  "[1e309,-1,null]",
+  DEEP,
+  "null",
+  "true",
+];
+
+const QUERY_VALUES: readonly string[] = [
+  "-1",
+  "0",
+  "1e309",
+  "NaN",
+  "9223372036854775808",
+  "%00",
+  "a%00b",
+  "%ED%A0%80",
+  "%FF%FE",
+  "%",
+  "%E2%80%AEabc",
+  "%F0%9F%99%88",
+  "' OR 1=1; --",
+  "%25_%5C",
+  "__proto__",
+  "[object Object]",
+  "x".repeat(8_000),
+];
+
+interface Schema {
+  properties?: Record<string, unknown>;
+}
+
+interface Route {
+  method: string;
+  path: string;
+  name: string;
+  body: string[];
+  query: string[];
+}
+
+interface Complaint {
+  message: string;
+  fields: Record<string, unknown> | undefined;
+}
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  let g: Gateway;
+  let routes: Route[];
+  let root: TestUser;
+  let victim: TestUser;
+  let tokenId: number;
+  let complaints: Complaint[] = [];
+  /** Attempts are limited per minute: the clock runs ahead of them. */
+  let aheadMs = 0;
+
+  beforeAll(async () => {
+    const logger: Logger = {
+      debug: () => {},
+      info: () => {},
+      warn: () => {},
+      error: (message, fields) => void complaints.push({ message, fields }),
+    };
+    g = await startGateway({ database, logger, clock: { nowMs: () => Date.now() + aheadMs } });
+    root = await g.app.createUser({ role: 100, quota: 5_000_000 });
+    victim = await g.app.createUser({ quota: 777 });
+    tokenId = (await g.app.createToken(root.id, { remainQuota: 1000 })).id;
+    await g.app.call("POST", "/api/setup", {});
+    const fieldsOf = (schema: unknown) => Object.keys((schema as Schema | undefined)?.properties ?? {});
+    routes = (await createApp(g.app.services)).routes
+      .filter((route) => route.path.startsWith("/api"))
+      .map(({ method, path, hooks }) => {
+        const { body, query } = hooks as { body?: unknown; query?: unknown };
+        return { method, path, name: `${method} ${path}`, body: fieldsOf(body), query: fieldsOf(query) };
+      });
+  });
+  afterAll(() => g.close());
+  beforeEach(() => {
+    complaints = [];
+    g.upstream.reset();
+  });
+
+  let serial = 0;
+
+  /** What the rest of a body is while one field of it is hostile. */
+  function base(name: string): Record<string, unknown> {
+    const bodies: Record<string, Record<string, unknown>> = {
+      "POST /api/user/login": { username: "nobody", password: "wrong" },
+      "POST /api/user/": { username: `u${++serial}`, password: "longenough" },
+      "PUT /api/user/": { id: victim.id },
+      "POST /api/user/manage": { id: victim.id, action: "enable" },
+      "PUT /api/option/": { key: "Footer", value: "" },
+      "POST /api/channel/": { type: 1, name: "c", key: "k", models: "nobody-asks" },
+      "PUT /api/channel/": { id: g.channelId },
+      "POST /api/channel/batch": { ids: [987_654] },
+      "POST /api/channel/batch/tag": { ids: [987_654], tag: "t" },
+      "PUT /api/channel/tag": { tag: "no such tag" },
+      "POST /api/token/": { name: "k" },
+      "PUT /api/token/": { id: tokenId },
+    };
+    return bodies[name] ?? {};
+  }
+
+  function bodyWith(name: string, field: string, value: string): string {
+    const rest = Object.entries(base(name)).filter(([key]) => key !== field);
+    const members = rest.map(([key, each]) => `${JSON.stringify(key)}:${JSON.stringify(each)}`);
+    return `{${[...members, `${JSON.stringify(field)}:${value}`].join(",")}}`;
+  }
+
+  async function send(route: Route, path: string, body: string | undefined, type = "application/json") {
+    aheadMs += 61_000;
+    // Changing the own password ends the session: a caller for every call.
+    const actor = route.path === "/api/user/self" ? await g.app.createUser() : root;
+    const response = await fetch(g.app.url + path, {
+      method: route.method,
+      headers: { ...actor.headers, ...(body === undefined ? {} : { "content-type": type }) },
+      ...(body === undefined ? {} : { body }),
+    });
+    const text = await response.text();
+    return { status: response.status, json: JSON.parse(text) as { success?: boolean; message?: string } };
+  }
+
+  const short = (text: string) => (text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text);
+
+  /** Every answer is one of ours, nothing was logged as an error, and the books are as they were. */
+  async function expectUnharmed(): Promise<void> {
+    expect(complaints.map(({ message, fields }) => ({ message, fields }))).toEqual([]);
+    await g.app.deps.ledger.flush();
+    expect((await audit(g.app.deps.db)).differences).toEqual([]);
+    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  }
+
+  test("no field of any console body takes a hostile value to a 500, and no balance moves", async () => {
+    const before = await Promise.all([g.balance(root.id), g.balance(victim.id)]);
+    const bad: string[] = [];
+    let sent = 0;
+    for (const route of routes) {
+      for (const field of [...route.body, "__proto__", "unknown"]) {
+        if (route.body.length === 0) break;
+        for (const value of VALUES) {
+          // Setting a quota to zero is what the field is for.
+          if (route.name === "PUT /api/user/" && field === "quota" && ["0", "-1"].includes(value)) continue;
+          const path = route.path.replace(":id", "987654");
+          const answer = await send(route, path, bodyWith(route.name, field, value));
+          sent++;
+          const isOurs = typeof answer.json.success === "boolean" && typeof answer.json.message === "string";
+          if (answer.status >= 500 || !isOurs)
+            bad.push(`${route.name} ${field}=${short(value)}: ${answer.status}`);
+        }
+      }
+    }
+    expect(bad).toEqual([]);
+    expect(sent).toBeGreaterThan(2000);
+    expect(await Promise.all([g.balance(root.id), g.balance(victim.id)])).toEqual(before);
+    await expectUnharmed();
+  }, 120_000);
+
+  test("no whole body, content type or broken JSON does either", async () => {
+    const bodies = [
+      ...VALUES,
+      "",
+      "{",
+      '{"a":',
+      "{broken}",
+      "\u0000",
+      "\uFEFF{}",
+      "NaN",
+      "undefined",
+      '"\\u12"',
+    ];
+    const types = [
+      "application/json",
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data",
+      "x",
+    ];
+    const bad: string[] = [];
+    for (const route of routes.filter((each) => each.body.length > 0)) {
+      for (const body of bodies) {
+        const answer = await send(route, route.path, body, types[0]);
+        if (answer.status >= 500) bad.push(`${route.name} ${short(body)}: ${answer.status}`);
+      }
+      for (const type of types.slice(1)) {
+        const answer = await send(route, route.path, '{"id":1,"name":"x"}', type);
+        if (answer.status >= 500) bad.push(`${route.name} as ${type}: ${answer.status}`);
+      }
+    }
+    expect(bad).toEqual([]);
+    await expectUnharmed();
+  }, 120_000);
+
+  test("no query field of any console call does either", async () => {
+    const bad: string[] = [];
+    let sent = 0;
+    for (const route of routes) {
+      for (const field of route.query) {
+        for (const value of QUERY_VALUES) {
+          const path = `${route.path.replace(":id", "1")}?${field}=${value}&${field}=${value}`;
+          const once = `${route.path.replace(":id", "1")}?${field}=${value}`;
+          for (const each of [once, path]) {
+            const body = route.body.length > 0 ? bodyWith(route.name, "unknown", "1") : undefined;
+            const answer = await send(route, each, body);
+            sent++;
+            if (answer.status >= 500) bad.push(`${route.name} ${short(each)}: ${answer.status}`);
+          }
+        }
+      }
+    }
+    expect(bad).toEqual([]);
+    expect(sent).toBeGreaterThan(1000);
+    await expectUnharmed();
+  }, 120_000);
+
+  test("a quota is set exactly or refused, never rounded, and never beyond what can be counted", async () => {
+    for (const value of VALUES) {
+      const answer = await send(
+        routes.find((route) => route.name === "PUT /api/user/") as Route,
+        "/api/user/",
+        bodyWith("PUT /api/user/", "quota", value),
+      );
+      const { quota } = await g.balance(victim.id);
+      if (answer.json.success) expect([value, String(quota)]).toEqual([value, value]);
+    }
+    expect((await g.app.call("PUT", "/api/user/", { id: victim.id, quota: 777 }, root)).body).toMatchObject({
+      success: true,
+    });
+    await expectUnharmed();
+  });
+
+  test("no option takes a value that breaks the site: refused, or everything still answers", async () => {
+    const texts = VALUES.filter((value) => value.startsWith('"')).map((value) => JSON.parse(value) as string);
+    const hostile = [...texts, ...VALUES.filter((value) => !value.startsWith('"')), '{"gpt-4o-mini":-1}'];
+    hostile.push('{"gpt-4o-mini":1e309}', '{"gpt-4o-mini":"NaN"}', '{"default":-1}', '{"default":[0,0]}', "");
+    const bad: string[] = [];
+    for (const key of Object.keys(optionDefinitions) as (keyof typeof optionDefinitions)[]) {
+      for (const value of hostile) {
+        const answer = await g.app.call("PUT", "/api/option/", { key, value }, root);
+        if (answer.status >= 500) bad.push(`${key}=${short(value)}: ${answer.status}`);
+      }
+      const stands = await Promise.all(
+        ["/api/status", "/api/pricing", "/api/option/", "/login", "/api/user/self"].map(async (path) => {
+          return (await g.app.call("GET", path, undefined, root)).status;
+        }),
+      );
+      if (stands.some((status) => status !== 200)) bad.push(`${key}: ${stands.join(" ")}`);
+      await g.setOption(key, optionDefinitions[key].default).catch(() => undefined);
+    }
+    expect(bad).toEqual([]);
+    await expectUnharmed();
+  }, 120_000);
+
+  test("the relay answers hostile bodies with an error of the caller's dialect or the upstream's answer", async () => {
+    const fields = {
+      "/v1/chat/completions": [
+        "model,messages,stream,stream_options,max_tokens,max_completion_tokens,n,temperature,top_p,stop,seed,user",
+        "tools,tool_choice,response_format,logit_bias,metadata,reasoning_effort,web_search_options,modalities",
+        "__proto__,unknown",
+      ],
+      "/v1/completions": ["model,prompt,stream,max_tokens,best_of,suffix,logprobs,__proto__"],
+      "/v1/embeddings": ["model,input,encoding_format,dimensions,user,__proto__"],
+      "/pg/chat/completions": ["model,messages,group,stream,max_tokens,__proto__"],
+    };
+    const needed: Record<string, string> = {
+      "/v1/completions": '"prompt":"hi"',
+      "/v1/embeddings": '"input":"hi"',
+    };
+    const before = await g.balance();
+    const startedRows = (await g.logs()).length;
+    const bad: string[] = [];
+    let sent = 0;
+    for (const [path, lists] of Object.entries(fields)) {
+      for (const field of lists.join(",").split(",")) {
+        for (const value of VALUES) {
+          const rest = [`"model":"${MODEL}"`, needed[path] ?? `"messages":${JSON.stringify(HI)}`];
+          const members = rest.filter((member) => !member.startsWith(`"${field}":`));
+          const text = `{${[...members, `"${field}":${value}`].join(",")}}`;
+          const headers: Record<string, string> = path.startsWith("/pg") ? g.user.headers : {};
+          const response = await g.post(path, text, headers);
+          const answer = await response.text();
+          sent++;
+          const isNoChannel = field === "model" || field === "group";
+          const isFine = response.status < 500 || (isNoChannel && /"error":/.test(answer));
+          const isReadable =
+            response.ok ||
+            typeof (JSON.parse(answer) as { error?: { message?: unknown } }).error?.message === "string";
+          if (!isFine || !isReadable)
+            bad.push(`${path} ${field}=${short(value)}: ${response.status} ${short(answer)}`);
+        }
+      }
+    }
+    expect(bad).toEqual([]);
+    expect(sent).toBeGreaterThan(1000);
+    const after = await g.balance();
+    const charged = (await g.logs()).slice(startedRows).reduce((sum, row) => sum + row.quota, 0);
+    expect(before.quota - after.quota).toBe(charged);
+    expect(charged).toBeGreaterThan(0);
+    await expectUnharmed();
+  }, 120_000);
+});
+
+describe("the relay's wire", () => {
+  let g: Gateway;
+  beforeAll(async () => {
+    g = await startGateway();
+  });
+  afterAll(() => g.close());
+  beforeEach(() => g.upstream.reset());
+
+  const chatBody = (content: string) =>
+    JSON.stringify({ model: MODEL, messages: [{ role: "user", content }] });
+
+  test("a prompt of 10 MB passes unchanged", async () => {
+    const content = "汉字 and words. ".repeat((10 * MIB) / 20);
+    expect(Buffer.byteLength(content)).toBeGreaterThan(10 * MIB);
+    const response = await g.post("/v1/chat/completions", chatBody(content), {});
+    expect(response.status).toBe(200);
+    expect(g.upstream.requests[0]?.json()["messages"]).toEqual([{ role: "user", content }]);
+    await g.app.deps.ledger.flush();
+  }, 60_000);
+
+  test("bodies beyond the limit, and small ones that unpack beyond it, are refused with 413 in the caller's dialect", async () => {
+    await g.setOption("relay.max_body_mb", "1");
+    const before = await g.balance();
+    const bomb = gzipSync(Buffer.alloc(100 * MIB, 0x20));
+    const nested = gzipSync(bomb);
+    expect(bomb.length).toBeLessThan(MIB);
+    const cases: [BodyInit, Record<string, string>][] = [
+      [chatBody("x".repeat(MIB)), {}],
+      [new Blob([chatBody("x".repeat(MIB))]).stream(), {}],
+      [new Uint8Array(bomb), { "content-encoding": "gzip" }],
+      [new Uint8Array(nested), { "content-encoding": "gzip, gzip" }],
+    ];
+    for (const [body, headers] of cases) {
+      const response = await fetch(`${g.app.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${g.key}`, "content-type": "application/json", ...headers },
+        body,
+      });
+      expect(response.status).toBe(413);
+      expect(await response.json()).toMatchObject({ error: { type: "invalid_request_error" } });
+    }
+    expect(g.upstream.requests).toEqual([]);
+    expect(await g.balance()).toEqual(before);
+    await g.setOption("relay.max_body_mb", "100");
+  });
+
+  test("two hundred clients that stop in the middle of their bodies do not hold up others", async () => {
+    const { port, host } = new URL(g.app.url);
+    const lines = [
+      "POST /v1/chat/completions HTTP/1.1",
+      `Host: ${host}`,
+      `Authorization: Bearer ${g.key}`,
+      "Content-Type: application/json",
+      "Content-Length: 5000",
+    ];
+    const sockets = await Promise.all(
+      Array.from({ length: 200 }, () =>
+        Bun.connect({
+          hostname: "127.0.0.1",
+          port: Number(port),
+          socket: {
+            data() {},
+            open: (socket) => void socket.write(`${lines.join("\r\n")}\r\n\r\n{"model":`),
+          },
+        }),
+      ),
+    );
+    const answers = await Promise.all(Array.from({ length: 20 }, () => g.chat()));
+    expect(answers.map((answer) => answer.status)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(g.upstream.requests).toHaveLength(20);
+    for (const socket of sockets) socket.terminate();
+    expect((await g.chat()).status).toBe(200);
+  });
+
+  test("thousands of headers end with a refusal of that connection only", async () => {
+    const { port, host } = new URL(g.app.url);
+    const many = Array.from({ length: 5000 }, (_, number) => `X-Header-${number}: ${number}`);
+    const { promise, resolve } = Promise.withResolvers<string>();
+    let text = "";
+    await Bun.connect({
+      hostname: "127.0.0.1",
+      port: Number(port),
+      socket: {
+        open: (socket) =>
+          void socket.write(["GET /v1/models HTTP/1.1", `Host: ${host}`, ...many].join("\r\n") + "\r\n\r\n"),
+        data: (_, data) => void (text += data.toString()),
+        close: () => resolve(text),
+        error: () => resolve(text),
+      },
+    });
+    expect(await promise).toMatch(/^HTTP\/1\.1 4\d\d|^$/);
+    expect((await g.chat()).status).toBe(200);
+  });
+
+  test("what official clients and proxies send along is tolerated, and none of it reaches the upstream", async () => {
+    const headers = {
+      "user-agent": "OpenAI/Python 1.99.0",
+      "x-stainless-lang": "python",
+      "x-stainless-package-version": "1.99.0",
+      "x-stainless-os": "Linux",
+      "x-stainless-arch": "x64",
+      "x-stainless-runtime": "CPython",
+      "x-stainless-runtime-version": "3.13.1",
+      "x-stainless-async": "false",
+      "x-stainless-retry-count": "0",
+      "x-stainless-read-timeout": "600",
+      "openai-beta": "assistants=v2",
+      "openai-organization": "org-client",
+      "openai-project": "proj-client",
+      "anthropic-version": "2023-06-01",
+      "anthropic-beta": "prompt-caching-2024-07-31",
+      "anthropic-dangerous-direct-browser-access": "true",
+      "x-goog-api-client": "genai-js/1.0",
+      "http-referer": "https://example.com",
+      "x-title": "A client",
+      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+      tracestate: "a=b",
+      baggage: "k=v",
+      cookie: "session=garbage; other=1",
+      "idempotency-key": "stainless-node-retry-1",
+      "accept-encoding": "gzip, br, zstd",
+      "accept-language": "xx;q=9, *",
+      "x-forwarded-for": "1.2.3.4",
+      "x-real-ip": "1.2.3.4",
+      "cf-connecting-ip": "1.2.3.4",
+      "sec-fetch-mode": "cors",
+      priority: "u=1, i",
+    };
+    for (const stream of [false, true]) {
+      const response = await g.chat({ stream }, headers);
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain("Hello");
+    }
+    for (const request of g.upstream.requests) {
+      for (const name of [
+        "cookie",
+        "x-forwarded-for",
+        "x-real-ip",
+        "cf-connecting-ip",
+        "openai-organization",
+      ]) {
+        expect(request.headers).not.toHaveProperty(name);
+      }
+      expect(request.headers.authorization).toBe("Bearer upstream-key");
+    }
+  });
+
+  test("the books agree after all of it", async () => {
+    await g.app.deps.ledger.flush();
+    expect((await audit(g.app.deps.db)).differences).toEqual([]);
+  });
+});

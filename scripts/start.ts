@@ -24,13 +24,16 @@ async function run(command: string[]): Promise<void> {
   if ((await child.exited) !== 0) process.exit(child.exitCode ?? 1);
 }
 
-if (!packagesAreCurrent()) {
+if (packagesAreCurrent()) {
+  // Imported only now: it needs the packages.
+  const { buildFrontEnd } = await import("./build.ts");
+  await buildFrontEnd();
+} else {
   await run([process.execPath, "install", "--frozen-lockfile"]);
   await Bun.write(MARKER, "");
+  // A process of its own: this one looked for packages before they were there, and remembers that.
+  await run([process.execPath, join(PROJECT_DIR, "scripts/build.ts")]);
 }
-// Imported only now: it needs the packages.
-const { buildFrontEnd } = await import("./build.ts");
-await buildFrontEnd();
 
 // The server takes this process's place, so that signals reach it directly.
 const command = [process.execPath, join(PROJECT_DIR, "src/main.ts"), ...process.argv.slice(2)];

@@ -5,22 +5,25 @@ import { createAttemptLimit } from "../core/attempt-limit.ts";
 import type { Deps } from "../core/deps.ts";
 import { deleteSelf, getUser, renewAccessToken, signIn, updateSelf } from "../core/users.ts";
 import { done, ok } from "../http/envelope.ts";
+import { plainText } from "../http/plain-text.ts";
 import { policy, sessionCookie } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
 
 const MINUTE_MS = 60_000;
 
+const text = plainText(255);
+
 const loginBody = t.Object({
-  username: t.String({ maxLength: 255 }),
-  password: t.String({ maxLength: 255 }),
+  username: text,
+  password: text,
 });
 
 const selfBody = t.Object({
-  username: t.Optional(t.String({ maxLength: 255 })),
-  display_name: t.Optional(t.String({ maxLength: 255 })),
-  password: t.Optional(t.String({ maxLength: 255 })),
-  original_password: t.Optional(t.String({ maxLength: 255 })),
+  username: t.Optional(text),
+  display_name: t.Optional(text),
+  password: t.Optional(text),
+  original_password: t.Optional(text),
 });
 
 export function account(deps: Deps, session: SessionSettings) {

@@ -5,13 +5,14 @@ import { optionDefinitions } from "../core/option-definitions.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
+import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 
 const optionBody = t.Object({
   key: t.String({ minLength: 1, maxLength: 128 }),
   // Older consoles send text only; a bare boolean or number means the same.
-  value: t.Union([t.String({ maxLength: 4_000_000 }), t.Boolean(), t.Number()]),
+  value: t.Union([plainText(4_000_000), t.Boolean(), t.Number()]),
 });
 
 export function options(deps: Deps, session: SessionSettings) {

@@ -6,14 +6,15 @@ import { runSetup, setupState } from "../core/setup.ts";
 import { siteStatus } from "../core/status.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
+import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
 
 const setupBody = t.Object({
-  username: t.Optional(t.String()),
-  password: t.Optional(t.String({ maxLength: 256 })),
-  confirmPassword: t.Optional(t.String({ maxLength: 256 })),
+  username: t.Optional(plainText(255)),
+  password: t.Optional(plainText(256)),
+  confirmPassword: t.Optional(plainText(256)),
   SelfUseModeEnabled: t.Optional(t.Boolean()),
   DemoSiteEnabled: t.Optional(t.Boolean()),
 });

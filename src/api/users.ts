@@ -13,11 +13,13 @@ import {
 } from "../core/users.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
+import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { refuse } from "../shared/failures.ts";
 
-const name = t.String({ maxLength: 255 });
+const name = plainText(255);
+const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 
 const newUserBody = t.Object({
   username: name,
@@ -27,16 +29,16 @@ const newUserBody = t.Object({
 });
 
 const userBody = t.Object({
-  id: t.Integer({ minimum: 1 }),
+  id,
   username: t.Optional(name),
   display_name: t.Optional(name),
   password: t.Optional(name),
-  group: t.Optional(t.String({ maxLength: 64 })),
+  group: t.Optional(plainText(64)),
   quota: t.Optional(t.Integer()),
 });
 
 const manageBody = t.Object({
-  id: t.Integer({ minimum: 1 }),
+  id,
   action: t.Union(MANAGE_ACTIONS.map((action) => t.Literal(action))),
 });
 
@@ -66,8 +68,8 @@ export function users(deps: Deps, session: SessionSettings) {
       access: "admin",
       query: t.Object({
         ...pageQuery,
-        keyword: t.Optional(t.String({ maxLength: 255 })),
-        group: t.Optional(t.String({ maxLength: 64 })),
+        keyword: t.Optional(name),
+        group: t.Optional(plainText(64)),
       }),
     })
     .post("/", async ({ actor, body }) => ok({ id: await createUser(deps, actor, body) }), {

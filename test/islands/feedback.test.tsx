@@ -174,9 +174,9 @@ describe("palette", () => {
     const { user } = renderPart(null, { language: "zh" });
     await user.keyboard("{Control>}k{/Control}");
     const box = await screen.findByRole("combobox");
-    await user.type(box, "wallet");
+    await user.type(box, "playground");
     expect(screen.getAllByRole("option").map((each) => each.textContent)).toEqual([
-      expect.stringContaining("钱包"),
+      expect.stringContaining("操练场"),
     ]);
     await user.clear(box);
     await user.type(box, "syrz");

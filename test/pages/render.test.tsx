@@ -115,7 +115,7 @@ describe("the document", () => {
     expect(text).not.toContain('href="/channel"');
     expect(text).not.toContain('href="/midjourney"');
     expect(text).toContain('href="/chat/0"');
-    expect(html(PAGE, { user: { ...context().user!, role: 100 } })).toContain('href="/setting"');
+    expect(html(PAGE, { user: { ...context().user!, role: 100 } })).toContain('href="/channel"');
   });
 
   test("carries only texts of its own language", () => {

@@ -30,7 +30,13 @@ async function furnish(server: ServerProcess, upstreamUrl: string): Promise<stri
   const login = await send("/api/user/login", { username: "root", password });
   headers.cookie = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
   headers["new-api-user"] = String(((await login.json()) as { data: { id: number } }).data.id);
-  await send("/api/channel/", { type: 1, name: "fake", key: "upstream", base_url: upstreamUrl, models: MODEL });
+  await send("/api/channel/", {
+    type: 1,
+    name: "fake",
+    key: "upstream",
+    base_url: upstreamUrl,
+    models: MODEL,
+  });
   const token = await send("/api/token/", { name: "load", unlimited_quota: true });
   return `sk-${((await token.json()) as { data: { key: string } }).data.key}`;
 }
@@ -98,10 +104,7 @@ test.concurrent.each(DATABASE_KINDS)(
       readEnv({ DATA_DIR: server.dataDir, DATABASE_URL: database.databaseUrl ?? "", LOG_LEVEL: "silent" }),
     );
     const { logs, reservations } = db.t;
-    const rows = await db.orm
-      .select({ id: logs.requestId })
-      .from(logs)
-      .where(eq(logs.type, LogType.consume));
+    const rows = await db.orm.select({ id: logs.requestId }).from(logs).where(eq(logs.type, LogType.consume));
     const logged = new Set(rows.map((row) => row.id));
     expect(answered.filter((id) => !logged.has(id))).toEqual([]);
     expect(logged.size).toBe(rows.length);
@@ -117,5 +120,5 @@ test.concurrent.each(DATABASE_KINDS)(
     await database.drop();
     upstream.stop();
   },
-  60_000,
+  120_000,
 );

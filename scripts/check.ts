@@ -12,7 +12,7 @@ const STEPS: readonly (readonly [string, string[]])[] = [
       "src",
       "islands",
       "views",
-      "drizzle",
+      "drizzle/*.ts",
       "test",
       "bench",
       "scripts",

@@ -15,6 +15,7 @@ import { createPriceBook } from "./core/price-book.ts";
 import { createRouting } from "./core/routing.ts";
 import { createSealer, encryptionSecret } from "./core/seal.ts";
 import { connect } from "./db/connect.ts";
+import { lockDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
 import { parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
@@ -54,6 +55,7 @@ function readNodeId(dataDir: string): string {
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   mkdirSync(env.dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockDataDir(env.dataDir);
   const logger = overrides.logger ?? createLogger(env.logLevel);
   const clock = overrides.clock ?? { nowMs: () => Date.now() };
   const seal = createSealer(encryptionSecret(env.encryptionKey, env.dataDir));
@@ -94,6 +96,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await ledger.close();
       accounts.close();
       await db.close();
+      lock.release();
     },
   };
 }

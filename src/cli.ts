@@ -6,6 +6,7 @@ import { audit, formatAudit } from "./core/audit.ts";
 import { createLogger } from "./core/logger.ts";
 import { WrongEncryptionKey } from "./core/options.ts";
 import { connect } from "./db/connect.ts";
+import { DataDirInUse } from "./db/data-dir-lock.ts";
 import { SchemaTooNew } from "./db/migrate.ts";
 import { EnvError, readEnv } from "./env.ts";
 import type { Env } from "./env.ts";
@@ -54,7 +55,12 @@ function usage(): string {
 
 /** Sentences for the operator; anything else is a fault of the program and shows its stack. */
 function isOperatorError(error: unknown): error is Error {
-  return error instanceof EnvError || error instanceof SchemaTooNew || error instanceof WrongEncryptionKey;
+  return (
+    error instanceof EnvError ||
+    error instanceof SchemaTooNew ||
+    error instanceof WrongEncryptionKey ||
+    error instanceof DataDirInUse
+  );
 }
 
 /** The innermost error: a failed query carries its whole text around the driver's sentence. */

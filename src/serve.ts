@@ -18,7 +18,7 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     logger.error("unhandled rejection", { error: reason instanceof Error ? reason.stack : String(reason) });
   });
   await new Promise<void>((resolve) => {
-    app.listen({ port: env.port, hostname: env.host, idleTimeout: 0 }, () => resolve());
+    app.listen({ port: env.port, hostname: env.host, idleTimeout: 0, reusePort: false }, () => resolve());
   });
   const port = app.server?.port ?? env.port;
   logger.info("serving", {

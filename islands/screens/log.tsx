@@ -267,7 +267,7 @@ function ModelCell({ row }: { row: LogRow }) {
   const other = otherOf(row);
   if (row.model_name === "") return <>–</>;
   return (
-    <span className="mono">
+    <span className="mono whitespace-nowrap">
       {row.model_name}
       {other.is_model_mapped && other.upstream_model_name ? (
         <span className="text-muted"> → {other.upstream_model_name}</span>

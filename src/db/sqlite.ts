@@ -40,7 +40,7 @@ export function openSqliteFile(path: string): BunSqlite {
 export function sqliteDatabase(client: BunSqlite, path: string): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   const reader = startReader(path);
-  const checkpoints = startCheckpoints(client, reader.checkpoint);
+  const checkpoints = startCheckpoints(client, () => reader.checkpoint());
   let inside = false;
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {

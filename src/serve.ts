@@ -6,6 +6,27 @@ import type { Env } from "./env.ts";
 
 const DRAIN_LIMIT_MS = 30_000;
 
+const LOOK_MS = 5000;
+/** Processor time within one look: above the first the process is busy, below the second it rests. */
+const BUSY_US = 1_000_000;
+const RESTING_US = 250_000;
+
+/** After a busy time the engine keeps what it grew; the first rest gives it back, when nobody waits for anything. */
+function collectWhenResting(): void {
+  let before = process.cpuUsage();
+  let wasBusy = false;
+  setInterval(() => {
+    const now = process.cpuUsage();
+    const used = now.user + now.system - before.user - before.system;
+    before = now;
+    if (used > BUSY_US) wasBusy = true;
+    else if (wasBusy && used < RESTING_US) {
+      wasBusy = false;
+      Bun.gc(true);
+    }
+  }, LOOK_MS).unref();
+}
+
 export interface Running {
   port: number;
   stop(): Promise<void>;
@@ -26,6 +47,8 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     database: services.deps.db.kind,
     version: services.deps.version,
   });
+
+  collectWhenResting();
 
   let stopping: Promise<void> | undefined;
   const stop = () => {

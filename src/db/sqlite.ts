@@ -123,18 +123,32 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
   };
 }
 
+/** The thread holds some 15 MB; starting it again takes a few milliseconds. */
+const READER_IDLE_MS = 15_000;
+
 /** Reports run in a Worker with a read-only connection: one GROUP BY over a million rows takes half a second. */
 function startReader(path: string): { orm: Orm; checkpoint(): Promise<unknown>; close(): void } {
   let worker: ReaderThread | undefined;
+  let idle: ReturnType<typeof setTimeout> | undefined;
   let nextId = 1;
   const waiting = new Map<number, { resolve: (rows: unknown[][]) => void; reject: (error: Error) => void }>();
+
+  function stop(): void {
+    clearTimeout(idle);
+    worker?.terminate();
+    worker = undefined;
+  }
 
   function start(): ReaderThread {
     const started = new Worker(READER_URL) as ReaderThread;
     started.onmessage = (event: MessageEvent<ReaderReply>) => {
       const entry = waiting.get(event.data.id);
       waiting.delete(event.data.id);
-      if (waiting.size === 0) started.unref();
+      if (waiting.size === 0) {
+        started.unref();
+        idle = setTimeout(stop, READER_IDLE_MS);
+        idle.unref();
+      }
       if (event.data.error === undefined) entry?.resolve(event.data.rows);
       else entry?.reject(new Error(event.data.error));
     };
@@ -149,6 +163,7 @@ function startReader(path: string): { orm: Orm; checkpoint(): Promise<unknown>; 
 
   function ask(text: string, params: unknown[]): Promise<unknown[][]> {
     return new Promise((resolve, reject) => {
+      clearTimeout(idle);
       worker ??= start();
       worker.ref();
       const id = nextId++;
@@ -170,9 +185,6 @@ function startReader(path: string): { orm: Orm; checkpoint(): Promise<unknown>; 
   return {
     orm: orm as unknown as Orm,
     checkpoint: () => ask("checkpoint", []),
-    close: () => {
-      worker?.terminate();
-      worker = undefined;
-    },
+    close: stop,
   };
 }

@@ -296,9 +296,12 @@ export const COST_FIELD = "cost";
 /** Inputs as a log row stores them: neutral values are left out to keep rows narrow. */
 export type StoredCost = Partial<CostInputs>;
 
+const COST_NAMES = Object.keys(NEUTRAL) as (keyof CostInputs)[];
+
 export function storeCost(inputs: CostInputs): StoredCost {
   const stored: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(inputs) as [keyof CostInputs, unknown][]) {
+  for (const name of COST_NAMES) {
+    const value = inputs[name];
     if (value !== undefined && value !== NEUTRAL[name]) stored[name] = value;
   }
   return stored;

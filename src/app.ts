@@ -104,8 +104,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 export async function createApp({ deps, session }: Services) {
   const manifest = readManifest();
   const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES } })
-    .onRequest(refuseShortHost)
-    .use(failures(deps.logger, unknownPath))
+    .use(failures(deps.logger, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
     .use(
       openapi({
         // The document only: its usual viewer is loaded from elsewhere, which this product never does.

@@ -9,6 +9,7 @@ import { Failure } from "../shared/failures.ts";
 import { clientAddress } from "./address.ts";
 import type { Range } from "./address.ts";
 import { readConsoleBody } from "./body.ts";
+import { hasUsableHost } from "./host.ts";
 import { languageOf } from "./messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
@@ -92,6 +93,10 @@ type Caller = {
 
 type AnswerHeaders = Record<string, string | number | string[] | undefined>;
 
+function assertHost(request: Request): void {
+  if (!hasUsableHost(request)) throw new Failure("client", "host_invalid", { status: 400 });
+}
+
 /** What a hook of a route with a policy works with. */
 interface PolicyContext {
   request: Request;
@@ -105,6 +110,7 @@ async function identify(
   level: AccessLevel,
   { request, set, server, sessionJwt }: PolicyContext,
 ): Promise<Caller> {
+  assertHost(request);
   markAnswer(set);
   const raw = cookieOf(request, SESSION_COOKIE);
   let user = raw !== "" ? await userOfClaims(await sessionJwt.verify(raw), settings.accounts) : undefined;
@@ -162,6 +168,7 @@ export function policy(settings: SessionSettings) {
           }
         : {}),
       async resolve({ request, sessionJwt, set, server }) {
+        assertHost(request);
         markAnswer(set);
         const raw = cookieOf(request, SESSION_COOKIE);
         const visitor =

@@ -7,6 +7,7 @@ import { setupState } from "../core/setup.ts";
 import { siteStatus } from "../core/status.ts";
 import type { Manifest } from "../http/assets.ts";
 import { unknownPath } from "../http/failures.ts";
+import { refuseShortHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, userOfClaims } from "../http/session.ts";
@@ -97,6 +98,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     user: UserAccount | undefined,
     params: Record<string, string>,
   ): Promise<Response> {
+    const refused = refuseShortHost({ request });
+    if (refused) return refused;
     const { pathname, search } = new URL(request.url);
     const { done } = await setupState(deps);
     if (!done && pathname !== "/setup") return redirect("/setup");
@@ -128,6 +131,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   routes.get(
     "/*",
     async ({ request, visitor }) => {
+      const refused = refuseShortHost({ request });
+      if (refused) return refused;
       if (isApiPath(new URL(request.url).pathname)) return unknownPath(request);
       const { done } = await setupState(deps);
       return done ? respond(notFoundPage, request, visitor, {}) : redirect("/setup");

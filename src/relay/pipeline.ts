@@ -6,6 +6,7 @@ import { estimateReserve, missingPrice } from "../core/prices.ts";
 import type { ModelPricing } from "../core/prices.ts";
 import { createWordFilter } from "../core/sensitive.ts";
 import type { WordFilter } from "../core/sensitive.ts";
+import { refuseShortHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import type { Range } from "../http/address.ts";
@@ -253,6 +254,8 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
 
   return {
     async serve(relayed) {
+      const refused = refuseShortHost(relayed);
+      if (refused) return refused;
       const startedMs = performance.now();
       const requestId = newRequestId(clock.nowMs());
       let rule: RateRule | undefined;

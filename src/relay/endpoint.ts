@@ -70,7 +70,12 @@ const NUMBER_RULES: Readonly<Record<string, NumberRule>> = {
 const LIMIT_FIELDS = ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"];
 const CONTEXT_SIZES = new Set(["low", "medium", "high"]);
 
-export function refused(endpoint: Pick<Endpoint, "refusalCode">, code: string, field: string, reason = ""): Failure {
+export function refused(
+  endpoint: Pick<Endpoint, "refusalCode">,
+  code: string,
+  field: string,
+  reason = "",
+): Failure {
   return new Failure("client", code, {
     params: { field, reason },
     wireCode: endpoint.refusalCode,

@@ -195,7 +195,9 @@ function embedEndpoint(answer: (vectors: unknown[]) => unknown): Endpoint {
       };
     },
     answer: (json) =>
-      answer(asList(asObject(json)?.["data"]).map((item) => ({ values: asObject(item)?.["embedding"] ?? [] }))),
+      answer(
+        asList(asObject(json)?.["data"]).map((item) => ({ values: asObject(item)?.["embedding"] ?? [] })),
+      ),
   };
 }
 

@@ -1,7 +1,15 @@
 // The text endpoints of the OpenAI dialect: chat completions, legacy completions, embeddings.
 // Refuses missing fields and wrong types by name, with the codes that clients of each endpoint know.
 import { asList } from "../protocol/json.ts";
-import { checkCommon, checkNumbers, isObject, largestLimit, refused, visitContent, visitInput } from "./endpoint.ts";
+import {
+  checkCommon,
+  checkNumbers,
+  isObject,
+  largestLimit,
+  refused,
+  visitContent,
+  visitInput,
+} from "./endpoint.ts";
 import type { Endpoint, Json } from "./endpoint.ts";
 
 /** Role and frame of a chat message, and the answer's priming. */

@@ -1,5 +1,6 @@
 // Pictures, sounds and files behind addresses, fetched for upstreams that only take them inline.
 // Refuses to fetch by itself: the guarded fetch it is given decides which addresses may be asked.
+import { parseDataUrl } from "../protocol/json.ts";
 import type { MediaPart } from "../protocol/media.ts";
 import { Failure } from "../shared/failures.ts";
 
@@ -29,4 +30,13 @@ export async function inlineMedia(parts: readonly MediaPart[], fetchMedia: Media
     }
   };
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, queue.length) }, work));
+}
+
+/** The gateway's own rules for addresses in requests. */
+export function createMediaFetch(): MediaFetch {
+  return (url) => {
+    const inline = parseDataUrl(url);
+    if (inline) return Promise.resolve(inline);
+    return Promise.reject(new Failure("client", "media_unreachable"));
+  };
 }

@@ -28,7 +28,10 @@ function checkSingle(body: RelayBody): void {
 /** The body's model, else `fallback` (the address names it on some routes, other endpoints have a default). */
 export function requestedModel(body: RelayBody, refusalCode: string, fallback?: string): string {
   const { model } = body.json;
-  const name = checkedName(model === undefined || model === null || model === "" ? fallback : model, refusalCode);
+  const name = checkedName(
+    model === undefined || model === null || model === "" ? fallback : model,
+    refusalCode,
+  );
   checkSingle(body);
   return name;
 }

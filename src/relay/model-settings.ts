@@ -115,7 +115,10 @@ export function geminiChanges(
     }
   }
   if (isConverted) {
-    if (config["responseModalities"] === undefined && options.get("gemini.supported_imagine_models").includes(plain))
+    if (
+      config["responseModalities"] === undefined &&
+      options.get("gemini.supported_imagine_models").includes(plain)
+    )
       added["responseModalities"] = ["TEXT", "IMAGE"];
     if (body["safetySettings"] === undefined) {
       const thresholds = options.get("gemini.safety_settings");

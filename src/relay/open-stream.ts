@@ -65,7 +65,8 @@ export async function openStream(
     {
       meter: tap.meter,
       conversion: told,
-      terminal: plan.isConverted || !call.endpoint.isConversation ? "done-line" : TERMINAL_RULES[plan.dialect.name],
+      terminal:
+        plan.isConverted || !call.endpoint.isConversation ? "done-line" : TERMINAL_RULES[plan.dialect.name],
       hidesUsage: !call.wantsUsage,
       // Reasoning models think in silence.
       idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),

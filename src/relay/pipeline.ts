@@ -8,7 +8,7 @@ import { createWordFilter } from "../core/sensitive.ts";
 import type { WordFilter } from "../core/sensitive.ts";
 import { refuseShortHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { Range } from "../http/address.ts";
 import { asObject } from "../protocol/json.ts";
 import { Failure } from "../shared/failures.ts";
@@ -21,7 +21,7 @@ import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { MediaFetch } from "./media.ts";
-import { answerTexts, canonicalTexts, measurePrompt } from "./meter.ts";
+import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
 import { checkedName, familyName, requestedModel } from "./model-name.ts";
 import { screenerOf } from "./output-screen.ts";
 import { pingMs } from "./ping.ts";
@@ -55,6 +55,8 @@ export interface SessionCaller {
 export interface Relay {
   /** Answers a call made with an API key. Never throws. */
   serve(call: RelayRequest): Promise<Response>;
+  /** Counts the tokens of a prompt; free, and asked of nobody. `encode` writes the number. Never throws. */
+  count(call: RelayRequest, encode: (tokens: number) => unknown): Promise<Response>;
   /** Answers a call made with a console session. Never throws. */
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   close(): void;
@@ -75,11 +77,7 @@ function rewritten(json: Record<string, unknown>): RelayBody {
   return { json, text, bytes: new TextEncoder().encode(text) };
 }
 
-export function createRelay(
-  deps: Deps,
-  trustedProxies: readonly Range[],
-  fetchMedia: MediaFetch,
-): Relay {
+export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchMedia: MediaFetch): Relay {
   const { options, clock, logger } = deps;
   const picker = createPicker(deps.routing);
   const limiter = createRateLimiter();
@@ -182,8 +180,7 @@ export function createRelay(
       pricing,
       groupRatio,
       reservation,
-      wantsStream:
-        endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true),
+      wantsStream: endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true),
       wantsArray: pathStream === "array",
       // Only chat completions and its elder let the client choose.
       wantsUsage:
@@ -331,6 +328,34 @@ export function createRelay(
         const response = await run(call);
         if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
         return response;
+      } catch (error) {
+        return refusal(relayed, requestId, error);
+      }
+    },
+    async count(relayed, encode) {
+      const refused = refuseShortHost(relayed);
+      if (refused) return refused;
+      const { request, endpoint, pathModel } = relayed;
+      const requestId = newRequestId(clock.nowMs());
+      try {
+        const caller = await admitCaller(deps, request);
+        checkAddress(caller, request, relayed.server, trustedProxies);
+        const rule = rateRule(options, caller.group);
+        if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
+        const body = await readBody(request, maxBytes());
+        const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+        checkModel(caller, model);
+        // Google's clients may wrap the whole request they are about to make.
+        const json = asObject(body.json["generateContentRequest"]) ?? body.json;
+        endpoint.check(json);
+        const tokens = await countPrompt(counter, endpoint, json, model);
+        if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
+        const headers = {
+          ...corsHeaders(request),
+          "cache-control": "no-store",
+          [REQUEST_ID_HEADER]: requestId,
+        };
+        return Response.json(encode(tokens), { headers });
       } catch (error) {
         return refusal(relayed, requestId, error);
       }

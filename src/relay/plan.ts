@@ -22,7 +22,13 @@ import { conversationOf } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { inlineMedia } from "./media.ts";
 import type { MediaFetch } from "./media.ts";
-import { claudeDefaultMaxTokens, claudeHeaders, geminiVersion, plainModel, settingsChanges } from "./model-settings.ts";
+import {
+  claudeDefaultMaxTokens,
+  claudeHeaders,
+  geminiVersion,
+  plainModel,
+  settingsChanges,
+} from "./model-settings.ts";
 import { patchTopLevel } from "./patch-json.ts";
 
 export interface Plan {
@@ -93,7 +99,9 @@ function queryOf(request: Request): string {
 
 /** Proofs of another provider travel in these fields; most bodies have none of them. */
 function mayHoldProof(text: string): boolean {
-  return text.includes("ignature") || text.includes("encrypted_content") || text.includes("redacted_thinking");
+  return (
+    text.includes("ignature") || text.includes("encrypted_content") || text.includes("redacted_thinking")
+  );
 }
 
 function mustConvert(call: Call, channel: Channel, dialect: string): boolean {
@@ -175,7 +183,8 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
 function addressedImages(request: CanonicalRequest): ReturnType<typeof mediaToInline> {
   const found: ReturnType<typeof mediaToInline> = [];
   for (const message of request.messages)
-    for (const part of message.parts) if (part.type === "image" && part.source.kind === "url") found.push(part);
+    for (const part of message.parts)
+      if (part.type === "image" && part.source.kind === "url") found.push(part);
   return found;
 }
 
@@ -192,7 +201,8 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   if (dialect !== "gemini" && sent.json["model"] !== plain) changes["model"] = plain;
   // The playground's own field; an upstream would refuse it.
   if (call.caller.token === undefined && sent.json["group"] !== undefined) changes["group"] = undefined;
-  if (dialect !== "openai-chat") Object.assign(changes, settingsChanges(options, dialect, mapped, sent.json, false));
+  if (dialect !== "openai-chat")
+    Object.assign(changes, settingsChanges(options, dialect, mapped, sent.json, false));
   const isSame = Object.keys(changes).length === 0;
   const body = isSame ? sent.json : { ...sent.json, ...changes };
   const built = buildRequest(context, call, target, plain, body);
@@ -215,12 +225,7 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   };
 }
 
-function convertedPlan(
-  context: PlanContext,
-  call: Call,
-  target: Target,
-  request: CanonicalRequest,
-): Plan {
+function convertedPlan(context: PlanContext, call: Call, target: Target, request: CanonicalRequest): Plan {
   const { channel, row, found, mapped } = target;
   const dialect = DIALECTS[found.route.dialect];
   const { body, dropped } = convertBody(context, call, request, dialect, mapped);
@@ -302,7 +307,8 @@ function upstreamRequest(
       if (value !== null) headers[name] = value;
     }
   }
-  if (built.route.dialect === "anthropic") Object.assign(headers, claudeHeaders(context.options, built.model));
+  if (built.route.dialect === "anthropic")
+    Object.assign(headers, claudeHeaders(context.options, built.model));
   const request: UpstreamRequest = {
     url: built.url,
     headers,

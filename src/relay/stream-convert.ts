@@ -1,6 +1,13 @@
 // A stream told in another dialect while it passes: frames in, canonical events between, the client's frames out.
 // Refuses to let the end out early: the closing frames are made when the call has been settled.
-import type { AnswerContext, MeterState, StreamDecoder, StreamEncoder, StreamMeter, WireFrame } from "../protocol/dialect.ts";
+import type {
+  AnswerContext,
+  MeterState,
+  StreamDecoder,
+  StreamEncoder,
+  StreamMeter,
+  WireFrame,
+} from "../protocol/dialect.ts";
 import { newMeterState } from "../protocol/dialect.ts";
 import type { CanonicalEvent, FinishEvent, UsageEvent } from "../protocol/events.ts";
 import { Failure } from "../shared/failures.ts";
@@ -53,7 +60,10 @@ export function createConversion(options: ConversionOptions): StreamConversion {
   function retell(event: CanonicalEvent): string {
     if (event.type === "open" && event.kind === "thinking") {
       retold.add(event.at);
-      return encoder.push({ ...event, kind: "text" }) + encoder.push({ type: "text", at: event.at, delta: THINKING_BEGIN });
+      return (
+        encoder.push({ ...event, kind: "text" }) +
+        encoder.push({ type: "text", at: event.at, delta: THINKING_BEGIN })
+      );
     }
     if ("at" in event && event.at !== undefined && retold.has(event.at)) {
       if (event.type === "note" || event.type === "opaque") return "";
@@ -132,7 +142,10 @@ export type EncoderContext = AnswerContext;
 /**
  * A Gemini stream for clients that did not ask for events: the upstream's own chunks, as the elements of one JSON array.
  */
-export function createArrayFraming(meter: StreamMeter, failureBody: (failure: Failure) => unknown): StreamConversion {
+export function createArrayFraming(
+  meter: StreamMeter,
+  failureBody: (failure: Failure) => unknown,
+): StreamConversion {
   const { state } = meter;
   let out = "";
   let isFirst = true;

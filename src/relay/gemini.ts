@@ -56,11 +56,15 @@ export function geminiRelay(deps: Deps, _session: SessionSettings, relay: Relay)
     }
   }
 
-  return new Elysia()
-    .post("/v1beta/models/*", ({ request, server, params }) => act(request, server, params["*"]), raw)
-    .get("/v1beta/models", ({ request }) => listed(request), raw)
-    .get("/v1beta/models/*", ({ request, params }) => listed(request, decoded(params["*"])), raw)
-    .options("/v1beta/*", ({ request }) => preflight(request), checkedBy("relay key"));
+  return (
+    new Elysia()
+      .post("/v1beta/models/*", ({ request, server, params }) => act(request, server, params["*"]), raw)
+      // Google's SDK also speaks version 1 of the same calls.
+      .post("/v1/models/*", ({ request, server, params }) => act(request, server, params["*"]), raw)
+      .get("/v1beta/models", ({ request }) => listed(request), raw)
+      .get("/v1beta/models/*", ({ request, params }) => listed(request, decoded(params["*"])), raw)
+      .options("/v1beta/*", ({ request }) => preflight(request), checkedBy("relay key"))
+  );
 }
 
 /** Without alt=sse Google streams the elements of one JSON array. */

@@ -56,9 +56,10 @@ function namesFor(deps: Pick<Deps, "routing">, caller: Caller): string[] {
   return limits ? [...limits].sort() : deps.routing.modelsOf(caller.group);
 }
 
-/** The dialect a caller of /v1/models expects: Anthropic's clients always name the version of their API. */
-export function listDialect(request: Request): DialectName {
-  return request.headers.has("anthropic-version") ? "anthropic" : "openai-chat";
+/** The dialect a caller of /v1/models expects: Anthropic's clients name the version of their API, Google's bring their own header. */
+export function listDialect({ headers }: Request): DialectName {
+  if (headers.has("anthropic-version")) return "anthropic";
+  return headers.has("x-goog-api-key") ? "gemini" : "openai-chat";
 }
 
 function anthropicModel(id: string): Record<string, unknown> {
@@ -120,6 +121,7 @@ export function geminiModel(
 }
 
 export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: Request): Response {
+  if (listDialect(request) === "gemini") return geminiModelList(deps, caller, request);
   const names = namesFor(deps, caller);
   if (listDialect(request) === "anthropic") return answer(request, anthropicList(names, request));
   const data = names.map((id) => modelObject(id, modelOwner(id)));
@@ -134,6 +136,7 @@ export function oneModel(
   id: string,
 ): Response {
   const isKnown = namesFor(deps, caller).includes(id) || isPresetModel(id);
+  if (listDialect(request) === "gemini") return geminiModel(deps, caller, request, id);
   if (listDialect(request) === "anthropic") {
     if (isKnown) return answer(request, anthropicModel(id));
     throw new Failure("client", "model_not_found", { status: 404, params: { model: id } });

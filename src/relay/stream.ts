@@ -214,7 +214,8 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     if (conversion) {
       retell(conversion, events);
       if (!end) conversion.end();
-      if (state.failure) stop("error-in-stream", state.failure);
+      // The decoder's own finding: the upstream closed before its terminal event.
+      if (state.failure) stop("upstream-cut", state.failure);
       else if (state.ended) stop("completed");
       else stop("upstream-cut", brokenStream("the body ended without a terminal event"));
       const text = conversion.take();

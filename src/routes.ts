@@ -18,7 +18,7 @@ import { openaiRelay } from "./relay/openai.ts";
 import { createRelay } from "./relay/pipeline.ts";
 
 export function createRoutes(deps: Deps, session: SessionSettings) {
-  const relay = createRelay(deps, session.trustedProxies, createMediaFetch());
+  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard));
   return new Elysia()
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages

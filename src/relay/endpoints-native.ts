@@ -179,8 +179,7 @@ function embedEndpoint(answer: (vectors: unknown[]) => unknown): Endpoint {
     isConversation: false,
     check(body) {
       const texts = embeddedTexts(body);
-      if (texts.length === 0 || texts.every((text) => text === ""))
-        throw refused(GEMINI, "input_empty", "content");
+      if (texts.every((text) => text === "")) throw refused(GEMINI, "input_empty", "content");
     },
     visitPrompt: (body, visitor) => visitInput(embeddedTexts(body), visitor),
     outputLimit: () => 0,

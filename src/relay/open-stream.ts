@@ -33,6 +33,7 @@ function convert(context: AttemptsContext, call: Call, plan: Plan, meter: MeterO
     encoder: DIALECTS[call.endpoint.dialect].encodeStream(encoding),
     contentType: call.wantsArray ? "application/json" : EVENT_STREAM,
     onText: meter.onText,
+    isStrict: plan.channel.setting.force_format === true,
     thinkingAsText: call.endpoint.name === "chat" && plan.channel.setting.thinking_to_content === true,
   });
 }

@@ -40,6 +40,7 @@ export async function openWhole(call: Call, plan: Plan, opened: Opened): Promise
   }
   try {
     const canonical = dialect.decodeAnswer(json, { newId: newIdFor(call) });
+    if (plan.channel.setting.force_format === true) delete canonical.extra;
     return { ...whole, meter: meterCanonical(canonical), canonical };
   } catch (error) {
     if (!(error instanceof Failure)) throw attemptFailure(badAnswer());

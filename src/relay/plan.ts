@@ -177,7 +177,15 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
   const convert = (): Plan => convertedPlan(context, call, target, request);
-  return media.length === 0 ? convert() : inlineMedia(media, context.fetchMedia).then(convert);
+  return media.length === 0
+    ? convert()
+    : inlineMedia(media, context.fetchMedia, openNetworks(channel)).then(convert);
+}
+
+/** Networks of the operator's own that requests through this channel may name addresses in. */
+function openNetworks(channel: Channel): readonly string[] {
+  const { allow_networks: networks } = channel.setting;
+  return Array.isArray(networks) ? networks.filter((entry) => typeof entry === "string") : [];
 }
 
 function addressedImages(request: CanonicalRequest): ReturnType<typeof mediaToInline> {

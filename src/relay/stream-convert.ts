@@ -1,7 +1,6 @@
 // A stream told in another dialect while it passes: frames in, canonical events between, the client's frames out.
 // Refuses to let the end out early: the closing frames are made when the call has been settled.
 import type {
-  AnswerContext,
   MeterState,
   StreamDecoder,
   StreamEncoder,
@@ -9,7 +8,7 @@ import type {
   WireFrame,
 } from "../protocol/dialect.ts";
 import { newMeterState } from "../protocol/dialect.ts";
-import type { CanonicalEvent, FinishEvent, UsageEvent } from "../protocol/events.ts";
+import type { CanonicalEvent, FinishEvent, StartEvent, UsageEvent } from "../protocol/events.ts";
 import { Failure } from "../shared/failures.ts";
 import type { Usage } from "../shared/usage.ts";
 import { emptyUsage } from "../shared/usage.ts";
@@ -38,6 +37,8 @@ export interface ConversionOptions {
   onText?: ((delta: string) => void) | undefined;
   /** Thinking goes to the client as ordinary text between tags, for clients that know no thinking. */
   thinkingAsText?: boolean;
+  /** Only the fields of the client's dialect: what the upstream invented besides is left out. */
+  isStrict?: boolean;
 }
 
 const THINKING_BEGIN = "<think>\n";
@@ -77,7 +78,7 @@ export function createConversion(options: ConversionOptions): StreamConversion {
     switch (event.type) {
       case "start":
         if (event.usage) state.usage = event.usage;
-        tell(event);
+        tell(options.isStrict === true ? withoutExtra(event) : event);
         return;
       case "text":
       case "json":
@@ -136,8 +137,9 @@ export function createConversion(options: ConversionOptions): StreamConversion {
   };
 }
 
-/** How the client's frames are written: options of AnswerContext that the call decides. */
-export type EncoderContext = AnswerContext;
+function withoutExtra({ extra: _extra, ...event }: StartEvent): StartEvent {
+  return event;
+}
 
 /**
  * A Gemini stream for clients that did not ask for events: the upstream's own chunks, as the elements of one JSON array.

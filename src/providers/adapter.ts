@@ -19,6 +19,8 @@ export interface AdapterCall {
   isStream: boolean;
   /** In the dialect of the route, overrides applied, model mapped. */
   body: JsonBody;
+  /** The form of a multipart call, its model mapped; `body` holds its text fields. */
+  form?: FormData;
   /** Address and headers as the row's templates make them, without the key. */
   url: string;
   headers: Record<string, string>;

@@ -13,6 +13,7 @@ import { chat, completions, embeddings } from "./endpoints.ts";
 import { modelList, oneModel } from "./models.ts";
 import { createRelay } from "./pipeline.ts";
 import { playgroundCaller, sessionUser } from "./playground.ts";
+import { createRealtime } from "./realtime.ts";
 import { asFailure, renderFailure } from "./render-failure.ts";
 
 /** The body is read by the pipeline, once, as bytes. */
@@ -20,6 +21,7 @@ const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
 export function openaiRelay(deps: Deps, session: SessionSettings) {
   const relay = createRelay(deps, session.trustedProxies);
+  const realtime = createRealtime(deps, relay.parts);
 
   function refused(request: Request, error: unknown, omitId = false): Response {
     const view = { dialect: chat.dialect, language: languageOf(request), requestId: newRequestId(), omitId };
@@ -66,6 +68,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings) {
         relay.serve({ request, server, endpoint: embeddings, pathModel: params.model }),
       raw,
     )
+    .get("/v1/realtime", ({ request, server }) => realtime.serve(request, server), raw)
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",

@@ -26,6 +26,7 @@ import { createRateLimiter } from "./rate-limit.ts";
 import type { RateRule } from "./rate-limit.ts";
 import { readBody } from "./read-body.ts";
 import type { RelayBody } from "./read-body.ts";
+import type { RelayParts } from "./realtime.ts";
 import { asFailure, failureFrame, renderFailure } from "./render-failure.ts";
 import type { FailureView } from "./render-failure.ts";
 import { streamHeaders, wholeResponse } from "./respond.ts";
@@ -52,6 +53,8 @@ export interface Relay {
   serve(call: RelayRequest): Promise<Response>;
   /** Answers a call made with a console session. Never throws. */
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
+  /** What realtime sessions share with the other calls. */
+  readonly parts: RelayParts;
   close(): void;
 }
 
@@ -253,6 +256,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
   const maxBytes = (): number => options.get("relay.max_body_mb") * BYTES_PER_MIB;
 
   return {
+    parts: { picker, limiter, counter, trustedProxies },
     async serve(relayed) {
       const refused = refuseShortHost(relayed);
       if (refused) return refused;

@@ -8,6 +8,8 @@ import { Elysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
 import { createAccounts } from "./core/accounts.ts";
 import type { Clock, Deps, Logger } from "./core/deps.ts";
+import { createGuard } from "./core/guard.ts";
+import type { Lookup } from "./core/guard.ts";
 import { createLedger } from "./core/ledger.ts";
 import { createLogger } from "./core/logger.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
@@ -43,6 +45,8 @@ export interface Services {
 export interface Overrides {
   clock?: Clock;
   logger?: Logger;
+  /** Name server of the guard. */
+  lookup?: Lookup;
 }
 
 /** A random name for this data directory: the outbox position in PostgreSQL hangs on it. */
@@ -77,6 +81,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     ledger,
     routing,
     prices: createPriceBook(options),
+    guard: createGuard(overrides.lookup),
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,

@@ -11,11 +11,18 @@ import { tokens } from "./api/tokens.ts";
 import { users } from "./api/users.ts";
 import type { Deps } from "./core/deps.ts";
 import type { SessionSettings } from "./http/session.ts";
+import { anthropicRelay } from "./relay/anthropic.ts";
+import { geminiRelay } from "./relay/gemini.ts";
+import { createMediaFetch } from "./relay/media.ts";
 import { openaiRelay } from "./relay/openai.ts";
+import { createRelay } from "./relay/pipeline.ts";
 
 export function createRoutes(deps: Deps, session: SessionSettings) {
+  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard));
   return new Elysia()
-    .use(openaiRelay(deps, session)) //   /v1, /pg
+    .use(openaiRelay(deps, session, relay)) // /v1, /pg
+    .use(anthropicRelay(deps, session, relay)) // /v1/messages
+    .use(geminiRelay(deps, session, relay)) // /v1beta
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)

@@ -11,6 +11,8 @@ export interface ChannelSetting {
   thinking_to_content?: boolean;
   /** http, https, socks5 or socks5h address. */
   proxy?: string;
+  /** Private networks (CIDR or addresses) that requests through this channel may name media addresses in. */
+  allow_networks?: string[];
   [key: string]: unknown;
 }
 

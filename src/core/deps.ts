@@ -1,6 +1,7 @@
 // What core, relay and api work with: one bundle of services, built once in src/app.ts and passed down.
 // Holds types only, so that any room may name a service without importing its implementation.
 import type { Database, Orm, Steps } from "../db/database.ts";
+import type { Guard } from "./guard.ts";
 import type { OptionStore } from "./options.ts";
 import type { PriceBook } from "./price-book.ts";
 import type { Routing } from "./routing.ts";
@@ -197,6 +198,8 @@ export interface Deps {
   routing: Routing;
   prices: PriceBook;
   presets?: ModelPresets;
+  /** The only way out to addresses that people typed. */
+  guard: Guard;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

@@ -4,32 +4,36 @@
 export interface WordFilter {
   /** The first forbidden word in the text, in lower case; undefined when there is none. */
   find(text: string): string | undefined;
+  /** Length of the longest word in UTF-16 units: what a reader of pieces has to remember of the last ones. */
+  readonly longest: number;
 }
 
 /** Up to this many words the engine's own substring search beats an automaton. */
 const FEW_WORDS = 12;
 
-const NOTHING: WordFilter = { find: () => undefined };
+const NOTHING: WordFilter = { find: () => undefined, longest: 0 };
 
 export function createWordFilter(words: readonly string[]): WordFilter {
   const lowered = [...new Set(words.map((word) => word.trim().toLowerCase()).filter((word) => word !== ""))];
   if (lowered.length === 0) return NOTHING;
+  const longest = lowered.reduce((most, word) => Math.max(most, word.length), 0);
   if (lowered.length <= FEW_WORDS) {
     return {
+      longest,
       find(text) {
         const haystack = text.toLowerCase();
         return lowered.find((word) => haystack.includes(word));
       },
     };
   }
-  return automaton(lowered);
+  return { find: automaton(lowered), longest };
 }
 
 /**
  * A trie over UTF-16 units with failure links. Edges lie in one hash map keyed `node * 65536 + unit`; the root, where
  * nearly all characters of innocent text end up, has a plain array.
  */
-function automaton(words: readonly string[]): WordFilter {
+function automaton(words: readonly string[]): WordFilter["find"] {
   const edges = new Map<number, number>();
   const root = new Int32Array(65_536);
   const fail: number[] = [0];
@@ -77,22 +81,20 @@ function automaton(words: readonly string[]): WordFilter {
     }
   }
 
-  return {
-    find(text) {
-      const haystack = text.toLowerCase();
-      let node = 0;
-      for (let i = 0; i < haystack.length; i++) {
-        const unit = haystack.charCodeAt(i);
-        let next = node === 0 ? root[unit] : edges.get(node * 65_536 + unit);
-        while (next === undefined) {
-          node = fail[node] ?? 0;
-          next = node === 0 ? root[unit] : edges.get(node * 65_536 + unit);
-        }
-        node = next;
-        const found = word[node] ?? -1;
-        if (found !== -1) return words[found];
+  return (text) => {
+    const haystack = text.toLowerCase();
+    let node = 0;
+    for (let i = 0; i < haystack.length; i++) {
+      const unit = haystack.charCodeAt(i);
+      let next = node === 0 ? root[unit] : edges.get(node * 65_536 + unit);
+      while (next === undefined) {
+        node = fail[node] ?? 0;
+        next = node === 0 ? root[unit] : edges.get(node * 65_536 + unit);
       }
-      return undefined;
-    },
+      node = next;
+      const found = word[node] ?? -1;
+      if (found !== -1) return words[found];
+    }
+    return undefined;
   };
 }

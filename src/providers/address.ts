@@ -35,6 +35,7 @@ function takes(route: Route | undefined, model: string): route is Route {
   if (!route) return false;
   const { models } = route;
   if (!models) return true;
+  if (models.except?.test(model) === true) return false;
   if (models.contains !== undefined && !model.includes(models.contains)) return false;
   return models.prefixes === undefined || models.prefixes.some((prefix) => model.startsWith(prefix));
 }

@@ -49,6 +49,12 @@ const OPENAI_OPERATIONS: readonly Operation[] = [
   "realtime",
 ];
 const OPENAI = routes(OPENAI_OPERATIONS);
+/** OpenAI serves these in the Responses API only (its model pages, November 2026): other dialects are converted to it. */
+const RESPONSES_ONLY: ModelRule = {
+  except:
+    /^(?:o[13]-pro|codex-|gpt-5(?:\.\d)?-(?:pro|codex)|computer-use-preview|o[34](?:-mini)?-deep-research)/,
+};
+const AZURE_URL = "{base}/openai/deployments/{model}/{tail}?api-version={version}";
 const OPENAI_MODELS = { url: "{base}/v1/models" } as const;
 
 /** Gemini's own address; `alt=sse` is the only stream form the relay reads. */
@@ -116,6 +122,7 @@ const ROWS: readonly ProviderRow[] = [
     asksForStreamUsage: true,
     quirks: REASONING_QUIRKS,
     balance: "openai-billing",
+    operations: { ...OPENAI, chat: openai(NATIVE_URL, { models: RESPONSES_ONLY }) },
   }),
   row(2, { owner: "midjourney", auth: MJ_SECRET, tasks: "midjourney" }),
   row(3, {
@@ -126,7 +133,8 @@ const ROWS: readonly ProviderRow[] = [
     asksForStreamUsage: true,
     quirks: REASONING_QUIRKS,
     operations: {
-      ...routes(OPENAI_OPERATIONS, "{base}/openai/deployments/{model}/{tail}?api-version={version}"),
+      ...routes(OPENAI_OPERATIONS, AZURE_URL),
+      chat: openai(AZURE_URL, { models: RESPONSES_ONLY }),
       // Azure serves responses outside of the deployments: the body names the model.
       responses: {
         dialect: "openai-responses",

@@ -45,6 +45,8 @@ export const CONVERSATIONS: readonly Operation[] = ["chat", "messages", "gemini"
 export interface ModelRule {
   prefixes?: readonly string[];
   contains?: string;
+  /** Models that the route does not take although the rest fits. */
+  except?: RegExp;
 }
 
 /** Another address for certain models or hosts; the first that fits wins. */

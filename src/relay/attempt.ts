@@ -5,13 +5,16 @@ import type { Verdict } from "../core/picker.ts";
 import { readErrorBody, retrySeconds, scrub } from "../protocol/classify.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { parseJson } from "../protocol/json.ts";
+import type { UpstreamFetch } from "../providers/adapter.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureDetails } from "../shared/failures.ts";
 
 export interface UpstreamRequest {
   url: string;
   headers: Record<string, string>;
-  body: string | Uint8Array<ArrayBuffer>;
+  body: string | Uint8Array<ArrayBuffer> | FormData;
+  /** Makes the call where the provider has a protocol of its own; address, headers and body are then its business. */
+  adapter?: (send: UpstreamFetch, signal: AbortSignal) => Promise<Response>;
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
 }
@@ -195,6 +198,7 @@ export async function attempt(
   };
 
   const explain = (error: unknown): AttemptFailure => {
+    if (error instanceof Failure && cause === undefined) return attemptFailure(error);
     if (cause === "client-gone") return attemptFailure(new Failure("client", "client_gone", { status: 499 }));
     if (cause === "deadline")
       return attemptFailure(new Failure("upstream-timeout", "deadline_exceeded", { type: "upstream_error" }));
@@ -213,16 +217,20 @@ export async function attempt(
 
   let response: Response;
   try {
-    response = await fetch(request.url, {
-      method: "POST",
-      headers: request.headers,
-      body: request.body,
-      redirect: "manual",
-      signal: controller.signal,
-      // Bun's own idle limit would cut a model that thinks for five minutes.
-      timeout: false,
-      ...(request.proxy === "" ? {} : { proxy: request.proxy }),
-    } as RequestInit);
+    const { signal } = controller;
+    const send: UpstreamFetch = (url, init) =>
+      fetch(url, {
+        ...init,
+        redirect: "manual",
+        signal,
+        // Bun's own idle limit would cut a model that thinks for five minutes.
+        timeout: false,
+        ...(request.proxy === "" ? {} : { proxy: request.proxy }),
+      } as RequestInit);
+    const { url, headers, body } = request;
+    response = request.adapter
+      ? await request.adapter(send, signal)
+      : await send(url, { method: "POST", headers, body });
     if (response.status !== 200) {
       const body = await errorBody(response);
       throw upstreamFailure(dialect, channel, response.status, body, response.headers.get("retry-after"));

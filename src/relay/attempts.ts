@@ -3,44 +3,22 @@
 import type { Channel } from "../core/channel-rows.ts";
 import type { Deps } from "../core/deps.ts";
 import type { Picker } from "../core/picker.ts";
-import { meterAnswer } from "../protocol/openai-text.ts";
-import type { AnswerMeter } from "../protocol/openai-text.ts";
-import { parseJson } from "../protocol/json.ts";
 import { LogType } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import { attempt, attemptFailure, AttemptFailure, mayRetry, readWhole } from "./attempt.ts";
-import type { AttemptLimits, Opened } from "./attempt.ts";
+import { attempt, attemptFailure, AttemptFailure, mayRetry } from "./attempt.ts";
+import type { AttemptLimits } from "./attempt.ts";
 import { disableIfFatal } from "./auto-disable.ts";
 import type { Call } from "./call.ts";
-import { createTap } from "./meter.ts";
+import type { Answer } from "./answer.ts";
 import type { Tap } from "./meter.ts";
+import { openStream } from "./open-stream.ts";
+import { gatherStream, openWhole } from "./open-whole.ts";
 import { canServe, planCall } from "./plan.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan, PlanContext } from "./plan.ts";
 import { publicText } from "./render-failure.ts";
-import { createStreamRelay } from "./stream.ts";
-import type { StreamOptions, StreamRelay } from "./stream.ts";
+import type { StreamConversion } from "./stream-convert.ts";
+import type { StreamOptions } from "./stream.ts";
 import type { TokenCounter } from "./token-count.ts";
-
-/** A plain answer, read in full and understood. */
-export interface WholeAnswer {
-  kind: "whole";
-  plan: Plan;
-  response: Response;
-  bytes: Uint8Array<ArrayBuffer>;
-  json: unknown;
-  meter: AnswerMeter;
-}
-
-/** A stream whose first event is there. */
-export interface StreamAnswer {
-  kind: "stream";
-  plan: Plan;
-  response: Response;
-  relay: StreamRelay;
-  firstByteMs: number;
-}
-
-export type Answer = WholeAnswer | StreamAnswer;
 
 export interface AttemptsContext {
   deps: Deps;
@@ -49,9 +27,19 @@ export interface AttemptsContext {
   /** Channels that were seen to stream without usage. */
   silent: Set<number>;
   drain: { ms: number; bytes: number };
+  plans: PlanContext;
   /** Called when a stream ends: settles the call. */
-  finish: (call: Call, plan: Plan, tap: Tap, firstByteMs: () => number) => StreamOptions["finish"];
+  finish: (
+    call: Call,
+    plan: Plan,
+    tap: Tap,
+    conversion: StreamConversion | undefined,
+    firstByteMs: () => number,
+  ) => StreamOptions["finish"];
   failureFrame: (call: Call, failure: Failure) => string;
+  failureBody: (call: Call, failure: Failure) => unknown;
+  /** Looks at the model's words as they come; undefined = they are not screened. Returns the failure of a hit. */
+  screenOutput: (call: Call) => ((delta: string) => Failure | undefined) | undefined;
 }
 
 /** Thrown when the last attempt failed; the plan tells whom an abandoned call is charged for. */
@@ -87,13 +75,21 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
     if (deadlineMs <= 0) break;
     let plan: Plan | undefined;
     try {
-      plan = planCall(context.deps, call, channel);
+      const planned = planCall(context.plans, call, channel);
+      plan = planned instanceof Promise ? await planned : planned;
       const answer = await open(context, call, plan, { firstByteMs, deadlineMs, drainMs: context.drain.ms });
       note(call, channel, startedMs, "ok", 200);
       context.picker.report(channel.id, "ok", context.deps.clock.nowMs());
       return answer;
     } catch (thrown) {
-      // Findings of our own (mapping, override, conversion) that hold for every channel end the call.
+      // What this channel's dialect cannot say another one's may: that is no failed attempt of anybody.
+      if (thrown instanceof Failure && thrown.code === "unsupported_field" && !call.pinned) {
+        failed.add(channel.id);
+        last = new CallFailed(thrown, undefined);
+        i--;
+        continue;
+      }
+      // Findings of our own (mapping, override) that hold for every channel end the call.
       const error = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
       if (!(error instanceof AttemptFailure)) {
         if (error instanceof Failure) throw new CallFailed(error, plan);
@@ -182,67 +178,11 @@ async function open(
   plan: Plan,
   limits: AttemptLimits,
 ): Promise<Answer> {
+  const startedMs = performance.now();
   const opened = await attempt(plan.upstream, limits, plan.dialect, plan.channel, call.request.signal);
-  return opened.isStream ? openStream(context, call, plan, opened) : openWhole(plan, opened);
-}
-
-async function openWhole(plan: Plan, opened: Opened): Promise<WholeAnswer> {
-  const bytes = await readWhole(opened);
-  const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
-  if (typeof json !== "object" || json === null) {
-    throw attemptFailure(new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" }));
-  }
-  const meter = meterAnswer(json);
-  // Some providers say 200 and mean an error: nothing was sent yet, so it is one.
-  if (meter.failure) throw attemptFailure(meter.failure);
-  return { kind: "whole", plan, response: opened.response, bytes, json, meter };
-}
-
-async function openStream(
-  context: AttemptsContext,
-  call: Call,
-  plan: Plan,
-  opened: Opened,
-): Promise<StreamAnswer> {
-  const { options } = context.deps;
-  const { body } = opened.response;
-  if (!body) throw attemptFailure(new Failure("upstream-down", "upstream_bad_answer"));
-  const tap = createTap(
-    plan.dialect,
-    context.counter,
-    plan.upstreamModel,
-    !plan.reportsUsage || context.silent.has(plan.channel.id),
-  );
-  let firstByteMs = 0;
-  const idleSeconds = options.get("relay.stream_idle_timeout_seconds");
-  const relay = createStreamRelay(
-    { reader: body.getReader(), abort: () => opened.abort() },
-    {
-      meter: tap.meter,
-      hidesUsage: !call.wantsUsage,
-      // Reasoning models think in silence.
-      idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),
-      pingMs: pingMs(options),
-      drain: context.drain,
-      finish: context.finish(call, plan, tap, () => firstByteMs),
-      failureFrame: (failure) => context.failureFrame(call, failure),
-    },
-  );
-  try {
-    await relay.begin();
-  } catch (error) {
-    opened.settled();
-    if (error instanceof Failure) throw attemptFailure(error);
-    throw opened.explain(error);
-  }
-  opened.settled();
-  firstByteMs = performance.now() - call.startedMs;
-  return { kind: "stream", plan, response: opened.response, relay, firstByteMs };
-}
-
-/** Interval of keep-alive comments; 0 = switched off. */
-export function pingMs(options: Deps["options"]): number {
-  if (!options.get("general_setting.ping_interval_enabled")) return 0;
-  const seconds = options.get("general_setting.ping_interval_seconds");
-  return (seconds > 0 ? seconds : 10) * 1000;
+  if (!opened.isStream) return openWhole(call, plan, opened);
+  if (!call.wantsStream && call.endpoint.isConversation) return gatherStream(call, plan, opened);
+  const spentMs = performance.now() - startedMs;
+  const firstEventMs = limits.firstByteMs === 0 ? 0 : Math.max(1, limits.firstByteMs - spentMs);
+  return openStream(context, call, plan, opened, { firstEventMs });
 }

@@ -1,18 +1,17 @@
 // What a call consumed when its upstream does not say: counted from the prompt and from the answer as it passes.
 // Refuses to keep the text: deltas are handed to the counter in small pieces and forgotten.
-import { openaiChat } from "../protocol/openai-chat/dialect.ts";
-import type { Dialect, StreamMeter } from "../protocol/dialect.ts";
+import type { Answer } from "../protocol/assemble.ts";
+import type { MeterOptions, StreamMeter } from "../protocol/dialect.ts";
 import { asList, asObject } from "../protocol/json.ts";
+import type { Failure } from "../shared/failures.ts";
 import { emptyUsage } from "../shared/usage.ts";
 import type { Usage } from "../shared/usage.ts";
-import type { Endpoint, Json } from "./endpoints.ts";
+import type { Endpoint, Json } from "./endpoint.ts";
 import { estimateFromLengths, estimateTokens } from "./token-count.ts";
 import type { TokenCounter } from "./token-count.ts";
 
 /** A picture at low detail: what the estimate assumes for media it does not open. */
 const MEDIA_TOKENS = 85;
-/** Role and frame of a chat message, and the answer's priming. */
-const TOKENS_PER_MESSAGE = 3;
 
 export interface PromptSize {
   /** Cheap estimate, for the amount that is held back. */
@@ -40,7 +39,7 @@ export function measurePrompt(endpoint: Endpoint, body: Json, onText?: (text: st
       fixedTokens += MEDIA_TOKENS;
     },
   });
-  if (endpoint.name === "chat") fixedTokens += TOKENS_PER_MESSAGE * (asList(body["messages"]).length + 1);
+  fixedTokens += endpoint.frameTokens?.(body) ?? 0;
   return { tokens: estimateFromLengths(chars, bytes) + fixedTokens, fixedTokens };
 }
 
@@ -62,7 +61,12 @@ export async function countPrompt(
   return counted === undefined ? size.tokens : counted + size.fixedTokens;
 }
 
-/** The texts of a whole answer, for counting only. */
+/** The texts of an answer in canonical form, for counting only. */
+export function canonicalTexts(answer: Answer): string[] {
+  return answer.blocks.flatMap((block) => [block.name ?? "", block.text]).filter((text) => text !== "");
+}
+
+/** The texts of a whole OpenAI-shaped answer, for counting only. */
 export function answerTexts(body: unknown): string[] {
   const texts: string[] = [];
   const add = (value: unknown): void => {
@@ -91,40 +95,52 @@ export interface Tap {
 
 const BATCH_CHARS = 4096;
 
+/** Looks at the model's words as they come; the failure of a hit ends the stream. */
+export type OutputScreen = (delta: string) => Failure | undefined;
+
 /**
  * `countsDeltas`: the upstream is known to report no usage, so each delta goes to the encoder as it passes (costs a
  * parse per frame). Otherwise only lengths are kept, and the estimate serves in the rare case that usage is missing.
  */
 export function createTap(
-  dialect: Dialect,
+  makeMeter: (options: MeterOptions) => StreamMeter,
   counter: TokenCounter,
   model: string,
   countsDeltas: boolean,
+  screen?: OutputScreen,
 ): Tap {
-  const meterStream = dialect.meterStream ?? openaiChat.meterStream;
-  if (!countsDeltas) {
-    const meter = meterStream();
-    let bytes = 0;
-    let chars = 0;
-    const { push } = meter;
-    const counted: StreamMeter = {
-      state: meter.state,
-      push(frame) {
-        push(frame);
-        chars += frame.data.length;
-        bytes += Buffer.byteLength(frame.data);
-      },
-    };
-    return {
-      meter: counted,
-      outputTokens: () => {
-        const { textChars } = meter.state;
-        return Promise.resolve(
-          textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars)),
-        );
-      },
-    };
-  }
+  if (countsDeltas) return countingTap(makeMeter, counter, model, screen);
+  const onText = screen
+    ? (delta: string): void => {
+        meter.state.failure ??= screen(delta) ?? null;
+      }
+    : undefined;
+  const meter: StreamMeter = makeMeter(onText ? { onText } : {});
+  let bytes = 0;
+  let chars = 0;
+  const push = meter.push.bind(meter);
+  meter.push = (frame) => {
+    push(frame);
+    chars += frame.data.length;
+    bytes += Buffer.byteLength(frame.data);
+  };
+  return {
+    meter,
+    outputTokens: () => {
+      const { textChars } = meter.state;
+      return Promise.resolve(
+        textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars)),
+      );
+    },
+  };
+}
+
+function countingTap(
+  makeMeter: (options: MeterOptions) => StreamMeter,
+  counter: TokenCounter,
+  model: string,
+  screen: OutputScreen | undefined,
+): Tap {
   let batch = "";
   let estimate = 0;
   let exact = 0;
@@ -142,8 +158,9 @@ export function createTap(
       else exact += tokens;
     });
   };
-  const meter = meterStream({
+  const meter = makeMeter({
     onText(delta) {
+      if (screen) meter.state.failure ??= screen(delta) ?? null;
       batch += delta;
       if (batch.length >= BATCH_CHARS) flush();
     },

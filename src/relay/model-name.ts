@@ -25,9 +25,19 @@ function checkSingle(body: RelayBody): void {
   if (seen > 1) throw ambiguous();
 }
 
-/** The body's model, else `fallback` (the address names it on some routes). */
+/** The body's model, else `fallback` (the address names it on some routes, other endpoints have a default). */
 export function requestedModel(body: RelayBody, refusalCode: string, fallback?: string): string {
-  const value = body.json["model"] ?? fallback;
+  const { model } = body.json;
+  const name = checkedName(
+    model === undefined || model === null || model === "" ? fallback : model,
+    refusalCode,
+  );
+  checkSingle(body);
+  return name;
+}
+
+/** A model's name as it may stand in a request or an address. */
+export function checkedName(value: unknown, refusalCode: string): string {
   if (value === undefined || value === null || value === "")
     throw new Failure("client", "field_required", {
       params: { field: "model" },
@@ -40,7 +50,6 @@ export function requestedModel(body: RelayBody, refusalCode: string, fallback?: 
       wireCode: refusalCode,
       param: "model",
     });
-  checkSingle(body);
   return value;
 }
 

@@ -3,7 +3,9 @@
 import type { Deps } from "../core/deps.ts";
 import { languageOf, messageText } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
+import type { DialectName } from "../protocol/canonical.ts";
 import { isPresetModel, modelOwner } from "../providers/models.ts";
+import { Failure } from "../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import { corsHeaders } from "./cors.ts";
 
@@ -54,8 +56,75 @@ function namesFor(deps: Pick<Deps, "routing">, caller: Caller): string[] {
   return limits ? [...limits].sort() : deps.routing.modelsOf(caller.group);
 }
 
+/** The dialect a caller of /v1/models expects: Anthropic's clients name the version of their API, Google's bring their own header. */
+export function listDialect({ headers }: Request): DialectName {
+  if (headers.has("anthropic-version")) return "anthropic";
+  return headers.has("x-goog-api-key") ? "gemini" : "openai-chat";
+}
+
+function anthropicModel(id: string): Record<string, unknown> {
+  return { type: "model", id, display_name: id, created_at: new Date(CREATED * 1000).toISOString() };
+}
+
+/** Anthropic's list, a page at a time: `limit` (20, at most 1000), `after_id`, `before_id`. */
+function anthropicList(names: readonly string[], request: Request): unknown {
+  const { searchParams } = new URL(request.url);
+  const asked = Number(searchParams.get("limit") ?? 20);
+  const limit = Number.isInteger(asked) && asked > 0 ? Math.min(asked, 1000) : 20;
+  const after = names.indexOf(searchParams.get("after_id") ?? "");
+  const before = names.indexOf(searchParams.get("before_id") ?? "");
+  const from = before > -1 ? Math.max(0, before - limit) : after + 1;
+  const to = before > -1 ? before : from + limit;
+  const page = names.slice(from, to);
+  return {
+    data: page.map(anthropicModel),
+    has_more: before > -1 ? from > 0 : to < names.length,
+    first_id: page[0] ?? null,
+    last_id: page.at(-1) ?? null,
+  };
+}
+
+function geminiObject(id: string): Record<string, unknown> {
+  const isEmbedding = /embed/i.test(id);
+  return {
+    name: `models/${id}`,
+    baseModelId: id,
+    version: "001",
+    displayName: id,
+    supportedGenerationMethods: isEmbedding
+      ? ["embedContent", "batchEmbedContents"]
+      : ["generateContent", "streamGenerateContent", "countTokens"],
+  };
+}
+
+/** Google's list, a page at a time: `pageSize` (50, at most 1000) and `pageToken`. */
+export function geminiModelList(deps: Pick<Deps, "routing">, caller: Caller, request: Request): Response {
+  const names = namesFor(deps, caller);
+  const { searchParams } = new URL(request.url);
+  const asked = Number(searchParams.get("pageSize") ?? 50);
+  const size = Number.isInteger(asked) && asked > 0 ? Math.min(asked, 1000) : 50;
+  const token = Number(searchParams.get("pageToken") ?? 0);
+  const from = Number.isInteger(token) && token > 0 ? token : 0;
+  const models = names.slice(from, from + size).map(geminiObject);
+  const next = from + size < names.length ? { nextPageToken: String(from + size) } : {};
+  return answer(request, { models, ...next });
+}
+
+export function geminiModel(
+  deps: Pick<Deps, "routing">,
+  caller: Caller,
+  request: Request,
+  id: string,
+): Response {
+  if (namesFor(deps, caller).includes(id) || isPresetModel(id)) return answer(request, geminiObject(id));
+  throw new Failure("client", "model_not_found", { status: 404, params: { model: id } });
+}
+
 export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: Request): Response {
-  const data = namesFor(deps, caller).map((id) => modelObject(id, modelOwner(id)));
+  if (listDialect(request) === "gemini") return geminiModelList(deps, caller, request);
+  const names = namesFor(deps, caller);
+  if (listDialect(request) === "anthropic") return answer(request, anthropicList(names, request));
+  const data = names.map((id) => modelObject(id, modelOwner(id)));
   return answer(request, { success: true, object: "list", data });
 }
 
@@ -67,6 +136,11 @@ export function oneModel(
   id: string,
 ): Response {
   const isKnown = namesFor(deps, caller).includes(id) || isPresetModel(id);
+  if (listDialect(request) === "gemini") return geminiModel(deps, caller, request, id);
+  if (listDialect(request) === "anthropic") {
+    if (isKnown) return answer(request, anthropicModel(id));
+    throw new Failure("client", "model_not_found", { status: 404, params: { model: id } });
+  }
   if (isKnown) return answer(request, modelObject(id, modelOwner(id)));
   return answer(request, {
     error: {

@@ -1,4 +1,4 @@
-// The OpenAI-dialect relay routes and the playground.
+// The OpenAI-dialect relay routes, Responses among them, and the playground.
 // Refuses to do anything but name the endpoint: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
@@ -10,8 +10,9 @@ import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./admission.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import { chat, completions, embeddings } from "./endpoints.ts";
-import { modelList, oneModel } from "./models.ts";
-import { createRelay } from "./pipeline.ts";
+import { responses } from "./endpoints-native.ts";
+import { listDialect, modelList, oneModel } from "./models.ts";
+import type { Relay } from "./pipeline.ts";
 import { playgroundCaller, sessionUser } from "./playground.ts";
 import { createRealtime } from "./realtime.ts";
 import { asFailure, renderFailure } from "./render-failure.ts";
@@ -19,12 +20,11 @@ import { asFailure, renderFailure } from "./render-failure.ts";
 /** The body is read by the pipeline, once, as bytes. */
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
-export function openaiRelay(deps: Deps, session: SessionSettings) {
-  const relay = createRelay(deps, session.trustedProxies);
+export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) {
   const realtime = createRealtime(deps, relay.parts);
-
   function refused(request: Request, error: unknown, omitId = false): Response {
-    const view = { dialect: chat.dialect, language: languageOf(request), requestId: newRequestId(), omitId };
+    const dialect = listDialect(request);
+    const view = { dialect, language: languageOf(request), requestId: newRequestId(), omitId };
     return renderFailure(asFailure(error), view, corsHeaders(request));
   }
 
@@ -66,6 +66,11 @@ export function openaiRelay(deps: Deps, session: SessionSettings) {
       "/v1/engines/:model/embeddings",
       ({ request, server, params }) =>
         relay.serve({ request, server, endpoint: embeddings, pathModel: params.model }),
+      raw,
+    )
+    .post(
+      "/v1/responses",
+      ({ request, server }) => relay.serve({ request, server, endpoint: responses }),
       raw,
     )
     .get("/v1/realtime", ({ request, server }) => realtime.serve(request, server), raw)

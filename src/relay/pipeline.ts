@@ -8,26 +8,29 @@ import { createWordFilter } from "../core/sensitive.ts";
 import type { WordFilter } from "../core/sensitive.ts";
 import { refuseShortHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { Range } from "../http/address.ts";
 import { asObject } from "../protocol/json.ts";
 import { Failure } from "../shared/failures.ts";
 import { checkAddress, checkModel, checkRate, admitCaller, pinnedChannel, rateRule } from "./admission.ts";
 import type { Caller, PeerSource } from "./admission.ts";
-import { CallFailed, pingMs, runAttempts } from "./attempts.ts";
-import type { Answer, AttemptsContext } from "./attempts.ts";
+import type { Answer } from "./answer.ts";
+import { CallFailed, runAttempts } from "./attempts.ts";
+import type { AttemptsContext } from "./attempts.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
-import type { Endpoint } from "./endpoints.ts";
-import { outputLimit } from "./endpoints.ts";
-import { answerTexts, measurePrompt } from "./meter.ts";
-import { familyName, requestedModel } from "./model-name.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { MediaFetch } from "./media.ts";
+import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
+import { checkedName, familyName, requestedModel } from "./model-name.ts";
+import { screenerOf } from "./output-screen.ts";
+import { pingMs } from "./ping.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import type { RateRule } from "./rate-limit.ts";
 import { readBody } from "./read-body.ts";
 import type { RelayBody } from "./read-body.ts";
 import type { RelayParts } from "./realtime.ts";
-import { asFailure, failureFrame, renderFailure } from "./render-failure.ts";
+import { asFailure, encodeFailure, failureFrame, renderFailure } from "./render-failure.ts";
 import type { FailureView } from "./render-failure.ts";
 import { streamHeaders, wholeResponse } from "./respond.ts";
 import { settleCall } from "./settle.ts";
@@ -41,6 +44,8 @@ export interface RelayRequest {
   endpoint: Endpoint;
   /** Model that the address names, where it does. */
   pathModel?: string;
+  /** What the address says about streaming (Gemini): in events, as a JSON array, or not at all. */
+  pathStream?: "events" | "array" | "none";
 }
 
 /** The playground's caller is known by its session; it decides its group from the body. */
@@ -51,6 +56,8 @@ export interface SessionCaller {
 export interface Relay {
   /** Answers a call made with an API key. Never throws. */
   serve(call: RelayRequest): Promise<Response>;
+  /** Counts the tokens of a prompt; free, and asked of nobody. `encode` writes the number. Never throws. */
+  count(call: RelayRequest, encode: (tokens: number) => unknown): Promise<Response>;
   /** Answers a call made with a console session. Never throws. */
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** What realtime sessions share with the other calls. */
@@ -62,7 +69,18 @@ export interface Relay {
 const DRAIN = { ms: 2000, bytes: 512 * 1024 };
 const BYTES_PER_MIB = 1024 * 1024;
 
-export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay {
+/** Where clients know a refused prompt by another code than the usual one. */
+const SCREEN_CODES: Readonly<Partial<Record<Endpoint["name"], string>>> = {
+  responses: "check_request_sensitive_error",
+  gemini: "check_request_sensitive_error",
+};
+
+function rewritten(json: Record<string, unknown>): RelayBody {
+  const text = JSON.stringify(json);
+  return { json, text, bytes: new TextEncoder().encode(text) };
+}
+
+export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchMedia: MediaFetch): Relay {
   const { options, clock, logger } = deps;
   const picker = createPicker(deps.routing);
   const limiter = createRateLimiter();
@@ -84,8 +102,15 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
     counter,
     silent: new Set(),
     drain: DRAIN,
+    plans: { options, clock, fetchMedia },
     failureFrame: (call, failure) => failureFrame(failure, view(call)),
-    finish: (call, plan, tap, firstByteMs) => async (end) => {
+    failureBody: (call, failure) => encodeFailure(failure, view(call)).body,
+    screenOutput(call) {
+      if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnCompletionEnabled"))
+        return undefined;
+      return screenerOf(wordFilter(), call, options.get("StopOnSensitiveEnabled"));
+    },
+    finish: (call, plan, tap, conversion, firstByteMs) => async (end) => {
       const { state } = tap.meter;
       if (end.reason === "completed") {
         if (state.usage === null) context.silent.add(plan.channel.id);
@@ -99,6 +124,8 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
         isStream: true,
         firstByteMs: firstByteMs(),
       });
+      if (end.reason === "completed" && conversion) return conversion.tail(usage);
+      if (call.endpoint.dialect !== "openai-chat") return "";
       if (end.reason !== "completed" || !call.wantsUsage || state.usage !== null || !usage) return "";
       // The client asked for usage and the upstream kept silent: it gets what it is charged for.
       return `data: ${JSON.stringify({
@@ -114,13 +141,19 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
 
   /** Body, model and everything that only reads; the price is the last of it. */
   async function prepare(
-    { request, endpoint, pathModel }: RelayRequest,
+    { request, endpoint, pathModel, pathStream }: RelayRequest,
     caller: Caller,
     body: RelayBody,
     requestId: string,
     startedMs: number,
   ): Promise<Call> {
-    const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+    const { refusalCode } = endpoint;
+    // Gemini's address alone says which model is called.
+    const named =
+      endpoint.dialect === "gemini"
+        ? checkedName(pathModel, refusalCode)
+        : requestedModel(body, refusalCode, pathModel ?? endpoint.defaultModel);
+    const model = familyName(named);
     checkModel(caller, model);
     const pinned = caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned);
     if (!pinned && deps.routing.tiers(caller.group, model).length === 0)
@@ -131,7 +164,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
     const groupRatio = deps.prices.groupRatio(caller.group);
     const amount = estimateReserve(pricing, groupRatio, {
       promptTokens: prompt.tokens,
-      maxTokens: outputLimit(body.json),
+      maxTokens: endpoint.outputLimit(body.json),
       preConsumedTokens: options.get("PreConsumedQuota"),
       quotaPerUnit: options.get("QuotaPerUnit"),
     });
@@ -144,13 +177,18 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
       endpoint,
       caller,
       body,
+      sent: endpoint.rewrite ? rewritten(endpoint.rewrite(body.json, model)) : body,
       model,
       prompt,
       pricing,
       groupRatio,
       reservation,
-      wantsStream: endpoint.canStream && body.json["stream"] === true,
-      wantsUsage: asObject(body.json["stream_options"])?.["include_usage"] === true,
+      wantsStream: endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true),
+      wantsArray: pathStream === "array",
+      // Only chat completions and its elder let the client choose.
+      wantsUsage:
+        endpoint.dialect !== "openai-chat" ||
+        asObject(body.json["stream_options"])?.["include_usage"] === true,
       startedMs,
       attempts: [],
       pinned,
@@ -171,10 +209,16 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
     if (!endpoint.isScreened) return undefined;
     if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnPromptEnabled"))
       return undefined;
-    const words = (filter ??= createWordFilter(options.get("SensitiveWords")));
+    const words = wordFilter();
+    const wireCode = SCREEN_CODES[endpoint.name];
     return (text) => {
-      if (words.find(text) !== undefined) throw new Failure("client", "sensitive_words_detected");
+      if (words.find(text) !== undefined)
+        throw new Failure("client", "sensitive_words_detected", wireCode === undefined ? {} : { wireCode });
     };
+  }
+
+  function wordFilter(): WordFilter {
+    return (filter ??= createWordFilter(options.get("SensitiveWords")));
   }
 
   /** From the reservation on, exactly one of settle and release happens on every way out. */
@@ -203,24 +247,38 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
 
   async function respond(call: Call, answer: Answer): Promise<Response> {
     if (answer.kind === "stream") {
-      return new Response(answer.relay.body(call.request.signal), {
-        headers: streamHeaders(call, answer.response),
-      });
+      const headers = streamHeaders(call, answer.response);
+      headers["content-type"] = answer.contentType;
+      return new Response(answer.relay.body(call.request.signal), { headers });
     }
-    const { meter, plan, json } = answer;
-    await settleCall(deps, counter, call, plan, {
+    const { meter, plan, json, canonical } = answer;
+    const refused = screenWhole(call, answer);
+    const usage = await settleCall(deps, counter, call, plan, {
       reason: call.request.signal.aborted ? "client-gone" : "completed",
       usage: meter.usage,
       sawText: meter.textChars > 0 || call.endpoint.name === "embeddings",
       outputTokens: async () => {
-        const texts = answerTexts(json);
+        const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
         const counted = await counter.count(texts, plan.upstreamModel);
         return counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
       },
       isStream: false,
       firstByteMs: undefined,
     });
-    return wholeResponse(call, answer);
+    if (refused) throw refused;
+    return wholeResponse(call, answer, usage);
+  }
+
+  /** A whole answer with forbidden words is withheld, and paid for: it was generated. */
+  function screenWhole(call: Call, answer: Extract<Answer, { kind: "whole" }>): Failure | undefined {
+    const screen = context.screenOutput(call);
+    if (!screen) return undefined;
+    const texts = answer.canonical ? canonicalTexts(answer.canonical) : answerTexts(answer.json);
+    for (const text of texts) {
+      const failure = screen(text);
+      if (failure) return failure;
+    }
+    return undefined;
   }
 
   /** With keep-alive on, a stream's status line does not wait for the upstream longer than one interval. */
@@ -274,6 +332,34 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[]): Relay
         const response = await run(call);
         if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
         return response;
+      } catch (error) {
+        return refusal(relayed, requestId, error);
+      }
+    },
+    async count(relayed, encode) {
+      const refused = refuseShortHost(relayed);
+      if (refused) return refused;
+      const { request, endpoint, pathModel } = relayed;
+      const requestId = newRequestId(clock.nowMs());
+      try {
+        const caller = await admitCaller(deps, request);
+        checkAddress(caller, request, relayed.server, trustedProxies);
+        const rule = rateRule(options, caller.group);
+        if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
+        const body = await readBody(request, maxBytes());
+        const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+        checkModel(caller, model);
+        // Google's clients may wrap the whole request they are about to make.
+        const json = asObject(body.json["generateContentRequest"]) ?? body.json;
+        endpoint.check(json);
+        const tokens = await countPrompt(counter, endpoint, json, model);
+        if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
+        const headers = {
+          ...corsHeaders(request),
+          "cache-control": "no-store",
+          [REQUEST_ID_HEADER]: requestId,
+        };
+        return Response.json(encode(tokens), { headers });
       } catch (error) {
         return refusal(relayed, requestId, error);
       }

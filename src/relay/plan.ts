@@ -1,46 +1,77 @@
 // How a call is said to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
-// Refuses mappings and overrides that cannot be read, and endpoints that the channel's provider does not have.
+// Refuses mappings and overrides that cannot be read, and what cannot be said in the dialect of the channel's provider.
 import type { Channel } from "../core/channel-rows.ts";
 import type { Deps } from "../core/deps.ts";
+import type { CanonicalRequest } from "../protocol/canonical.ts";
 import type { Dialect } from "../protocol/dialect.ts";
-import { openaiChat } from "../protocol/openai-chat/dialect.ts";
+import { DIALECTS } from "../protocol/dialects.ts";
+import { mediaToInline } from "../protocol/media.ts";
+import { hasForeignProof } from "../protocol/signatures.ts";
+import type { Adapter, AdapterCall } from "../providers/adapter.ts";
+import { ADAPTERS } from "../providers/adapters.ts";
 import { routeFor } from "../providers/address.ts";
+import type { FoundRoute } from "../providers/address.ts";
 import { providerOf } from "../providers/catalog.ts";
+import type { ProviderRow } from "../providers/define.ts";
 import { buildUpstreamRequest } from "../providers/request.ts";
+import type { ProviderRequest } from "../providers/request.ts";
 import { Failure } from "../shared/failures.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
-import type { Endpoint } from "./endpoints.ts";
+import { conversationOf } from "./call.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { inlineMedia } from "./media.ts";
+import type { MediaFetch } from "./media.ts";
+import {
+  claudeDefaultMaxTokens,
+  claudeHeaders,
+  geminiVersion,
+  plainModel,
+  settingsChanges,
+} from "./model-settings.ts";
 import { patchTopLevel } from "./patch-json.ts";
 
 export interface Plan {
   channel: Channel;
-  /** Dialect that the upstream speaks on this path; equal to the client's, so bytes pass through. */
-  dialect: Dialect;
+  /** Dialect that the upstream speaks on this path. */
+  dialect: Required<Dialect>;
+  /** The answer is told in the client's dialect; otherwise its bytes pass through. */
+  isConverted: boolean;
   /** The model's name at the upstream. */
   upstreamModel: string;
   /** The upstream reports usage in its streams when asked, and it was asked. */
   reportsUsage: boolean;
+  /** Names of what the client asked for and the upstream's dialect has no words for. */
+  dropped: readonly string[];
   upstream: UpstreamRequest;
+}
+
+export interface PlanContext extends Pick<Deps, "options" | "clock"> {
+  fetchMedia: MediaFetch;
 }
 
 /** Client headers that mean something to upstreams; everything else stays here. */
 const PASSED_HEADERS = ["openai-beta", "idempotency-key", "session_id", "conversation_id"] as const;
 
-/** Whether the channel's provider offers the endpoint in the client's own dialect: bodies pass through. */
+function adapterOf(row: ProviderRow, found: FoundRoute): Adapter | undefined {
+  const name = found.route.adapter ?? (row.auth.kind === "adapter" ? row.auth.name : undefined);
+  return name === undefined ? undefined : ADAPTERS[name];
+}
+
+function needsAdapter(row: ProviderRow, found: FoundRoute): boolean {
+  return found.route.adapter !== undefined || row.auth.kind === "adapter";
+}
+
+/** Whether the channel can serve the endpoint: in the client's own dialect, or through a conversion. */
 export function canServe(channel: Channel, endpoint: Endpoint, model: string): boolean {
   const row = providerOf(channel.type);
-  if (!row || row.status === "retired" || row.status === "later" || row.auth.kind === "adapter") return false;
-  if (channel.baseUrl === "" && row.baseUrl === "") return false;
+  if (!row || row.status === "retired" || row.status === "later") return false;
   const { modelMapping } = channel;
   const mapped = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
   const found = routeFor(row, endpoint.name, mapped);
-  return (
-    found !== undefined &&
-    found.operation === endpoint.name &&
-    found.route.dialect === endpoint.dialect &&
-    found.route.adapter === undefined
-  );
+  if (!found) return false;
+  if (needsAdapter(row, found)) return adapterOf(row, found) !== undefined;
+  return channel.baseUrl !== "" || row.baseUrl !== "";
 }
 
 /** The name to send upstream; chains were followed when the channel was read. */
@@ -66,55 +97,253 @@ function queryOf(request: Request): string {
   return at === -1 ? "" : request.url.slice(at);
 }
 
-/** Where an upstream cannot be spoken to, another channel may be: such failures are retryable. */
-export function planCall(deps: Pick<Deps, "options">, call: Call, channel: Channel): Plan {
-  const { body, endpoint, request } = call;
-  const row = providerOf(channel.type);
-  if (!row) {
-    const params = { group: call.caller.group, model: call.model };
-    throw new Failure("no-channel", "endpoint_unsupported", { params, retryable: true });
+/** Proofs of another provider travel in these fields; most bodies have none of them. */
+function mayHoldProof(text: string): boolean {
+  return (
+    text.includes("ignature") || text.includes("encrypted_content") || text.includes("redacted_thinking")
+  );
+}
+
+function mustConvert(call: Call, channel: Channel, dialect: string): boolean {
+  const { endpoint, body } = call;
+  if (endpoint.dialect !== dialect) return endpoint.isConversation;
+  if (!endpoint.isConversation) return false;
+  const { force_format: force, thinking_to_content: asText } = channel.setting;
+  if (force === true || (asText === true && call.wantsStream)) return endpoint.name === "chat";
+  return mayHoldProof(body.text) && hasForeignProof(body.text);
+}
+
+/** One channel, as a call meets it. */
+interface Target {
+  channel: Channel;
+  row: ProviderRow;
+  found: FoundRoute;
+  /** The requested model behind the channel's mapping. */
+  mapped: string;
+  key: string;
+}
+
+interface Said {
+  body: Record<string, unknown>;
+  dropped: readonly string[];
+}
+
+/** The conversation in the upstream's dialect. Throws client failures that name what cannot be carried over. */
+function convertBody(
+  context: PlanContext,
+  call: Call,
+  request: CanonicalRequest,
+  dialect: Required<Dialect>,
+  model: string,
+): Said {
+  const { options } = context;
+  const plain = plainModel(options, dialect.name, model);
+  const maxTokens = claudeDefaultMaxTokens(options, model);
+  const { body, dropped } = dialect.encodeRequest(request, {
+    model: plain,
+    ...(maxTokens === undefined ? {} : { defaultMaxOutputTokens: maxTokens }),
+  });
+  const isForeign = call.endpoint.dialect !== dialect.name;
+  applyChanges(body, settingsChanges(options, dialect.name, model, body, isForeign));
+  return { body, dropped };
+}
+
+function applyChanges(body: Record<string, unknown>, changes: Readonly<Record<string, unknown>>): void {
+  for (const key of Object.keys(changes)) {
+    if (changes[key] === undefined) delete body[key];
+    else body[key] = changes[key];
   }
+}
+
+function unserved(call: Call): Failure {
+  const params = { group: call.caller.group, model: call.model };
+  return new Failure("no-channel", "endpoint_unsupported", { params, retryable: true });
+}
+
+/**
+ * Where an upstream cannot be spoken to, another channel may be: such failures are retryable. A promise only where
+ * media has to be fetched first.
+ */
+export function planCall(context: PlanContext, call: Call, channel: Channel): Plan | Promise<Plan> {
+  const row = providerOf(channel.type);
+  if (!row) throw unserved(call);
   const mapped = mappedModel(channel, call.model);
-  const isRaw = deps.options.get("global.pass_through_request_enabled");
+  const found = routeFor(row, call.endpoint.name, mapped);
+  if (!found) throw unserved(call);
+  const dialect = DIALECTS[found.route.dialect];
+  const target: Target = { channel, row, found, mapped, key: keyOf(channel) };
+  if (!mustConvert(call, channel, dialect.name)) return passPlan(context, call, target);
+  const request = conversationOf(call);
+  const media = mediaToInline(request, dialect.name);
+  if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
+  const convert = (): Plan => convertedPlan(context, call, target, request);
+  return media.length === 0
+    ? convert()
+    : inlineMedia(media, context.fetchMedia, openNetworks(channel)).then(convert);
+}
+
+/** Networks of the operator's own that requests through this channel may name addresses in. */
+function openNetworks(channel: Channel): readonly string[] {
+  const { allow_networks: networks } = channel.setting;
+  return Array.isArray(networks) ? networks.filter((entry) => typeof entry === "string") : [];
+}
+
+function addressedImages(request: CanonicalRequest): ReturnType<typeof mediaToInline> {
+  const found: ReturnType<typeof mediaToInline> = [];
+  for (const message of request.messages)
+    for (const part of message.parts)
+      if (part.type === "image" && part.source.kind === "url") found.push(part);
+  return found;
+}
+
+/** The client's own body, with single top-level fields replaced. */
+function passPlan(context: PlanContext, call: Call, target: Target): Plan {
+  const { options } = context;
+  const { channel, row, found, mapped } = target;
+  const { sent } = call;
+  const isRaw = options.get("global.pass_through_request_enabled") && sent === call.body;
+  const { dialect } = found.route;
+  const plain = plainModel(options, dialect, mapped);
   const changes: Record<string, unknown> = {};
-  if (body.json["model"] !== mapped) changes["model"] = mapped;
+  // Gemini's model stands in the address.
+  if (dialect !== "gemini" && sent.json["model"] !== plain) changes["model"] = plain;
   // The playground's own field; an upstream would refuse it.
-  if (call.caller.token === undefined && body.json["group"] !== undefined) changes["group"] = undefined;
+  if (call.caller.token === undefined && sent.json["group"] !== undefined) changes["group"] = undefined;
+  if (dialect !== "openai-chat")
+    Object.assign(changes, settingsChanges(options, dialect, mapped, sent.json, false));
   const isSame = Object.keys(changes).length === 0;
-  const built = buildUpstreamRequest(row, channel, {
+  const body = isSame ? sent.json : { ...sent.json, ...changes };
+  const built = buildRequest(context, call, target, plain, body);
+  for (const key of built.changed) changes[key] = built.body?.[key];
+  Object.assign(changes, overrides(channel));
+  const isUntouched = isRaw || Object.keys(changes).length === 0;
+  const upstream = upstreamRequest(context, call, target, built, () =>
+    isUntouched ? sent.json : { ...sent.json, ...changes },
+  );
+  if (!upstream.adapter)
+    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, changes, sent.json);
+  return {
+    channel,
+    dialect: DIALECTS[dialect],
+    isConverted: false,
+    upstreamModel: isRaw ? call.model : built.model,
+    reportsUsage: dialect !== "openai-chat" || (row.asksForStreamUsage && (!isRaw || call.wantsUsage)),
+    dropped: [],
+    upstream,
+  };
+}
+
+function convertedPlan(context: PlanContext, call: Call, target: Target, request: CanonicalRequest): Plan {
+  const { channel, row, found, mapped } = target;
+  const dialect = DIALECTS[found.route.dialect];
+  const { body, dropped } = convertBody(context, call, request, dialect, mapped);
+  const plain = plainModel(context.options, dialect.name, mapped);
+  const built = buildRequest(context, call, target, plain, body);
+  const said: Record<string, unknown> = { ...(built.body ?? body) };
+  applyChanges(said, overrides(channel));
+  const upstream = upstreamRequest(context, call, target, built, () => said);
+  if (!upstream.adapter) upstream.body = JSON.stringify(said);
+  return {
+    channel,
+    dialect,
+    isConverted: true,
+    upstreamModel: built.model,
+    reportsUsage: dialect.name !== "openai-chat" || row.asksForStreamUsage,
+    dropped,
+    upstream,
+  };
+}
+
+/** Operators override last: what they say stands. */
+function overrides(channel: Channel): Readonly<Record<string, unknown>> {
+  if (channel.paramOverride === null) throw new Failure("internal", "param_override_broken");
+  return channel.paramOverride;
+}
+
+function buildRequest(
+  context: PlanContext,
+  call: Call,
+  target: Target,
+  model: string,
+  body: Readonly<Record<string, unknown>>,
+): ProviderRequest {
+  const { endpoint, request } = call;
+  const { channel, row, key } = target;
+  const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
+  const isMessages = endpoint.name === "messages";
+  return buildUpstreamRequest(row, channel, {
     operation: endpoint.name,
-    model: mapped,
-    path: endpoint.path,
-    query: queryOf(request),
+    model,
+    ...(endpoint.path === undefined ? {} : { path: endpoint.path }),
+    // Gemini's query says how the stream is framed, which is the gateway's business.
+    query: endpoint.dialect === "gemini" ? "" : queryOf(request),
     isStream: call.wantsStream,
-    body: isSame ? body.json : { ...body.json, ...changes },
-    key: keyOf(channel),
+    body,
+    key,
     contentType: "application/json",
     accept: call.wantsStream ? "text/event-stream" : "application/json",
-    site: deps.options.get("ServerAddress"),
+    site: context.options.get("ServerAddress"),
+    ...(version === undefined ? {} : { geminiVersion: version }),
+    ...(isMessages ? anthropicHeaders(request) : {}),
   });
+}
+
+function anthropicHeaders(request: Request): { anthropicVersion?: string; anthropicBeta?: string } {
+  const version = request.headers.get("anthropic-version");
+  const beta = request.headers.get("anthropic-beta");
+  return {
+    ...(version === null ? {} : { anthropicVersion: version }),
+    ...(beta === null ? {} : { anthropicBeta: beta }),
+  };
+}
+
+function upstreamRequest(
+  context: PlanContext,
+  call: Call,
+  target: Target,
+  built: ProviderRequest,
+  bodyOf: () => Readonly<Record<string, unknown>>,
+): UpstreamRequest {
+  const { channel, row, found, key } = target;
   const { headers } = built;
   // Usage is read along: a compressed stream would have to be unpacked for that.
   headers["accept-encoding"] = "identity";
-  for (const name of PASSED_HEADERS) {
-    const value = request.headers.get(name);
-    if (value !== null) headers[name] = value;
+  const isSameFamily = call.endpoint.dialect.startsWith("openai") && built.route.dialect.startsWith("openai");
+  if (isSameFamily) {
+    for (const name of PASSED_HEADERS) {
+      const value = call.request.headers.get(name);
+      if (value !== null) headers[name] = value;
+    }
   }
-  for (const key of built.changed) changes[key] = built.body?.[key];
-  if (channel.paramOverride === null) throw new Failure("internal", "param_override_broken");
-  // Operators override last: what they say stands.
-  Object.assign(changes, channel.paramOverride);
-  const isUntouched = isRaw || Object.keys(changes).length === 0;
-  return {
-    channel,
-    dialect: openaiChat,
-    upstreamModel: isRaw ? call.model : built.model,
-    reportsUsage: row.asksForStreamUsage && (!isRaw || call.wantsUsage),
-    upstream: {
+  if (built.route.dialect === "anthropic")
+    Object.assign(headers, claudeHeaders(context.options, built.model));
+  const request: UpstreamRequest = {
+    url: built.url,
+    headers,
+    body: "",
+    proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
+  };
+  if (!needsAdapter(row, found)) return request;
+  const adapter = adapterOf(row, found);
+  if (!adapter) throw unserved(call);
+  request.adapter = (send, signal) => {
+    const adapterCall: AdapterCall = {
+      operation: built.operation,
+      row,
+      route: built.route,
+      channel,
+      key,
+      model: built.model,
+      isStream: call.wantsStream,
+      body: bodyOf(),
       url: built.url,
       headers,
-      body: isUntouched ? body.bytes : patchTopLevel(body.text, changes, body.json),
-      proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
-    },
+      signal,
+      fetch: send,
+      nowMs: () => context.clock.nowMs(),
+      newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
+    };
+    return adapter(adapterCall);
   };
+  return request;
 }

@@ -1,8 +1,8 @@
 // Writes a failure in the dialect of the client, in the caller's language, with the request id behind the text.
 // Refuses to show anything but the public face: unexpected errors become one sentence.
 import type { DialectName } from "../protocol/canonical.ts";
-import { openaiChat } from "../protocol/openai-chat/dialect.ts";
 import type { EncodedFailure } from "../protocol/dialect.ts";
+import { DIALECTS } from "../protocol/dialects.ts";
 import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { failureText } from "../http/messages.ts";
@@ -65,17 +65,25 @@ export function publicText(failure: Failure, view: FailureView): string {
 /** Body and status in the client's dialect. */
 export function encodeFailure(failure: Failure, view: FailureView): EncodedFailure {
   const text = publicText(failure, view);
-  if (BARE_CODES.has(failure.code))
+  const isOpenai = view.dialect === "openai-chat" || view.dialect === "openai-responses";
+  if (isOpenai && BARE_CODES.has(failure.code))
     return { status: failure.status, body: { error: { message: text, type: "new_api_error" } } };
-  const encoded = (openaiChat.encodeFailure as NonNullable<typeof openaiChat.encodeFailure>)(failure, text);
+  const encoded = DIALECTS[view.dialect].encodeFailure(failure, text);
   const wireCode = failure.wireCode === undefined ? WIRE_CODES[failure.code] : undefined;
-  if (wireCode !== undefined) (encoded.body as { error: { code: unknown } }).error.code = wireCode;
+  if (isOpenai && wireCode !== undefined)
+    (encoded.body as { error: { code: unknown } }).error.code = wireCode;
   return encoded;
 }
 
 /** One error event for a stream that has already begun. */
 export function failureFrame(failure: Failure, view: FailureView): string {
-  return `data: ${JSON.stringify(encodeFailure(failure, view).body)}\n\n`;
+  if (view.dialect === "openai-chat") return `data: ${JSON.stringify(encodeFailure(failure, view).body)}\n\n`;
+  const encoder = DIALECTS[view.dialect].encodeStream({
+    newId: (prefix) => prefix + view.requestId,
+    nowSeconds: 0,
+    failureText: () => publicText(failure, view),
+  });
+  return encoder.push({ type: "fail", failure });
 }
 
 export function renderFailure(

@@ -1,12 +1,17 @@
 // Answers in the client's form: the upstream's own bytes where they fit, else the little that has to be rewritten.
 // Refuses to pass on headers that are not on the list: they name the provider, its accounts and its addresses.
 import { explode } from "../protocol/assemble.ts";
-import { openaiChat } from "../protocol/openai-chat/dialect.ts";
+import type { Answer as CanonicalAnswer } from "../protocol/assemble.ts";
+import { DIALECTS } from "../protocol/dialects.ts";
 import { asList, asObject } from "../protocol/json.ts";
 import { REQUEST_ID_HEADER } from "../http/request-id.ts";
-import type { WholeAnswer } from "./attempts.ts";
+import type { Usage } from "../shared/usage.ts";
+import { answerContext, newIdFor } from "./answer.ts";
+import type { WholeAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
+
+const JSON_TYPE = "application/json";
 
 const PASSED_HEADERS: ReadonlySet<string> = new Set([
   "content-type",
@@ -75,28 +80,43 @@ export function convertEmbeddings(json: unknown, format: unknown): string | unde
 }
 
 /** A plain answer as the stream that the client asked for: some upstreams do not stream. */
-function asStream(call: Call, answer: WholeAnswer): string {
-  const newId = (prefix: string): string => prefix + call.requestId;
-  const decoded = openaiChat.decodeAnswer?.(answer.json, { newId });
-  const encode = openaiChat.encodeStream?.({
-    newId,
-    nowSeconds: Math.floor(Date.now() / 1000),
-    includeUsage: call.wantsUsage,
-  });
-  if (!decoded || !encode) return "";
+function asStream(call: Call, answer: CanonicalAnswer): string {
+  const encoder = DIALECTS[call.endpoint.dialect].encodeStream(answerContext(call, Date.now()));
   let text = "";
-  for (const event of explode(decoded)) text += encode.push(event);
+  for (const event of explode(answer)) text += encoder.push(event);
   return text;
 }
 
-/** The response for a settled plain answer. */
-export function wholeResponse(call: Call, answer: WholeAnswer): Response {
-  if (call.wantsStream && call.endpoint.name === "chat") {
-    return new Response(asStream(call, answer), { headers: streamHeaders(call, answer.response) });
+/** An answer in canonical form, when the bytes of the upstream are not what this client can read. */
+function retold(call: Call, answer: WholeAnswer): CanonicalAnswer | undefined {
+  const { plan, canonical, json } = answer;
+  if (!call.endpoint.isConversation) return undefined;
+  if (!call.wantsStream && !plan.isConverted && answer.isGathered !== true) return undefined;
+  return canonical ?? plan.dialect.decodeAnswer(json, { newId: newIdFor(call) });
+}
+
+/** The response for a settled plain answer; `usage` as charged, for upstreams that reported none. */
+export function wholeResponse(call: Call, answer: WholeAnswer, usage: Usage | undefined): Response {
+  const canonical = retold(call, answer);
+  if (canonical) {
+    if (answer.meter.usage === null && usage) canonical.usage = usage;
+    if (call.wantsStream) {
+      const headers = streamHeaders(call, answer.response);
+      if (call.wantsArray) headers["content-type"] = JSON_TYPE;
+      return new Response(asStream(call, canonical), { headers });
+    }
+    const headers = { ...answerHeaders(call, answer.response), "content-type": JSON_TYPE };
+    const dialect = DIALECTS[call.endpoint.dialect];
+    const body = dialect.encodeAnswer(canonical, answerContext(call, Date.now()));
+    return new Response(JSON.stringify(body), { headers });
   }
   const headers = answerHeaders(call, answer.response);
   if (call.endpoint.name === "embeddings") {
-    const converted = convertEmbeddings(answer.json, call.body.json["encoding_format"]);
+    const converted = convertEmbeddings(answer.json, call.sent.json["encoding_format"]);
+    if (call.endpoint.answer) {
+      const json: unknown = converted === undefined ? answer.json : JSON.parse(converted);
+      return new Response(JSON.stringify(call.endpoint.answer(json)), { headers });
+    }
     if (converted !== undefined) return new Response(converted, { headers });
   }
   return new Response(answer.bytes, { headers });

@@ -5,11 +5,12 @@ import { cost, FILE_SEARCH_PRICE, webSearchPrice } from "../core/prices.ts";
 import { decideCharge, quotaCapOf, usageTrust } from "../core/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../core/settle-policy.ts";
 import { messageText } from "../http/messages.ts";
-import { asObject } from "../protocol/json.ts";
+import { asList, asObject } from "../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../shared/usage.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Call } from "./call.ts";
 import { countPrompt, estimatedUsage } from "./meter.ts";
+import { hasForbiddenOutput } from "./output-screen.ts";
 import type { Plan } from "./plan.ts";
 import type { TokenCounter } from "./token-count.ts";
 
@@ -25,6 +26,9 @@ export interface CallEnd {
   /** Milliseconds to the first streamed event; undefined for plain answers. */
   firstByteMs: number | undefined;
 }
+
+/** Names of dropped fields that a log row keeps. */
+const MAX_DROPPED = 50;
 
 /**
  * Charges and logs, or gives the held amount back; resolves when that is durable, with the usage that was charged
@@ -45,6 +49,7 @@ export async function settleCall(
     quotaPerUnit: deps.prices.tables().quotaPerUnit,
     webSearchPrice: webSearchPrice(call.model, searchContextSize(call)),
     fileSearchPrice: FILE_SEARCH_PRICE,
+    surface: call.endpoint.name === "messages" ? "messages" : undefined,
     quotaCap: quotaCapOf(decision.rule, call.reservation.amount),
     ...(decision.rule === "release" ? { callCount: 0 } : {}),
   });
@@ -82,8 +87,16 @@ async function usageOf(
 
 /** What the request asked for; the middle one when it said nothing. */
 function searchContextSize(call: Call): string {
-  const size = asObject(call.body.json["web_search_options"])?.["search_context_size"];
+  const { json } = call.body;
+  const options = asObject(json["web_search_options"]) ?? searchTool(json["tools"]);
+  const size = options?.["search_context_size"];
   return typeof size === "string" ? size : "medium";
+}
+
+function searchTool(tools: unknown): Record<string, unknown> | undefined {
+  return asList(tools)
+    .map(asObject)
+    .find((tool) => String(tool?.["type"]).startsWith("web_search"));
 }
 
 /** Models that search by themselves do so exactly once a call, and say nothing of it in their usage. */
@@ -126,7 +139,13 @@ function otherFields(
     other["is_model_mapped"] = true;
     other["upstream_model_name"] = plan.upstreamModel;
   }
-  const effort = call.body.json["reasoning_effort"];
+  if (plan.dropped.length > 0) other["dropped"] = plan.dropped.slice(0, MAX_DROPPED);
+  if (hasForbiddenOutput(call)) other["sensitive_output"] = true;
+  const { json } = call.body;
+  const effort =
+    json["reasoning_effort"] ??
+    asObject(json["reasoning"])?.["effort"] ??
+    asObject(json["output_config"])?.["effort"];
   if (typeof effort === "string") other["reasoning_effort"] = effort.slice(0, 32);
   return other;
 }

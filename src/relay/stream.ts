@@ -5,6 +5,7 @@ import { brokenStream } from "../protocol/assemble.ts";
 import { Failure } from "../shared/failures.ts";
 import { createSseReader } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
+import type { StreamConversion } from "./stream-convert.ts";
 
 export type StreamEndReason =
   /** The terminal event was seen. */
@@ -41,19 +42,34 @@ export const realTimers: Timers = {
   nowMs: () => performance.now(),
 };
 
+/**
+ * What makes a passed-through stream whole: a `[DONE]` line, the dialect's terminal event, or the end of the body behind
+ * its finishing chunk.
+ */
+export type TerminalRule = "done-line" | "terminal-event" | "end-of-body";
+
 export interface StreamOptions {
   meter: StreamMeter;
+  /** Absent: "done-line". Means nothing to a conversion, whose decoder knows its end. */
+  terminal?: TerminalRule;
+  /** The meter again, when the client is told the stream in another form than the upstream's. */
+  conversion?: StreamConversion | undefined;
   /** Leave out the frame that carries nothing but usage: only the gateway asked for it. */
   hidesUsage: boolean;
   /** Upstream silence that ends the stream. */
   idleMs: number;
+  /** Until the first event of the stream; 0 = only the silence counts. */
+  firstEventMs?: number;
   /** Silence after which a comment keeps the client's connection alive; 0 = never. */
   pingMs: number;
   /** How long and how much is read on for the usage after the client left. */
   drain: { ms: number; bytes: number };
   /** Sees every forwarded event, for callers that need more of it than the meter. */
   onEvent?: (event: SseEvent) => void;
-  /** Settles the call; resolves when that is durable with the frames that belong before the terminal one. */
+  /**
+   * Settles the call; resolves when that is durable with the frames that belong before the terminal one (of a
+   * conversion: with its closing frames).
+   */
   finish: (end: StreamEnd) => Promise<string>;
   failureFrame: (failure: Failure) => string;
   timers?: Timers;
@@ -76,16 +92,18 @@ const LINGER_MS = 1000;
 type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
 
 export function createStreamRelay(source: StreamSource, options: StreamOptions): StreamRelay {
-  const { meter, hidesUsage, timers = realTimers } = options;
+  const { meter, conversion, hidesUsage, terminal = "done-line", timers = realTimers } = options;
   const { state } = meter;
-  const sse = createSseReader({ keepBytes: true });
+  const sse = createSseReader({ keepBytes: conversion === undefined });
+  const ping = conversion ? encoder.encode(conversion.ping) : PING;
   /** Bytes that the reader holds of an event that is not complete. */
   let carried = 0;
   let first: Uint8Array | undefined;
   let pending: Promise<Read> | undefined;
   let taking: Promise<Uint8Array | undefined> | undefined;
   let end: StreamEnd | undefined;
-  let doneFrame: Uint8Array | undefined;
+  /** Frames from the terminal one on: they leave when the call is settled. */
+  const held: Uint8Array[] = [];
   let isGone = false;
   let isFinished = false;
   let lastByteMs = timers.nowMs();
@@ -112,8 +130,34 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     timers.clear(idleTimer);
   }
 
+  /** The same for a stream that is told in another form. */
+  function convert(told: StreamConversion, chunk: Uint8Array): Uint8Array | undefined {
+    const events = sse.push(chunk);
+    retell(told, events);
+    const text = told.take();
+    if (text !== "") return encoder.encode(text);
+    return events.length === 0 && chunk[0] === COLON ? ping : undefined;
+  }
+
+  function retell(told: StreamConversion, events: readonly SseEvent[]): void {
+    for (const event of events) {
+      if (end) return;
+      if (isNoise(event.data) && event.data.trim() !== "[DONE]") continue;
+      told.push(event);
+      options.onEvent?.(event);
+      lookForEnd();
+    }
+  }
+
+  function lookForEnd(): void {
+    if (state.failure) stop("error-in-stream", state.failure);
+    // Gemini's usage may follow its finishing chunk: those streams are whole when the body ends.
+    else if (state.ended && terminal !== "end-of-body") stop("completed");
+  }
+
   /** What of one chunk goes on to the client; undefined = nothing. */
   function process(chunk: Uint8Array): Uint8Array | undefined {
+    if (conversion) return convert(conversion, chunk);
     const wasCarried = carried;
     const events = sse.push(chunk);
     if (events.length === 0) {
@@ -138,7 +182,7 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
       meter.push(event);
       const { data } = event;
       if (data === "[DONE]" || data.trim() === "[DONE]") {
-        doneFrame = event.bytes;
+        held.push(event.bytes as Uint8Array);
         kept ??= events.slice(0, i);
         stop("completed");
         return kept;
@@ -146,6 +190,13 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
       if (state.failure) {
         kept ??= events.slice(0, i);
         stop("error-in-stream", state.failure);
+        return kept;
+      }
+      if (state.ended && terminal !== "done-line") {
+        held.push(event.bytes as Uint8Array);
+        kept ??= events.slice(0, i);
+        if (terminal === "end-of-body") continue;
+        stop("completed");
         return kept;
       }
       if (isNoise(data) || (hidesUsage && state.lastWasUsageOnly)) {
@@ -160,6 +211,16 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
 
   function atEof(): Uint8Array | undefined {
     const events = sse.end();
+    if (conversion) {
+      retell(conversion, events);
+      if (!end) conversion.end();
+      // The decoder's own finding: the upstream closed before its terminal event.
+      if (state.failure) stop("upstream-cut", state.failure);
+      else if (state.ended) stop("completed");
+      else stop("upstream-cut", brokenStream("the body ended without a terminal event"));
+      const text = conversion.take();
+      return text === "" ? undefined : encoder.encode(text);
+    }
     const kept = sift(events);
     if (!end) {
       if (state.ended) stop("completed");
@@ -178,11 +239,13 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
       result = options.pingMs > 0 && !isGone ? await orPing(pending) : await pending;
     } catch (error) {
       pending = undefined;
-      if (isSilent) stop("upstream-stall", new Failure("upstream-timeout", "upstream_timeout"));
+      // Whole but for the end of its body: what was due has been said.
+      if (state.ended && terminal === "end-of-body") stop("completed");
+      else if (isSilent) stop("upstream-stall", new Failure("upstream-timeout", "upstream_timeout"));
       else stop("upstream-cut", brokenStream(String(error)));
       return undefined;
     }
-    if (result === "ping") return PING;
+    if (result === "ping") return ping;
     pending = undefined;
     lastByteMs = timers.nowMs();
     if (result.done) return atEof();
@@ -210,16 +273,21 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     let tail: string;
     try {
       const frames = await options.finish(end);
-      if (end.reason === "completed") {
-        const done = doneFrame ? Buffer.from(doneFrame).toString("utf8") : DONE_FRAME;
-        tail = frames + (done.endsWith("\n\n") || done.endsWith("\r\n\r\n") ? done : `${done}\n\n`);
-      } else tail = end.failure ? options.failureFrame(end.failure) : "";
+      if (end.reason === "completed") tail = conversion ? frames : frames + closing();
+      else tail = end.failure ? options.failureFrame(end.failure) : "";
     } catch (error) {
       const failure =
         error instanceof Failure ? error : new Failure("internal", "relay_internal", { cause: error });
       tail = options.failureFrame(failure);
     }
     return encoder.encode(tail);
+  }
+
+  /** The frames that were held back, with the blank line that an upstream may have left out. */
+  function closing(): string {
+    if (held.length === 0) return terminal === "done-line" ? DONE_FRAME : "";
+    const text = Buffer.concat(held).toString("utf8");
+    return text.endsWith("\n\n") || text.endsWith("\r\n\r\n") ? text : `${text}\n\n`;
   }
 
   /** A whole stream is read to its end, so that its connection can serve again. */
@@ -263,7 +331,20 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
   return {
     async begin() {
       watch();
-      while (first === undefined && !end) first = await take();
+      const limitMs = options.firstEventMs ?? 0;
+      const timer =
+        limitMs === 0
+          ? undefined
+          : timers.set(() => {
+              isSilent = true;
+              source.abort();
+            }, limitMs);
+      try {
+        // An upstream's comment is a sign of life, not an answer: another channel may still be asked.
+        while ((first === undefined || first === ping) && !end) first = await take();
+      } finally {
+        timers.clear(timer);
+      }
       if (first !== undefined || end?.reason === "completed") return;
       timers.clear(idleTimer);
       source.abort();

@@ -1,0 +1,64 @@
+// What an attempt hands on: a whole answer, read and understood, or a stream whose first event is there.
+// Holds types, and the ids and options that answers are written with.
+import type { Answer as CanonicalAnswer } from "../protocol/assemble.ts";
+import type { AnswerContext } from "../protocol/dialect.ts";
+import type { AnswerMeter } from "../protocol/openai-text.ts";
+import { failureText, languageOf } from "../http/messages.ts";
+import type { Call } from "./call.ts";
+import { conversationOf } from "./call.ts";
+import type { Plan } from "./plan.ts";
+import type { StreamRelay } from "./stream.ts";
+
+/** A plain answer, read in full and understood. */
+export interface WholeAnswer {
+  kind: "whole";
+  plan: Plan;
+  response: Response;
+  bytes: Uint8Array<ArrayBuffer>;
+  json: unknown;
+  meter: AnswerMeter;
+  /** In canonical form, where it was read so. */
+  canonical?: CanonicalAnswer;
+  /** The bytes are not what the client gets: the upstream answered in another form than it was asked for. */
+  isGathered?: boolean;
+}
+
+/** A stream whose first event is there. */
+export interface StreamAnswer {
+  kind: "stream";
+  plan: Plan;
+  response: Response;
+  relay: StreamRelay;
+  contentType: string;
+  firstByteMs: number;
+}
+
+export type Answer = WholeAnswer | StreamAnswer;
+
+/** Ids of whole answers, which clients show in their logs: they carry the request's own id. */
+const ENVELOPE_PREFIXES: ReadonlySet<string> = new Set(["chatcmpl-", "resp_", "msg_"]);
+
+export function newIdFor(call: Call): (prefix: string) => string {
+  const used = new Set<string>();
+  return (prefix) => {
+    if (ENVELOPE_PREFIXES.has(prefix) && !used.has(prefix)) {
+      used.add(prefix);
+      return prefix + call.requestId;
+    }
+    return prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24);
+  };
+}
+
+/** How an answer is written for the client of this call. */
+export function answerContext(call: Call, nowMs: number): AnswerContext {
+  const language = languageOf(call.request);
+  return {
+    newId: newIdFor(call),
+    nowSeconds: Math.floor(nowMs / 1000),
+    model: call.model,
+    includeUsage: call.wantsUsage,
+    framing: call.wantsArray ? "json-array" : "sse",
+    failureText: (failure) => `${failureText(failure, language)} (request id: ${call.requestId})`,
+    ...(call.endpoint.dialect === "openai-responses" ? { request: conversationOf(call) } : {}),
+  };
+}

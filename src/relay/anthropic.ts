@@ -1,0 +1,21 @@
+// The Anthropic-dialect relay routes: Messages and their token count.
+// Refuses to do anything but name the endpoint: every inference call goes through the pipeline.
+import { Elysia } from "elysia";
+import type { Deps } from "../core/deps.ts";
+import { checkedBy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+import { encodeTokenCount } from "../protocol/anthropic/usage.ts";
+import { messages } from "./endpoints-native.ts";
+import type { Relay } from "./pipeline.ts";
+
+const raw = { parse: "none", ...checkedBy("relay key") } as const;
+
+export function anthropicRelay(_deps: Deps, _session: SessionSettings, relay: Relay) {
+  return new Elysia()
+    .post("/v1/messages", ({ request, server }) => relay.serve({ request, server, endpoint: messages }), raw)
+    .post(
+      "/v1/messages/count_tokens",
+      ({ request, server }) => relay.count({ request, server, endpoint: messages }, encodeTokenCount),
+      raw,
+    );
+}

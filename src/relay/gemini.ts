@@ -1,0 +1,81 @@
+// The Gemini-dialect relay routes: the model and what is asked of it both stand in the last piece of the address.
+// Refuses actions that the gateway does not have, in Google's own envelope.
+import { Elysia } from "elysia";
+import type { Deps } from "../core/deps.ts";
+import type { PeerSource } from "./admission.ts";
+import { languageOf } from "../http/messages.ts";
+import { newRequestId } from "../http/request-id.ts";
+import { checkedBy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+import { encodeTokenCount } from "../protocol/gemini/usage.ts";
+import { Failure } from "../shared/failures.ts";
+import { admitCaller } from "./admission.ts";
+import { corsHeaders, preflight } from "./cors.ts";
+import { batchEmbedContents, embedContent, gemini } from "./endpoints-native.ts";
+import { geminiModel, geminiModelList } from "./models.ts";
+import type { Relay } from "./pipeline.ts";
+import { asFailure, renderFailure } from "./render-failure.ts";
+
+const raw = { parse: "none", ...checkedBy("relay key") } as const;
+
+export function geminiRelay(deps: Deps, _session: SessionSettings, relay: Relay) {
+  function refused(request: Request, error: unknown): Response {
+    const view = { dialect: "gemini", language: languageOf(request), requestId: newRequestId() } as const;
+    return renderFailure(asFailure(error), view, corsHeaders(request));
+  }
+
+  /** `target` is everything behind /models/: a name (slashes allowed), a colon and the action. */
+  function act(request: Request, server: PeerSource | null, target: string): Response | Promise<Response> {
+    const colon = target.lastIndexOf(":");
+    const pathModel = decoded(target.slice(0, colon === -1 ? undefined : colon));
+    const call = { request, server, endpoint: gemini, pathModel };
+    switch (target.slice(colon + 1)) {
+      case "generateContent":
+        return relay.serve({ ...call, pathStream: "none" });
+      case "streamGenerateContent":
+        return relay.serve({ ...call, pathStream: wantsEvents(request) ? "events" : "array" });
+      case "countTokens":
+        return relay.count(call, encodeTokenCount);
+      case "embedContent":
+        return relay.serve({ ...call, endpoint: embedContent });
+      case "batchEmbedContents":
+        return relay.serve({ ...call, endpoint: batchEmbedContents });
+      default:
+        return refused(request, new Failure("client", "gemini_action_unknown", { status: 404 }));
+    }
+  }
+
+  async function listed(request: Request, name?: string): Promise<Response> {
+    try {
+      const caller = await admitCaller(deps, request);
+      return name === undefined
+        ? geminiModelList(deps, caller, request)
+        : geminiModel(deps, caller, request, name);
+    } catch (error) {
+      return refused(request, error);
+    }
+  }
+
+  return (
+    new Elysia()
+      .post("/v1beta/models/*", ({ request, server, params }) => act(request, server, params["*"]), raw)
+      // Google's SDK also speaks version 1 of the same calls.
+      .post("/v1/models/*", ({ request, server, params }) => act(request, server, params["*"]), raw)
+      .get("/v1beta/models", ({ request }) => listed(request), raw)
+      .get("/v1beta/models/*", ({ request, params }) => listed(request, decoded(params["*"])), raw)
+      .options("/v1beta/*", ({ request }) => preflight(request), checkedBy("relay key"))
+  );
+}
+
+/** Without alt=sse Google streams the elements of one JSON array. */
+function wantsEvents(request: Request): boolean {
+  return new URL(request.url).searchParams.get("alt") === "sse";
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

@@ -2,7 +2,6 @@
 // way out leaves the books in balance. Runs on both databases.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { audit } from "../../src/core/audit.ts";
-import { drainSockets } from "../../src/http/sockets.ts";
 import { GREETING, REALTIME_USAGE, responseDone } from "../support/fake-realtime.ts";
 import type { RealtimeConnection } from "../support/fake-realtime.ts";
 import { until } from "./support.ts";
@@ -366,5 +365,3 @@ function reserved(g: RealtimeGateway): number {
   const user = accounts.user(g.user.id);
   return user instanceof Promise ? -1 : (user?.reserved ?? 0);
 }
-
-void drainSockets;

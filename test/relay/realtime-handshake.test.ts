@@ -1,6 +1,8 @@
 // Before a realtime socket opens: every refusal is an HTTP answer, channels fail over, and nothing stays held back.
 // Also the official client, drain, and sessions that only transcribe.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { OpenAIRealtimeWebSocket } from "openai/realtime/websocket";
 import { audit } from "../../src/core/audit.ts";
 import { drainSockets } from "../../src/http/sockets.ts";
 import { GREETING, REALTIME_USAGE, responseDone, startFakeRealtime } from "../support/fake-realtime.ts";
@@ -289,4 +291,35 @@ test("a stopping server lets a response finish, records it, and says goodbye", a
   expect(rows.filter((row) => row.type === 2)).toHaveLength(1);
   await app.close();
   upstream.stop();
+});
+
+test("OpenAI's own realtime client holds a conversation", async () => {
+  const own = globalThis.WebSocket;
+  // The client insists on TLS, which ends in front of the gateway.
+  globalThis.WebSocket = class extends own {
+    constructor(url: string | URL, protocols?: string | string[]) {
+      super(String(url).replace("wss:", "ws:"), protocols);
+    }
+  };
+  const client = new OpenAI({ apiKey: g.key, baseURL: `${g.app.url}/v1` });
+  const realtime = new OpenAIRealtimeWebSocket({ model: MODEL }, client);
+  globalThis.WebSocket = own;
+  const greeted = new Promise((resolve) => realtime.once("session.created", resolve));
+  await greeted;
+  const peer = g.upstream.connections.items.at(-1);
+  expect(peer?.protocols.slice(0, 2)).toEqual(["realtime", "openai-insecure-api-key.upstream-key"]);
+  const said: string[] = [];
+  realtime.on("response.output_text.delta", ({ delta }) => said.push(delta));
+  const done = new Promise((resolve) => realtime.once("response.done", resolve));
+  realtime.send({ type: "response.create" });
+  expect(await peer?.nextJson()).toEqual({ type: "response.create" });
+  peer?.say({ type: "response.created", response: { id: "sdk" } });
+  for (const delta of ["Good ", "morning"]) peer?.say({ type: "response.output_text.delta", delta });
+  peer?.say(responseDone("sdk", REALTIME_USAGE));
+  expect(await done).toMatchObject({ response: { id: "sdk", usage: { total_tokens: 253 } } });
+  expect(said.join("")).toBe("Good morning");
+  const closed = new Promise((resolve) => realtime.socket.addEventListener("close", resolve));
+  realtime.close();
+  await closed;
+  await peer?.closed;
 });

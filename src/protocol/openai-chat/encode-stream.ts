@@ -89,7 +89,10 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
         const value = String(event.value);
         if (block.kind === "tool-call") {
           const signed = packSignature({ dialect: event.dialect, value }, "openai-chat");
-          const call = { index: block.toolIndex, extra_content: { google: { thought_signature: signed } } };
+          // Clients that check chunks against a schema want the function's object in every delta of a call.
+          const piece = block.custom ? { custom: { input: "" } } : { function: { arguments: "" } };
+          const proof = { extra_content: { google: { thought_signature: signed } } };
+          const call = { index: block.toolIndex, ...piece, ...proof };
           return chunk(choice, { tool_calls: [call] });
         }
         if (block.kind !== "thinking") return "";

@@ -1,6 +1,6 @@
 // The one way from a client's request to an answer, for every inference route: checks, price, reserve, attempts, settle.
 // Refuses side doors: there is no other function that reaches an upstream for a client.
-import type { Deps } from "../core/deps.ts";
+import type { Deps, Reservation, ReserveRequest } from "../core/deps.ts";
 import { createPicker } from "../core/picker.ts";
 import { estimateReserve, missingPrice } from "../core/prices.ts";
 import type { ModelPricing } from "../core/prices.ts";
@@ -27,12 +27,12 @@ import { screenerOf } from "./output-screen.ts";
 import { pingMs } from "./ping.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import type { RateRule } from "./rate-limit.ts";
-import { readBody } from "./read-body.ts";
+import { readBody, readForm } from "./read-body.ts";
 import type { RelayBody } from "./read-body.ts";
 import type { RelayParts } from "./realtime.ts";
 import { asFailure, encodeFailure, failureFrame, renderFailure } from "./render-failure.ts";
 import type { FailureView } from "./render-failure.ts";
-import { streamHeaders, wholeResponse } from "./respond.ts";
+import { answerHeaders, streamHeaders, wholeResponse } from "./respond.ts";
 import { settleCall } from "./settle.ts";
 import { awaitedStream } from "./stream-await.ts";
 import { createTokenCounter, estimateTokens } from "./token-count.ts";
@@ -73,6 +73,9 @@ const BYTES_PER_MIB = 1024 * 1024;
 const SCREEN_CODES: Readonly<Partial<Record<Endpoint["name"], string>>> = {
   responses: "check_request_sensitive_error",
   gemini: "check_request_sensitive_error",
+  "image-generations": "invalid_image_request",
+  "image-edits": "invalid_image_request",
+  speech: "invalid_audio_request",
 };
 
 function rewritten(json: Record<string, unknown>): RelayBody {
@@ -110,6 +113,16 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         return undefined;
       return screenerOf(wordFilter(), call, options.get("StopOnSensitiveEnabled"));
     },
+    finishBytes: (call, plan, { reason }) =>
+      settleCall(deps, counter, call, plan, {
+        reason,
+        usage: null,
+        sawText: true,
+        outputTokens: () => Promise.resolve(0),
+        isStream: false,
+        firstByteMs: undefined,
+        json: undefined,
+      }),
     finish: (call, plan, tap, conversion, firstByteMs) => async (end) => {
       const { state } = tap.meter;
       if (end.reason === "completed") {
@@ -123,9 +136,10 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         outputTokens: () => tap.outputTokens(),
         isStream: true,
         firstByteMs: firstByteMs(),
+        json: undefined,
       });
       if (end.reason === "completed" && conversion) return conversion.tail(usage);
-      if (call.endpoint.dialect !== "openai-chat") return "";
+      if (call.endpoint.dialect !== "openai-chat" || call.endpoint.isMedia === true) return "";
       if (end.reason !== "completed" || !call.wantsUsage || state.usage !== null || !usage) return "";
       // The client asked for usage and the upstream kept silent: it gets what it is charged for.
       return `data: ${JSON.stringify({
@@ -158,7 +172,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
     const pinned = caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned);
     if (!pinned && deps.routing.tiers(caller.group, model).length === 0)
       throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
-    endpoint.check(body.json);
+    endpoint.check(body.json, body.form);
     const prompt = measurePrompt(endpoint, body.json, screener(endpoint));
     const pricing = pricingFor(caller, model);
     const groupRatio = deps.prices.groupRatio(caller.group);
@@ -167,10 +181,10 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       maxTokens: endpoint.outputLimit(body.json),
       preConsumedTokens: options.get("PreConsumedQuota"),
       quotaPerUnit: options.get("QuotaPerUnit"),
+      ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
+      ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, model) } : {}),
     });
-    const { user, token } = caller;
-    const held = deps.ledger.reserve({ requestId, user, token, amount });
-    const reservation = held instanceof Promise ? await held : held;
+    const reservation = await hold(endpoint, { requestId, user: caller.user, token: caller.token, amount });
     return {
       request,
       requestId,
@@ -193,6 +207,17 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       attempts: [],
       pinned,
     };
+  }
+
+  async function hold(endpoint: Endpoint, request: ReserveRequest): Promise<Reservation> {
+    try {
+      const held = deps.ledger.reserve(request);
+      return held instanceof Promise ? await held : held;
+    } catch (error) {
+      const { quotaCode } = endpoint;
+      if (!(error instanceof Failure) || error.code !== "user_quota_short" || quotaCode === undefined) throw error;
+      throw new Failure("quota", quotaCode, { params: error.params, wireCode: "insufficient_user_quota" });
+    }
   }
 
   /** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
@@ -236,6 +261,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
             outputTokens: () => Promise.resolve(0),
             isStream: call.wantsStream,
             firstByteMs: undefined,
+            json: undefined,
           });
         } else await call.reservation.release();
         throw failure;
@@ -251,12 +277,15 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       headers["content-type"] = answer.contentType;
       return new Response(answer.relay.body(call.request.signal), { headers });
     }
+    if (answer.kind === "bytes") {
+      return new Response(answer.relay.body(call.request.signal), { headers: answerHeaders(call, answer.response) });
+    }
     const { meter, plan, json, canonical } = answer;
     const refused = screenWhole(call, answer);
     const usage = await settleCall(deps, counter, call, plan, {
       reason: call.request.signal.aborted ? "client-gone" : "completed",
       usage: meter.usage,
-      sawText: meter.textChars > 0 || call.endpoint.name === "embeddings",
+      sawText: meter.textChars > 0 || call.endpoint.name === "embeddings" || call.endpoint.ownUsage !== undefined,
       outputTokens: async () => {
         const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
         const counted = await counter.count(texts, plan.upstreamModel);
@@ -264,6 +293,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       },
       isStream: false,
       firstByteMs: undefined,
+      json,
     });
     if (refused) throw refused;
     return wholeResponse(call, answer, usage);
@@ -327,7 +357,9 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         checkAddress(caller, request, relayed.server, trustedProxies);
         rule = rateRule(options, caller.group);
         if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
-        const body = await readBody(request, maxBytes());
+        const { endpoint } = relayed;
+        const read = await (endpoint.form ? readForm : readBody)(request, maxBytes());
+        const body = endpoint.translate?.(read) ?? read;
         const call = await prepare(relayed, caller, body, requestId, startedMs);
         const response = await run(call);
         if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());

@@ -335,7 +335,10 @@ function matroska(bytes: Bytes, view: DataView): number | undefined {
   };
   const walk = (from: number, to: number): void => {
     for (let at = from; at < to; ) {
+      // No number begins with a zero: what follows is damaged, what was read stands.
+      if (bytes[at] === 0 || bytes[at + 1] === undefined) return;
       const id = vint(bytes, at, true);
+      if (bytes[id.next] === 0) return;
       const size = vint(bytes, id.next, false);
       const end = size.isUnknown ? to : Math.min(size.next + size.value, to);
       if (id.value === TIMECODE_SCALE) scaleNs = whole(size.next, end);

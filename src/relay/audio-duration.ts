@@ -40,7 +40,7 @@ function tag(bytes: Bytes, at: number): string {
 /** The data chunk's own length is not believed beyond the file: streams leave it at 0 or at its maximum. */
 function wav(bytes: Bytes, view: DataView): number | undefined {
   let byteRate = 0;
-  for (let at = 12; at + 8 <= bytes.length; ) {
+  for (let at = 12; at + 8 <= bytes.length;) {
     const name = tag(bytes, at);
     const size = view.getUint32(at + 4, true);
     if (name === "fmt ") byteRate = view.getUint32(at + 16, true);
@@ -54,7 +54,7 @@ function wav(bytes: Bytes, view: DataView): number | undefined {
 }
 
 function aiff(bytes: Bytes, view: DataView): number | undefined {
-  for (let at = 12; at + 8 <= bytes.length; ) {
+  for (let at = 12; at + 8 <= bytes.length;) {
     const size = view.getUint32(at + 4);
     if (tag(bytes, at) === "COMM") {
       // An 80-bit float: whole sample rates need its exponent and the upper half of its mantissa only.
@@ -130,7 +130,10 @@ function frames(bytes: Bytes, view: DataView): number | undefined {
   let at = 0;
   while (tag(bytes, at).startsWith("ID3")) {
     const size =
-      ((bytes[at + 6] ?? 0) << 21) | ((bytes[at + 7] ?? 0) << 14) | ((bytes[at + 8] ?? 0) << 7) | (bytes[at + 9] ?? 0);
+      ((bytes[at + 6] ?? 0) << 21) |
+      ((bytes[at + 7] ?? 0) << 14) |
+      ((bytes[at + 8] ?? 0) << 7) |
+      (bytes[at + 9] ?? 0);
     at += 10 + size;
   }
   const frameAt = (place: number): Frame | undefined => {
@@ -199,7 +202,7 @@ interface Box {
 }
 
 function* boxes(bytes: Bytes, view: DataView, from: number, to: number): Generator<Box> {
-  for (let at = from; at + 8 <= to; ) {
+  for (let at = from; at + 8 <= to;) {
     let size = view.getUint32(at);
     let head = 8;
     if (size === 1) {
@@ -231,7 +234,8 @@ function mp4(bytes: Bytes, view: DataView): number | undefined {
     if (box.name === "moov") {
       for (const inner of boxes(bytes, view, box.from, box.to)) {
         if (inner.name === "mvhd") seconds = Math.max(seconds, headerSeconds(view, inner.from));
-        if (inner.name === "trak") readTrack(bytes, view, inner, scales, (each) => (seconds = Math.max(seconds, each)));
+        if (inner.name === "trak")
+          readTrack(bytes, view, inner, scales, (each) => (seconds = Math.max(seconds, each)));
         if (inner.name === "mvex")
           for (const ext of boxes(bytes, view, inner.from, inner.to))
             if (ext.name === "mehd") fragments = Math.max(fragments, view.getUint32(ext.from + 4));
@@ -305,7 +309,11 @@ const BLOCK_GROUP = 0xa0;
 const BLOCK = 0xa1;
 
 /** A number of variable length: the first byte's leading zeros say how long it is. */
-function vint(bytes: Bytes, at: number, keepsMark: boolean): { value: number; next: number; isUnknown: boolean } {
+function vint(
+  bytes: Bytes,
+  at: number,
+  keepsMark: boolean,
+): { value: number; next: number; isUnknown: boolean } {
   const first = bytes[at] ?? 0;
   const length = Math.clz32(first) - 23;
   if (length > 8) throw new RangeError("no such number");
@@ -334,7 +342,7 @@ function matroska(bytes: Bytes, view: DataView): number | undefined {
     last = Math.max(last, cluster + view.getInt16(track.next));
   };
   const walk = (from: number, to: number): void => {
-    for (let at = from; at < to; ) {
+    for (let at = from; at < to;) {
       // No number begins with a zero: what follows is damaged, what was read stands.
       if (bytes[at] === 0 || bytes[at + 1] === undefined) return;
       const id = vint(bytes, at, true);

@@ -15,10 +15,7 @@ import { asFailure, encodeFailure } from "./render-failure.ts";
 const UNLIMITED = 100_000_000;
 const CENTS = 100;
 
-type BillingDeps = Pick<
-  Deps,
-  "accounts" | "options" | "clock" | "ledger" | "logger" | "routing"
->;
+type BillingDeps = Pick<Deps, "accounts" | "options" | "clock" | "ledger" | "logger" | "routing">;
 
 /** The sums of the key, or of its owner where the site says so; amounts not yet in the books are left out. */
 function sums(deps: BillingDeps, { user, token }: Caller): { left: number; used: number } {
@@ -56,11 +53,7 @@ function usage(deps: BillingDeps, caller: Caller): Record<string, unknown> {
 }
 
 export function billingRelay(deps: BillingDeps) {
-  async function answer(
-    request: Request,
-    make: typeof subscription,
-    errorType: string,
-  ): Promise<Response> {
+  async function answer(request: Request, make: typeof subscription, errorType: string): Promise<Response> {
     const requestId = newRequestId();
     const headers: Record<string, string> = {
       ...corsHeaders(request),
@@ -75,7 +68,10 @@ export function billingRelay(deps: BillingDeps) {
       const { status, body } = encodeFailure(failure, view);
       // A key that is refused is refused everywhere; what fails behind it is told with 200 to clients of these calls.
       if (failure.kind !== "internal") return Response.json(body, { status, headers });
-      return Response.json({ error: { ...asObject(asObject(body)?.["error"]), type: errorType } }, { headers });
+      return Response.json(
+        { error: { ...asObject(asObject(body)?.["error"]), type: errorType } },
+        { headers },
+      );
     }
   }
 

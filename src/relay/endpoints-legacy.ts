@@ -45,7 +45,8 @@ const NUMBERS = { n: { min: 1, max: 128, whole: true } };
 function asChat(body: RelayBody): RelayBody {
   const { json } = body;
   const { instruction, input, ...rest } = json;
-  if (typeof instruction !== "string" || instruction === "") throw refused(TEXT, "field_required", "instruction");
+  if (typeof instruction !== "string" || instruction === "")
+    throw refused(TEXT, "field_required", "instruction");
   if (input !== undefined && input !== null && typeof input !== "string")
     throw refused(TEXT, "invalid_field", "input", "must be a text");
   checkNumbers(TEXT, json, NUMBERS);
@@ -68,7 +69,10 @@ function asEdit(json: unknown): unknown {
     created: wire["created"],
     choices: asList(wire["choices"]).map((value, index) => {
       const choice = asObject(value);
-      return { text: asString(asObject(choice?.["message"])?.["content"]) ?? "", index: choice?.["index"] ?? index };
+      return {
+        text: asString(asObject(choice?.["message"])?.["content"]) ?? "",
+        index: choice?.["index"] ?? index,
+      };
     }),
     usage: wire["usage"],
   };

@@ -29,11 +29,13 @@ function broken(reason: string): Failure {
 /** The boundary of a multipart content type; throws for every other type. */
 export function boundaryOf(contentType: string | null): string {
   const [type, ...parameters] = (contentType ?? "").split(";");
-  if (type?.trim().toLowerCase() !== "multipart/form-data") throw broken("the content type is not multipart/form-data");
+  if (type?.trim().toLowerCase() !== "multipart/form-data")
+    throw broken("the content type is not multipart/form-data");
   // A quoted boundary may hold a semicolon.
   const found = /(?:^|;)\s*boundary=(?:"([^"]*)"|([^;]*))/i.exec(parameters.join(";"));
   const boundary = (found?.[1] ?? found?.[2] ?? "").trim();
-  if (!BOUNDARY.test(boundary) || boundary.endsWith(" ")) throw broken("the boundary is missing or not valid");
+  if (!BOUNDARY.test(boundary) || boundary.endsWith(" "))
+    throw broken("the boundary is missing or not valid");
   return boundary;
 }
 
@@ -72,7 +74,8 @@ export function parseForm(body: Uint8Array<ArrayBuffer>, contentType: string | n
   const lineMark = Buffer.from(`\r\n--${boundary}`);
   let at = bytes.indexOf(mark);
   // What stands before the first boundary is a comment by the rules; no client sends one.
-  if (at !== 0 && !(at === 2 && bytes[0] === 0x0d && bytes[1] === 0x0a)) throw broken("it does not begin with its boundary");
+  if (at !== 0 && !(at === 2 && bytes[0] === 0x0d && bytes[1] === 0x0a))
+    throw broken("it does not begin with its boundary");
   at += mark.length;
   const parts: FormPart[] = [];
   for (;;) {

@@ -36,7 +36,8 @@ export async function openWhole(call: Call, plan: Plan, opened: Opened): Promise
   const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   const isObject = typeof json === "object" && json !== null;
   // Subtitles and plain transcripts are answers too; an empty one is an answer to silence.
-  if (!isObject && (call.endpoint.answers !== "text" || saysHtml(opened.response))) throw attemptFailure(badAnswer());
+  if (!isObject && (call.endpoint.answers !== "text" || saysHtml(opened.response)))
+    throw attemptFailure(badAnswer());
   const whole = { kind: "whole" as const, plan, response: opened.response, bytes, json };
   const { dialect, isConverted } = plan;
   if (!call.endpoint.isConversation || (!isConverted && dialect.name === "openai-chat")) {

@@ -215,7 +215,8 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       return held instanceof Promise ? await held : held;
     } catch (error) {
       const { quotaCode } = endpoint;
-      if (!(error instanceof Failure) || error.code !== "user_quota_short" || quotaCode === undefined) throw error;
+      if (!(error instanceof Failure) || error.code !== "user_quota_short" || quotaCode === undefined)
+        throw error;
       throw new Failure("quota", quotaCode, { params: error.params, wireCode: "insufficient_user_quota" });
     }
   }
@@ -278,14 +279,17 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       return new Response(answer.relay.body(call.request.signal), { headers });
     }
     if (answer.kind === "bytes") {
-      return new Response(answer.relay.body(call.request.signal), { headers: answerHeaders(call, answer.response) });
+      return new Response(answer.relay.body(call.request.signal), {
+        headers: answerHeaders(call, answer.response),
+      });
     }
     const { meter, plan, json, canonical } = answer;
     const refused = screenWhole(call, answer);
     const usage = await settleCall(deps, counter, call, plan, {
       reason: call.request.signal.aborted ? "client-gone" : "completed",
       usage: meter.usage,
-      sawText: meter.textChars > 0 || call.endpoint.name === "embeddings" || call.endpoint.ownUsage !== undefined,
+      sawText:
+        meter.textChars > 0 || call.endpoint.name === "embeddings" || call.endpoint.ownUsage !== undefined,
       outputTokens: async () => {
         const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
         const counted = await counter.count(texts, plan.upstreamModel);

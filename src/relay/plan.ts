@@ -291,7 +291,9 @@ function buildRequest(
     isStream: call.wantsStream,
     ...(call.sent.form ? {} : { body }),
     key,
-    contentType: call.sent.form ? `multipart/form-data; boundary=${call.sent.form.boundary}` : "application/json",
+    contentType: call.sent.form
+      ? `multipart/form-data; boundary=${call.sent.form.boundary}`
+      : "application/json",
     accept: acceptOf(call),
     site: context.options.get("ServerAddress"),
     ...(version === undefined ? {} : { geminiVersion: version }),

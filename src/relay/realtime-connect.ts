@@ -132,7 +132,8 @@ export function connectUpstream(
   }
   const onGone = (): void => fail(attemptFailure(new Failure("client", "client_gone", { status: 499 })));
   const opening = setTimeout(
-    () => fail(attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }))),
+    () =>
+      fail(attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }))),
     limits.openMs,
   );
   if (clientSignal.aborted) onGone();

@@ -48,7 +48,8 @@ export function readEvent(text: string): RealtimeEvent | undefined {
   const json = asObject(parseJson(text));
   const type = asString(json?.["type"]);
   if (json === undefined || type === undefined) return undefined;
-  const sound = type === "input_audio_buffer.append" ? json["audio"] : isAudioDelta(type) ? json["delta"] : "";
+  const sound =
+    type === "input_audio_buffer.append" ? json["audio"] : isAudioDelta(type) ? json["delta"] : "";
   return typeof sound === "string" && sound !== ""
     ? { type, json, audioBytes: base64Bytes(sound.length) }
     : { type, json };

@@ -91,7 +91,9 @@ function offeredProtocols(request: Request): string[] {
 
 /** The one that is answered: browsers insist on one of those they offered, and a key must not be said aloud. */
 function chosenProtocol(offered: readonly string[]): string | undefined {
-  return offered.find((name) => name === "realtime") ?? offered.find((name) => !name.startsWith(KEY_PROTOCOL));
+  return (
+    offered.find((name) => name === "realtime") ?? offered.find((name) => !name.startsWith(KEY_PROTOCOL))
+  );
 }
 
 function modelOf(request: Request): string {
@@ -304,7 +306,9 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
   function keyRequest(request: Request): Request {
     const { key, channel } = presentedKey(request);
     const suffix = channel === undefined ? "" : `-${channel}`;
-    return new Request("http://localhost/v1/realtime", { headers: { authorization: `Bearer ${key}${suffix}` } });
+    return new Request("http://localhost/v1/realtime", {
+      headers: { authorization: `Bearer ${key}${suffix}` },
+    });
   }
 
   async function open(asked: Asked, server: Server<unknown>): Promise<boolean> {
@@ -373,7 +377,11 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       } catch (error) {
         const failure = asFailure(error);
         if (failure.kind === "internal" && failure.cause !== undefined)
-          deps.logger.error("realtime call failed", { requestId, code: failure.code, error: String(failure.cause) });
+          deps.logger.error("realtime call failed", {
+            requestId,
+            code: failure.code,
+            error: String(failure.cause),
+          });
         const view = { dialect: "openai-chat", language: languageOf(request), requestId } as const;
         const response = renderFailure(failure, view, corsHeaders(request));
         if (failure.status === 426) response.headers.set("upgrade", "websocket");

@@ -46,7 +46,8 @@ export async function settleCall(
   end: CallEnd,
 ): Promise<Usage | undefined> {
   const trust = usageTrust(end.usage);
-  const own = trust === "reported" || !end.sawText ? undefined : await ownUsage(counter, call, plan, end.json);
+  const own =
+    trust === "reported" || !end.sawText ? undefined : await ownUsage(counter, call, plan, end.json);
   const known = own ? "reported" : trust;
   const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
   const usage = own ?? (await usageOf(decision, counter, call, plan, end));
@@ -104,7 +105,8 @@ async function ownUsage(
     model,
     upstreamModel,
     count: async (texts) =>
-      (await counter.count(texts, upstreamModel)) ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0),
+      (await counter.count(texts, upstreamModel)) ??
+      texts.reduce((sum, text) => sum + estimateTokens(text), 0),
   });
 }
 

@@ -1,4 +1,4 @@
-// Relays an answer that is no text (speech) as its bytes come, one chunk per demand, the last one after settlement.
+// Relays an answer that is no text (speech) as its bytes come, one chunk per demand; the end is told after settlement.
 // Refuses a clean end for a body that broke off: bytes have no place for an error, so the connection breaks too.
 import { Failure } from "../shared/failures.ts";
 import { brokenStream } from "../protocol/assemble.ts";
@@ -22,8 +22,7 @@ export interface ByteRelay {
 
 export function createByteRelay(source: StreamSource, options: ByteOptions): ByteRelay {
   const { timers = realTimers } = options;
-  /** One chunk is always kept back, so that the last can wait for the books. */
-  let kept: Uint8Array | undefined;
+  let first: Uint8Array | undefined;
   let isFinished = false;
   let isSilent = false;
 
@@ -58,11 +57,11 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
   return {
     async begin() {
       try {
-        kept = await read();
+        first = await read();
       } catch (error) {
         throw explained(error).failure;
       }
-      if (!kept) throw new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
+      if (!first) throw new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
     },
     body(signal) {
       const gone = (): void => {
@@ -75,6 +74,11 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
       return new ReadableStream<Uint8Array>(
         {
           async pull(controller) {
+            if (first) {
+              controller.enqueue(first);
+              first = undefined;
+              return;
+            }
             let next: Uint8Array | undefined;
             try {
               next = await read();
@@ -87,10 +91,10 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
             }
             if (isFinished) return;
             if (next) {
-              controller.enqueue(kept as Uint8Array);
-              kept = next;
+              controller.enqueue(next);
               return;
             }
+            // Sound has to be heard at once: what waits for the books is the end of the body.
             try {
               await finish("completed");
             } catch (error) {
@@ -98,7 +102,6 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
               return;
             }
             signal.removeEventListener("abort", gone);
-            controller.enqueue(kept as Uint8Array);
             controller.close();
           },
           cancel: gone,

@@ -9,7 +9,8 @@ const le = (value: number, size: number): number[] =>
   Array.from({ length: size }, (_, i) => Math.floor(value / 2 ** (8 * i)) % 256);
 const be = (value: number, size: number): number[] => le(value, size).reverse();
 const zeros = (size: number): number[] => Array.from({ length: size }, () => 0);
-const bytes = (...pieces: (number[] | Uint8Array)[]): Uint8Array => Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
+const bytes = (...pieces: (number[] | Uint8Array)[]): Uint8Array =>
+  Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
 
 function wav(rate: number, channels: number, seconds: number, told?: number): Uint8Array {
   const size = rate * channels * 2 * seconds;
@@ -51,7 +52,8 @@ describe("MP3", () => {
     return whole;
   };
   const frames = (count: number) => Array.from({ length: count }, () => frame(9, 128));
-  test("constant rate", () => expect(audioSeconds(bytes(...frames(100)))).toBeCloseTo((100 * 1152) / 44_100, 3));
+  test("constant rate", () =>
+    expect(audioSeconds(bytes(...frames(100)))).toBeCloseTo((100 * 1152) / 44_100, 3));
   test("variable rate, behind a tag and before another", () => {
     const mixed = [...frames(50), ...Array.from({ length: 50 }, () => frame(14, 320))];
     const file = bytes(text("ID3"), [4, 0, 0, 0, 0, 1, 0], zeros(128), ...mixed, text("TAG"), zeros(125));
@@ -63,7 +65,9 @@ describe("MP3", () => {
     expect(audioSeconds(bytes(...Array.from({ length: 40 }, () => one)))).toBeCloseTo((40 * 576) / 22_050, 3);
   });
   test("a text that happens to hold two bytes like a frame's is no recording", () => {
-    expect(audioSeconds(bytes(text("hello "), [0xff, 0xfb, 0x90, 0xc0], text(" world ".repeat(200))))).toBeUndefined();
+    expect(
+      audioSeconds(bytes(text("hello "), [0xff, 0xfb, 0x90, 0xc0], text(" world ".repeat(200)))),
+    ).toBeUndefined();
   });
 });
 
@@ -77,7 +81,15 @@ test("AAC", () => {
 
 describe("Ogg", () => {
   const page = (granule: number, payload: number[] | Uint8Array, serial = 7): Uint8Array =>
-    bytes(text("OggS"), [0, 0], le(granule, 8), le(serial, 4), le(0, 8), [1, Math.min(255, payload.length)], payload);
+    bytes(
+      text("OggS"),
+      [0, 0],
+      le(granule, 8),
+      le(serial, 4),
+      le(0, 8),
+      [1, Math.min(255, payload.length)],
+      payload,
+    );
   test("Opus, its lead-in left out", () => {
     const head = bytes(text("OpusHead"), [1, 1], le(312, 2), le(48_000, 4), zeros(3));
     const file = bytes(page(0, head), page(48_000, zeros(200)), page(48_000 * 4 + 312, zeros(200)));
@@ -128,15 +140,30 @@ describe("WebM", () => {
   test("by its duration", () => {
     const duration = Buffer.alloc(4);
     duration.writeFloatBE(4200);
-    const file = bytes(ebml, element(segment, element(info, scale, element([0x44, 0x89], duration)), zeros(400)));
+    const file = bytes(
+      ebml,
+      element(segment, element(info, scale, element([0x44, 0x89], duration)), zeros(400)),
+    );
     expect(audioSeconds(file)).toBeCloseTo(4.2, 3);
   });
   test("of a live recorder: by its last block, sizes left open", () => {
     const block = (at: number) => element([0xa3], [0x81], be(at, 2), [0x80], zeros(60));
     const cluster = (at: number) =>
-      bytes([0x1f, 0x43, 0xb6, 0x75, 0x01], Array.from({ length: 7 }, () => 0xff), element([0xe7], be(at, 2)), block(0), block(960));
-    const open = bytes(segment, [0x01], Array.from({ length: 7 }, () => 0xff));
-    expect(audioSeconds(bytes(ebml, open, element(info, scale), cluster(0), cluster(1000), cluster(2000)))).toBeCloseTo(2.96, 3);
+      bytes(
+        [0x1f, 0x43, 0xb6, 0x75, 0x01],
+        Array.from({ length: 7 }, () => 0xff),
+        element([0xe7], be(at, 2)),
+        block(0),
+        block(960),
+      );
+    const open = bytes(
+      segment,
+      [0x01],
+      Array.from({ length: 7 }, () => 0xff),
+    );
+    expect(
+      audioSeconds(bytes(ebml, open, element(info, scale), cluster(0), cluster(1000), cluster(2000))),
+    ).toBeCloseTo(2.96, 3);
   });
 });
 
@@ -144,7 +171,11 @@ describe("what cannot be true", () => {
   test("ten hours in a kilobyte count as what a kilobyte can hold", () => {
     const duration = Buffer.alloc(8);
     duration.writeDoubleBE(36_000_000);
-    const head = bytes([0x1a, 0x45, 0xdf, 0xa3, 0x80], [0x18, 0x53, 0x80, 0x67, 0x01], Array.from({ length: 7 }, () => 0xff));
+    const head = bytes(
+      [0x1a, 0x45, 0xdf, 0xa3, 0x80],
+      [0x18, 0x53, 0x80, 0x67, 0x01],
+      Array.from({ length: 7 }, () => 0xff),
+    );
     const file = bytes(head, [0x15, 0x49, 0xa9, 0x66, 0x8b, 0x44, 0x89, 0x88], duration, zeros(1000));
     expect(audioSeconds(file)).toBeLessThan(20);
   });

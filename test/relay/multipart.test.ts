@@ -24,7 +24,11 @@ test("a form of the platform is read: fields, files with any bytes, names with a
   form.append("file", new File([file], 'a "quoted" 名.mp3', { type: "audio/mpeg" }));
   const { bytes, type } = await browserForm(form);
   const { parts } = parseForm(bytes, type);
-  expect(formFields({ parts, boundary: "" })).toEqual({ model: "whisper-1", prompt: "你好 \r\n 😀", empty: "" });
+  expect(formFields({ parts, boundary: "" })).toEqual({
+    model: "whisper-1",
+    prompt: "你好 \r\n 😀",
+    empty: "",
+  });
   const part = parts.find((each) => each.name === "file");
   expect(part).toMatchObject({ filename: 'a "quoted" 名.mp3', type: "audio/mpeg" });
   expect(part?.bytes).toEqual(file);
@@ -33,7 +37,9 @@ test("a form of the platform is read: fields, files with any bytes, names with a
 });
 
 test("what is written reads back the same", () => {
-  const name = fc.string({ minLength: 1, maxLength: 20 }).filter((text) => !/[\r\n\\]/.test(text) && !text.includes("%22"));
+  const name = fc
+    .string({ minLength: 1, maxLength: 20 })
+    .filter((text) => !/[\r\n\\]/.test(text) && !text.includes("%22"));
   fc.assert(
     fc.property(
       fc.array(
@@ -84,25 +90,33 @@ describe("refused:", () => {
     expect(() => parseForm(encoder.encode(text), TYPE)).toThrow(Failure);
   });
   test("two models: the one that is priced is the one that is served", () => {
-    const field = (value: string) => `--xYz\r\nContent-Disposition: form-data; name="model"\r\n\r\n${value}\r\n`;
+    const field = (value: string) =>
+      `--xYz\r\nContent-Disposition: form-data; name="model"\r\n\r\n${value}\r\n`;
     const form = parseForm(encoder.encode(`${field("a")}${field("b")}--xYz--`), TYPE);
     expect(() => formFields(form)).toThrow("model_ambiguous");
   });
-  test.each([null, "application/json", "multipart/form-data", "multipart/form-data; boundary=", `multipart/form-data; boundary=${"b".repeat(71)}`, "multipart/mixed; boundary=x"])(
-    "content type %p",
-    (type) => {
-      expect(() => boundaryOf(type)).toThrow(Failure);
-    },
-  );
+  test.each([
+    null,
+    "application/json",
+    "multipart/form-data",
+    "multipart/form-data; boundary=",
+    `multipart/form-data; boundary=${"b".repeat(71)}`,
+    "multipart/mixed; boundary=x",
+  ])("content type %p", (type) => {
+    expect(() => boundaryOf(type)).toThrow(Failure);
+  });
   test("whatever the bytes are, a form or a failure comes back", () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom("--xYz", "--", "\r\n", "\r\n\r\n", good, "x", "\0"), { maxLength: 40 }), (pieces) => {
-        try {
-          parseForm(encoder.encode(pieces.join("")), TYPE);
-        } catch (error) {
-          expect(error).toBeInstanceOf(Failure);
-        }
-      }),
+      fc.property(
+        fc.array(fc.constantFrom("--xYz", "--", "\r\n", "\r\n\r\n", good, "x", "\0"), { maxLength: 40 }),
+        (pieces) => {
+          try {
+            parseForm(encoder.encode(pieces.join("")), TYPE);
+          } catch (error) {
+            expect(error).toBeInstanceOf(Failure);
+          }
+        },
+      ),
       { numRuns: 500 },
     );
   });

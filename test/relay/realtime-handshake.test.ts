@@ -50,7 +50,9 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     expect(await g.refused({ key: "" })).toMatchObject({ status: 401, error: { type: "new_api_error" } });
     const refused = await g.refused({ key: "sk-unknown" });
     expect(refused.status).toBe(401);
-    expect(refused.error.message).toEndWith(`(request id: ${String(refused.headers["x-oneapi-request-id"])})`);
+    expect(refused.error.message).toEndWith(
+      `(request id: ${String(refused.headers["x-oneapi-request-id"])})`,
+    );
   });
   test("a plain GET: 426", async () => {
     const refused = await g.refused({ plain: true });
@@ -74,7 +76,10 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     const poor = await g.app.createUser();
     const { key } = await g.app.createToken(poor.id);
     const before = g.upstream.connections.items.length;
-    expect(await g.refused({ key })).toMatchObject({ status: 403, error: { code: "insufficient_user_quota" } });
+    expect(await g.refused({ key })).toMatchObject({
+      status: 403,
+      error: { code: "insufficient_user_quota" },
+    });
     expect(g.upstream.connections.items).toHaveLength(before);
   });
   test("a model without a price: 500", async () => {
@@ -118,7 +123,11 @@ describe("an upstream that refuses", () => {
 
   test("by an error in place of a greeting: the next channel serves", async () => {
     const { query } = await pair();
-    const error = { type: "invalid_request_error", code: "invalid_api_key", message: "Incorrect key sk-abcdefghijklmnop" };
+    const error = {
+      type: "invalid_request_error",
+      code: "invalid_api_key",
+      message: "Incorrect key sk-abcdefghijklmnop",
+    };
     g.upstream.greeting = { type: "error", error };
     const refused = await g.refused({ query });
     expect(refused.status).toBe(401);
@@ -270,7 +279,9 @@ test("a stopping server lets a response finish, records it, and says goodbye", a
   const { key } = await app.createToken(user.id);
   const address = `${app.url.replace("http", "ws")}/v1/realtime?model=${MODEL}`;
   const connect = async (): Promise<SocketClient> => {
-    const socket = new WebSocket(address, { headers: { authorization: `Bearer ${key}` } } as unknown as string[]);
+    const socket = new WebSocket(address, {
+      headers: { authorization: `Bearer ${key}` },
+    } as unknown as string[]);
     const client = attach(socket as unknown as import("bun").WebSocket);
     expect(await client.next()).toEqual(GREETING);
     return client;

@@ -29,9 +29,19 @@ export interface RealtimeGateway {
   tokenId: number;
   channelId: number;
   /** Opens a socket as a server would, with the key in a header. */
-  open(options?: { key?: string; query?: string; protocols?: string[]; headers?: Record<string, string> }): Promise<SocketClient>;
+  open(options?: {
+    key?: string;
+    query?: string;
+    protocols?: string[];
+    headers?: Record<string, string>;
+  }): Promise<SocketClient>;
   /** What the handshake was answered with, when it was not a socket. */
-  refused(options?: { key?: string; query?: string; headers?: Record<string, string>; plain?: boolean }): Promise<Refusal>;
+  refused(options?: {
+    key?: string;
+    query?: string;
+    headers?: Record<string, string>;
+    plain?: boolean;
+  }): Promise<Refusal>;
   logs(): Promise<LogLine[]>;
   balance(): Promise<{ quota: number; used: number; requests: number }>;
   tokenLeft(id?: number): Promise<number>;

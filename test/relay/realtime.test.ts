@@ -107,8 +107,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         tokenName: "test key",
         group: "default",
         isStream: true,
-        content:
-          "模型倍率 2.50，补全倍率 4.00，音频倍率 8.00，音频补全倍率 2.00，分组倍率 1.00",
+        content: "模型倍率 2.50，补全倍率 4.00，音频倍率 8.00，音频补全倍率 2.00，分组倍率 1.00",
       });
       expect(row?.other).toMatchObject({
         ws: true,
@@ -152,7 +151,10 @@ for (const database of ["sqlite", "postgres"] as const) {
         peer.say({ type: "after", i });
       }
       for (let i = 0; i < 20; i++) {
-        expect(await client.next()).toMatchObject({ type: "response.created", response: { id: `many_${i}` } });
+        expect(await client.next()).toMatchObject({
+          type: "response.created",
+          response: { id: `many_${i}` },
+        });
         expect(await client.next()).toMatchObject({ type: "response.done", response: { id: `many_${i}` } });
         expect(await client.next()).toEqual({ type: "after", i });
       }
@@ -269,7 +271,8 @@ for (const database of ["sqlite", "postgres"] as const) {
       for (let i = sent + 1; i < total; i++) {
         peer.say(piece);
       }
-      for (let i = 0; i < total; i++) expect(((await client.frames.next()) as Buffer).length).toBe(piece.length);
+      for (let i = 0; i < total; i++)
+        expect(((await client.frames.next()) as Buffer).length).toBe(piece.length);
       await goodbye(client, peer);
     });
 
@@ -281,7 +284,8 @@ for (const database of ["sqlite", "postgres"] as const) {
       for (let i = 0; i < total; i++) client.say(piece);
       await until(() => Promise.resolve(client.socket.bufferedAmount > 50 * piece.length || undefined));
       peer.goOnReading();
-      for (let i = 0; i < total; i++) expect(((await peer.received.next()) as Buffer).length).toBe(piece.length);
+      for (let i = 0; i < total; i++)
+        expect(((await peer.received.next()) as Buffer).length).toBe(piece.length);
       await goodbye(client, peer);
     });
 
@@ -317,7 +321,10 @@ for (const database of ["sqlite", "postgres"] as const) {
     });
 
     test("a key with a quota of its own is held to it", async () => {
-      const { key, id } = await g.app.createToken(g.user.id, { remainQuota: TURN_QUOTA + 2000, unlimitedQuota: false });
+      const { key, id } = await g.app.createToken(g.user.id, {
+        remainQuota: TURN_QUOTA + 2000,
+        unlimitedQuota: false,
+      });
       const { client, peer } = await session({ key });
       peer.say({ type: "response.created", response: { id: "key_1" } });
       peer.say(responseDone("key_1", REALTIME_USAGE));
@@ -343,7 +350,10 @@ for (const database of ["sqlite", "postgres"] as const) {
       const plain = '{"type":"error","error":{"type":"invalid_request_error","message":"no such voice"}}';
       peer.say(plain);
       expect(await client.frames.next()).toBe(plain);
-      peer.say({ type: "error", error: { message: "bad key sk-abcdefghijklmnop at https://api.example.com/v1" } });
+      peer.say({
+        type: "error",
+        error: { message: "bad key sk-abcdefghijklmnop at https://api.example.com/v1" },
+      });
       expect(await client.next()).toEqual({ type: "error", error: { message: "bad key [key] at [url]" } });
       await goodbye(client, peer);
     });

@@ -15,7 +15,7 @@ export interface SocketHandlers {
   drain?(socket: ServerSocket): void;
   close(socket: ServerSocket, code: number, reason: string): void;
   /** The process is about to stop: resolves when the socket is closed and everything it owes is recorded. */
-  goAway?(): Promise<void>;
+  goAway(): Promise<void>;
 }
 
 const MIB = 1024 * 1024;
@@ -91,6 +91,7 @@ export function upgradeSocket(
       sockets.handlers.delete(handlers);
       handlers.close(socket, code, reason);
     },
+    goAway: () => handlers.goAway(),
   };
   sockets.handlers.add(handlers);
   if (server.upgrade(request, { headers, data })) return true;
@@ -102,5 +103,5 @@ export function upgradeSocket(
 export async function drainSockets(server: object): Promise<void> {
   const sockets = socketsOf(server);
   sockets.isClosing = true;
-  await Promise.allSettled([...sockets.handlers].map((each) => each.goAway?.()));
+  await Promise.allSettled([...sockets.handlers].map((each) => each.goAway()));
 }

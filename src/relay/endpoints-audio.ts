@@ -29,12 +29,18 @@ function tokensOf(count: number): Usage {
   return usage;
 }
 
+/** Code points: what a person counts, not halves of them. */
+function characters(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
 /** Models named tts… are sold by the character, others by the token. */
 async function speechUsage({ body, upstreamModel, model, count }: AnswerFacts): Promise<Usage> {
   const input = inputOf(body);
   const isByCharacter = model.startsWith("tts") || upstreamModel.startsWith("tts");
-  // Characters are what a person counts, not halves of them.
-  return tokensOf(isByCharacter ? [...input].length : await count([input]));
+  return tokensOf(isByCharacter ? characters(input) : await count([input]));
 }
 
 export const speech: Endpoint = {

@@ -109,10 +109,9 @@ export const imageEdits: Endpoint = {
   name: "image-edits",
   defaultModel: "gpt-image-1",
   check(body, form) {
-    const n = body["n"];
-    if (n !== undefined && n !== "" && !/^\d{1,3}$/.test(String(n)))
-      throw refused(IMAGES, "invalid_field", "n", "must be a whole number from 1 to 128");
-    checkNumbers(IMAGES, n === undefined || n === "" ? {} : { n: Number(n) }, NUMBERS);
+    // Fields of a form are text.
+    const n = text(body["n"]);
+    checkNumbers(IMAGES, n === "" ? {} : { n: Number(n) }, NUMBERS);
     check(body);
     if (!form?.parts.some(isPicture)) throw refused(IMAGES, "file_required", "image");
   },

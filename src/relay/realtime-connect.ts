@@ -3,7 +3,7 @@
 import type { WebSocket as ClientSocket, WebSocketOptions } from "bun";
 import type { Channel } from "../core/channel-rows.ts";
 import { scrub } from "../protocol/classify.ts";
-import { asObject, parseJson } from "../protocol/json.ts";
+import { asObject, asText, parseJson } from "../protocol/json.ts";
 import { openaiChat } from "../protocol/openai-chat/dialect.ts";
 import { Failure } from "../shared/failures.ts";
 import { attemptFailure, upstreamFailure } from "./attempt.ts";
@@ -52,7 +52,7 @@ function statusOf(message: string): number | undefined {
 
 /** Status that an error event stands for: the protocol refuses keys and models only after the handshake. */
 function statusOfEvent(error: Record<string, unknown>): number {
-  const words = `${String(error["code"] ?? "")} ${String(error["type"] ?? "")}`;
+  const words = `${asText(error["code"] ?? "")} ${asText(error["type"] ?? "")}`;
   if (/invalid_api_key|authentication|unauthorized/.test(words)) return 401;
   if (/permission|forbidden/.test(words)) return 403;
   if (/model_not_found|not_found/.test(words)) return 404;

@@ -60,7 +60,14 @@ const MAX_MODEL_CHARS = 256;
 const KEY_PROTOCOL = "openai-insecure-api-key.";
 const BETA_PROTOCOL = "openai-beta.";
 /** Parameters that are the gateway's matter or that would reach into somebody else's session. */
-const OWN_PARAMETERS = ["model", "key", "api-key", "authorization", "deployment", "call_id"] as const;
+const OWN_PARAMETERS: ReadonlySet<string> = new Set([
+  "model",
+  "key",
+  "api-key",
+  "authorization",
+  "deployment",
+  "call_id",
+]);
 
 /** An upstream that opened its side, and what the session will cost there. */
 interface Connected {
@@ -117,11 +124,10 @@ function hasControl(text: string): boolean {
 
 /** The client's query with one model in it: the one that is priced is the one that is served. */
 function upstreamQuery(request: Request, model: string): string {
-  const query = new URL(request.url).searchParams;
-  for (const name of [...query.keys()])
-    if (OWN_PARAMETERS.includes(name.toLowerCase() as (typeof OWN_PARAMETERS)[number])) query.delete(name);
-  const rest = query.toString();
-  return `?model=${encodeURIComponent(model)}${rest === "" ? "" : `&${rest}`}`;
+  const query = new URLSearchParams({ model });
+  for (const [name, value] of new URL(request.url).searchParams)
+    if (!OWN_PARAMETERS.has(name.toLowerCase())) query.append(name, value);
+  return `?${query.toString()}`;
 }
 
 /** Sends the key the way the client sent its own; providers with headers of their own for it get those only. */
@@ -380,7 +386,10 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
           deps.logger.error("realtime call failed", {
             requestId,
             code: failure.code,
-            error: String(failure.cause),
+            error:
+              failure.cause instanceof Error
+                ? (failure.cause.stack ?? failure.cause.message)
+                : "thrown value",
           });
         const view = { dialect: "openai-chat", language: languageOf(request), requestId } as const;
         const response = renderFailure(failure, view, corsHeaders(request));

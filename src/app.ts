@@ -8,8 +8,10 @@ import { Elysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
 import { createAccounts } from "./core/accounts.ts";
 import type { Clock, Deps, Logger } from "./core/deps.ts";
+import { createChannelWatch } from "./core/channel-watch.ts";
 import { createGuard } from "./core/guard.ts";
 import type { Lookup } from "./core/guard.ts";
+import { createKeyring } from "./core/keyring.ts";
 import { createLedger } from "./core/ledger.ts";
 import { createLogger } from "./core/logger.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
@@ -28,7 +30,14 @@ import type { SessionSettings } from "./http/session.ts";
 import { socketSettings } from "./http/sockets.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
+import { jobsOf } from "./jobs/jobs.ts";
+import { createScheduler } from "./jobs/scheduler.ts";
+import type { Scheduler } from "./jobs/scheduler.ts";
+import { createMediaFetch } from "./relay/media.ts";
+import { createRelay } from "./relay/pipeline.ts";
+import { createProbe } from "./relay/probe.ts";
 import { createRoutes } from "./routes.ts";
+import type { Gateway } from "./routes.ts";
 
 /** Above the largest body an operator may allow (option relay.max_body_mb): the relay refuses by itself, with 413. */
 const MAX_BODY_BYTES = 1100 * 1024 * 1024;
@@ -38,6 +47,8 @@ const DOCUMENT_PATH = "/openapi.json";
 export interface Services {
   deps: Deps;
   session: SessionSettings;
+  gateway: Gateway;
+  jobs: Scheduler;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -82,6 +93,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     prices: createPriceBook(options),
     guard: createGuard(overrides.lookup),
+    keyring: createKeyring(),
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
@@ -94,10 +106,18 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     secret: await sessionSecret(db, seal, env.sessionSecret),
     trustedProxies: parseRanges(env.trustedProxies),
   };
+  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard));
+  const probe = createProbe(deps, relay);
+  const watch = createChannelWatch(deps, probe);
+  const jobs = createScheduler(deps, jobsOf(deps, watch));
   return {
     deps,
     session,
+    gateway: { relay, watch, probe },
+    jobs,
     async close() {
+      await Promise.all([watch.stop(), jobs.stop()]);
+      relay.close();
       routing.close();
       await ledger.close();
       accounts.close();
@@ -107,7 +127,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   };
 }
 
-export async function createApp({ deps, session }: Services) {
+export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
   const serve = { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES };
   const app = new Elysia({ serve, websocket: socketSettings })
@@ -138,7 +158,7 @@ export async function createApp({ deps, session }: Services) {
         },
       }),
     )
-    .use(createRoutes(deps, session))
+    .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())
     .use(createPages(deps, session, manifest));

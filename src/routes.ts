@@ -3,23 +3,30 @@
 import { Elysia } from "elysia";
 import { account } from "./api/account.ts";
 import { catalog } from "./api/catalog.ts";
+import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { logs } from "./api/logs.ts";
 import { options } from "./api/options.ts";
 import { system } from "./api/system.ts";
 import { tokens } from "./api/tokens.ts";
 import { users } from "./api/users.ts";
+import type { ChannelProbe, ChannelWatch } from "./core/channel-watch.ts";
 import type { Deps } from "./core/deps.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
 import { billingRelay } from "./relay/billing.ts";
 import { geminiRelay } from "./relay/gemini.ts";
-import { createMediaFetch } from "./relay/media.ts";
 import { openaiRelay } from "./relay/openai.ts";
-import { createRelay } from "./relay/pipeline.ts";
+import type { Relay } from "./relay/pipeline.ts";
 
-export function createRoutes(deps: Deps, session: SessionSettings) {
-  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard));
+/** The gateway itself, and what administrators may ask of single channels. */
+export interface Gateway {
+  relay: Relay;
+  watch: ChannelWatch;
+  probe: ChannelProbe;
+}
+
+export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
   return new Elysia()
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
@@ -29,6 +36,7 @@ export function createRoutes(deps: Deps, session: SessionSettings) {
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)
     .use(options(deps, session)) //       /api/option
+    .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log, /api/data

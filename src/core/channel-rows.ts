@@ -110,6 +110,8 @@ function openKeys(row: ChannelRow, seal: Sealer): string[] {
   } catch {
     return [""];
   }
+  // A service account is one key, however many lines its JSON has.
+  if (text.trimStart().startsWith("{") && jsonObject(text)) return [text.trim()];
   const lines = text
     .split("\n")
     .map((line) => line.trim())

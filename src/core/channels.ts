@@ -86,6 +86,7 @@ function channelJson(row: ChannelRow): ChannelJson {
 }
 
 const IDS_PER_QUERY = 500;
+const MAX_NAME_CHARS = 512;
 
 function chunks<T>(list: readonly T[]): T[][] {
   const parts: T[][] = [];
@@ -221,6 +222,34 @@ export async function updateChannel(deps: Deps, id: number, input: ChannelInput)
   });
   await deps.routing.refresh([id]);
   return channelJson(saved);
+}
+
+/** A disabled copy with the same key, used nothing yet; answers its id. */
+export async function copyChannel(deps: Deps, id: number): Promise<{ id: number }> {
+  const { channels } = deps.db.t;
+  const copied = await deps.db.atomic(function* (tx) {
+    const [source] = yield* q(tx.select().from(channels).where(eq(channels.id, id)));
+    if (!source) throw refuse("record_missing");
+    const { id: _id, ...fields } = source;
+    const values = {
+      ...fields,
+      name: `${source.name}_copy`.slice(0, MAX_NAME_CHARS),
+      status: ChannelStatus.disabled,
+      otherInfo: "",
+      usedQuota: 0,
+      balance: 0,
+      balanceUpdatedTime: 0,
+      testTime: 0,
+      responseTime: 0,
+      createdTime: Math.floor(deps.clock.nowMs() / 1000),
+    };
+    const [row] = yield* q(tx.insert(channels).values(values).returning());
+    if (!row) throw refuse("record_missing");
+    yield* rebuildAbilities(deps.db, tx, [row]);
+    return row.id;
+  });
+  await deps.routing.refresh([copied]);
+  return { id: copied };
 }
 
 // --- several channels ----------------------------------------------------------------------------------------------

@@ -172,6 +172,9 @@ export const optionDefinitions = {
   /** One deadline over all attempts of a call until its first byte, in seconds. */
   "relay.deadline_seconds": { kind: int(1, 7200), default: "600" },
   /** Largest request body in MiB; larger ones are refused with 413. */
+  /** Minutes between tests of all channels, and between reads of all balances; 0 = never. */
+  "relay.channel_test_minutes": { kind: int(0, 100_000), default: "0" },
+  "relay.channel_balance_minutes": { kind: int(0, 100_000), default: "0" },
   "relay.max_body_mb": { kind: int(1, 1024), default: "64" },
 } satisfies Record<string, OptionDefinition>;
 

@@ -262,3 +262,23 @@ export async function readWhole(opened: Opened): Promise<Uint8Array<ArrayBuffer>
     opened.settled();
   }
 }
+
+/** A small GET at a channel's own address: lists, balances. Throws do_request_failed when nobody answers. */
+export async function askUpstream(
+  url: string,
+  headers: Record<string, string>,
+  proxy: string,
+  timeoutMs: number,
+): Promise<{ status: number; text: string }> {
+  try {
+    const response = await fetch(url, {
+      headers,
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(proxy === "" ? {} : { proxy }),
+    } as RequestInit);
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });
+  }
+}

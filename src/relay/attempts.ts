@@ -82,6 +82,7 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
       plan = planned instanceof Promise ? await planned : planned;
       const answer = await open(context, call, plan, { firstByteMs, deadlineMs, drainMs: context.drain.ms });
       note(call, channel, startedMs, "ok", 200);
+      context.deps.keyring.wake(channel, plan.keyIndex);
       context.picker.report(channel.id, "ok", context.deps.clock.nowMs());
       return answer;
     } catch (thrown) {
@@ -100,16 +101,38 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
       }
       const { failure } = error;
       note(call, channel, startedMs, failure.code, failure.upstreamStatus);
-      failed.add(channel.id);
       last = new CallFailed(failure, plan);
       if (call.request.signal.aborted) break;
-      context.picker.report(channel.id, error.verdict, context.deps.clock.nowMs(), failure.retryAfterSeconds);
       logFailure(context.deps, call, channel, error);
-      if (error.refusal) void disableIfFatal(context.deps, channel, error.refusal);
+      // A channel with more keys goes on with them: only the key that failed rests.
+      if (!plan || !restKey(context.deps, plan, error)) {
+        failed.add(channel.id);
+        context.picker.report(
+          channel.id,
+          error.verdict,
+          context.deps.clock.nowMs(),
+          failure.retryAfterSeconds,
+        );
+        if (error.refusal) void disableIfFatal(context.deps, channel, error.refusal);
+      }
       if (!mayRetry(error, channel.type)) break;
     }
   }
   throw last ?? new CallFailed(noChannel(call), undefined);
+}
+
+/** How long a key rests that its provider rejected, or asked to be patient with. */
+const REJECTED_KEY_MS = 600_000;
+const LIMITED_KEY_MS = 30_000;
+
+/** Rests the key of a failed attempt when it is the key that failed; true when other keys of the channel go on. */
+function restKey(deps: Deps, { channel, keyIndex }: Plan, { failure, verdict }: AttemptFailure): boolean {
+  if (verdict !== "rejected" && verdict !== "limited") return false;
+  const wanted = (failure.retryAfterSeconds ?? 0) * 1000;
+  const restMs =
+    verdict === "rejected" ? REJECTED_KEY_MS : Math.max(LIMITED_KEY_MS, Math.min(wanted, REJECTED_KEY_MS));
+  const detail = failure.internal?.slice(0, 200) ?? failure.code;
+  return deps.keyring.rest(channel, keyIndex, { reason: verdict, restMs, detail }, deps.clock.nowMs());
 }
 
 function noChannel(call: Call): Failure {

@@ -1,6 +1,8 @@
 // The one way from a client's request to an answer, for every inference route: checks, price, reserve, attempts, settle.
 // Refuses side doors: there is no other function that reaches an upstream for a client.
 import type { Deps, Reservation, ReserveRequest } from "../core/deps.ts";
+import type { Channel } from "../core/channel-rows.ts";
+import { rootAccount } from "../core/notify.ts";
 import { createPicker } from "../core/picker.ts";
 import { estimateReserve, missingPrice } from "../core/prices.ts";
 import type { ModelPricing } from "../core/prices.ts";
@@ -11,6 +13,7 @@ import { languageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { Range } from "../http/address.ts";
 import { asObject } from "../protocol/json.ts";
+import { LogType } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { checkAddress, checkModel, checkRate, admitCaller, pinnedChannel, rateRule } from "./admission.ts";
 import type { Caller, PeerSource } from "./admission.ts";
@@ -20,11 +23,13 @@ import type { AttemptsContext } from "./attempts.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { chat, embeddings } from "./endpoints.ts";
 import type { MediaFetch } from "./media.ts";
 import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
 import { checkedName, familyName, requestedModel } from "./model-name.ts";
 import { screenerOf } from "./output-screen.ts";
 import { pingMs } from "./ping.ts";
+import type { TestCall } from "./probe.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import type { RateRule } from "./rate-limit.ts";
 import { readBody, readForm } from "./read-body.ts";
@@ -58,6 +63,8 @@ export interface Relay {
   serve(call: RelayRequest): Promise<Response>;
   /** Counts the tokens of a prompt; free, and asked of nobody. `encode` writes the number. Never throws. */
   count(call: RelayRequest, encode: (tokens: number) => unknown): Promise<Response>;
+  /** One call to one channel, whatever its status; nobody is charged. Never throws. */
+  probe(channel: Channel, test: TestCall): Promise<{ failure?: Failure; isFatal: boolean }>;
   /** Answers a call made with a console session. Never throws. */
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** What realtime sessions share with the other calls. */
@@ -77,6 +84,19 @@ const SCREEN_CODES: Readonly<Partial<Record<Endpoint["name"], string>>> = {
   "image-edits": "invalid_image_request",
   speech: "invalid_audio_request",
 };
+
+/** Token name and sentence of a channel test in the log. */
+const TEST_NAME = "模型测试";
+const NOBODY = { group: "", model: "" };
+const FREE: Reservation = {
+  requestId: "",
+  amount: 0,
+  settle: () => Promise.resolve(),
+  release: () => Promise.resolve(),
+};
+
+/** Endpoints that a channel test may call. */
+const TESTED: Readonly<Partial<Record<TestCall["operation"], Endpoint>>> = { chat, embeddings };
 
 function rewritten(json: Record<string, unknown>): RelayBody {
   const text = JSON.stringify(json);
@@ -105,7 +125,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
     counter,
     silent: new Set(),
     drain: DRAIN,
-    plans: { options, clock, fetchMedia },
+    plans: { options, clock, keyring: deps.keyring, fetchMedia },
     failureFrame: (call, failure) => failureFrame(failure, view(call)),
     failureBody: (call, failure) => encodeFailure(failure, view(call)).body,
     screenOutput(call) {
@@ -398,6 +418,58 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         return Response.json(encode(tokens), { headers });
       } catch (error) {
         return refusal(relayed, requestId, error);
+      }
+    },
+    async probe(channel, { operation, body: json }) {
+      const requestId = newRequestId(clock.nowMs());
+      try {
+        const root = await rootAccount(deps);
+        const endpoint = TESTED[operation];
+        if (!root || !endpoint) throw new Failure("no-channel", "endpoint_unsupported", { params: NOBODY });
+        const body = rewritten(json);
+        const model = String(json["model"]);
+        const request = new Request("http://localhost/", { headers: { "content-type": "application/json" } });
+        const caller: Caller = {
+          user: root,
+          token: undefined,
+          tokenName: TEST_NAME,
+          group: root.group,
+          pinned: String(channel.id),
+        };
+        const answer = await runAttempts(context, {
+          request,
+          requestId,
+          endpoint,
+          caller,
+          body,
+          sent: body,
+          model,
+          prompt: { tokens: 0, fixedTokens: 0 },
+          pricing: missingPrice(deps.prices.tables(), model),
+          groupRatio: 0,
+          reservation: FREE,
+          wantsStream: false,
+          wantsArray: false,
+          wantsUsage: false,
+          startedMs: performance.now(),
+          attempts: [],
+          pinned: channel,
+        });
+        await deps.ledger.log({
+          type: LogType.system,
+          userId: root.id,
+          username: root.username,
+          channelId: channel.id,
+          modelName: model,
+          tokenName: TEST_NAME,
+          content: TEST_NAME,
+          requestId,
+        });
+        if (answer.kind === "stream") await new Response(answer.relay.body(request.signal)).bytes();
+        return { isFatal: false };
+      } catch (error) {
+        const failure = asFailure(error instanceof CallFailed ? error.failure : error);
+        return { failure, isFatal: failure.kind === "upstream-auth" || failure.kind === "upstream-quota" };
       }
     },
     async serveSession(relayed, session) {

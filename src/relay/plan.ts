@@ -35,6 +35,8 @@ import { patchTopLevel } from "./patch-json.ts";
 
 export interface Plan {
   channel: Channel;
+  /** Which of the channel's keys is used. */
+  keyIndex: number;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
   /** The answer is told in the client's dialect; otherwise its bytes pass through. */
@@ -48,7 +50,7 @@ export interface Plan {
   upstream: UpstreamRequest;
 }
 
-export interface PlanContext extends Pick<Deps, "options" | "clock"> {
+export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring"> {
   fetchMedia: MediaFetch;
 }
 
@@ -84,15 +86,6 @@ export function mappedModel(channel: Channel, model: string): string {
   throw new Failure("internal", code, { wireCode: "model_mapped_error" });
 }
 
-/** Several keys of one channel take turns. */
-let turn = 0;
-function keyOf(channel: Channel): string {
-  const { keys } = channel;
-  if (keys.length === 1) return keys[0] ?? "";
-  turn = (turn + 1) % 1_000_000_007;
-  return keys[turn % keys.length] ?? "";
-}
-
 /** Query of the client's address; credentials in it are left out by the catalogue. */
 function queryOf(request: Request): string {
   const at = request.url.indexOf("?");
@@ -123,6 +116,7 @@ interface Target {
   /** The requested model behind the channel's mapping. */
   mapped: string;
   key: string;
+  keyIndex: number;
 }
 
 interface Said {
@@ -173,7 +167,8 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
   const found = routeFor(row, call.endpoint.name, mapped);
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
-  const target: Target = { channel, row, found, mapped, key: keyOf(channel) };
+  const { key, index: keyIndex } = context.keyring.next(channel, context.clock.nowMs());
+  const target: Target = { channel, row, found, mapped, key, keyIndex };
   if (!mustConvert(call, channel, dialect.name)) return passPlan(context, call, target);
   const request = conversationOf(call);
   const media = mediaToInline(request, dialect.name);
@@ -228,6 +223,7 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, changes, sent.json);
   return {
     channel,
+    keyIndex: target.keyIndex,
     dialect: DIALECTS[dialect],
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
@@ -256,6 +252,7 @@ function convertedPlan(context: PlanContext, call: Call, target: Target, request
   if (!upstream.adapter) upstream.body = JSON.stringify(said);
   return {
     channel,
+    keyIndex: target.keyIndex,
     dialect,
     isConverted: true,
     upstreamModel: built.model,

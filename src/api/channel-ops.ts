@@ -1,0 +1,129 @@
+// Controller of /api/channel's operations: tests, balances, model lists, copies, the state of several keys.
+// Refuses to answer any key; what a provider said reaches administrators scrubbed.
+import { Elysia, t } from "elysia";
+import type { Channel } from "../core/channel-rows.ts";
+import type { ChannelProbe, ChannelWatch } from "../core/channel-watch.ts";
+import { copyChannel } from "../core/channels.ts";
+import type { Deps } from "../core/deps.ts";
+import { done, ok } from "../http/envelope.ts";
+import { failureText, languageOf } from "../http/messages.ts";
+import { idOf } from "../http/paging.ts";
+import { given, plainText } from "../http/plain-text.ts";
+import { policy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+import { Role } from "../shared/enums.ts";
+import { Failure, refuse } from "../shared/failures.ts";
+
+/** An administrator also reads what was really said. */
+function told(failure: Failure, request: Request): string {
+  const text = failureText(failure, languageOf(request));
+  const { internal } = failure;
+  return internal === undefined || internal === "" || text.includes(internal) ? text : `${text}: ${internal}`;
+}
+
+export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelWatch, probe: ChannelProbe) {
+  const channelOf = (text: string): Channel => {
+    const id = idOf(text);
+    const channel = id === undefined ? undefined : deps.routing.channel(id);
+    if (!channel) throw refuse("record_missing");
+    return channel;
+  };
+
+  /** A provider's failure is the answer of these calls: success false with its words, and status 200. */
+  async function answered<T extends object>(request: Request, work: () => Promise<T>, rest: object = {}) {
+    try {
+      return { success: true as const, message: "", ...(await work()) };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return { success: false as const, message: told(error, request), code: error.code, ...rest };
+    }
+  }
+
+  return (
+    new Elysia({ prefix: "/api/channel" })
+      .use(policy(session))
+      .get(
+        "/test/:id",
+        async ({ params, query, request }) => {
+          const { ms, failure } = await watch.test(channelOf(params.id), query.model);
+          const time = Math.round(ms) / 1000;
+          return failure
+            ? { success: false as const, message: told(failure, request), code: failure.code, time }
+            : { success: true as const, message: "", time };
+        },
+        { access: "admin", query: t.Object({ model: t.Optional(plainText(255)) }) },
+      )
+      .get(
+        "/test",
+        async () => {
+          await watch.testAll(true);
+          return done();
+        },
+        { access: "admin" },
+      )
+      // † How far the run is; the console shows it while it lasts.
+      .get("/test_progress", () => ok(watch.progress()), { access: "admin" })
+      .get(
+        "/update_balance/:id",
+        ({ params, request }) =>
+          answered(request, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
+            balance: 0,
+          }),
+        { access: "admin" },
+      )
+      .get(
+        "/update_balance",
+        async () => {
+          await watch.updateBalances();
+          return done();
+        },
+        { access: "admin" },
+      )
+      .get(
+        "/fetch_models/:id",
+        ({ params, request }) =>
+          answered(request, async () => ({ data: await probe.models(channelOf(params.id)) })),
+        { access: "admin" },
+      )
+      .post(
+        "/fetch_models",
+        ({ body, actor, request }) =>
+          answered(request, async () => ({
+            data: await probe.typedModels(
+              { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
+              actor.role >= Role.root,
+            ),
+          })),
+        {
+          access: "admin",
+          body: t.Object({
+            base_url: given(plainText(2048)),
+            type: given(t.Integer({ minimum: 1, maximum: 10_000 })),
+            key: given(plainText(1_000_000)),
+          }),
+        },
+      )
+      // † A copy with the key, which never leaves the server.
+      .post("/copy/:id", async ({ params }) => ok(await copyChannel(deps, channelOf(params.id).id)), {
+        access: "admin",
+      })
+      // † Several keys of one channel: which of them rest, until when, and why.
+      .get(
+        "/keys/:id",
+        ({ params }) => {
+          const channel = channelOf(params.id);
+          const nowMs = deps.clock.nowMs();
+          return ok(
+            deps.keyring.states(channel).map((state) => ({
+              index: state.index,
+              tail: (channel.keys[state.index] ?? "").slice(-4),
+              rests_until: state.restsUntilMs > nowMs ? Math.ceil(state.restsUntilMs / 1000) : 0,
+              reason: state.restsUntilMs > nowMs ? state.reason : "",
+              detail: state.restsUntilMs > nowMs ? state.detail : "",
+            })),
+          );
+        },
+        { access: "admin" },
+      )
+  );
+}

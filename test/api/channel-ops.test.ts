@@ -1,0 +1,302 @@
+// Guarantees of the channel operations: what a test does to a channel, what is recorded, what never leaves the server.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createServer } from "node:http";
+import type { IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { eq } from "drizzle-orm";
+import { audit } from "../../src/core/audit.ts";
+import { ChannelStatus, Role } from "../../src/shared/enums.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { gate, refuse, startFakeUpstream } from "../support/fake-upstream.ts";
+import type { FakeUpstream } from "../support/fake-upstream.ts";
+
+interface Told {
+  success: boolean;
+  message: string;
+  data?: unknown;
+  time?: number;
+  balance?: number;
+}
+
+for (const database of ["sqlite", "postgres"] as const) {
+  describe(`on ${database}`, () => {
+    let app: TestApp;
+    let upstream: FakeUpstream;
+    let root: TestUser;
+    let admin: TestUser;
+    let user: TestUser;
+
+    beforeAll(async () => {
+      app = await startTestApp({ database });
+      upstream = await startFakeUpstream();
+      root = await app.createUser({ role: Role.root, quota: 0 });
+      admin = await app.createUser({ role: Role.admin });
+      user = await app.createUser({});
+      await app.deps.options.set("AutomaticDisableChannelEnabled", "true");
+      await app.deps.options.set("AutomaticEnableChannelEnabled", "true");
+    });
+    afterAll(async () => {
+      expect((await audit(app.deps.db)).differences).toEqual([]);
+      await app.close();
+      upstream.stop();
+    });
+    beforeEach(() => upstream.reset());
+
+    const ask = (path: string, as = admin, method = "GET", body?: unknown) =>
+      app.call<Told>(method, `/api/channel${path}`, body, as).then((answer) => answer.body);
+    async function row(id: number) {
+      const { channels } = app.deps.db.t;
+      const [found] = await app.deps.db.orm.select().from(channels).where(eq(channels.id, id));
+      if (!found) throw new Error("no such channel");
+      return found;
+    }
+    const add = (fields: Record<string, unknown> = {}) =>
+      app.createChannel({ baseUrl: upstream.url, models: "gpt-4o-mini", ...fields });
+
+    test("a test calls the model once, records the time, and charges nobody", async () => {
+      const id = await add();
+      const answer = await ask(`/test/${id}`);
+      expect(answer).toMatchObject({ success: true, message: "" });
+      expect(answer.time).toBeGreaterThan(0);
+      expect(upstream.requests).toHaveLength(1);
+      expect(upstream.requests[0]?.json()).toMatchObject({ model: "gpt-4o-mini", max_tokens: 10 });
+      const tested = await row(id);
+      expect(tested.testTime).toBeGreaterThan(0);
+      expect(tested.usedQuota).toBe(0);
+      // The owner's balance is empty, and the test went through all the same.
+      expect(
+        (await app.call<{ data: { quota: number } }>("GET", "/api/user/self", undefined, root)).body.data
+          .quota,
+      ).toBe(0);
+    });
+
+    test("the model asked for goes before the test model, which goes before the first", async () => {
+      const id = await add({ models: "a,b", testModel: "b" });
+      await ask(`/test/${id}`);
+      await ask(`/test/${id}?model=a`);
+      expect(upstream.requests.map((request) => request.json()["model"])).toEqual(["b", "a"]);
+    });
+
+    test("embedding models are tested on embeddings", async () => {
+      await ask(`/test/${await add({ models: "text-embedding-3-small" })}`);
+      expect(upstream.requests[0]?.url).toBe("/v1/embeddings");
+    });
+
+    test("types that have no such call say so", async () => {
+      expect(await ask(`/test/${await add({ type: 2 })}`)).toMatchObject({
+        success: false,
+        message: "midjourney channel test is not supported",
+      });
+    });
+
+    test("a failure is told with the provider's words, without address or key", async () => {
+      const id = await add({ key: "sk-secretsecretsecret" });
+      upstream.script(
+        refuse(400, { error: { message: `no such model at ${upstream.url} for sk-secretsecretsecret` } }),
+      );
+      const answer = await ask(`/test/${id}`);
+      expect(answer.success).toBe(false);
+      expect(answer.message).toContain("no such model");
+      expect(answer.message).not.toContain(upstream.url);
+      expect(answer.message).not.toContain("secretsecret");
+    });
+
+    test("testing all disables what is broken, revives what works, leaves alone what was switched off by hand", async () => {
+      for (const { id } of await app.deps.db.orm.select().from(app.deps.db.t.channels))
+        await ask(`/${id}`, admin, "DELETE");
+      const broken = await add({ models: "broken" });
+      const healed = await add({ models: "healed", status: ChannelStatus.autoDisabled });
+      const off = await add({ models: "off", status: ChannelStatus.disabled });
+      const keeps = await add({ models: "broken", autoBan: 0 });
+      const door = gate();
+      upstream.always((request) =>
+        request.json()["model"] === "broken" ? refuse(401) : { ...okAnswer, before: door },
+      );
+      const { finished } = await app.services.gateway.watch.testAll(true);
+      expect(await ask("/test")).toMatchObject({ success: false, message: "测试已在运行中" });
+      expect((await ask("/test_progress")).data).toMatchObject({ isRunning: true });
+      door.open();
+      await finished;
+      await app.deps.ledger.flush();
+      expect((await row(broken)).status).toBe(ChannelStatus.autoDisabled);
+      expect(JSON.parse((await row(broken)).otherInfo)).toMatchObject({ status_time: expect.any(Number) });
+      expect((await row(healed)).status).toBe(ChannelStatus.enabled);
+      expect((await row(off)).status).toBe(ChannelStatus.disabled);
+      expect((await row(keeps)).status).toBe(ChannelStatus.enabled);
+      const rows = await app.deps.db.orm.select().from(app.deps.db.t.logs);
+      const contents = rows.filter((line) => line.userId === root.id).map((line) => line.content);
+      expect(contents.some((text) => text.includes("已被禁用，原因："))).toBe(true);
+      expect(contents.some((text) => text.includes("已被启用"))).toBe(true);
+      expect((await ask("/test_progress")).data).toMatchObject({
+        isRunning: false,
+        done: 4,
+        total: 4,
+        failed: 2,
+      });
+    });
+
+    test("a copy has the key, is switched off and has used nothing", async () => {
+      const id = await add({ name: "first", key: "the-key", usedQuota: 0 });
+      const { data } = await ask(`/copy/${id}`, admin, "POST");
+      const copy = await row((data as { id: number }).id);
+      expect(copy).toMatchObject({
+        name: "first_copy",
+        status: ChannelStatus.disabled,
+        keyHash: (await row(id)).keyHash,
+      });
+      expect(app.deps.routing.channel(copy.id)?.keys).toEqual(["the-key"]);
+      expect((await ask(`/copy/999999`, admin, "POST")).success).toBe(false);
+    });
+
+    test("a channel with several keys goes on when one of them fails, and shows which one rests", async () => {
+      const id = await add({ models: "many-keys", key: "good-1\nbad-22\ngood-3" });
+      upstream.always((request) =>
+        String(request.headers["authorization"]).includes("bad") ? refuse(401) : okAnswer,
+      );
+      const answers = [];
+      for (let i = 0; i < 6; i++) answers.push((await ask(`/test/${id}?model=many-keys`)).success);
+      expect(answers.filter((isGood) => !isGood)).toHaveLength(1);
+      expect((await row(id)).status).toBe(ChannelStatus.enabled);
+      const { data } = await ask(`/keys/${id}`);
+      expect(data).toMatchObject([
+        { index: 0, reason: "" },
+        { index: 1, tail: "d-22", reason: "rejected", rests_until: expect.any(Number) },
+        { index: 2, reason: "" },
+      ]);
+      expect(JSON.stringify(data)).not.toContain("good-1");
+    });
+
+    test("models are listed from the channel, and from typed credentials only where the address is open", async () => {
+      const id = await add();
+      expect((await ask(`/fetch_models/${id}`)).data).toEqual(["fake-model", "fake-embedding"]);
+      const typed = { base_url: upstream.url, type: 1, key: "k\nsecond" };
+      expect(await ask("/fetch_models", admin, "POST", typed)).toMatchObject({ success: false });
+      expect((await ask("/fetch_models", root, "POST", typed)).data).toEqual([
+        "fake-model",
+        "fake-embedding",
+      ]);
+      expect(upstream.requests.at(-1)?.headers["authorization"]).toBe("Bearer k");
+    });
+
+    test("users are not let in", async () => {
+      for (const path of [
+        "/test",
+        "/test/1",
+        "/update_balance",
+        "/update_balance/1",
+        "/fetch_models/1",
+        "/keys/1",
+      ])
+        expect((await app.call("GET", `/api/channel${path}`, undefined, user)).status).toBe(403);
+    });
+  });
+}
+
+const okAnswer = {
+  status: 200,
+  headers: { "content-type": "application/json" },
+  steps: [
+    JSON.stringify({
+      id: "1",
+      object: "chat.completion",
+      choices: [{ index: 0, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    }),
+  ],
+};
+
+describe("balances", () => {
+  let app: TestApp;
+  let admin: TestUser;
+  let answers: Record<string, unknown> = {};
+  const asked: { url: string; authorization: string }[] = [];
+  const server = createServer((request: IncomingMessage, response) => {
+    const path = (request.url ?? "").split("?")[0] ?? "";
+    const header = request.headers["authorization"] ?? request.headers["api-key"];
+    asked.push({ url: request.url ?? "", authorization: String(header) });
+    const body = answers[path];
+    response.writeHead(body === undefined ? 404 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(body ?? { error: "no" }));
+  });
+  let url = "";
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    app = await startTestApp();
+    admin = await app.createUser({ role: Role.admin });
+    await app.deps.options.set("Price", "7");
+  });
+  afterAll(async () => {
+    await app.close();
+    server.close();
+  });
+
+  test.each<[string, number, Record<string, unknown>, number]>([
+    [
+      "OpenAI's billing",
+      1,
+      {
+        "/v1/dashboard/billing/subscription": { hard_limit_usd: 20, has_payment_method: true },
+        "/v1/dashboard/billing/usage": { total_usage: 550 },
+      },
+      14.5,
+    ],
+    ["AIProxy", 10, { "/api/report/getUserOverview": { success: true, data: { totalPoints: 3.25 } } }, 3.25],
+    ["API2GPT", 12, { "/dashboard/billing/credit_grants": { total_remaining: 4 } }, 4],
+    ["AIGC2D", 13, { "/dashboard/billing/credit_grants": { total_available: "5.5" } }, 5.5],
+    ["OpenRouter", 20, { "/api/v1/credits": { data: { total_credits: 10, total_usage: 4 } } }, 6],
+    ["Moonshot, in dollars", 25, { "/v1/users/me/balance": { data: { available_balance: 70 } } }, 10],
+    ["SiliconFlow", 40, { "/v1/user/info": { code: 20_000, data: { totalBalance: "8.8" } } }, 8.8],
+    [
+      "DeepSeek's CNY entry",
+      43,
+      {
+        "/user/balance": {
+          balance_infos: [
+            { currency: "USD", total_balance: "1" },
+            { currency: "CNY", total_balance: "9" },
+          ],
+        },
+      },
+      9,
+    ],
+  ])("%s is read and recorded", async (_, type, wire, expected) => {
+    answers = wire;
+    asked.length = 0;
+    const id = await app.createChannel({ type, baseUrl: url, models: "m", key: "the-key" });
+    const { body } = await app.call<Told>("GET", `/api/channel/update_balance/${id}`, undefined, admin);
+    expect(body).toMatchObject({ success: true, balance: expected });
+    expect(asked.every((request) => request.authorization.includes("the-key"))).toBe(true);
+    const { channels } = app.deps.db.t;
+    const [row] = await app.deps.db.orm.select().from(channels).where(eq(channels.id, id));
+    expect(row).toMatchObject({ balance: expected });
+    expect(row?.balanceUpdatedTime).toBeGreaterThan(0);
+  });
+
+  test("other types have none, and nonsense is told so", async () => {
+    const none = await app.createChannel({ type: 14, baseUrl: url, models: "m" });
+    expect(
+      (await app.call<Told>("GET", `/api/channel/update_balance/${none}`, undefined, admin)).body,
+    ).toMatchObject({
+      success: false,
+      message: "尚未实现",
+    });
+    answers = { "/user/balance": { balance_infos: [{ currency: "CNY", total_balance: "much" }] } };
+    const broken = await app.createChannel({ type: 43, baseUrl: url, models: "m" });
+    expect(
+      (await app.call<Told>("GET", `/api/channel/update_balance/${broken}`, undefined, admin)).body.success,
+    ).toBe(false);
+  });
+
+  test("updating all disables an empty account", async () => {
+    answers = { "/user/balance": { balance_infos: [{ currency: "CNY", total_balance: "0" }] } };
+    const id = await app.createChannel({ type: 43, baseUrl: url, models: "m" });
+    await app.call("GET", "/api/channel/update_balance", undefined, admin);
+    const { channels } = app.deps.db.t;
+    const [row] = await app.deps.db.orm.select().from(channels).where(eq(channels.id, id));
+    expect(row?.status).toBe(ChannelStatus.autoDisabled);
+    expect(JSON.parse(row?.otherInfo ?? "{}")).toMatchObject({ status_reason: "余额不足" });
+  });
+});

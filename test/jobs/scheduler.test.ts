@@ -1,0 +1,107 @@
+// Guarantees of what comes round by itself: in its interval, once at a time, on one node, and not after the stop.
+import { afterEach, describe, expect, test } from "bun:test";
+import { createScheduler } from "../../src/jobs/scheduler.ts";
+import type { Job, Scheduler } from "../../src/jobs/scheduler.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp } from "../support/app.ts";
+
+for (const database of ["sqlite", "postgres"] as const) {
+  describe(`on ${database}`, () => {
+    let app: TestApp;
+    const made: Scheduler[] = [];
+    afterEach(async () => {
+      await Promise.all(made.map((scheduler) => scheduler.stop()));
+      await app.close();
+    });
+
+    /** `nodes` schedulers over the same database with a clock that the test moves. */
+    async function setUp(nodes: number, job: Job) {
+      let nowMs = 1_800_000_000_000;
+      app = await startTestApp({ database });
+      const clock = { nowMs: () => nowMs };
+      const list = Array.from({ length: nodes }, () =>
+        createScheduler({ ...app.deps, clock }, [job], () => 0),
+      );
+      made.push(...list);
+      return {
+        pass: (seconds: number) => void (nowMs += seconds * 1000),
+        look: () => Promise.all(list.map((scheduler) => scheduler.look())),
+        list,
+      };
+    }
+
+    test("a job runs once an interval, on one of three nodes, and not at the start", async () => {
+      let runs = 0;
+      const nodes = await setUp(3, {
+        name: "count",
+        everySeconds: () => 60,
+        run: () => Promise.resolve(void runs++),
+      });
+      await nodes.look();
+      expect(runs).toBe(0);
+      nodes.pass(59);
+      await nodes.look();
+      expect(runs).toBe(0);
+      nodes.pass(1);
+      await nodes.look();
+      expect(runs).toBe(1);
+      await nodes.look();
+      expect(runs).toBe(1);
+      nodes.pass(600);
+      await nodes.look();
+      expect(runs).toBe(2);
+    });
+
+    test("an interval of zero switches it off", async () => {
+      let runs = 0;
+      const nodes = await setUp(1, {
+        name: "off",
+        everySeconds: () => 0,
+        run: () => Promise.resolve(void runs++),
+      });
+      for (let i = 0; i < 3; i++) {
+        nodes.pass(1000);
+        await nodes.look();
+      }
+      expect(runs).toBe(0);
+    });
+
+    test("a job that is still running is not begun again, one that throws comes round again", async () => {
+      let runs = 0;
+      const doors = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const nodes = await setUp(1, {
+        name: "slow",
+        everySeconds: () => 10,
+        run: () => doors[runs++]?.promise ?? Promise.resolve(),
+      });
+      await nodes.look();
+      nodes.pass(10);
+      const first = nodes.look();
+      nodes.pass(10);
+      // The first look must have begun its job before the second one looks.
+      while (runs === 0) await new Promise((resolve) => setImmediate(resolve));
+      await nodes.look();
+      expect(runs).toBe(1);
+      doors[0]?.reject(new Error("broken"));
+      await first;
+      doors[1]?.resolve();
+      nodes.pass(10);
+      await nodes.look();
+      expect(runs).toBe(2);
+    });
+
+    test("nothing begins after the stop, and the stop waits for what runs", async () => {
+      let runs = 0;
+      const nodes = await setUp(1, {
+        name: "end",
+        everySeconds: () => 10,
+        run: () => Promise.resolve(void runs++),
+      });
+      await nodes.look();
+      nodes.pass(10);
+      await nodes.list[0]?.stop();
+      await nodes.look();
+      expect(runs).toBe(0);
+    });
+  });
+}

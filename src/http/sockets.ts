@@ -14,6 +14,8 @@ export interface SocketHandlers {
   /** What was queued has left: `send` had answered -1 before. */
   drain?(socket: ServerSocket): void;
   close(socket: ServerSocket, code: number, reason: string): void;
+  /** `message` threw. */
+  failed(error: unknown): void;
   /** The process is about to stop: resolves when the socket is closed and everything it owes is recorded. */
   goAway(): Promise<void>;
 }
@@ -85,12 +87,20 @@ export function upgradeSocket(
   if (sockets.isClosing) return false;
   const data: SocketHandlers = {
     open: (socket) => handlers.open?.(socket),
-    message: (socket, message) => handlers.message(socket, message),
+    message(socket, message) {
+      try {
+        handlers.message(socket, message);
+      } catch (error) {
+        // What left this function would end the process.
+        handlers.failed(error);
+      }
+    },
     drain: (socket) => handlers.drain?.(socket),
     close(socket, code, reason) {
       sockets.handlers.delete(handlers);
       handlers.close(socket, code, reason);
     },
+    failed: (error) => handlers.failed(error),
     goAway: () => handlers.goAway(),
   };
   sockets.handlers.add(handlers);

@@ -1,6 +1,6 @@
 // The one way from a client's request to an answer, for every inference route: checks, price, reserve, attempts, settle.
 // Refuses side doors: there is no other function that reaches an upstream for a client.
-import type { Deps, Reservation, ReserveRequest } from "../core/deps.ts";
+import type { Deps, Reservation } from "../core/deps.ts";
 import type { Channel } from "../core/channel-rows.ts";
 import { rootAccount } from "../core/notify.ts";
 import { createPicker } from "../core/picker.ts";
@@ -24,6 +24,7 @@ import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { chat, embeddings } from "./endpoints.ts";
+import { holdBack } from "./hold-back.ts";
 import type { MediaFetch } from "./media.ts";
 import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
 import { checkedName, familyName, requestedModel } from "./model-name.ts";
@@ -141,7 +142,6 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         outputTokens: () => Promise.resolve(0),
         isStream: false,
         firstByteMs: undefined,
-        json: undefined,
       }),
     finish: (call, plan, tap, conversion, firstByteMs) => async (end) => {
       const { state } = tap.meter;
@@ -156,7 +156,6 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         outputTokens: () => tap.outputTokens(),
         isStream: true,
         firstByteMs: firstByteMs(),
-        json: undefined,
       });
       if (end.reason === "completed" && conversion) return conversion.tail(usage);
       if (call.endpoint.dialect !== "openai-chat" || call.endpoint.isMedia === true) return "";
@@ -204,7 +203,8 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
       ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, model) } : {}),
     });
-    const reservation = await hold(endpoint, { requestId, user: caller.user, token: caller.token, amount });
+    const { user, token } = caller;
+    const reservation = await holdBack(deps.ledger, endpoint, { requestId, user, token, amount });
     return {
       request,
       requestId,
@@ -227,18 +227,6 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       attempts: [],
       pinned,
     };
-  }
-
-  async function hold(endpoint: Endpoint, request: ReserveRequest): Promise<Reservation> {
-    try {
-      const held = deps.ledger.reserve(request);
-      return held instanceof Promise ? await held : held;
-    } catch (error) {
-      const { quotaCode } = endpoint;
-      if (!(error instanceof Failure) || error.code !== "user_quota_short" || quotaCode === undefined)
-        throw error;
-      throw new Failure("quota", quotaCode, { params: error.params, wireCode: "insufficient_user_quota" });
-    }
   }
 
   /** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
@@ -282,7 +270,6 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
             outputTokens: () => Promise.resolve(0),
             isStream: call.wantsStream,
             firstByteMs: undefined,
-            json: undefined,
           });
         } else await call.reservation.release();
         throw failure;

@@ -218,7 +218,7 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   const upstream = upstreamRequest(context, call, target, built, () =>
     isUntouched ? sent.json : { ...sent.json, ...changes },
   );
-  if (sent.form) upstream.body = formBody(call, sent.form, built.model);
+  if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
   else if (!upstream.adapter)
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, changes, sent.json);
   return {
@@ -352,6 +352,9 @@ function upstreamRequest(
       model: built.model,
       isStream: call.wantsStream,
       body: bodyOf(),
+      ...(call.sent.form
+        ? { files: call.sent.form.parts.filter((part) => part.filename !== undefined) }
+        : {}),
       url: built.url,
       headers,
       signal,

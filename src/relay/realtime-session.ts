@@ -1,12 +1,10 @@
 // A running realtime session: frames pass both ways untouched, and every finished response is charged before its end is
 // passed on. Refuses to go on without an amount held back for the next turn, or once the key no longer works.
 import type { Channel } from "../core/channel-rows.ts";
-import type { Deps, Reservation } from "../core/deps.ts";
-import { cost, estimateReserve } from "../core/prices.ts";
-import type { ModelPricing } from "../core/prices.ts";
+import type { Deps } from "../core/deps.ts";
+import { cost } from "../core/prices.ts";
 import { decideCharge, quotaCapOf, usageTrust } from "../core/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../core/settle-policy.ts";
-import { messageText } from "../http/messages.ts";
 import { CloseCode, closeReason, isSendableCode } from "../http/sockets.ts";
 import type { ServerSocket, SocketHandlers } from "../http/sockets.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -20,6 +18,8 @@ import type { AttemptNote } from "./call.ts";
 import type { Frame, UpstreamSocket } from "./realtime-connect.ts";
 import { readEvent, TurnMeter } from "./realtime-meter.ts";
 import type { RealtimeEvent, TurnEnd } from "./realtime-meter.ts";
+import { heldBy, sentence } from "./realtime-turn.ts";
+import type { Turn } from "./realtime-turn.ts";
 import { asFailure, encodeFailure } from "./render-failure.ts";
 import type { TokenCounter } from "./token-count.ts";
 
@@ -33,13 +33,6 @@ const GO_AWAY_MS = 10_000;
 /** Tokens after which the running turn is held against the balance again. */
 const WATCH_TOKENS = 16;
 const MAX_REMEMBERED_RESPONSES = 64;
-
-/** One turn's amounts and the price at which it is charged. */
-export interface Turn {
-  holds: Reservation[];
-  pricing: ModelPricing;
-  groupRatio: number;
-}
 
 export interface SessionParts {
   deps: Pick<Deps, "prices" | "options" | "ledger" | "logger">;
@@ -60,6 +53,8 @@ export interface SessionParts {
   turn: Turn;
   /** Holds back for the next turn; throws failures of kind quota. */
   openTurn: (requestId: string, atLeast: number) => Promise<Turn>;
+  /** A quick look: false when something about the key changed that `readmit` has to judge. */
+  isUnchanged: () => boolean;
   /** Throws when the key, its owner or the model are no longer admitted. */
   readmit: () => Promise<void>;
   /** The session is over and everything is recorded. */
@@ -161,6 +156,15 @@ export class RealtimeSession implements SocketHandlers {
   close(_socket: ServerSocket, code: number): void {
     this.#client = undefined;
     this.#end({ reason: "client-gone", code: isSendableCode(code) ? code : CloseCode.normal, text: "" });
+  }
+
+  failed(error: unknown): void {
+    const failure = asFailure(error);
+    this.parts.deps.logger.error("a realtime session failed", {
+      requestId: this.parts.requestId,
+      error: error instanceof Error ? (error.stack ?? error.message) : "thrown value",
+    });
+    this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
   }
 
   #send(frame: Frame): void {
@@ -437,12 +441,14 @@ export class RealtimeSession implements SocketHandlers {
   async check(nowMs: number, pingMs: number, silentMs: number): Promise<void> {
     if (this.#goodbye) return;
     const { socket } = this.parts.upstream;
-    try {
-      await this.parts.readmit();
-    } catch (error) {
-      const failure = asFailure(error);
-      this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
-      return;
+    if (!this.parts.isUnchanged()) {
+      try {
+        await this.parts.readmit();
+      } catch (error) {
+        const failure = asFailure(error);
+        this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
+        return;
+      }
     }
     if (socket.readyState !== WebSocket.OPEN || socket.isPaused) {
       this.#heardMs = nowMs;
@@ -461,38 +467,8 @@ export class RealtimeSession implements SocketHandlers {
   }
 }
 
-function heldBy(turn: Turn): number {
-  return turn.holds.reduce((sum, hold) => sum + hold.amount, 0);
-}
-
 function goodbyeOf(failure: Failure): { code: number; text: string } {
   if (failure.kind === "internal") return { code: CloseCode.broken, text: failure.code };
   const { wireCode } = failure;
   return { code: CloseCode.refused, text: typeof wireCode === "string" ? wireCode : failure.code };
-}
-
-/** The sentence of the log row, in the words that clients of this log know. */
-function sentence({ pricing, groupRatio }: Turn, decision: ChargeDecision): string {
-  const group = `分组倍率 ${groupRatio.toFixed(2)}`;
-  const text =
-    pricing.callPrice === undefined
-      ? `模型倍率 ${pricing.modelRatio.toFixed(2)}，补全倍率 ${pricing.completionRatio.toFixed(2)}，音频倍率 ${pricing.audioRatio.toFixed(2)}，音频补全倍率 ${pricing.audioCompletionRatio.toFixed(2)}，${group}`
-      : `模型价格 ${pricing.callPrice.toFixed(2)}，${group}`;
-  return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
-}
-
-/** What to hold back for a turn: the assumed prompt, and no less than the turn before cost, for the history only grows. */
-export function turnReserve(
-  deps: Pick<Deps, "options">,
-  pricing: ModelPricing,
-  groupRatio: number,
-  atLeast: number,
-): number {
-  const assumed = estimateReserve(pricing, groupRatio, {
-    promptTokens: 0,
-    maxTokens: 0,
-    preConsumedTokens: deps.options.get("PreConsumedQuota"),
-    quotaPerUnit: deps.options.get("QuotaPerUnit"),
-  });
-  return Math.max(assumed, atLeast);
 }

@@ -16,6 +16,7 @@ import { baseUrlOf, routeFor, upstreamUrl } from "../providers/address.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
+import { TokenStatus, UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { admitCaller, checkAddress, checkModel, checkRate, pinnedChannel, rateRule } from "./admission.ts";
 import type { Caller } from "./admission.ts";
@@ -28,8 +29,9 @@ import { mappedModel } from "./plan.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import { connectUpstream } from "./realtime-connect.ts";
 import type { SocketTarget, UpstreamSocket } from "./realtime-connect.ts";
-import { RealtimeSession, turnReserve } from "./realtime-session.ts";
-import type { Turn } from "./realtime-session.ts";
+import { RealtimeSession } from "./realtime-session.ts";
+import { turnReserve } from "./realtime-turn.ts";
+import type { Turn } from "./realtime-turn.ts";
 import { asFailure, renderFailure } from "./render-failure.ts";
 import type { TokenCounter } from "./token-count.ts";
 
@@ -320,6 +322,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
   async function open(asked: Asked, server: Server<unknown>): Promise<boolean> {
     const { request, requestId, caller, model } = asked;
     const { channel, upstreamModel, upstream, turn: first } = await connect(asked);
+    const { key } = presentedKey(request);
     const credentials = keyRequest(request);
     const session = new RealtimeSession({
       deps,
@@ -336,6 +339,18 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       upstream,
       turn: first,
       openTurn: (id, atLeast) => openTurn(caller, model, upstreamModel, id, atLeast),
+      isUnchanged() {
+        const { token } = caller;
+        return (
+          token !== undefined &&
+          deps.accounts.tokenByKey(key) === token &&
+          token.status === TokenStatus.enabled &&
+          (token.expiredTime === -1 || token.expiredTime * 1000 >= clock.nowMs()) &&
+          token.user.status === UserStatus.enabled &&
+          !token.user.deleted &&
+          (token.modelLimits === undefined || token.modelLimits.has(model))
+        );
+      },
       async readmit() {
         try {
           checkModel(await admitCaller(deps, credentials), model);

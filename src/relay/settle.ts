@@ -28,7 +28,7 @@ export interface CallEnd {
   /** Milliseconds to the first streamed event; undefined for plain answers. */
   firstByteMs: number | undefined;
   /** The whole answer, where it was JSON. */
-  json: unknown;
+  json?: unknown;
 }
 
 /** Names of dropped fields that a log row keeps. */

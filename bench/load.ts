@@ -2,7 +2,7 @@
 // Takes one job as JSON in its argument, prints one JSON line. Refuses to retry: what fails is counted.
 
 import { type Connection, connect } from "./raw-client.ts";
-import { CHAT_MODEL, MARKS } from "./mock-upstream.ts";
+import { CHAT_MODEL, FAST, MARKS } from "./mock-upstream.ts";
 
 export interface Target {
   hostname: string;
@@ -10,9 +10,17 @@ export interface Target {
   key: string;
 }
 
+/** Another call than the usual chat completion. */
+export interface Ask {
+  path: string;
+  body: string;
+}
+
 export type Job =
-  | { kind: "closed"; target: Target; concurrency: number; seconds?: number; requests?: number }
-  | { kind: "rate"; target: Target; perSecond: number; seconds: number }
+  | { kind: "closed"; target: Target; concurrency: number; seconds?: number; requests?: number; ask?: Ask }
+  | { kind: "rate"; target: Target; perSecond: number; seconds: number; promptBytes?: number }
+  | { kind: "paced"; target: Target; concurrency: number; total: number; rampMs: number }
+  | { kind: "sockets"; target: Target; count: number; seconds: number }
   | { kind: "streams"; target: Target; concurrency: number; total: number; rampMs: number }
   | { kind: "aborts"; target: Target; concurrency: number; total: number }
   | { kind: "slow"; target: Target; seconds: number };
@@ -28,6 +36,10 @@ export interface LoadResult {
   eventsMax?: number;
   /** Slow reader only. */
   bytesRead?: number;
+  /** Paced streams only: how much later than its pace a chunk came, over all chunks; chunks above LATE_MS. */
+  latenessP99Ms?: number;
+  latenessMaxMs?: number;
+  lateChunks?: number;
 }
 
 /** Body of a chat call; a mark asks the mock for that kind of stream. */
@@ -39,9 +51,16 @@ export function chatBody(mark?: (typeof MARKS)[keyof typeof MARKS]): string {
   return JSON.stringify({ model: CHAT_MODEL, messages, temperature: 0.7, max_tokens: 256, ...streaming });
 }
 
-function requestBytes(target: Target, body: string): Buffer {
+/** The usual call with a prompt of about so many bytes. */
+function largeBody(bytes: number): string {
+  const words = "The river bends where the old mill stands. ";
+  const content = words.repeat(Math.ceil(bytes / words.length));
+  return JSON.stringify({ model: CHAT_MODEL, messages: [{ role: "user", content }], max_tokens: 256 });
+}
+
+function requestBytes(target: Target, body: string, path = "/v1/chat/completions"): Buffer {
   return Buffer.from(
-    `POST /v1/chat/completions HTTP/1.1\r\nHost: ${target.hostname}:${target.port}\r\nContent-Type: application/json\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: ${target.hostname}:${target.port}\r\nContent-Type: application/json\r\n` +
       `Authorization: Bearer ${target.key}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
@@ -81,7 +100,7 @@ function exchangeOnce(connection: Connection, request: Buffer): Promise<number> 
 }
 
 async function closedLoop(job: Extract<Job, { kind: "closed" }>): Promise<LoadResult> {
-  const request = requestBytes(job.target, chatBody());
+  const request = requestBytes(job.target, job.ask?.body ?? chatBody(), job.ask?.path);
   const tally = startTally();
   const endMs = tally.startedMs + (job.seconds ?? Number.POSITIVE_INFINITY) * 1000;
   let left = job.requests ?? Number.POSITIVE_INFINITY;
@@ -105,7 +124,8 @@ async function closedLoop(job: Extract<Job, { kind: "closed" }>): Promise<LoadRe
  * free connection counts from when it was due; the load's own timer being late is not held against the target.
  */
 async function steadyRate(job: Extract<Job, { kind: "rate" }>): Promise<LoadResult> {
-  const request = requestBytes(job.target, chatBody());
+  const { promptBytes } = job;
+  const request = requestBytes(job.target, promptBytes === undefined ? chatBody() : largeBody(promptBytes));
   const idle = await Promise.all(Array.from({ length: 64 }, () => reopen(job.target, undefined)));
   const all = [...idle];
   const tally = startTally();
@@ -149,7 +169,12 @@ async function steadyRate(job: Extract<Job, { kind: "rate" }>): Promise<LoadResu
 const EVENT = "data: ";
 
 /** One stream; resolves with its events, or -1 when it did not end as a whole stream should. */
-function streamOnce(connection: Connection, request: Buffer, onFirst: () => boolean): Promise<number> {
+function streamOnce(
+  connection: Connection,
+  request: Buffer,
+  onFirst: () => boolean,
+  onEvents?: (count: number) => void,
+): Promise<number> {
   return new Promise((resolve) => {
     let events = 0;
     let status = 0;
@@ -168,6 +193,7 @@ function streamOnce(connection: Connection, request: Buffer, onFirst: () => bool
           resolve(events);
           connection.close();
         }
+        if (events > before) onEvents?.(events);
       },
       onEnd: () => resolve(status === 200 && sawDone ? events : -1),
       onBroken: () => resolve(-1),
@@ -204,6 +230,88 @@ async function streams(job: Extract<Job, { kind: "streams" | "aborts" }>): Promi
   return { ...resultOf(tally), eventsMin, eventsMax };
 }
 
+/** A chunk later than this behind its pace is one that a reader notices. */
+const LATE_MS = 100;
+
+/** Streams of the fast pace: every chunk is held against the moment it was due, counted from the stream's first one. */
+async function paced(job: Extract<Job, { kind: "paced" }>): Promise<LoadResult> {
+  const request = requestBytes(job.target, chatBody(MARKS.fast));
+  const tally = startTally();
+  const lateness: number[] = [];
+  let left = job.total;
+  let eventsMin = Number.POSITIVE_INFINITY;
+  let eventsMax = 0;
+  const worker = async (_: unknown, index: number) => {
+    let connection = await reopen(job.target, undefined);
+    await Bun.sleep((job.rampMs * index) / job.concurrency);
+    while (left-- > 0) {
+      connection = await reopen(job.target, connection);
+      const startedMs = performance.now();
+      let firstMs = 0;
+      let seen = 0;
+      const events = await streamOnce(
+        connection,
+        request,
+        () => {
+          firstMs = performance.now();
+          tally.timesMs.push(firstMs - startedMs);
+          return true;
+        },
+        (count) => {
+          for (; seen < Math.min(count, FAST.chunks); seen++)
+            lateness.push(performance.now() - firstMs - seen * FAST.intervalMs);
+        },
+      );
+      if (events < 0) tally.errors++;
+      else {
+        eventsMin = Math.min(eventsMin, events);
+        eventsMax = Math.max(eventsMax, events);
+      }
+    }
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: job.concurrency }, worker));
+  const sorted = Float64Array.from(lateness).sort();
+  return {
+    ...resultOf(tally),
+    eventsMin,
+    eventsMax,
+    latenessP99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+    latenessMaxMs: sorted.at(-1) ?? Number.NaN,
+    lateChunks: lateness.filter((ms) => ms > LATE_MS).length,
+  };
+}
+
+/** Opens realtime sockets and leaves them idle; `errors` counts those that did not open or did not stay. */
+async function idleSockets(job: Extract<Job, { kind: "sockets" }>): Promise<LoadResult> {
+  const { target } = job;
+  const tally = startTally();
+  const url = `ws://${target.hostname}:${target.port}/v1/realtime?model=gpt-4o-realtime-preview`;
+  const open: WebSocket[] = [];
+  for (let i = 0; i < job.count; i++) {
+    const startedMs = performance.now();
+    const protocols = ["realtime", `openai-insecure-api-key.${target.key}`];
+    const socket = new WebSocket(url, protocols);
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.onopen = () => resolve(true);
+      socket.onerror = () => resolve(false);
+      socket.onclose = () => resolve(false);
+    });
+    if (!isOpen) tally.errors++;
+    else {
+      tally.timesMs.push(performance.now() - startedMs);
+      socket.onclose = () => void tally.errors++;
+      open.push(socket);
+    }
+  }
+  await Bun.sleep(job.seconds * 1000);
+  for (const socket of open) {
+    socket.onclose = null;
+    socket.close();
+  }
+  return resultOf(tally);
+}
+
 /** Reads a sip every 50 ms for the given time, then leaves. */
 async function slowReader(job: Extract<Job, { kind: "slow" }>): Promise<LoadResult> {
   const tally = startTally();
@@ -236,6 +344,8 @@ if (import.meta.main) {
   if (job.kind === "closed") result = await closedLoop(job);
   else if (job.kind === "rate") result = await steadyRate(job);
   else if (job.kind === "slow") result = await slowReader(job);
+  else if (job.kind === "paced") result = await paced(job);
+  else if (job.kind === "sockets") result = await idleSockets(job);
   else result = await streams(job);
   console.log(JSON.stringify(result));
   process.exit(0);

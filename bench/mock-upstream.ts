@@ -1,4 +1,4 @@
-// The light provider behind the bench: OpenAI-shaped answers of 1 KB, 50-chunk streams, embeddings, one endless stream.
+// The light provider behind the bench: answers of 1 KB in four dialects, paced streams, embeddings, one endless stream.
 // Refuses to be correct beyond that: plain TCP with prepared bytes, so that it never is what limits a figure.
 
 import type { Socket } from "bun";
@@ -6,10 +6,17 @@ import type { Socket } from "bun";
 export const STREAM_CHUNKS = 50;
 /** Time between two chunks of a paced stream: 25 tokens a second, a busy model. */
 export const CHUNK_INTERVAL_MS = 40;
+/** A faster pace: 64 chunks, one every 20 ms. */
+export const FAST = { chunks: 64, intervalMs: 20 } as const;
 /** Size of the stream that the slow client reads. */
 export const BULK_BYTES = 400 * 1024 * 1024;
 /** Words in the request's `user` field that choose the kind of stream. */
-export const MARKS = { paced: "bench-paced", burst: "bench-burst", bulk: "bench-bulk" } as const;
+export const MARKS = {
+  paced: "bench-paced",
+  burst: "bench-burst",
+  bulk: "bench-bulk",
+  fast: "bench-fast",
+} as const;
 export const CHAT_MODEL = "gpt-4o-mini";
 
 const WHEEL_SLOTS = 10;
@@ -63,6 +70,39 @@ const EMBEDDING_ANSWER = jsonAnswer({
   model: "text-embedding-3-small",
   usage: { prompt_tokens: 20, total_tokens: 20 },
 });
+const WORDS = "word ".repeat(150);
+const RESPONSES_ANSWER = jsonAnswer({
+  id: "resp_bench",
+  object: "response",
+  created_at: 1_750_000_000,
+  status: "completed",
+  model: CHAT_MODEL,
+  output: [
+    {
+      id: "msg_bench",
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: WORDS, annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 20, output_tokens: 50, total_tokens: 70 },
+});
+const MESSAGES_ANSWER = jsonAnswer({
+  id: "msg_bench",
+  type: "message",
+  role: "assistant",
+  model: CHAT_MODEL,
+  content: [{ type: "text", text: WORDS }],
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  usage: { input_tokens: 20, output_tokens: 50 },
+});
+const GEMINI_ANSWER = jsonAnswer({
+  candidates: [{ content: { role: "model", parts: [{ text: WORDS }] }, finishReason: "STOP", index: 0 }],
+  usageMetadata: { promptTokenCount: 20, candidatesTokenCount: 50, totalTokenCount: 70 },
+  modelVersion: CHAT_MODEL,
+});
 const MODELS_ANSWER = jsonAnswer({
   object: "list",
   data: [{ id: CHAT_MODEL, object: "model", owned_by: "bench" }],
@@ -112,12 +152,16 @@ function pumpBulk(socket: Socket<Peer>): void {
 
 /** Paced streams sit on a wheel: one timer serves them all, each slot every CHUNK_INTERVAL_MS. */
 const wheel: Set<Socket<Peer>>[] = Array.from({ length: WHEEL_SLOTS }, () => new Set<Socket<Peer>>());
+/** Fast streams: half as many slots, so that each comes round every FAST.intervalMs. */
+const fastWheel: Set<Socket<Peer>>[] = Array.from({ length: WHEEL_SLOTS / 2 }, () => new Set<Socket<Peer>>());
 let slot = 0;
 
 function turnWheel(): void {
   slot = (slot + 1) % WHEEL_SLOTS;
-  const due = wheel[slot];
-  if (!due) return;
+  for (const due of [wheel[slot], fastWheel[slot % fastWheel.length]]) if (due) serve(due);
+}
+
+function serve(due: Set<Socket<Peer>>): void {
   for (const socket of due) {
     const peer = socket.data;
     if (!peer.isOpen) {
@@ -136,7 +180,15 @@ function turnWheel(): void {
 function respond(socket: Socket<Peer>, head: string, body: Buffer): void {
   if (head.startsWith("GET")) return send(socket, MODELS_ANSWER);
   if (head.includes("/embeddings")) return send(socket, EMBEDDING_ANSWER);
+  if (head.includes("/responses ")) return send(socket, RESPONSES_ANSWER);
+  if (head.includes("/v1/messages ")) return send(socket, MESSAGES_ANSWER);
+  if (head.includes(":generateContent")) return send(socket, GEMINI_ANSWER);
   if (!body.includes('"bench-')) return send(socket, CHAT_ANSWER);
+  if (body.includes(MARKS.fast)) {
+    socket.data.chunksLeft = FAST.chunks - 1;
+    fastWheel[slot % fastWheel.length]?.add(socket);
+    return send(socket, STREAM_START);
+  }
   if (body.includes(MARKS.paced)) {
     socket.data.chunksLeft = STREAM_CHUNKS - 1;
     wheel[slot]?.add(socket);

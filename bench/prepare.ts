@@ -1,7 +1,11 @@
 // Makes a fresh gateway ready for the bench through its REST calls: setup, sign-in, one channel, one key.
 // Refuses the database and any switch that a busy operator would not leave on: auth, billing and log stay as shipped.
 
+import { DIALECTS, UPSTREAMS } from "./dialects.ts";
 import { CHAT_MODEL } from "./mock-upstream.ts";
+
+/** The model that the ordinary HTTP server answers for. */
+export const HTTP_MODEL = "gpt-4o";
 
 const ROOT = { username: "root", password: "bench-password-1" };
 const TOKEN_QUOTA = 1_000_000_000;
@@ -57,8 +61,12 @@ async function signIn(baseUrl: string): Promise<Record<string, string>> {
   return { cookie: cookies.join("; "), "New-Api-User": String(user?.id ?? 1) };
 }
 
-/** Sets a gateway with an empty database up to relay to the mock at `upstreamUrl`. */
-export async function prepareGateway(baseUrl: string, upstreamUrl: string): Promise<Prepared> {
+/** Sets a gateway with an empty database up to relay to the mock at `upstreamUrl`, for one model to `httpUrl`. */
+export async function prepareGateway(
+  baseUrl: string,
+  upstreamUrl: string,
+  httpUrl: string,
+): Promise<Prepared> {
   const setup = {
     ...ROOT,
     confirmPassword: ROOT.password,
@@ -79,7 +87,16 @@ export async function prepareGateway(baseUrl: string, upstreamUrl: string): Prom
     // Aborted streams and a killed mock must not switch the only channel off.
     auto_ban: 0,
   };
-  await dataOf(await call(baseUrl, "POST", "/api/channel/", channel, headers), "channel");
+  const more = [
+    { name: "bench realtime", models: "gpt-4o-realtime-preview" },
+    { name: "bench http", models: HTTP_MODEL, base_url: httpUrl },
+    ...DIALECTS.map((name) => ({ name, type: UPSTREAMS[name].type, models: UPSTREAMS[name].model })),
+  ];
+  for (const fields of [{}, ...more])
+    await dataOf(await call(baseUrl, "POST", "/api/channel/", { ...channel, ...fields }, headers), "channel");
+  // Every model of the pairs needs a price; the newest ones have none of their own.
+  const price = { key: "ModelPrice", value: JSON.stringify({ [UPSTREAMS.responses.model]: 0.0001 }) };
+  await dataOf(await call(baseUrl, "PUT", "/api/option/", price, headers), "price");
   const token = { name: "bench", expired_time: -1, remain_quota: TOKEN_QUOTA, unlimited_quota: false };
   await dataOf(await call(baseUrl, "POST", "/api/token/", token, headers), "token");
   const tokens = itemsOf(

@@ -1,7 +1,7 @@
 // The bench's processes: started on a fixed core, watched for memory, ended by their own id.
 // Refuses to measure against a machine it cannot pin on: without taskset it says so in the report.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { availableParallelism } from "node:os";
 
@@ -127,6 +127,7 @@ export async function startNginx(
 ): Promise<(Running & { port: number }) | undefined> {
   const program = Bun.which("nginx") ?? ["/usr/sbin/nginx", "/usr/local/sbin/nginx"].find(existsSync);
   if (!program) return undefined;
+  mkdirSync(dir, { recursive: true });
   const port = freePort();
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   const user = process.getuid?.() === 0 ? "user root;" : "";

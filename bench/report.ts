@@ -29,6 +29,14 @@ export interface Figures {
   };
   slowClient?: { growthMb: number; bytesRead: number; errors: number };
   startMs?: number;
+  /** Concurrency 32 with an ordinary HTTP server as the upstream. */
+  http?: BySubject<LoadResult>;
+  /** By `client>upstream`. */
+  pairs?: Record<string, LoadResult>;
+  /** Steady 50 a second, by size of the prompt in KB. */
+  prompts?: Record<number, BySubject<LoadResult>>;
+  paced?: BySubject<LoadResult>;
+  sockets?: { count: number; errors: number; growthMb: number };
   books?: { calls: number; expectedAtLeast: number };
 }
 
@@ -54,7 +62,11 @@ export function goalsOf(figures: Figures): Goal[] {
   const at32 = figures.closed[32] ?? {};
   const at1 = figures.closed[1] ?? {};
   const rate32 = at32.gateway && perSecond(at32.gateway);
-  const share = rate32 !== undefined && at32.nginx ? rate32 / perSecond(at32.nginx) : undefined;
+  const { http = {}, pairs = {}, prompts = {}, paced = {}, sockets } = figures;
+  const share = http.gateway && http.nginx ? perSecond(http.gateway) / perSecond(http.nginx) : undefined;
+  const added = (kilobytes: number) =>
+    difference(prompts[kilobytes]?.gateway?.p99Ms, prompts[kilobytes]?.direct?.p99Ms);
+  const worst = worstPair(pairs);
   const addedMs = difference(at1.gateway?.p50Ms, at1.direct?.p50Ms);
   const { direct, gateway } = figures.streams;
   const firstTokenMs = difference(gateway?.p50Ms, direct?.p50Ms);
@@ -75,7 +87,7 @@ export function goalsOf(figures: Figures): Goal[] {
   });
   return [
     goal("requests a second at concurrency 32", "≥ 9,000", rate32, "", (v) => v >= 9000),
-    goal("share of nginx at concurrency 32", "≥ 0.25", share, "", (v) => v >= 0.25),
+    goal("share of nginx at concurrency 32, HTTP upstream", "≥ 0.25", share, "", (v) => v >= 0.25),
     goal("added p50 at concurrency 1", "< 0.7 ms", addedMs, " ms", (v) => v < 0.7),
     goal("p99 at 1,000 requests a second", "< 3 ms", figures.rate.gateway?.p99Ms, " ms", (v) => v < 3),
     goal(`unclean of ${figures.streamsConcurrency}-at-once streams`, "0", badStreams, "", (v) => v === 0),
@@ -90,6 +102,17 @@ export function goalsOf(figures: Figures): Goal[] {
     ),
     goal("slow client on a 400 MB stream", "< 30 MB", slowClient?.growthMb, " MB", (v) => v < 30),
     goal(
+      `slowest pair ÷ passthrough${worst ? ` (${worst.name})` : ""}`,
+      "≥ 0.70",
+      worst?.ratio,
+      "",
+      (v) => v >= 0.7,
+    ),
+    goal("added p99, 100 KB prompts at 50 a second", "< 15 ms", added(100), " ms", (v) => v < 15),
+    goal("added p99, 400 KB prompts at 50 a second", "< 15 ms", added(400), " ms", (v) => v < 15),
+    goal("chunks of 512 paced streams over 100 ms late", "0", paced.gateway?.lateChunks, "", (v) => v === 0),
+    goal("idle realtime sockets lost", "0", sockets?.errors, "", (v) => v === 0),
+    goal(
       "start on an existing database to first answer",
       "≤ 150 ms",
       figures.startMs,
@@ -97,6 +120,23 @@ export function goalsOf(figures: Figures): Goal[] {
       (v) => v <= 150,
     ),
   ];
+}
+
+/** The pair that is slowest beside its client's own passthrough. */
+function worstPair(pairs: Record<string, LoadResult>): { name: string; ratio: number } | undefined {
+  let worst: { name: string; ratio: number } | undefined;
+  for (const name in pairs) {
+    const ratio = pairRatio(pairs, name);
+    if (ratio !== undefined && (!worst || ratio < worst.ratio)) worst = { name, ratio };
+  }
+  return worst;
+}
+
+function pairRatio(pairs: Record<string, LoadResult>, name: string): number | undefined {
+  const [client = ""] = name.split(">");
+  const own = pairs[`${client}>${client}`];
+  const pair = pairs[name];
+  return own && pair ? perSecond(pair) / perSecond(own) : undefined;
 }
 
 function table(rows: string[][]): string {
@@ -136,8 +176,11 @@ export function render(figures: Figures): string {
   for (const [concurrency, results] of Object.entries(figures.closed)) {
     rows.push(...loadRows(`concurrency ${concurrency}`, results));
   }
+  if (figures.http) rows.push(...loadRows("concurrency 32, HTTP upstream", figures.http));
   rows.push(...loadRows("steady 1,000 a second", figures.rate));
   rows.push(...loadRows(`${figures.streamsConcurrency} streams, first token`, figures.streams));
+  for (const [kilobytes, results] of Object.entries(figures.prompts ?? {}))
+    rows.push(...loadRows(`${kilobytes} KB prompts, 50 a second`, results));
   const goals = goalsOf(figures).map((goal) => [
     goal.name,
     goal.wanted,
@@ -145,7 +188,31 @@ export function render(figures: Figures): string {
     goal.reached === undefined ? "not measured" : goal.reached ? "yes" : "NO",
   ]);
   const parts = [table(rows), table([["goal", "wanted", "got", "reached"], ...goals])];
-  const { memory, slowClient, books } = figures;
+  const { memory, slowClient, books, pairs, paced, sockets } = figures;
+  if (pairs) {
+    const lines = Object.keys(pairs).map((name) => {
+      const result = pairs[name];
+      const ratio = `${number(pairRatio(pairs, name))}×`;
+      return [name, result ? thousands(perSecond(result)) : "", ratio, String(result?.errors ?? "")];
+    });
+    parts.push(table([["client > upstream", "per s", "of passthrough", "errors"], ...lines]));
+  }
+  if (paced) {
+    const lines = Object.entries(paced).map(([name, result]) => [
+      name,
+      number(result.latenessP99Ms, 1),
+      number(result.latenessMaxMs, 1),
+      String(result.lateChunks ?? ""),
+      String(result.errors),
+    ]);
+    parts.push(
+      table([["64 chunks at 20 ms", "late p99 ms", "latest ms", "over 100 ms", "errors"], ...lines]),
+    );
+  }
+  if (sockets)
+    parts.push(
+      `idle sockets: ${sockets.count} open, ${number(sockets.growthMb, 1)} MB more, ${sockets.errors} lost`,
+    );
   if (memory) {
     parts.push(
       `memory: idle ${number(memory.idleMb, 1)} MB, after ${thousands(memory.requests)} requests and ` +

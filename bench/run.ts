@@ -1,11 +1,13 @@
-// `bun run bench [--quick] [--only=rates,streams,memory,slow,start] [--no-gateway | --gateway=<program>]`: direct, nginx
+// `bun run bench [--quick] [--only=rates,pairs,prompts,chunks,sockets,…] [--no-gateway | --gateway=<program>]`: direct, nginx
 // and the gateway in one run, a table with ratios and goals, a file under bench/results. Refuses to compare across runs.
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
-import { type Job, type LoadResult, type Target, chatBody } from "./load.ts";
-import { type Prepared, prepareGateway, readAccount } from "./prepare.ts";
+import { type Ask, type Job, type LoadResult, type Target, chatBody } from "./load.ts";
+import { DIALECTS, askFor } from "./dialects.ts";
+import { CHAT_MODEL } from "./mock-upstream.ts";
+import { HTTP_MODEL, type Prepared, prepareGateway, readAccount } from "./prepare.ts";
 import {
   LOAD_CORE,
   type Running,
@@ -32,7 +34,17 @@ import {
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
-const SECTIONS = ["rates", "streams", "memory", "slow", "start"] as const;
+const SECTIONS = [
+  "rates",
+  "streams",
+  "pairs",
+  "prompts",
+  "chunks",
+  "sockets",
+  "memory",
+  "slow",
+  "start",
+] as const;
 type Section = (typeof SECTIONS)[number];
 
 /** How much of everything; the quick sizes fit into a minute. */
@@ -49,6 +61,12 @@ const SIZES = {
     memoryWaitSeconds: 60,
     slowSeconds: 15,
     starts: 7,
+    pairSeconds: 2,
+    promptSeconds: 8,
+    pacedStreams: 512,
+    pacedTotal: 2048,
+    sockets: 1000,
+    socketSeconds: 10,
   },
   quick: {
     concurrencies: [1, 32, 256],
@@ -62,6 +80,12 @@ const SIZES = {
     memoryWaitSeconds: 8,
     slowSeconds: 5,
     starts: 3,
+    pairSeconds: 1,
+    promptSeconds: 2,
+    pacedStreams: 128,
+    pacedTotal: 128,
+    sockets: 200,
+    socketSeconds: 3,
   },
 };
 
@@ -111,12 +135,17 @@ function launchGateway(command: string[], dir: string, port: number): Running {
 
 const origin = (port: number) => `http://127.0.0.1:${port}`;
 
-async function startGateway(command: string[], dir: string, upstreamPort: number): Promise<Gateway> {
+async function startGateway(
+  command: string[],
+  dir: string,
+  upstreamPort: number,
+  httpPort: number,
+): Promise<Gateway> {
   const port = freePort();
   const running = launchGateway(command, dir, port);
   try {
     await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
-    const prepared = await prepareGateway(origin(port), origin(upstreamPort));
+    const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort));
     return { command, running, port, target: { hostname: "127.0.0.1", port, key: prepared.key }, prepared };
   } catch (error) {
     await running.stop();
@@ -133,9 +162,9 @@ function load(job: Job): Promise<LoadResult> {
 
 const wrk = Bun.which("wrk");
 
-function closedLoop(target: Target, concurrency: number, seconds: number): Promise<LoadResult> {
-  if (!wrk) return load({ kind: "closed", target, concurrency, seconds });
-  const url = `${origin(target.port)}/v1/chat/completions`;
+function closedLoop(target: Target, concurrency: number, seconds: number, ask?: Ask): Promise<LoadResult> {
+  if (!wrk) return load({ kind: "closed", target, concurrency, seconds, ...(ask ? { ask } : {}) });
+  const url = `${origin(target.port)}${ask?.path ?? "/v1/chat/completions"}`;
   const script = join(import.meta.dir, "wrk.lua");
   const headers = ["-H", "Content-Type: application/json", "-H", `Authorization: Bearer ${target.key}`];
   const command = [
@@ -148,7 +177,7 @@ function closedLoop(target: Target, concurrency: number, seconds: number): Promi
     "-s",
     script,
   ];
-  return runForJson<LoadResult>([...command, ...headers, url], { BENCH_BODY: chatBody() });
+  return runForJson<LoadResult>([...command, ...headers, url], { BENCH_BODY: ask?.body ?? chatBody() });
 }
 
 /** The run whose throughput is in the middle; errors of all rounds count. */
@@ -228,6 +257,35 @@ async function measureStart(command: string[], dir: string, port: number, times:
   return samples[Math.floor(samples.length / 2)] ?? Number.NaN;
 }
 
+/** Every client dialect against every upstream dialect; keys are `client>upstream`. */
+async function measurePairs(
+  target: Target,
+  sizes: (typeof SIZES)["full"],
+): Promise<Record<string, LoadResult>> {
+  const rounds: Record<string, LoadResult[]> = {};
+  for (const client of DIALECTS) await closedLoop(target, 32, 1, askFor(client, client));
+  for (let round = 0; round < sizes.rounds; round++) {
+    for (const client of DIALECTS) {
+      for (const upstream of DIALECTS) {
+        const result = await closedLoop(target, 32, sizes.pairSeconds, askFor(client, upstream));
+        (rounds[`${client}>${upstream}`] ??= []).push(result);
+      }
+    }
+  }
+  return Object.fromEntries(Object.entries(rounds).map(([name, results]) => [name, middle(results)]));
+}
+
+/** Memory and processor time of idle realtime sockets. */
+async function measureSockets(gateway: Gateway, sizes: (typeof SIZES)["full"]) {
+  const { pid } = gateway.running;
+  const beforeMb = residentMb(pid) ?? Number.NaN;
+  const { sockets: count, socketSeconds: seconds } = sizes;
+  const open = load({ kind: "sockets", target: gateway.target, count, seconds });
+  const peakMb = await peakDuring(pid, open);
+  const { errors } = await open;
+  return { count, errors, growthMb: peakMb - beforeMb };
+}
+
 async function main(options: Options, dir: string, cleanups: (() => Promise<void>)[]): Promise<Figures> {
   const sizes = options.isQuick ? SIZES.quick : SIZES.full;
   const wants = (section: Section) => options.sections.includes(section);
@@ -235,8 +293,12 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
   pinSelf(LOAD_CORE);
   const mock = await startWithPort(LOAD_CORE, [BUN, join(import.meta.dir, "mock-upstream.ts")]);
   cleanups.push(mock.stop);
+  const http = await startWithPort(LOAD_CORE, [BUN, join(import.meta.dir, "http-mock.ts")]);
+  cleanups.push(http.stop);
   const nginx = await startNginx(dir, mock.port);
+  const httpNginx = await startNginx(join(dir, "http"), http.port);
   if (nginx) cleanups.push(nginx.stop);
+  if (httpNginx) cleanups.push(httpNginx.stop);
   else console.error("nginx is not installed: no yardstick in this run");
   const figures: Figures = {
     startedAt: new Date().toISOString(),
@@ -249,7 +311,9 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
     streams: {},
     streamsConcurrency: sizes.streams,
   };
-  const gateway = options.gateway ? await startGateway(options.gateway, dir, mock.port) : undefined;
+  const gateway = options.gateway
+    ? await startGateway(options.gateway, dir, mock.port, http.port)
+    : undefined;
   // The start section stops it earlier; a second stop finds it gone.
   if (gateway) cleanups.push(gateway.running.stop);
   const plain = { hostname: "127.0.0.1", key: "sk-bench" };
@@ -284,6 +348,15 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
       figures.closed[concurrency] = results;
       count(results);
     }
+    console.error("concurrency 32, an HTTP server upstream …");
+    const httpTargets: [SubjectName, Target][] = [["direct", { ...plain, port: http.port }]];
+    if (httpNginx) httpTargets.push(["nginx", { ...plain, port: httpNginx.port }]);
+    if (gateway) httpTargets.push(["gateway", gateway.target]);
+    const httpAsk = { path: "/v1/chat/completions", body: chatBody().replace(CHAT_MODEL, HTTP_MODEL) };
+    figures.http = await interleaved(httpTargets, sizes.rounds, (target) =>
+      closedLoop(target, 32, sizes.roundSeconds, httpAsk),
+    );
+    count(figures.http);
     console.error("steady rate …");
     figures.rate = await interleaved(targets, sizes.rounds, (target) =>
       load({ kind: "rate", target, perSecond: 1000, seconds: sizes.rateSeconds }),
@@ -296,6 +369,38 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
       load({ kind: "streams", target, concurrency: sizes.streams, total: sizes.streamsTotal, rampMs: 2000 }),
     );
     count(figures.streams);
+  }
+  if (gateway && wants("pairs")) {
+    console.error("pairs …");
+    figures.pairs = await measurePairs(gateway.target, sizes);
+    for (const result of Object.values(figures.pairs)) answered += result.requests;
+  }
+  if (gateway && wants("prompts")) {
+    console.error("large prompts …");
+    figures.prompts = {};
+    const both = targets.filter(([name]) => name !== "nginx");
+    for (const kilobytes of [100, 400]) {
+      const job = { kind: "rate", perSecond: 50, seconds: sizes.promptSeconds } as const;
+      const promptBytes = kilobytes * 1024;
+      const results = await interleaved(both, 1, (target) => load({ ...job, target, promptBytes }));
+      figures.prompts[kilobytes] = results;
+      count(results);
+    }
+  }
+  if (wants("chunks")) {
+    console.error("paced chunks …");
+    const job = {
+      kind: "paced",
+      concurrency: sizes.pacedStreams,
+      total: sizes.pacedTotal,
+      rampMs: 1000,
+    } as const;
+    figures.paced = await interleaved(targets, 1, (target) => load({ ...job, target }));
+    count(figures.paced);
+  }
+  if (gateway && wants("sockets")) {
+    console.error("idle sockets …");
+    figures.sockets = await measureSockets(gateway, sizes);
   }
   if (gateway) {
     const { calls } = await readAccount(origin(gateway.port), gateway.prepared);

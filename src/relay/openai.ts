@@ -113,7 +113,8 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
     .get("/v1/fine-tunes/:id", notImplemented, raw)
     .post("/v1/fine-tunes/:id/cancel", notImplemented, raw)
     .get("/v1/fine-tunes/:id/events", notImplemented, raw)
-    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"));
+    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+    .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
 
   // The macro that only looks at the session: its refusals would come in the console's envelope, and callers of this
   // route read errors in the shape of the API that they try out.

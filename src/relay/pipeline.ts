@@ -369,7 +369,9 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         rule = rateRule(options, caller.group);
         if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
         const { endpoint } = relayed;
-        const read = await (endpoint.form ? readForm : readBody)(request, maxBytes());
+        const read = await (endpoint.form
+          ? readForm(request, maxBytes(), endpoint.refusalCode)
+          : readBody(request, maxBytes()));
         const body = endpoint.translate?.(read) ?? read;
         const call = await prepare(relayed, caller, body, requestId, startedMs);
         const response = await run(call);

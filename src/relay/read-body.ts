@@ -173,10 +173,22 @@ export async function readBody(request: Request, maxBytes: number): Promise<Rela
 }
 
 /** A multipart body. `stream` is the one field that means the same as in JSON: true or false. */
-export async function readForm(request: Request, maxBytes: number): Promise<RelayBody> {
+export async function readForm(request: Request, maxBytes: number, refusalCode: string): Promise<RelayBody> {
   const bytes = await readBytes(request, maxBytes);
-  const form = parseForm(bytes, request.headers.get("content-type"));
-  const json = formFields(form);
+  let form: Form;
+  let json: Record<string, unknown>;
+  try {
+    form = parseForm(bytes, request.headers.get("content-type"));
+    json = formFields(form);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { code, params, param } = error;
+    throw new Failure("client", code, {
+      params,
+      wireCode: refusalCode,
+      ...(param === undefined ? {} : { param }),
+    });
+  }
   if (json["stream"] === "true") json["stream"] = true;
   else if (json["stream"] === "false") json["stream"] = false;
   return { bytes, text: "", json, form };

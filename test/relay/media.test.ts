@@ -274,7 +274,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         });
         expect(await refusal(g.post("/v1/images/edits", { prompt: "x" }))).toMatchObject({
           status: 400,
-          code: "form_broken",
+          code: "invalid_image_request",
         });
         expect(g.upstream.requests).toHaveLength(0);
       });

@@ -29,7 +29,9 @@ async function furnish(server: ServerProcess, upstreamUrl: string): Promise<stri
 
 async function open(server: ServerProcess, key: string): Promise<SocketClient> {
   const address = `${server.url.replace("http", "ws")}/v1/realtime?model=${MODEL}`;
-  const socket = new WebSocket(address, { headers: { authorization: `Bearer ${key}` } } as unknown as string[]);
+  const socket = new WebSocket(address, {
+    headers: { authorization: `Bearer ${key}` },
+  } as unknown as string[]);
   const client = attach(socket as unknown as import("bun").WebSocket);
   await client.nextOf("session.created");
   return client;

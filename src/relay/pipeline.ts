@@ -204,7 +204,10 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, model) } : {}),
     });
     const { user, token } = caller;
-    const reservation = await holdBack(deps.ledger, endpoint, { requestId, user, token, amount });
+    const wanted = { requestId, user, token, amount };
+    // Usually at once: a promise for every call would cost each of them a turn.
+    const held = endpoint.quotaCode ? holdBack(deps.ledger, endpoint, wanted) : deps.ledger.reserve(wanted);
+    const reservation = held instanceof Promise ? await held : held;
     return {
       request,
       requestId,

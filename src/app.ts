@@ -27,6 +27,7 @@ import { failures, unknownPath } from "./http/failures.ts";
 import { refuseShortHost } from "./http/host.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
+import { socketSettings } from "./http/sockets.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
 import { jobsOf } from "./jobs/jobs.ts";
@@ -128,7 +129,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 
 export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
-  const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES } })
+  const serve = { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES };
+  const app = new Elysia({ serve, websocket: socketSettings })
     .use(failures(deps.logger, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
     .use(
       openapi({

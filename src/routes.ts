@@ -14,6 +14,7 @@ import type { ChannelProbe, ChannelWatch } from "./core/channel-watch.ts";
 import type { Deps } from "./core/deps.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
+import { billingRelay } from "./relay/billing.ts";
 import { geminiRelay } from "./relay/gemini.ts";
 import { openaiRelay } from "./relay/openai.ts";
 import type { Relay } from "./relay/pipeline.ts";
@@ -30,6 +31,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta
+    .use(billingRelay(deps)) //           /v1/dashboard/billing, /dashboard/billing
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)

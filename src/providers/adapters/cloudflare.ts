@@ -55,13 +55,12 @@ async function completions(call: AdapterCall): Promise<Response> {
 
 /** The raw bytes of the recording go up, the text comes back. */
 async function transcription(call: AdapterCall): Promise<Response> {
-  const file = call.form?.get("file");
-  const bytes = file instanceof Blob ? await file.arrayBuffer() : new ArrayBuffer(0);
+  const file = call.files?.find(({ name }) => name === "file");
   const { "content-type": _type, ...headers } = call.headers;
   const response = await call.fetch(call.url, {
     method: "POST",
     headers: { ...headers, "content-type": "application/octet-stream" },
-    body: bytes,
+    body: file?.bytes ?? new Uint8Array(0),
   });
   if (response.status !== 200) return response;
   const body = await readJson(response);

@@ -58,6 +58,8 @@ export interface Overrides {
   logger?: Logger;
   /** Name server of the guard. */
   lookup?: Lookup;
+  /** How long an upstream is read on for its usage once the client has left. */
+  drainMs?: number;
 }
 
 /** A random name for this data directory: the outbox position in PostgreSQL hangs on it. */
@@ -106,7 +108,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     secret: await sessionSecret(db, seal, env.sessionSecret),
     trustedProxies: parseRanges(env.trustedProxies),
   };
-  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard));
+  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
   const jobs = createScheduler(deps, jobsOf(deps, watch));

@@ -23,7 +23,6 @@ import type { AttemptsContext } from "./attempts.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { chat, embeddings } from "./endpoints.ts";
 import { holdBack } from "./hold-back.ts";
 import type { MediaFetch } from "./media.ts";
 import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
@@ -31,6 +30,7 @@ import { checkedName, familyName, requestedModel } from "./model-name.ts";
 import { screenerOf } from "./output-screen.ts";
 import { pingMs } from "./ping.ts";
 import type { TestCall } from "./probe.ts";
+import { TEST_ENDPOINTS } from "./test-endpoints.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import type { RateRule } from "./rate-limit.ts";
 import { readBody, readForm } from "./read-body.ts";
@@ -74,7 +74,8 @@ export interface Relay {
 }
 
 /** What is read on after the client left: enough to see the usage of a stream that was nearly done. */
-const DRAIN = { ms: 2000, bytes: 512 * 1024 };
+const DRAIN_MS = 2000;
+const DRAIN_BYTES = 512 * 1024;
 const BYTES_PER_MIB = 1024 * 1024;
 
 /** Where clients know a refused prompt by another code than the usual one. */
@@ -95,9 +96,6 @@ const FREE: Reservation = {
   settle: () => Promise.resolve(),
   release: () => Promise.resolve(),
 };
-
-/** Endpoints that a channel test may call. */
-const TESTED: Readonly<Partial<Record<TestCall["operation"], Endpoint>>> = { chat, embeddings };
 
 function rewritten(json: Record<string, unknown>): RelayBody {
   const text = JSON.stringify(json);
@@ -125,7 +123,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
     picker,
     counter,
     silent: new Set(),
-    drain: DRAIN,
+    drain: { ms: drainMs, bytes: DRAIN_BYTES },
     plans: { options, clock, keyring: deps.keyring, fetchMedia },
     failureFrame: (call, failure) => failureFrame(failure, view(call)),
     failureBody: (call, failure) => encodeFailure(failure, view(call)).body,
@@ -416,8 +414,8 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       const requestId = newRequestId(clock.nowMs());
       try {
         const root = await rootAccount(deps);
-        const endpoint = TESTED[operation];
-        if (!root || !endpoint) throw new Failure("no-channel", "endpoint_unsupported", { params: NOBODY });
+        const endpoint = TEST_ENDPOINTS[operation];
+        if (!root) throw new Failure("no-channel", "endpoint_unsupported", { params: NOBODY });
         const body = rewritten(json);
         const model = String(json["model"]);
         const request = new Request("http://localhost/", { headers: { "content-type": "application/json" } });

@@ -70,12 +70,18 @@ async function ask(
   return readJson(await call.fetch(url, { method: "GET", headers }));
 }
 
+/** 4100 and 4101: the token; 4013: too often; from 5000: the service itself. */
+function statusOf(code: number): number {
+  if (code === 4100 || code === 4101) return 401;
+  if (code === 4013) return 429;
+  return code >= 5000 ? 500 : 400;
+}
+
 /** Coze answers 200 with a code of its own; 0 is success. */
 function refusal(body: Record<string, unknown>): Response | undefined {
   const { code } = body;
   if (code === 0 || code === undefined) return undefined;
-  const status = code === 4100 || code === 4101 ? 401 : code === 4013 ? 429 : 400;
-  return errorResponse(status, asString(body["msg"]) ?? "", asNumber(code) ?? "coze_error");
+  return errorResponse(statusOf(asNumber(code) ?? 0), asString(body["msg"]) ?? "", asNumber(code) ?? "coze_error");
 }
 
 async function whole(call: AdapterCall, begun: Record<string, unknown>): Promise<Response> {

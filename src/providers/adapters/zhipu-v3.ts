@@ -56,6 +56,14 @@ function unquoted(text: string): string {
   return (typeof inner === "string" ? inner : text).trim();
 }
 
+/** 1000 to 1004: the key; 1113: the balance; 1302 and 1305: too often; other four-digit codes: what was asked. */
+function statusOf(code: number): number {
+  if (code >= 1000 && code <= 1004) return 401;
+  if (code === 1302 || code === 1305) return 429;
+  if (code === 1113) return 402;
+  return code >= 1000 ? 400 : 500;
+}
+
 export async function zhipuV3(call: AdapterCall): Promise<Response> {
   const request = conversation(call);
   const { settings } = request;
@@ -87,10 +95,7 @@ export async function zhipuV3(call: AdapterCall): Promise<Response> {
   const body = await readJson(response);
   if (body["success"] !== true) {
     const code = asNumber(body["code"]) ?? 0;
-    // 1000 to 1004: the key; 1113: the balance; 1301: what was said; 1302 and 1305: too often.
-    const status =
-      code >= 1000 && code <= 1004 ? 401 : code === 1302 || code === 1305 ? 429 : code === 1113 ? 402 : 400;
-    return errorResponse(status, asString(body["msg"]) ?? "", code, "zhipu_error");
+    return errorResponse(statusOf(code), asString(body["msg"]) ?? "", code, "zhipu_error");
   }
   const data = asObject(body["data"]);
   const choice = asObject(asList(data?.["choices"])[0]);

@@ -102,7 +102,12 @@ function rewritten(json: Record<string, unknown>): RelayBody {
   return { json, text, bytes: new TextEncoder().encode(text) };
 }
 
-export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchMedia: MediaFetch): Relay {
+export function createRelay(
+  deps: Deps,
+  trustedProxies: readonly Range[],
+  fetchMedia: MediaFetch,
+  drainMs = DRAIN_MS,
+): Relay {
   const { options, clock, logger } = deps;
   const picker = createPicker(deps.routing);
   const limiter = createRateLimiter();

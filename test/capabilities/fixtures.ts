@@ -117,7 +117,7 @@ const tencent: Fixture = {
     const day = new Date(timestamp * 1000).toISOString().slice(0, 10);
     const hash = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
     const sign = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
-    const canonical = `POST\n/\n\ncontent-type:application/json\nhost:${request.headers.host}\nx-tc-action:chatcompletions\n\ncontent-type;host;x-tc-action\n${hash(request.body)}`;
+    const canonical = `POST\n/\n\ncontent-type:application/json\nhost:${String(request.headers.host)}\nx-tc-action:chatcompletions\n\ncontent-type;host;x-tc-action\n${hash(request.body)}`;
     const text = `TC3-HMAC-SHA256\n${timestamp}\n${day}/hunyuan/tc3_request\n${hash(canonical)}`;
     const key = sign(sign(sign("TC3secret-key", day), "hunyuan"), "tc3_request");
     const signature = createHmac("sha256", key).update(text).digest("hex");
@@ -365,9 +365,9 @@ function isAwsSigned(request: RecordedRequest): boolean {
   const hash = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
   const sign = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
   const path = pathOf(request).split("/").map(encodeURIComponent).join("/");
-  const headers = names.split(";").map((name) => `${name}:${request.headers[name]}\n`);
+  const headers = names.split(";").map((name) => `${name}:${String(request.headers[name])}\n`);
   const canonical = `POST\n${path}\n\n${headers.join("")}\n${names}\n${hash(request.body)}`;
-  const text = `AWS4-HMAC-SHA256\n${request.headers["x-amz-date"]}\n${scope}\n${hash(canonical)}`;
+  const text = `AWS4-HMAC-SHA256\n${String(request.headers["x-amz-date"])}\n${scope}\n${hash(canonical)}`;
   const [day = "", region = "", service = ""] = scope.split("/");
   const key = sign(sign(sign(sign("AWS4aws-secret", day), region), service), "aws4_request");
   return createHmac("sha256", key).update(text).digest("hex") === signature;

@@ -7,9 +7,11 @@ import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { logs } from "./api/logs.ts";
 import { options } from "./api/options.ts";
+import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tokens } from "./api/tokens.ts";
 import { users } from "./api/users.ts";
+import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channel-watch.ts";
 import type { Deps } from "./core/deps.ts";
 import type { SessionSettings } from "./http/session.ts";
@@ -40,6 +42,8 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log, /api/data
+    .use(redemptions(deps, session)) //   /api/redemption
+    .use(wallet(deps, session)) //        /api/user/topup, aff, aff_transfer, setting
     .use(catalog(deps, session)); //      /api/models, /api/group, /api/pricing
 }
 

@@ -154,7 +154,10 @@ export function formatMap(text: string): string {
   const { entries, problem } = parseMap(text);
   if (problem && problem.code !== "duplicate" && problem.code !== "emptyKey") return text;
   return writeMap(
-    entries.map(({ key, json }) => ({ key, json: JSON.stringify(JSON.parse(json), null, 2).replaceAll("\n", "\n  ") })),
+    entries.map(({ key, json }) => ({
+      key,
+      json: JSON.stringify(JSON.parse(json), null, 2).replaceAll("\n", "\n  "),
+    })),
   );
 }
 
@@ -170,7 +173,8 @@ export function cellOf(json: string, kind: MapKind): string {
 export function jsonOf(cell: string, kind: MapKind): string {
   const text = cell.trim();
   if (kind === "text") return JSON.stringify(cell);
-  if (kind === "number") return text !== "" && Number.isFinite(Number(text)) ? String(Number(text)) : JSON.stringify(cell);
+  if (kind === "number")
+    return text !== "" && Number.isFinite(Number(text)) ? String(Number(text)) : JSON.stringify(cell);
   return parses(text) ? text : JSON.stringify(cell);
 }
 

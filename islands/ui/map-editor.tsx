@@ -221,51 +221,57 @@ function MapTable(props: MapTableProps) {
           </thead>
           <tbody ref={body}>
             {shown.map((row, at) => (
-                <tr key={row.id} data-row={at}>
-                  {(["key", "cell"] as const).map((column) => {
-                    const suggestions = column === "key" ? props.keySuggestions : props.valueSuggestions;
-                    const head = column === "key" ? keyLabel : valueLabel;
-                    return (
-                      <td key={column}>
-                        <input
-                          className="input mono"
-                          data-column={column}
-                          aria-label={t("form.map.cell", { column: head, row: at + 1 })}
-                          aria-invalid={isWrong(row, column) || undefined}
-                          inputMode={column === "cell" && kind === "number" ? "decimal" : undefined}
-                          list={suggestions && suggestions.length > 0 ? `${id}-${column}` : undefined}
-                          placeholder={column === "key" ? props.keyPlaceholder : props.valuePlaceholder}
-                          autoComplete="off"
-                          spellCheck={false}
-                          disabled={isDisabled}
-                          value={row[column]}
-                          onChange={(event) => change(at, { [column]: event.target.value })}
-                          onPaste={(event) => onPaste(at, event)}
-                          onKeyDown={(event) => onKeyDown(at, column, event)}
-                        />
-                      </td>
-                    );
-                  })}
-                  <td>
-                    <button
-                      type="button"
-                      className="icon-button icon-small"
-                      aria-label={t("form.map.remove", { key: row.key || String(at + 1) })}
-                      title={t("form.map.remove", { key: row.key || String(at + 1) })}
-                      disabled={isDisabled}
-                      onClick={() => remove(at)}
-                    >
-                      <X aria-hidden size={14} />
-                    </button>
-                  </td>
-                </tr>
-              ))}
+              <tr key={row.id} data-row={at}>
+                {(["key", "cell"] as const).map((column) => {
+                  const suggestions = column === "key" ? props.keySuggestions : props.valueSuggestions;
+                  const head = column === "key" ? keyLabel : valueLabel;
+                  return (
+                    <td key={column}>
+                      <input
+                        className="input mono"
+                        data-column={column}
+                        aria-label={t("form.map.cell", { column: head, row: at + 1 })}
+                        aria-invalid={isWrong(row, column) || undefined}
+                        inputMode={column === "cell" && kind === "number" ? "decimal" : undefined}
+                        list={suggestions && suggestions.length > 0 ? `${id}-${column}` : undefined}
+                        placeholder={column === "key" ? props.keyPlaceholder : props.valuePlaceholder}
+                        autoComplete="off"
+                        spellCheck={false}
+                        disabled={isDisabled}
+                        value={row[column]}
+                        onChange={(event) => change(at, { [column]: event.target.value })}
+                        onPaste={(event) => onPaste(at, event)}
+                        onKeyDown={(event) => onKeyDown(at, column, event)}
+                      />
+                    </td>
+                  );
+                })}
+                <td>
+                  <button
+                    type="button"
+                    className="icon-button icon-small"
+                    aria-label={t("form.map.remove", { key: row.key || String(at + 1) })}
+                    title={t("form.map.remove", { key: row.key || String(at + 1) })}
+                    disabled={isDisabled}
+                    onClick={() => remove(at)}
+                  >
+                    <X aria-hidden size={14} />
+                  </button>
+                </td>
+              </tr>
+            ))}
           </tbody>
         </table>
       ) : (
         <p className="field-hint map-none">{t("form.map.none", { label })}</p>
       )}
-      <button id={`${id}-add`} type="button" className="btn btn-sm btn-ghost" disabled={isDisabled} onClick={add}>
+      <button
+        id={`${id}-add`}
+        type="button"
+        className="btn btn-sm btn-ghost"
+        disabled={isDisabled}
+        onClick={add}
+      >
         <Plus aria-hidden size={14} />
         {t("form.map.add")}
       </button>

@@ -68,7 +68,8 @@ export interface BulkBarProps<Row> {
 export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBarProps<Row>) {
   const t = useT();
   const [isLoading, setLoading] = useState(false);
-  const canExtend = loadAll !== undefined && !selection.isBeyond && selection.count === shown && total > shown;
+  const canExtend =
+    loadAll !== undefined && !selection.isBeyond && selection.count === shown && total > shown;
   const extend = async () => {
     if (!loadAll) return;
     setLoading(true);

@@ -147,13 +147,18 @@ export function logs(deps: Deps, session: SessionSettings) {
       async ({ actor, query }) => ok(await logStat(deps, { ...filterOf(query), userId: actor.id })),
       { access: "user", query: t.Object({ ...filterQuery, channel: t.Optional(plainText(20)) }) },
     )
-    .get("/log/histogram", async ({ query }) => ok(await logHistogram(deps, bounded(await adminFilter(query)))), {
-      access: "admin",
-      query: t.Object(adminQuery),
-    })
+    .get(
+      "/log/histogram",
+      async ({ query }) => ok(await logHistogram(deps, bounded(await adminFilter(query)))),
+      {
+        access: "admin",
+        query: t.Object(adminQuery),
+      },
+    )
     .get(
       "/log/self/histogram",
-      async ({ actor, query }) => ok(await logHistogram(deps, bounded({ ...filterOf(query), userId: actor.id }))),
+      async ({ actor, query }) =>
+        ok(await logHistogram(deps, bounded({ ...filterOf(query), userId: actor.id }))),
       { access: "user", query: t.Object(filterQuery) },
     )
     .get("/log/search", async ({ query }) => ok(await searchLogs(deps, query.keyword ?? "")), {

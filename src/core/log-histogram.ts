@@ -43,7 +43,9 @@ const DAY = 24 * HOUR_SECONDS;
 /** Up to here the raw rows are read, bucket by bucket of minutes. */
 const RAW_SECONDS = 2 * HOUR_SECONDS;
 const STEPS = [1, 2, 5, 10, 30].map((minutes) => minutes * MINUTE);
-const HOUR_STEPS = [1, 2, 3, 6, 12, 24, 2 * 24, 7 * 24, 30 * 24, 365 * 24].map((hours) => hours * HOUR_SECONDS);
+const HOUR_STEPS = [1, 2, 3, 6, 12, 24, 2 * 24, 7 * 24, 30 * 24, 365 * 24].map(
+  (hours) => hours * HOUR_SECONDS,
+);
 const MOST_BUCKETS = 60;
 /** Rows that are read at most where only raw rows can tell. */
 const MAX_RAW = 500_000;
@@ -139,7 +141,8 @@ export async function logHistogram(deps: Pick<Deps, "db">, filter: LogFilter): P
     const { whole, edges } = splitRange(from, filter.to);
     add(await countSummed(deps, filter, whole.from, whole.to));
     isCut = false;
-    for (const edge of edges) add(await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to), start, step));
+    for (const edge of edges)
+      add(await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to), start, step));
   }
   if (wantsRare(filter)) {
     add(await countRaw(deps, rareWhere(db, filter, filter.from, filter.to), start, step));

@@ -156,7 +156,11 @@ describe.each(DATABASE_KINDS)("logs on %s", (database) => {
     expect(await rows(`/log/histogram?${range}&token_name=key%20of%20alice`, admin)).toBe(13);
     expect(await rows(`/log/self/histogram?${range}`, bob)).toBe(2);
     expect(await rows(`/log/self/histogram?${range}&username=alice&user_id=1`, bob)).toBe(2);
-    const short = await call<Drawn>("GET", `/log/histogram?start_timestamp=${NOW - 1800}&end_timestamp=${NOW}`, admin);
+    const short = await call<Drawn>(
+      "GET",
+      `/log/histogram?start_timestamp=${NOW - 1800}&end_timestamp=${NOW}`,
+      admin,
+    );
     expect(short.body.data.step).toBe(60);
   });
 

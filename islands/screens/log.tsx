@@ -183,7 +183,7 @@ export default function LogScreen() {
           {t("log.waiting", { count: logs.waiting })}
         </button>
       ) : null}
-      <div ref={area}>
+      <div ref={area} className="log-table">
         <DataTable
           label={t("log.title")}
           columns={columns}

@@ -69,7 +69,7 @@ export function ExportProgress({ progress, cancel }: CsvExport) {
   const numbers = { done: formatNumber(done), total: formatNumber(total) };
   return (
     <div className="export-bar">
-      <progress className="progress" max={Math.max(1, total)} value={total < 0 ? undefined : done} />
+      <progress max={Math.max(1, total)} value={total < 0 ? undefined : done} />
       <span role="status" className="tabular-nums">
         {t(total < 0 ? "table.export.runningOpen" : "table.export.running", numbers)}
       </span>

@@ -18,6 +18,8 @@ export interface Selection<Row> {
   rows: readonly Row[];
   /** On this page. */
   count: number;
+  /** Changes with what is selected. */
+  key: string;
   toggle: (index: number, isRange: boolean) => void;
   setPage: (isOn: boolean) => void;
   clear: () => void;
@@ -36,6 +38,7 @@ export function useSelection<Row>(rows: readonly Kept<Row>[], data: readonly Row
     has: (id) => chosen.has(id),
     rows: beyond ?? selected.map(({ original }) => original),
     count: selected.length,
+    key: beyond ? "all" : selected.map(({ id }) => id).join(" "),
     isBeyond: beyond !== undefined,
     setBeyond,
     toggle(index, isRange) {

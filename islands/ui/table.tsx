@@ -126,7 +126,10 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const rows = table.getRowModel().rows;
   const selection = useSelection(rows, data);
   const { onSelection, fresh } = props;
-  useEffect(() => onSelection?.(selection.rows), [onSelection, selection.rows.length, selection.isBeyond]);
+  useEffect(() => {
+    onSelection?.(selection.rows);
+    // The caller's function is made anew with every render: only what is selected counts.
+  }, [selection.key]);
   const isLoading = list.phase === "loading";
   const isBusy = isLoading || list.phase === "refreshing";
   const canSelect = bulk !== undefined;

@@ -296,6 +296,8 @@ export function buildSchema(d: Dialect) {
       submitTimeMs: d.big().notNull().default(0),
       startTimeMs: d.big().notNull().default(0),
       finishTimeMs: d.big().notNull().default(0),
+      /** Of the call that submitted it: a refund takes back what this call was charged. */
+      requestId: d.text().notNull().default(""),
       quota: d.big().notNull().default(0),
       refunded: d.bool().notNull().default(false),
       status: d.text().notNull().default(""),
@@ -333,6 +335,7 @@ export function buildSchema(d: Dialect) {
       channelId: d.big().notNull().default(0),
       group: d.text().notNull().default(""),
       modelName: d.text().notNull().default(""),
+      requestId: d.text().notNull().default(""),
       quota: d.big().notNull().default(0),
       refunded: d.bool().notNull().default(false),
       action: d.text().notNull().default(""),

@@ -36,6 +36,7 @@ import type { Scheduler } from "./jobs/scheduler.ts";
 import { createMediaFetch } from "./relay/media.ts";
 import { createRelay } from "./relay/pipeline.ts";
 import { createProbe } from "./relay/probe.ts";
+import { pollTasks } from "./relay/task-poll.ts";
 import { createRoutes } from "./routes.ts";
 import type { Gateway } from "./routes.ts";
 
@@ -111,7 +112,10 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
-  const jobs = createScheduler(deps, jobsOf(deps, watch));
+  const jobs = createScheduler(
+    deps,
+    jobsOf(deps, watch, () => pollTasks(deps)),
+  );
   return {
     deps,
     session,

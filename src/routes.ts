@@ -9,6 +9,7 @@ import { logs } from "./api/logs.ts";
 import { options } from "./api/options.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
+import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
 import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
@@ -18,8 +19,10 @@ import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
 import { billingRelay } from "./relay/billing.ts";
 import { geminiRelay } from "./relay/gemini.ts";
+import { midjourneyRelay } from "./relay/midjourney.ts";
 import { openaiRelay } from "./relay/openai.ts";
 import type { Relay } from "./relay/pipeline.ts";
+import { sunoRelay } from "./relay/suno.ts";
 
 /** The gateway itself, and what administrators may ask of single channels. */
 export interface Gateway {
@@ -42,6 +45,9 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log, /api/data
+    .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj
+    .use(sunoRelay(deps, relay)) //       /suno
+    .use(tasks(deps, session)) //         /api/mj, /api/task
     .use(redemptions(deps, session)) //   /api/redemption
     .use(wallet(deps, session)) //        /api/user/topup, aff, aff_transfer, setting
     .use(catalog(deps, session)); //      /api/models, /api/group, /api/pricing

@@ -182,7 +182,9 @@ export function policy(settings: SessionSettings) {
 }
 
 /** Marks a route whose own code checks the caller (relay, pages, assets): it declares so by naming who checks. */
-export function checkedBy(who: "relay key" | "page table" | "nobody: public file") {
+export function checkedBy(
+  who: "relay key" | "page table" | "nobody: public file" | "nobody: picture of a task",
+) {
   return { detail: { security: [], tags: [`checked by ${who}`] } };
 }
 

@@ -6,7 +6,14 @@ import type { Job } from "./scheduler.ts";
 
 const MINUTE = 60;
 
-export function jobsOf(deps: Pick<Deps, "options">, watch: ChannelWatch): Job[] {
+/** Seconds between two looks at open tasks; the scheduler's own pace is the lower bound. */
+const TASK_SECONDS = 15;
+
+export function jobsOf(
+  deps: Pick<Deps, "options">,
+  watch: ChannelWatch,
+  pollTasks: () => Promise<void>,
+): Job[] {
   const { options } = deps;
   return [
     {
@@ -19,5 +26,6 @@ export function jobsOf(deps: Pick<Deps, "options">, watch: ChannelWatch): Job[] 
       everySeconds: () => options.get("relay.channel_balance_minutes") * MINUTE,
       run: () => watch.updateBalances(),
     },
+    { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];
 }

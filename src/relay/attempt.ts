@@ -263,21 +263,31 @@ export async function readWhole(opened: Opened): Promise<Uint8Array<ArrayBuffer>
   }
 }
 
-/** A small GET at a channel's own address: lists, balances. Throws do_request_failed when nobody answers. */
+export interface SmallRequest {
+  url: string;
+  method?: "GET" | "POST";
+  headers: Record<string, string>;
+  body?: string | Uint8Array<ArrayBuffer>;
+  /** Address of an outgoing proxy; "" = none. */
+  proxy: string;
+  timeoutMs: number;
+}
+
+/** A small call at a channel's own address: lists, balances, tasks. Throws do_request_failed when nobody answers. */
 export async function askUpstream(
-  url: string,
-  headers: Record<string, string>,
-  proxy: string,
-  timeoutMs: number,
-): Promise<{ status: number; text: string }> {
+  request: SmallRequest,
+): Promise<{ status: number; headers: Headers; text: string }> {
+  const { url, method = "GET", headers, body, proxy, timeoutMs } = request;
   try {
     const response = await fetch(url, {
+      method,
       headers,
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
+      ...(body === undefined ? {} : { body }),
       ...(proxy === "" ? {} : { proxy }),
     } as RequestInit);
-    return { status: response.status, text: await response.text() };
+    return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (error) {
     throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });
   }

@@ -72,7 +72,12 @@ export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelPro
     headers: Record<string, string>,
   ): Promise<unknown> {
     const { proxy } = channel.setting;
-    const answer = await askUpstream(url, headers, typeof proxy === "string" ? proxy : "", TIMEOUT_MS);
+    const answer = await askUpstream({
+      url,
+      headers,
+      proxy: typeof proxy === "string" ? proxy : "",
+      timeoutMs: TIMEOUT_MS,
+    });
     return answerOf(answer.status, answer.text);
   }
 

@@ -29,6 +29,7 @@ const USER = [
   "DELETE /api/user/self",
   "GET /api/user/token",
   "GET /api/user/aff",
+  "GET /api/log/self/histogram",
   "POST /api/user/aff_transfer",
   "POST /api/user/topup",
   "POST /api/user/topup/batch",

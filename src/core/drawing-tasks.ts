@@ -1,0 +1,228 @@
+// Drawing tasks: one row per task, moved on by what the upstream says, given back exactly once when it fails.
+// Refuses to move a task that has ended, and other people's tasks.
+import { and, desc, eq, gte, inArray, lte, ne } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { Schema } from "../../drizzle/schema.ts";
+import { countRows, q } from "../db/database.ts";
+import { LogType } from "../shared/enums.ts";
+import { logQuotaText } from "../shared/money.ts";
+import type { Deps } from "./deps.ts";
+import { refundSteps } from "./ledger-refund.ts";
+import { quotaDisplay } from "./options.ts";
+
+export type DrawingRow = Schema["drawings"]["$inferSelect"];
+
+/** A row as the console knows it; times are Unix milliseconds. */
+export interface DrawingJson {
+  id: number;
+  code: number;
+  user_id: number;
+  action: string;
+  mj_id: string;
+  prompt: string;
+  prompt_en: string;
+  description: string;
+  state: string;
+  submit_time: number;
+  start_time: number;
+  finish_time: number;
+  image_url: string;
+  status: string;
+  progress: string;
+  fail_reason: string;
+  channel_id: number;
+  quota: number;
+  buttons: string;
+  properties: string;
+}
+
+export const DONE = "100%";
+
+/** Where the picture is shown: through this server where the operator wants it so. */
+export function shownImage(deps: Pick<Deps, "options">, row: Pick<DrawingRow, "imageUrl" | "mjId">): string {
+  if (row.imageUrl === "" || !deps.options.get("MjForwardUrlEnabled")) return row.imageUrl;
+  return `${deps.options.get("ServerAddress").replace(/\/+$/, "")}/mj/image/${encodeURIComponent(row.mjId)}`;
+}
+
+function drawingJson(deps: Deps, row: DrawingRow, isOwn: boolean): DrawingJson {
+  return {
+    id: row.id,
+    code: row.code,
+    user_id: row.userId,
+    action: row.action,
+    mj_id: row.mjId,
+    prompt: row.prompt,
+    prompt_en: row.promptEn,
+    description: row.description,
+    state: row.state,
+    submit_time: row.submitTimeMs,
+    start_time: row.startTimeMs,
+    finish_time: row.finishTimeMs,
+    image_url: shownImage(deps, row),
+    status: row.status,
+    progress: row.progress,
+    fail_reason: row.failReason,
+    channel_id: isOwn ? 0 : row.channelId,
+    quota: row.quota,
+    buttons: row.buttons,
+    properties: row.properties,
+  };
+}
+
+export interface DrawingFilter {
+  /** Only this user's rows, without their channels. */
+  userId?: number;
+  channelId?: number;
+  mjId?: string;
+  /** Unix milliseconds, both included. */
+  from?: number;
+  to?: number;
+}
+
+export interface TaskPaging {
+  limit: number;
+  offset: number;
+}
+
+export async function listDrawings(
+  deps: Deps,
+  filter: DrawingFilter,
+  paging: TaskPaging,
+): Promise<{ items: DrawingJson[]; total: number }> {
+  const { drawings } = deps.db.t;
+  const filters: (SQL | undefined)[] = [
+    filter.userId === undefined ? undefined : eq(drawings.userId, filter.userId),
+    filter.channelId === undefined ? undefined : eq(drawings.channelId, filter.channelId),
+    filter.mjId === undefined || filter.mjId === "" ? undefined : eq(drawings.mjId, filter.mjId),
+    filter.from === undefined ? undefined : gte(drawings.submitTimeMs, filter.from),
+    filter.to === undefined ? undefined : lte(drawings.submitTimeMs, filter.to),
+  ];
+  const where = and(...filters);
+  const rows = await deps.db.orm
+    .select()
+    .from(drawings)
+    .where(where)
+    .orderBy(desc(drawings.id))
+    .limit(paging.limit)
+    .offset(paging.offset);
+  const [count] = await deps.db.orm.select({ total: countRows() }).from(drawings).where(where);
+  return {
+    items: rows.map((row) => drawingJson(deps, row, filter.userId !== undefined)),
+    total: count?.total ?? 0,
+  };
+}
+
+export type NewDrawing = Partial<DrawingRow> & Pick<DrawingRow, "userId" | "mjId" | "action">;
+
+export async function addDrawing(deps: Pick<Deps, "db">, row: NewDrawing): Promise<DrawingRow> {
+  const [added] = await deps.db.orm.insert(deps.db.t.drawings).values(row).returning();
+  if (!added) throw new Error("the drawing was not stored");
+  return added;
+}
+
+/** A task of this user; undefined for other people's. */
+export async function ownDrawing(
+  deps: Pick<Deps, "db">,
+  userId: number,
+  mjId: string,
+): Promise<DrawingRow | undefined> {
+  const [row] = await ownDrawings(deps, userId, [mjId]);
+  return row;
+}
+
+export async function ownDrawings(
+  deps: Pick<Deps, "db">,
+  userId: number,
+  mjIds: readonly string[],
+): Promise<DrawingRow[]> {
+  if (mjIds.length === 0) return [];
+  const { drawings } = deps.db.t;
+  return deps.db.orm
+    .select()
+    .from(drawings)
+    .where(and(eq(drawings.userId, userId), inArray(drawings.mjId, [...mjIds])))
+    .orderBy(desc(drawings.id));
+}
+
+/** Whoever's it is: for pictures, whose ids are their secret, and the upstream's own pushes. */
+export async function anyDrawing(deps: Pick<Deps, "db">, mjId: string): Promise<DrawingRow | undefined> {
+  const { drawings } = deps.db.t;
+  const [row] = await deps.db.orm
+    .select()
+    .from(drawings)
+    .where(eq(drawings.mjId, mjId))
+    .orderBy(desc(drawings.id))
+    .limit(1);
+  return row;
+}
+
+export async function openDrawings(deps: Pick<Deps, "db">, limit: number): Promise<DrawingRow[]> {
+  const { drawings } = deps.db.t;
+  return deps.db.orm
+    .select()
+    .from(drawings)
+    .where(ne(drawings.progress, DONE))
+    .orderBy(drawings.id)
+    .limit(limit);
+}
+
+/** Moves a task on; false when it had ended already. */
+export async function moveDrawing(
+  deps: Pick<Deps, "db">,
+  id: number,
+  changes: Partial<Omit<DrawingRow, "id" | "quota" | "userId">>,
+): Promise<boolean> {
+  const { drawings } = deps.db.t;
+  const moved = await deps.db.orm
+    .update(drawings)
+    .set(changes)
+    .where(and(eq(drawings.id, id), ne(drawings.progress, DONE)))
+    .returning({ id: drawings.id });
+  return moved.length > 0;
+}
+
+/**
+ * Ends a task as failed and gives its charge back: status, sums and the sentence of the log in one transaction. Does
+ * nothing when the task has ended already. False while the charge is not in the books yet: try again.
+ */
+export async function failDrawing(
+  deps: Deps,
+  row: DrawingRow,
+  changes: Partial<DrawingRow>,
+): Promise<boolean> {
+  const { drawings } = deps.db.t;
+  await deps.ledger.flush();
+  const outcome = await deps.db
+    .atomic(function* (tx) {
+      const [ended] = yield* q(
+        tx
+          .update(drawings)
+          .set({ ...changes, status: "FAILURE", progress: DONE, refunded: row.quota > 0 })
+          .where(and(eq(drawings.id, row.id), ne(drawings.progress, DONE)))
+          .returning(),
+      );
+      if (!ended || row.quota <= 0) return "ended";
+      const isBack = yield* refundSteps(deps.db, tx, row);
+      if (!isBack) throw new NotInBooks();
+      yield* deps.ledger.logSteps(tx, {
+        type: LogType.system,
+        userId: row.userId,
+        username: "",
+        channelId: row.channelId,
+        content: `构图失败 ${row.mjId}，补偿 ${logQuotaText(row.quota, quotaDisplay(deps.options))}`,
+      });
+      return "refunded";
+    })
+    .catch((error: unknown) => {
+      if (error instanceof NotInBooks) return "unsettled";
+      throw error;
+    });
+  if (outcome === "refunded") {
+    await deps.accounts.userChanged(row.userId);
+    if (row.tokenId > 0) await deps.accounts.tokenChanged(row.tokenId);
+  }
+  return outcome !== "unsettled";
+}
+
+/** The settlement of the task's call is not there: the transaction is undone. */
+export class NotInBooks extends Error {}

@@ -84,9 +84,10 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
       return answer;
     } catch (thrown) {
       // What this channel's dialect cannot say another one's may: that is no failed attempt of anybody.
-      if (thrown instanceof Failure && thrown.code === "unsupported_field" && !call.pinned) {
+      const own = thrown instanceof AttemptFailure ? thrown.failure : thrown;
+      if (own instanceof Failure && own.code === "unsupported_field" && !call.pinned) {
         failed.add(channel.id);
-        last = new CallFailed(thrown, undefined);
+        last = new CallFailed(own, undefined);
         i--;
         continue;
       }

@@ -331,6 +331,7 @@ function upstreamRequest(
       channel,
       key,
       model: built.model,
+      requestedModel: call.model,
       isStream: call.wantsStream,
       body: bodyOf(),
       url: built.url,

@@ -1,0 +1,131 @@
+// AWS Bedrock: Claude through InvokeModel in Anthropic's own dialect, every other model through Converse.
+// Refuses keys of another form than AccessKey|SecretKey|Region, or key|Region for Bedrock's own API keys.
+import { scrub } from "../../protocol/classify.ts";
+import { brokenStream } from "../../protocol/assemble.ts";
+import { errorEnvelope } from "../../protocol/anthropic/failure.ts";
+import { asObject, asString, parseJson } from "../../protocol/json.ts";
+import { Failure } from "../../shared/failures.ts";
+import type { Adapter, AdapterCall } from "../adapter.ts";
+import { errorAnswer, jsonAnswer, jsonOf, streamAnswer, textStream, wholeAnswer } from "./answers.ts";
+import { signAws } from "./aws-signature.ts";
+import { bedrockEvents, exceptionStatus, withoutArns } from "./bedrock-events.ts";
+import { bedrockModelId } from "./bedrock-models.ts";
+import { converseAnswer, createConverseDecoder } from "./converse-answer.ts";
+import { converseRequest } from "./converse-request.ts";
+
+const ANTHROPIC_VERSION = "bedrock-2023-05-31";
+const EVENT_STREAM = "application/vnd.amazon.eventstream";
+/** Fields of Anthropic's own service that mean nothing on Bedrock, which refuses what it does not know. */
+const NOT_SENT: ReadonlySet<string> = new Set(["model", "stream", "service_tier", "inference_geo"]);
+
+interface BedrockKey {
+  region: string;
+  accessKey: string;
+  /** Empty for Bedrock's own API keys, which are sent as they are. */
+  secretKey: string;
+}
+
+const VISIBLE = /^[\x21-\x7e]+$/;
+
+export function parseBedrockKey(key: string): BedrockKey {
+  const parts = key.trim().split("|");
+  const [accessKey = "", second = "", third] = parts.map((part) => part.trim());
+  const region = third ?? second;
+  const secretKey = third === undefined ? "" : second;
+  const isWhole = parts.length <= 3 && VISIBLE.test(accessKey) && /^[a-z]{2}[a-z0-9-]+$/.test(region);
+  if (!isWhole || (third !== undefined && !VISIBLE.test(secretKey)))
+    throw new Failure("upstream-auth", "channel_key_format", {
+      params: { format: "AccessKey|SecretKey|Region" },
+      retryable: true,
+    });
+  return { region, accessKey, secretKey };
+}
+
+function baseOf(call: AdapterCall, region: string): string {
+  const own = call.channel.baseUrl.trim().replace(/\/+$/, "");
+  if (own !== "") return own;
+  return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
+}
+
+async function send(call: AdapterCall, action: string, body: unknown): Promise<Response> {
+  const key = parseBedrockKey(call.key);
+  const id = encodeURIComponent(bedrockModelId(call.model, key.region));
+  const url = new URL(`${baseOf(call, key.region)}/model/${id}/${action}`);
+  const text = JSON.stringify(body);
+  const accept = call.isStream ? EVENT_STREAM : "application/json";
+  const headers: Record<string, string> = { "content-type": "application/json", accept };
+  if (key.secretKey === "") headers["authorization"] = `Bearer ${key.accessKey}`;
+  else {
+    const scope = { region: key.region, service: "bedrock", nowMs: call.nowMs() };
+    Object.assign(headers, signAws(key, scope, { method: "POST", url, headers, body: text }));
+  }
+  const { signal } = call;
+  return call.fetch(url.href, { method: "POST", headers, body: text, signal });
+}
+
+async function refusal(response: Response): Promise<Response> {
+  const text = await response.text();
+  const body = asObject(parseJson(text));
+  const named = response.headers.get("x-amzn-errortype") ?? asString(body?.["__type"]) ?? "";
+  const type = named.split(/[:#]/).findLast((part) => /^\w+$/.test(part.trim())) ?? "";
+  const message = asString(body?.["message"]) ?? asString(body?.["Message"]) ?? text;
+  const status = exceptionStatus(type) ?? response.status;
+  return errorAnswer(
+    status,
+    { message: withoutArns(message), ...(type === "" ? {} : { type }) },
+    response.headers.get("retry-after"),
+  );
+}
+
+/** Anthropic's events as they stand inside the stream's messages. */
+function claudeStream(upstream: Response): Response {
+  let isWhole = false;
+  return textStream(
+    upstream,
+    bedrockEvents<string>(
+      (type, payload) => {
+        const bytes = asString(payload["bytes"]);
+        if (type !== "chunk" || bytes === undefined) return [];
+        const event = asObject(parseJson(Buffer.from(bytes, "base64").toString("utf8")));
+        if (!event) return [];
+        // The service's own figures ride on the last event; typed clients do not expect them.
+        delete event["amazon-bedrock-invocationMetrics"];
+        const name = asString(event["type"]) ?? "";
+        isWhole ||= name === "message_stop" || name === "error";
+        return [`event: ${name}\ndata: ${JSON.stringify(event)}\n\n`];
+      },
+      ({ status, type, message }) => {
+        isWhole = true;
+        const kind = status === 429 ? "upstream-limit" : status === 400 ? "upstream-request" : "upstream-down";
+        const envelope = errorEnvelope(new Failure(kind, "upstream_down"), scrub(message));
+        const error = { ...asObject(envelope["error"]), code: status, bedrock_type: type };
+        return [`event: error\ndata: ${JSON.stringify({ ...envelope, error })}\n\n`];
+      },
+      () => {
+        if (!isWhole) throw brokenStream("no message_stop");
+        return [];
+      },
+    ),
+  );
+}
+
+async function invokeClaude(call: AdapterCall): Promise<Response> {
+  const body: Record<string, unknown> = { anthropic_version: ANTHROPIC_VERSION };
+  const beta = call.headers["anthropic-beta"];
+  if (beta) body["anthropic_beta"] = beta.split(",").map((name) => name.trim());
+  for (const name in call.body) if (!NOT_SENT.has(name)) body[name] = call.body[name];
+  const response = await send(call, call.isStream ? "invoke-with-response-stream" : "invoke", body);
+  if (response.status !== 200) return refusal(response);
+  return call.isStream ? claudeStream(response) : jsonAnswer(await jsonOf(response));
+}
+
+async function converse(call: AdapterCall): Promise<Response> {
+  const body = converseRequest(call);
+  const response = await send(call, call.isStream ? "converse-stream" : "converse", body);
+  if (response.status !== 200) return refusal(response);
+  if (!call.isStream) return wholeAnswer(call, converseAnswer(await jsonOf(response), call));
+  return streamAnswer(call, response, createConverseDecoder(call));
+}
+
+export const bedrock: Adapter = (call) =>
+  call.route.dialect === "anthropic" ? invokeClaude(call) : converse(call);

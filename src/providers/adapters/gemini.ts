@@ -1,0 +1,88 @@
+// Gemini beside its conversations: embeddings and Imagen pictures, in OpenAI's form on this side.
+// Refuses token lists as input, and sizes that Imagen has no shape for.
+import { cannotCarry } from "../../protocol/carry.ts";
+import { asList, asNumber, asObject, asString, dataUrl } from "../../protocol/json.ts";
+import { Failure } from "../../shared/failures.ts";
+import type { Adapter, AdapterCall } from "../adapter.ts";
+import { errorAnswer, jsonAnswer, jsonOf } from "./answers.ts";
+import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
+
+/** What one picture counts as, for prices by the token. */
+const TOKENS_PER_IMAGE = 258;
+
+function post(call: AdapterCall, url: string, body: unknown): Promise<Response> {
+  const headers = { ...call.headers, "content-type": "application/json" };
+  return call.fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal: call.signal });
+}
+
+async function embed(call: AdapterCall): Promise<Response> {
+  const dimensions = asNumber(call.body["dimensions"]);
+  const name = call.model.startsWith("models/") ? call.model : `models/${call.model}`;
+  const requests = embeddingTexts(call).map((text) => ({
+    model: name,
+    content: { parts: [{ text }] },
+    ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
+  }));
+  const isOne = requests.length === 1;
+  // One text has a call of its own, which every version and every relay of Google's API knows.
+  const url = isOne ? call.url : call.url.replace(/:embedContent$/, ":batchEmbedContents");
+  const response = await post(call, url, isOne ? requests[0] : { requests });
+  if (response.status !== 200) return response;
+  const body = await jsonOf(response);
+  const vectors = isOne ? [body["embedding"]] : asList(body["embeddings"]);
+  return embeddingsAnswer(
+    call,
+    vectors.map((vector) => asObject(vector)?.["values"]),
+    asNumber(asObject(body["usageMetadata"])?.["promptTokenCount"]) ?? 0,
+  );
+}
+
+const RATIOS: Readonly<Record<string, string>> = {
+  auto: "1:1",
+  "1024x1024": "1:1",
+  "1024x1792": "9:16",
+  "1792x1024": "16:9",
+  "1024x1536": "3:4",
+  "1536x1024": "4:3",
+};
+
+/** OpenAI's sizes, or one of Imagen's own shapes. */
+function ratioOf(size: unknown): string {
+  if (size === undefined || size === null || size === "") return "1:1";
+  if (typeof size === "string" && /^\d{1,2}:\d{1,2}$/.test(size)) return size;
+  const ratio = typeof size === "string" ? RATIOS[size] : undefined;
+  if (ratio === undefined) throw cannotCarry("size");
+  return ratio;
+}
+
+async function draw(call: AdapterCall): Promise<Response> {
+  const { prompt, n, size, response_format: format } = call.body;
+  const parameters = {
+    sampleCount: asNumber(n) ?? 1,
+    aspectRatio: ratioOf(size),
+    personGeneration: "allow_adult",
+  };
+  const response = await post(call, call.url, { instances: [{ prompt }], parameters });
+  if (response.status !== 200) return response;
+  const predictions = asList((await jsonOf(response))["predictions"]).map(asObject);
+  const data = predictions.flatMap((prediction) => {
+    const b64 = asString(prediction?.["bytesBase64Encoded"]);
+    if (!b64) return [];
+    // Nobody keeps the picture: who asks for an address gets one that carries it.
+    if (format === "url") return [{ url: dataUrl(asString(prediction?.["mimeType"]) ?? "image/png", b64) }];
+    return [{ b64_json: b64 }];
+  });
+  if (data.length === 0) {
+    const filtered = asString(predictions.find((each) => each?.["raiFilteredReason"])?.["raiFilteredReason"]);
+    if (filtered) return errorAnswer(400, { message: filtered, type: "content_filter", code: "content_filter" });
+    throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  }
+  const tokens = TOKENS_PER_IMAGE * data.length;
+  return jsonAnswer({
+    created: Math.floor(call.nowMs() / 1000),
+    data,
+    usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+  });
+}
+
+export const gemini: Adapter = (call) => (call.operation === "embeddings" ? embed(call) : draw(call));

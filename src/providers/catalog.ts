@@ -285,13 +285,21 @@ const ROWS: readonly ProviderRow[] = [
     owner: "aws",
     auth: { kind: "adapter", name: "bedrock" },
     asksForStreamUsage: true,
-    // The address is made from the region inside the key.
-    operations: { messages: { dialect: "anthropic", url: "{base}", adapter: "bedrock" } },
+    inlinesImages: true,
+    // The address is made from the region inside the key. Claude speaks its own dialect, all others Converse.
+    operations: {
+      messages: { dialect: "anthropic", url: "{base}", adapter: "bedrock", models: { contains: "claude" } },
+      chat: adapted("bedrock", "{base}", { models: { except: /claude/ } }),
+    },
   }),
   row(34, {
     owner: "cohere",
     usage: { rerank: "billed-units" },
-    operations: { chat: adapted("cohere", "{base}/v1/chat"), rerank: openai("{base}/v1/rerank") },
+    operations: {
+      chat: adapted("cohere", "{base}/v1/chat"),
+      embeddings: adapted("cohere", "{base}/v2/embed"),
+      rerank: openai("{base}/v1/rerank"),
+    },
   }),
   row(35, {
     owner: "minimax",
@@ -330,6 +338,7 @@ const ROWS: readonly ProviderRow[] = [
   row(41, {
     owner: "vertex-ai",
     auth: { kind: "adapter", name: "vertex" },
+    inlinesImages: true,
     // Addresses are made from region and project, which stand in the special field and in the key.
     operations: {
       messages: { dialect: "anthropic", url: "{base}", adapter: "vertex", models: { prefixes: ["claude"] } },

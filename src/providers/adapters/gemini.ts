@@ -1,5 +1,6 @@
 // Gemini beside its conversations: embeddings and Imagen pictures, in OpenAI's form on this side.
 // Refuses token lists as input, and sizes that Imagen has no shape for.
+import type { JsonObject } from "../../protocol/canonical.ts";
 import { cannotCarry } from "../../protocol/carry.ts";
 import { asList, asNumber, asObject, asString, dataUrl } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -65,7 +66,7 @@ async function draw(call: AdapterCall): Promise<Response> {
   const response = await post(call, call.url, { instances: [{ prompt }], parameters });
   if (response.status !== 200) return response;
   const predictions = asList((await jsonOf(response))["predictions"]).map(asObject);
-  const data = predictions.flatMap((prediction) => {
+  const data = predictions.flatMap((prediction): JsonObject[] => {
     const b64 = asString(prediction?.["bytesBase64Encoded"]);
     if (!b64) return [];
     // Nobody keeps the picture: who asks for an address gets one that carries it.

@@ -174,7 +174,8 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
   const dialect = DIALECTS[found.route.dialect];
   const { key, index: keyIndex } = context.keyring.next(channel, context.clock.nowMs());
   const target: Target = { channel, row, found, mapped, key, keyIndex };
-  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(context, call, target);
+  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row))
+    return passPlan(context, call, target);
   const request = conversationOf(call);
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));

@@ -60,7 +60,7 @@ export const aiproxyLibrary: Adapter = async (call) => {
   const answer = await jsonOf(response);
   if (answer["success"] !== true) {
     const message = asString(answer["message"]) ?? "";
-    return errorAnswer(statusOf(answer["errCode"]), { message, code: String(answer["errCode"] ?? "") });
+    return errorAnswer(statusOf(answer["errCode"]), { message, type: "aiproxy_error" });
   }
   const events = createTextEvents();
   const text = (asString(answer["answer"]) ?? "") + sources(answer["documents"]);

@@ -66,4 +66,3 @@ export function textOf(message: Message): string {
 export function endUserOf(call: AdapterCall, request: CanonicalRequest): string {
   return request.settings.endUser || call.newId("user-");
 }
-

@@ -96,7 +96,8 @@ function claudeStream(upstream: Response): Response {
       },
       ({ status, type, message }) => {
         isWhole = true;
-        const kind = status === 429 ? "upstream-limit" : status === 400 ? "upstream-request" : "upstream-down";
+        const kind =
+          status === 429 ? "upstream-limit" : status === 400 ? "upstream-request" : "upstream-down";
         const envelope = errorEnvelope(new Failure(kind, "upstream_down"), scrub(message));
         const error = { ...asObject(envelope["error"]), code: status, bedrock_type: type };
         return [`event: error\ndata: ${JSON.stringify({ ...envelope, error })}\n\n`];

@@ -99,10 +99,10 @@ const TAKES_JSON = /whisper-large-v3/;
 
 async function listen(call: AdapterCall): Promise<Response> {
   const file = call.files?.find((each) => each.name === "file") ?? call.files?.[0];
-  if (!file)
-    throw new Failure("client", "field_required", { params: { field: "file" }, param: "file" });
+  if (!file) throw new Failure("client", "field_required", { params: { field: "file" }, param: "file" });
   const format = asString(call.body["response_format"]) ?? "json";
-  if (format !== "json" && format !== "text" && format !== "vtt") throw cannotCarry(`response_format=${format}`);
+  if (format !== "json" && format !== "text" && format !== "vtt")
+    throw cannotCarry(`response_format=${format}`);
   const isJson = TAKES_JSON.test(call.model);
   const language = asString(call.body["language"]);
   const prompt = asString(call.body["prompt"]);
@@ -126,4 +126,5 @@ async function listen(call: AdapterCall): Promise<Response> {
   return new Response(text, { headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 
-export const cloudflare: Adapter = (call) => (call.operation === "completions" ? complete(call) : listen(call));
+export const cloudflare: Adapter = (call) =>
+  call.operation === "completions" ? complete(call) : listen(call);

@@ -27,7 +27,11 @@ async function refusal(response: Response): Promise<Response> {
 async function chat(call: AdapterCall): Promise<Response> {
   const request = askedOf(call, { tools: true, images: true, formats: true });
   if (needsV2(request)) {
-    const response = await postJson(call, call.url.replace(/\/v1\/chat$/, "/v2/chat"), requestV2(request, call));
+    const response = await postJson(
+      call,
+      call.url.replace(/\/v1\/chat$/, "/v2/chat"),
+      requestV2(request, call),
+    );
     if (response.status !== 200) return refusal(response);
     if (call.isStream) return streamAnswer(call, response, decodeV2(call));
     return wholeAnswer(call, answerV2(await jsonOf(response), call));

@@ -154,7 +154,10 @@ function encodeDocument(part: FilePart): JsonObject {
   const format = DOCUMENT_FORMATS[mime];
   if (format === undefined) throw cannotCarry(`file (${mime})`);
   const bytes = source.kind === "text" ? Buffer.from(source.text).toString("base64") : source.data;
-  const name = (part.name ?? "").replace(/\.\w+$/, "").replace(/[^A-Za-z0-9()[\]-]+/g, " ").trim();
+  const name = (part.name ?? "")
+    .replace(/\.\w+$/, "")
+    .replace(/[^A-Za-z0-9()[\]-]+/g, " ")
+    .trim();
   return { format, name: name || "document", source: { bytes } };
 }
 

@@ -181,7 +181,12 @@ function decodeStream(): ByteDecoder<CanonicalEvent> {
 }
 
 /** Asks after a chat until it is complete, then for its answer. */
-async function fetchAnswer(call: AdapterCall, base: string, created: JsonObject, wait: Wait): Promise<Answer> {
+async function fetchAnswer(
+  call: AdapterCall,
+  base: string,
+  created: JsonObject,
+  wait: Wait,
+): Promise<Answer> {
   const ids = { conversation_id: String(created["conversation_id"]), chat_id: String(created["id"]) };
   const query = new URLSearchParams(ids).toString();
   const get = async (path: string): Promise<JsonObject> =>

@@ -75,7 +75,8 @@ async function draw(call: AdapterCall): Promise<Response> {
   });
   if (data.length === 0) {
     const filtered = asString(predictions.find((each) => each?.["raiFilteredReason"])?.["raiFilteredReason"]);
-    if (filtered) return errorAnswer(400, { message: filtered, type: "content_filter", code: "content_filter" });
+    if (filtered)
+      return errorAnswer(400, { message: filtered, type: "content_filter", code: "content_filter" });
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
   const tokens = TOKENS_PER_IMAGE * data.length;

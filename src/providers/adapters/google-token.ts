@@ -61,7 +61,13 @@ export async function signAssertion(account: ServiceAccount, nowMs: number): Pro
   const issuedAt = Math.floor(nowMs / 1000);
   const { privateKeyId: kid, clientEmail, tokenUrl } = account;
   const head = base64url(JSON.stringify({ alg: "RS256", typ: "JWT", ...(kid ? { kid } : {}) }));
-  const claims = { iss: clientEmail, scope: SCOPE, aud: tokenUrl, iat: issuedAt, exp: issuedAt + ASSERTION_SECONDS };
+  const claims = {
+    iss: clientEmail,
+    scope: SCOPE,
+    aud: tokenUrl,
+    iat: issuedAt,
+    exp: issuedAt + ASSERTION_SECONDS,
+  };
   const signed = `${head}.${base64url(JSON.stringify(claims))}`;
   const key = await importKey(account.privateKey);
   const signature = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", key, Buffer.from(signed));

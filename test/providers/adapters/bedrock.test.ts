@@ -21,6 +21,7 @@ import {
   TOOL_TURNS,
   WEATHER_TOOL,
   whole,
+  requestOf,
 } from "./support.ts";
 import type { CallOptions } from "./support.ts";
 
@@ -39,13 +40,13 @@ function claude(body: Record<string, unknown> = {}, more: Partial<CallOptions> =
   return { ...nova(), model: CLAUDE, operation: "messages", body: full, ...more };
 }
 
-const last = () => upstream.requests.at(-1);
+const last = () => requestOf(upstream);
 
 test("Claude is asked in its own dialect, under its Bedrock name, and answers unchanged", async () => {
   const answer = await whole(claude());
   expect(text(answer)).toBe("Hello world");
-  expect(last()?.path).toBe("/model/us.anthropic.claude-3-haiku-20240307-v1%3A0/invoke");
-  expect(last()?.json()).toEqual({ anthropic_version: "bedrock-2023-05-31", max_tokens: 100, messages: HI });
+  expect(last().path).toBe("/model/us.anthropic.claude-3-haiku-20240307-v1%3A0/invoke");
+  expect(last().json()).toEqual({ anthropic_version: "bedrock-2023-05-31", max_tokens: 100, messages: HI });
   expect(answer.usage.input).toMatchObject({ fresh: 11, cacheRead: 5 });
   expect(answer.usage.output.text).toBe(7);
 });
@@ -57,7 +58,7 @@ test("Claude's stream comes out of its binary wrapping event by event, without t
   expect(wire).not.toContain("amazon-bedrock");
   const answer = await streamed(claude());
   expect([text(answer), answer.reason, answer.usage.output.text]).toEqual(["Hello world", "stop", 7]);
-  expect(last()?.path).toEndWith("/invoke-with-response-stream");
+  expect(last().path).toEndWith("/invoke-with-response-stream");
 });
 
 test("Claude's tools and beta features travel", async () => {
@@ -69,7 +70,7 @@ test("Claude's tools and beta features travel", async () => {
   expect(answer.blocks).toMatchObject([
     { kind: "tool-call", callId: "toolu_1", name: "get_weather", text: '{"city":"Paris"}' },
   ]);
-  expect(last()?.json()["anthropic_beta"]).toEqual(["context-1m-2025-08-07", "other"]);
+  expect(last().json()["anthropic_beta"]).toEqual(["context-1m-2025-08-07", "other"]);
 });
 
 test("every other model is asked through Converse, whole and streamed alike, with usage by kind", async () => {
@@ -78,7 +79,7 @@ test("every other model is asked through Converse, whole and streamed alike, wit
     expect(answer.usage.input).toMatchObject({ fresh: 11, cacheRead: 5, cacheWrite5m: 3 });
     expect(answer.usage.output.text).toBe(7);
   }
-  expect(last()?.path).toBe("/model/amazon.nova-lite-v1%3A0/converse-stream");
+  expect(last().path).toBe("/model/amazon.nova-lite-v1%3A0/converse-stream");
 });
 
 test("system, pictures, documents, limits and stops arrive in Converse's words", async () => {
@@ -101,7 +102,7 @@ test("system, pictures, documents, limits and stops arrive in Converse's words",
       stop: ["END"],
     }),
   );
-  expect(last()?.json()).toEqual({
+  expect(last().json()).toEqual({
     system: [{ text: "Be brief." }],
     messages: [
       {
@@ -128,7 +129,7 @@ test("tools are offered, called and answered; a history of calls keeps its tools
       { kind: "tool-call", callId: "tooluse_1", name: "get_weather", text: '{"city":"Paris"}' },
     ]);
   }
-  expect(upstream.requests.at(-2)?.json()["toolConfig"]).toEqual({
+  expect(requestOf(upstream, 1).json()["toolConfig"]).toEqual({
     tools: [
       {
         toolSpec: {
@@ -142,16 +143,22 @@ test("tools are offered, called and answered; a history of calls keeps its tools
   });
   const answer = await whole(nova({ messages: TOOL_TURNS }));
   expect(text(answer)).toBe("Hello world");
-  expect(last()?.json()["messages"]).toEqual([
+  expect(last().json()["messages"]).toEqual([
     { role: "user", content: [{ text: "Weather in Paris?" }] },
-    { role: "assistant", content: [{ toolUse: { toolUseId: "call_1", name: "get_weather", input: { city: "Paris" } } }] },
+    {
+      role: "assistant",
+      content: [{ toolUse: { toolUseId: "call_1", name: "get_weather", input: { city: "Paris" } } }],
+    },
     { role: "user", content: [{ toolResult: { toolUseId: "call_1", content: [{ text: "18 degrees" }] } }] },
   ]);
 });
 
 test("reasoning comes with its proof, and the proof goes back where it came from", async () => {
   const messages = [{ role: "user", content: "think" }];
-  for (const response of [await perform(nova({ messages })), await perform(nova({ messages }, { isStream: true }))])
+  for (const response of [
+    await perform(nova({ messages })),
+    await perform(nova({ messages }, { isStream: true })),
+  ])
     expect(await response.text()).toContain('"signature":"anthropic.c2ln"');
   const answer = await streamed(nova({ messages }));
   expect(text(answer, "thinking")).toBe("Let me see.");
@@ -169,9 +176,12 @@ test("reasoning comes with its proof, and the proof goes back where it came from
       ],
     }),
   );
-  expect((last()?.json()["messages"] as unknown[])[1]).toEqual({
+  expect((last().json()["messages"] as unknown[])[1]).toEqual({
     role: "assistant",
-    content: [{ reasoningContent: { reasoningText: { text: "Let me see.", signature: "c2ln" } } }, { text: "Done" }],
+    content: [
+      { reasoningContent: { reasoningText: { text: "Let me see.", signature: "c2ln" } } },
+      { text: "Done" },
+    ],
   });
 });
 
@@ -183,8 +193,22 @@ test("what Converse has no words for is refused by name, and nothing is sent", a
     [{ response_format: { type: "json_object" } }, "response_format"],
     [{ functions: [{ name: "f" }] }, "functions"],
     [{ tools: [{ type: "web_search" }] }, "tools.web_search"],
-    [{ messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "AA", format: "wav" } }] }] }, "input_audio"],
-    [{ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "https://x.example/a.png" } }] }] }, "image_url"],
+    [
+      {
+        messages: [
+          { role: "user", content: [{ type: "input_audio", input_audio: { data: "AA", format: "wav" } }] },
+        ],
+      },
+      "input_audio",
+    ],
+    [
+      {
+        messages: [
+          { role: "user", content: [{ type: "image_url", image_url: { url: "https://x.example/a.png" } }] },
+        ],
+      },
+      "image_url",
+    ],
   ];
   for (const [body, field] of cases) {
     try {
@@ -237,13 +261,22 @@ test("a call that is given up hangs up on Bedrock", async () => {
   const rest = (async () => {
     while (!(await reader?.read())?.done);
   })();
-  expect(await rest.then(() => "ended", () => "broke")).toBe("broke");
+  expect(
+    await rest.then(
+      () => "ended",
+      () => "broke",
+    ),
+  ).toBe("broke");
 });
 
 test("Bedrock's own API keys are sent as they are; keys of any other form are refused", async () => {
   const answer = await whole(nova({}, { key: `${API_KEY}|us-east-1` }));
   expect(text(answer)).toBe("Hello world");
-  expect(parseBedrockKey(" a | b | eu-west-1 ")).toEqual({ accessKey: "a", secretKey: "b", region: "eu-west-1" });
+  expect(parseBedrockKey(" a | b | eu-west-1 ")).toEqual({
+    accessKey: "a",
+    secretKey: "b",
+    region: "eu-west-1",
+  });
   for (const key of ["", "abc", "a|b|c|d", "|secret|us-east-1", "a||us-east-1", "a|b|../x", "ä|b|us-east-1"])
     expect([key, await codeOf(() => perform(nova({}, { key })))]).toEqual([key, "channel_key_format"]);
 });
@@ -263,9 +296,13 @@ test("addresses are made from the region; China has its own", async () => {
 });
 
 test("model names lead to ids, through a profile where the region has one", () => {
-  expect(bedrockModelId("claude-3-opus-20240229", "us-west-2")).toBe("us.anthropic.claude-3-opus-20240229-v1:0");
+  expect(bedrockModelId("claude-3-opus-20240229", "us-west-2")).toBe(
+    "us.anthropic.claude-3-opus-20240229-v1:0",
+  );
   expect(bedrockModelId("claude-3-opus-20240229", "eu-west-1")).toBe("anthropic.claude-3-opus-20240229-v1:0");
-  expect(bedrockModelId("claude-3-haiku-20240307", "ap-south-1")).toBe("apac.anthropic.claude-3-haiku-20240307-v1:0");
+  expect(bedrockModelId("claude-3-haiku-20240307", "ap-south-1")).toBe(
+    "apac.anthropic.claude-3-haiku-20240307-v1:0",
+  );
   expect(bedrockModelId("claude-2.1", "us-east-1")).toBe("anthropic.claude-v2:1");
   expect(bedrockModelId("claude-sonnet-4-5-20250929", "sa-east-1")).toBe(
     "global.anthropic.claude-sonnet-4-5-20250929-v1:0",

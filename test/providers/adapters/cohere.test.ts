@@ -3,8 +3,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Failure } from "../../../src/shared/failures.ts";
 import { handler, KEY } from "../../capabilities/fixtures/34-cohere.ts";
-import {
-  codeOf,
+import { codeOf,
   failureOf,
   HI,
   perform,
@@ -14,8 +13,7 @@ import {
   text,
   TOOL_TURNS,
   WEATHER_TOOL,
-  whole,
-} from "./support.ts";
+  whole, requestOf } from "./support.ts";
 import type { CallOptions } from "./support.ts";
 
 const upstream = serve(handler);
@@ -26,7 +24,7 @@ function cohere(body: Record<string, unknown> = {}, more: Partial<CallOptions> =
   return { type: 34, key: KEY, model: "command-r-plus", baseUrl: upstream.url, body: all, ...more };
 }
 
-const last = () => upstream.requests.at(-1);
+const last = () => requestOf(upstream);
 const ask = (content: string) => cohere({ messages: [{ role: "user", content }] });
 
 test("plain conversations go through v1 with all turns in their order", async () => {
@@ -40,7 +38,7 @@ test("plain conversations go through v1 with all turns in their order", async ()
     expect([text(answer), answer.reason]).toEqual(["Hello world", "stop"]);
     expect([answer.usage.input.fresh, answer.usage.output.text]).toEqual([11, 7]);
   }
-  expect([last()?.path, last()?.json()]).toEqual([
+  expect([last().path, last().json()]).toEqual([
     "/v1/chat",
     {
       model: "command-r-plus",
@@ -57,7 +55,14 @@ test("plain conversations go through v1 with all turns in their order", async ()
 
 test("sampling travels under Cohere's names", async () => {
   await whole(cohere({ max_tokens: 9, temperature: 0.3, top_p: 0.9, top_k: 4, seed: 1, stop: "END" }));
-  expect(last()?.json()).toMatchObject({ max_tokens: 9, temperature: 0.3, p: 0.9, k: 4, seed: 1, stop_sequences: ["END"] });
+  expect(last().json()).toMatchObject({
+    max_tokens: 9,
+    temperature: 0.3,
+    p: 0.9,
+    k: 4,
+    seed: 1,
+    stop_sequences: ["END"],
+  });
 });
 
 test("tools go through v2: offered, called with a plan, answered", async () => {
@@ -76,10 +81,13 @@ test("tools go through v2: offered, called with a plan, answered", async () => {
     });
     expect(answer.usage.input.fresh).toBe(11);
   }
-  expect([upstream.requests.at(-2)?.path, upstream.requests.at(-2)?.json()["tool_choice"]]).toEqual(["/v2/chat", "REQUIRED"]);
+  expect([requestOf(upstream, 1).path, requestOf(upstream, 1).json()["tool_choice"]]).toEqual([
+    "/v2/chat",
+    "REQUIRED",
+  ]);
   const answer = await streamed(cohere({ messages: TOOL_TURNS, tools }));
   expect(text(answer)).toBe("Hello world");
-  expect((last()?.json()["messages"] as unknown[]).slice(1)).toEqual([
+  expect((last().json()["messages"] as unknown[]).slice(1)).toEqual([
     {
       role: "assistant",
       tool_calls: [
@@ -94,9 +102,11 @@ test("one certain tool is forced by offering it alone", async () => {
   const other = { type: "function", function: { name: "other" } };
   const tool_choice = { type: "function", function: { name: "get_weather" } };
   await whole(cohere({ tools: [other, WEATHER_TOOL], tool_choice }));
-  const sent = last()?.json();
-  expect(sent?.["tool_choice"]).toBe("REQUIRED");
-  expect((sent?.["tools"] as { function: { name: string } }[]).map((tool) => tool.function.name)).toEqual(["get_weather"]);
+  const sent = last().json();
+  expect(sent.["tool_choice"]).toBe("REQUIRED");
+  expect((sent.["tools"] as { function: { name: string } }[]).map((tool) => tool.function.name)).toEqual([
+    "get_weather",
+  ]);
 });
 
 test("pictures and formats go through v2", async () => {
@@ -108,15 +118,19 @@ test("pictures and formats go through v2", async () => {
   const schema = { type: "object" };
   const response_format = { type: "json_schema", json_schema: { name: "x", schema } };
   await whole(cohere({ messages: [{ role: "user", content }], response_format }));
-  expect(last()?.path).toBe("/v2/chat");
-  expect(last()?.json()).toMatchObject({
+  expect(last().path).toBe("/v2/chat");
+  expect(last().json()).toMatchObject({
     messages: [{ role: "user", content }],
     response_format: { type: "json_object", json_schema: schema },
   });
 });
 
 test("what neither version takes is refused by name", async () => {
-  for (const body of [{ n: 2 }, { functions: [] }, { messages: [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }] }])
+  for (const body of [
+    { n: 2 },
+    { functions: [] },
+    { messages: [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }] },
+  ])
     expect(await codeOf(() => perform(cohere(body)))).toBe("unsupported_field");
 });
 
@@ -131,21 +145,28 @@ test("errors keep their kind; streams that fail or break off never end cleanly",
 });
 
 test("a v1 stream may be cut anywhere", async () => {
-  const bytes = new Uint8Array(await (await fetch(`${upstream.url}/v1/chat`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${KEY}` },
-    body: JSON.stringify({ message: "日本", stream: true }),
-  })).arrayBuffer());
+  const bytes = new Uint8Array(
+    await (
+      await fetch(`${upstream.url}/v1/chat`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${KEY}` },
+        body: JSON.stringify({ message: "日本", stream: true }),
+      })
+    ).arrayBuffer(),
+  );
   for (let at = 1; at < bytes.length; at++) {
-    const fetch = (): Promise<Response> => Promise.resolve(new Response(
-      new ReadableStream({
-        start(controller) {
-          controller.enqueue(bytes.slice(0, at));
-          controller.enqueue(bytes.slice(at));
-          controller.close();
-        },
-      }),
-    ));
+    const fetch = (): Promise<Response> =>
+      Promise.resolve(
+        new Response(
+          new ReadableStream({
+            start(controller) {
+              controller.enqueue(bytes.slice(0, at));
+              controller.enqueue(bytes.slice(at));
+              controller.close();
+            },
+          }),
+        ),
+      );
     expect([at, text(await streamed(cohere({}, { more: { fetch } })))]).toEqual([at, "Hello world"]);
   }
 });
@@ -153,10 +174,18 @@ test("a v1 stream may be cut anywhere", async () => {
 test("embeddings are made in batches, in order, and counted together", async () => {
   const input = Array.from({ length: 100 }, (_, index) => "x".repeat(index + 1));
   const before = upstream.requests.length;
-  const response = await perform(cohere({ input, messages: undefined, dimensions: 2 }, { operation: "embeddings", model: "embed-v4.0" }));
+  const response = await perform(
+    cohere({ input, messages: undefined, dimensions: 2 }, { operation: "embeddings", model: "embed-v4.0" }),
+  );
   const body = (await response.json()) as { data: { index: number; embedding: number[] }[]; usage: object };
-  expect(body.data.map((item) => [item.index, item.embedding[0]])).toEqual(input.map((_, index) => [index, index + 1]));
+  expect(body.data.map((item) => [item.index, item.embedding[0]])).toEqual(
+    input.map((_, index) => [index, index + 1]),
+  );
   expect(body.usage).toEqual({ prompt_tokens: 100, total_tokens: 100 });
   expect(upstream.requests.length).toBe(before + 2);
-  expect(last()?.json()).toMatchObject({ input_type: "search_document", embedding_types: ["float"], output_dimension: 2 });
+  expect(last().json()).toMatchObject({
+    input_type: "search_document",
+    embedding_types: ["float"],
+    output_dimension: 2,
+  });
 });

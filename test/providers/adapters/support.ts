@@ -51,6 +51,13 @@ export function serve(handler: Handler): Upstream {
   return { url: `http://127.0.0.1:${server.port}`, requests, stop: () => void server.stop(true) };
 }
 
+/** A request that must have been made: the last one, or so many before it. */
+export function requestOf(upstream: Upstream, back = 0): Recorded {
+  const found = upstream.requests.at(-1 - back);
+  if (!found) throw new Error("nothing was asked");
+  return found;
+}
+
 export interface CallOptions {
   type: number;
   key: string;

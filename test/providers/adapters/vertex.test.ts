@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "bun:test";
 import { regionOf } from "../../../src/providers/adapters/vertex.ts";
 import type { Failure } from "../../../src/shared/failures.ts";
 import { createVertex, serviceAccount } from "../../capabilities/fixtures/41-vertex.ts";
-import { codeOf, failureOf, HI, perform, serve, streamed, text, whole } from "./support.ts";
+import { codeOf, failureOf, HI, perform, serve, streamed, text, whole, requestOf } from "./support.ts";
 import type { CallOptions } from "./support.ts";
 
 const fake = createVertex();
@@ -60,9 +60,9 @@ test("three families of models answer under their own addresses, whole and strea
   ];
   for (const [more, path, streamPath] of paths) {
     const plain = await whole(options("families", more));
-    expect(upstream.requests.at(-1)?.path).toBe(path);
+    expect(requestOf(upstream).path).toBe(path);
     const stream = await streamed(options("families", more));
-    expect(upstream.requests.at(-1)?.path).toBe(streamPath);
+    expect(requestOf(upstream).path).toBe(streamPath);
     for (const answer of [plain, stream]) {
       expect([text(answer), answer.reason]).toEqual(["Hello world", "stop"]);
       expect([answer.usage.input.fresh, answer.usage.output.text]).toEqual([11, 7]);
@@ -73,9 +73,9 @@ test("three families of models answer under their own addresses, whole and strea
 test("Claude gets its version in the body and no model there; the client's beta header stays", async () => {
   const call = options("claude", claude);
   await whole(call);
-  const sent = upstream.requests.at(-1);
-  expect(sent?.json()).toEqual({ anthropic_version: "vertex-2023-10-16", max_tokens: 10, messages: HI });
-  expect(sent?.headers.get("anthropic-version")).toBeNull();
+  const sent = requestOf(upstream);
+  expect(sent.json()).toEqual({ anthropic_version: "vertex-2023-10-16", max_tokens: 10, messages: HI });
+  expect(sent.headers.get("anthropic-version")).toBeNull();
 });
 
 test("the assertion names the account, its scope and an end, and is signed with its key", async () => {
@@ -107,7 +107,12 @@ test("a call that is given up during the exchange does not take the others along
   const first = perform(options("given-up", { signal: controller.signal }));
   const second = whole(options("given-up"));
   controller.abort();
-  expect(await first.then(() => "answered", () => "given up")).toBe("given up");
+  expect(
+    await first.then(
+      () => "answered",
+      () => "given up",
+    ),
+  ).toBe("given up");
   expect(text(await second)).toBe("Hello world");
 });
 
@@ -124,8 +129,14 @@ test("a refused assertion is the key's fault, a broken token endpoint is not", a
   const { generateKeyPairSync } = await import("node:crypto");
   const other = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
   const stranger = JSON.stringify({ ...key, private_key: other.export({ type: "pkcs8", format: "pem" }) });
-  const refused = (await perform(options("x", { key: stranger })).catch((error: unknown) => error)) as Failure;
-  expect([refused.kind, refused.code, refused.retryable]).toEqual(["upstream-auth", "token_exchange_failed", true]);
+  const refused = (await perform(options("x", { key: stranger })).catch(
+    (error: unknown) => error,
+  )) as Failure;
+  expect([refused.kind, refused.code, refused.retryable]).toEqual([
+    "upstream-auth",
+    "token_exchange_failed",
+    true,
+  ]);
   const down = (await perform(options("broken")).catch((error: unknown) => error)) as Failure;
   expect([down.kind, down.code]).toEqual(["upstream-down", "token_exchange_failed"]);
 });
@@ -155,7 +166,9 @@ test("the region names the host, and the worldwide one has none in its name", as
       hosts.push(new URL(url).host + new URL(url).pathname.split("/")[5]);
       return Promise.resolve(Response.json({}));
     };
-    await perform(options("hosts", { baseUrl: "", channel: { other }, more: { fetch, requestedModel: "asked" } }));
+    await perform(
+      options("hosts", { baseUrl: "", channel: { other }, more: { fetch, requestedModel: "asked" } }),
+    );
   }
   expect(hosts).toEqual([
     "europe-west4-aiplatform.googleapis.comeurope-west4",

@@ -3,7 +3,8 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Failure } from "../../../src/shared/failures.ts";
 import { handler, KEY } from "../../capabilities/fixtures/34-cohere.ts";
-import { codeOf,
+import {
+  codeOf,
   failureOf,
   HI,
   perform,
@@ -13,7 +14,9 @@ import { codeOf,
   text,
   TOOL_TURNS,
   WEATHER_TOOL,
-  whole, requestOf } from "./support.ts";
+  whole,
+  requestOf,
+} from "./support.ts";
 import type { CallOptions } from "./support.ts";
 
 const upstream = serve(handler);
@@ -103,8 +106,8 @@ test("one certain tool is forced by offering it alone", async () => {
   const tool_choice = { type: "function", function: { name: "get_weather" } };
   await whole(cohere({ tools: [other, WEATHER_TOOL], tool_choice }));
   const sent = last().json();
-  expect(sent.["tool_choice"]).toBe("REQUIRED");
-  expect((sent.["tools"] as { function: { name: string } }[]).map((tool) => tool.function.name)).toEqual([
+  expect(sent["tool_choice"]).toBe("REQUIRED");
+  expect((sent["tools"] as { function: { name: string } }[]).map((tool) => tool.function.name)).toEqual([
     "get_weather",
   ]);
 });

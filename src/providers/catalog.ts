@@ -295,6 +295,10 @@ const ROWS: readonly ProviderRow[] = [
   row(34, {
     owner: "cohere",
     usage: { rerank: "billed-units" },
+    quirks: [
+      { patch: "bound", field: "top_n", min: 1, on: ["rerank"] },
+      { patch: "set", field: "return_documents", value: true, on: ["rerank"] },
+    ],
     operations: {
       chat: adapted("cohere", "{base}/v1/chat"),
       embeddings: adapted("cohere", "{base}/v2/embed"),

@@ -1,14 +1,20 @@
 // AI Proxy's knowledge base: one question to one library, answered with the documents it drew on.
 // Refuses tools, pictures and formats; the conversation before the question has no place in its call.
-import { collect } from "../../protocol/assemble.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
-import { asList, asNumber, asObject, asString } from "../../protocol/json.ts";
+import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
+import { emptyUsage } from "../../shared/usage.ts";
 import type { Adapter } from "../adapter.ts";
-import { errorAnswer, jsonLines, jsonOf, postJson, streamAnswer, wholeAnswer } from "./answers.ts";
-import type { ByteDecoder } from "./answers.ts";
+import {
+  answerOf,
+  chatResponse,
+  errorResponse,
+  eventWriter,
+  linesOf,
+  post,
+  streamFailure,
+} from "../adapter-kit.ts";
 import { askedOf, textOf } from "./asked.ts";
-import { createTextEvents } from "./text-events.ts";
 
 /** The documents as a numbered list of links below the answer. */
 function sources(documents: unknown): string {
@@ -26,20 +32,24 @@ function statusOf(code: unknown): number {
   return status >= 400 && status < 600 ? status : 502;
 }
 
-function decode(): ByteDecoder<CanonicalEvent> {
-  const events = createTextEvents();
+/** The stream is lines of JSON, each behind `data:`. */
+async function* streamedAnswer(response: Response): AsyncGenerator<CanonicalEvent> {
+  const writer = eventWriter();
   let documents: unknown;
-  return jsonLines<CanonicalEvent>(
-    (wire) => {
-      if (wire["success"] === false)
-        return events.fail(statusOf(wire["errCode"]), "aiproxy_error", asString(wire["message"]) ?? "");
-      const text = events.text(asString(wire["content"]) ?? "");
-      if (asList(wire["documents"]).length > 0) documents = wire["documents"];
-      if (wire["finish"] !== true) return text;
-      return [...text, ...events.text(sources(documents)), ...events.finish("stop", "finish", null)];
-    },
-    () => events.end(),
-  );
+  for await (const line of linesOf(response)) {
+    const wire = asObject(parseJson(line.replace(/^data:/, "")));
+    if (!wire) continue;
+    if (wire["success"] === false) {
+      const message = asString(wire["message"]) ?? "";
+      yield* writer.fail(streamFailure(statusOf(wire["errCode"]), "aiproxy_error", message));
+    }
+    yield* writer.text(asString(wire["content"]) ?? "");
+    if (asList(wire["documents"]).length > 0) documents = wire["documents"];
+    if (wire["finish"] !== true) continue;
+    yield* writer.text(sources(documents));
+    yield* writer.finish("stop", "finish", emptyUsage());
+  }
+  writer.end();
 }
 
 export const aiproxyLibrary: Adapter = async (call) => {
@@ -53,16 +63,16 @@ export const aiproxyLibrary: Adapter = async (call) => {
   const last = request.messages.at(-1);
   const query = last ? textOf(last) : "";
   const body = { model: call.model, query, libraryId, stream: call.isStream };
-  const response = await postJson(call, call.url, body);
+  const response = await post(call, call.url, body);
   if (response.status !== 200) return response;
   if ((response.headers.get("content-type") ?? "").includes("event-stream"))
-    return streamAnswer(call, response, decode());
-  const answer = await jsonOf(response);
+    return chatResponse(call, streamedAnswer(response));
+  const answer = await answerOf(response);
   if (answer["success"] !== true) {
     const message = asString(answer["message"]) ?? "";
-    return errorAnswer(statusOf(answer["errCode"]), { message, type: "aiproxy_error" });
+    return errorResponse(statusOf(answer["errCode"]), message, "aiproxy_error", "aiproxy_error");
   }
-  const events = createTextEvents();
+  const writer = eventWriter();
   const text = (asString(answer["answer"]) ?? "") + sources(answer["documents"]);
-  return wholeAnswer(call, collect([...events.text(text), ...events.finish("stop", null, null)]));
+  return chatResponse(call, [...writer.text(text), ...writer.finish("stop", null, emptyUsage())]);
 };

@@ -1,9 +1,9 @@
 // Bedrock's event stream as named events, and its exceptions as statuses.
 // Refuses to show account numbers and resource names, which AWS repeats in its messages.
 import { asObject, asString, parseJson } from "../../protocol/json.ts";
-import type { ByteDecoder } from "./answers.ts";
-import { createAwsEventReader } from "./aws-event-stream.ts";
-import type { AwsMessage } from "./aws-event-stream.ts";
+import { brokenStream } from "../../protocol/assemble.ts";
+import { createAwsEventReader } from "../aws-event-stream.ts";
+import type { AwsEvent } from "../aws-event-stream.ts";
 
 /** Account numbers stand in the names that AWS repeats in its messages. */
 export function withoutArns(text: string): string {
@@ -40,7 +40,7 @@ export interface BedrockException {
 }
 
 /** The exception that a message of the event stream stands for, if it is one. */
-function exceptionOf(message: AwsMessage): BedrockException | undefined {
+function exceptionOf(message: AwsEvent): BedrockException | undefined {
   const { headers } = message;
   const kind = headers[":message-type"];
   if (kind === "event" || kind === undefined) return undefined;
@@ -50,24 +50,25 @@ function exceptionOf(message: AwsMessage): BedrockException | undefined {
   return { status: exceptionStatus(type) ?? 500, type, message: withoutArns(text) };
 }
 
-/** Messages of the stream as parsed payloads under their event's name. */
-export function bedrockEvents<T>(
-  onEvent: (type: string, payload: Record<string, unknown>) => T[],
-  onException: (exception: BedrockException) => T[],
-  onEnd: () => T[],
-): ByteDecoder<T> {
+export interface BedrockEvent {
+  type: string;
+  payload: Record<string, unknown>;
+  /** Set when the message is no event: nothing follows it. */
+  exception?: BedrockException;
+}
+
+/** The stream's events as they arrive. Throws a broken stream for damaged messages and one that is cut. */
+export async function* bedrockEvents(response: Response): AsyncGenerator<BedrockEvent> {
+  if (!response.body) return;
   const reader = createAwsEventReader();
-  return {
-    push: (chunk) =>
-      reader.push(chunk).flatMap((message) => {
-        const exception = exceptionOf(message);
-        if (exception) return onException(exception);
-        const payload = asObject(parseJson(Buffer.from(message.payload).toString("utf8"))) ?? {};
-        return onEvent(message.headers[":event-type"] ?? "", payload);
-      }),
-    end() {
-      reader.end();
-      return onEnd();
-    },
-  };
+  for await (const chunk of response.body) {
+    for (const message of reader.push(chunk)) {
+      const exception = exceptionOf(message);
+      const type = message.headers[":event-type"] ?? "";
+      const payload = asObject(parseJson(Buffer.from(message.payload).toString("utf8"))) ?? {};
+      yield { type, payload, ...(exception ? { exception } : {}) };
+      if (exception) return;
+    }
+  }
+  if (!reader.isEmpty()) throw brokenStream("event stream: cut inside a message");
 }

@@ -1,25 +1,14 @@
 // Bedrock's names of Anthropic's models, and which of them are reached through a cross-region profile.
 // Refuses nothing: names that are not in the table are Bedrock ids, profile ids or ARNs already.
 
-/** Ids by the name clients know. */
+/** Names whose id does not follow from them; the others of Anthropic's dated names do. */
 const MODEL_IDS: Readonly<Record<string, string>> = {
   "claude-instant-1.2": "anthropic.claude-instant-v1",
   "claude-2.0": "anthropic.claude-v2",
   "claude-2.1": "anthropic.claude-v2:1",
-  "claude-3-sonnet-20240229": "anthropic.claude-3-sonnet-20240229-v1:0",
-  "claude-3-opus-20240229": "anthropic.claude-3-opus-20240229-v1:0",
-  "claude-3-haiku-20240307": "anthropic.claude-3-haiku-20240307-v1:0",
-  "claude-3-5-sonnet-20240620": "anthropic.claude-3-5-sonnet-20240620-v1:0",
   "claude-3-5-sonnet-20241022": "anthropic.claude-3-5-sonnet-20241022-v2:0",
-  "claude-3-5-haiku-20241022": "anthropic.claude-3-5-haiku-20241022-v1:0",
-  "claude-3-7-sonnet-20250219": "anthropic.claude-3-7-sonnet-20250219-v1:0",
-  "claude-sonnet-4-20250514": "anthropic.claude-sonnet-4-20250514-v1:0",
-  "claude-opus-4-20250514": "anthropic.claude-opus-4-20250514-v1:0",
-  "claude-opus-4-1-20250805": "anthropic.claude-opus-4-1-20250805-v1:0",
-  "claude-sonnet-4-5-20250929": "anthropic.claude-sonnet-4-5-20250929-v1:0",
-  "claude-haiku-4-5-20251001": "anthropic.claude-haiku-4-5-20251001-v1:0",
-  "claude-opus-4-5-20251101": "anthropic.claude-opus-4-5-20251101-v1:0",
 };
+const DATED_NAME = /^claude-[\w.-]*-\d{8}$/;
 
 /** Region families with a profile, by model id. */
 const PROFILES: Readonly<Record<string, readonly string[]>> = {
@@ -45,7 +34,8 @@ const PREFIXES: Readonly<Record<string, string>> = { us: "us", eu: "eu", ap: "ap
 
 /** The id to call in a region: mapped, and led through the region family's profile where the model has one. */
 export function bedrockModelId(model: string, region: string): string {
-  const id = Object.hasOwn(MODEL_IDS, model) ? (MODEL_IDS[model] ?? model) : model;
+  const own = Object.hasOwn(MODEL_IDS, model) ? MODEL_IDS[model] : undefined;
+  const id = own ?? (DATED_NAME.test(model) ? `anthropic.${model}-v1:0` : model);
   const families = Object.hasOwn(PROFILES, id) ? PROFILES[id] : undefined;
   if (!families) return id;
   const family = region.split("-", 1)[0] ?? "";

@@ -6,11 +6,12 @@ import { errorEnvelope } from "../../protocol/anthropic/failure.ts";
 import { asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
-import { errorAnswer, jsonAnswer, jsonOf, streamAnswer, textStream, wholeAnswer } from "./answers.ts";
-import { signAws } from "./aws-signature.ts";
+import { answerOf, chatResponse, errorResponse, jsonResponse, streamResponse } from "../adapter-kit.ts";
+import { signAws } from "../aws-signature.ts";
 import { bedrockEvents, exceptionStatus, withoutArns } from "./bedrock-events.ts";
+import type { BedrockException } from "./bedrock-events.ts";
 import { bedrockModelId } from "./bedrock-models.ts";
-import { converseAnswer, createConverseDecoder } from "./converse-answer.ts";
+import { streamedAnswer, wholeAnswer } from "./converse-answer.ts";
 import { converseRequest } from "./converse-request.ts";
 
 const ANTHROPIC_VERSION = "bedrock-2023-05-31";
@@ -56,8 +57,8 @@ async function send(call: AdapterCall, action: string, body: unknown): Promise<R
   const headers: Record<string, string> = { "content-type": "application/json", accept };
   if (key.secretKey === "") headers["authorization"] = `Bearer ${key.accessKey}`;
   else {
-    const scope = { region: key.region, service: "bedrock", nowMs: call.nowMs() };
-    Object.assign(headers, signAws(key, scope, { method: "POST", url, headers, body: text }));
+    const request = { method: "POST", url: url.href, headers, body: text };
+    Object.assign(headers, signAws(request, { ...key, service: "bedrock" }, call.nowMs()));
   }
   const { signal } = call;
   return call.fetch(url.href, { method: "POST", headers, body: text, signal });
@@ -70,44 +71,37 @@ async function refusal(response: Response): Promise<Response> {
   const type = named.split(/[:#]/).findLast((part) => /^\w+$/.test(part.trim())) ?? "";
   const message = asString(body?.["message"]) ?? asString(body?.["Message"]) ?? text;
   const status = exceptionStatus(type) ?? response.status;
-  return errorAnswer(
-    status,
-    { message: withoutArns(message), ...(type === "" ? {} : { type }) },
-    response.headers.get("retry-after"),
-  );
+  const retryAfter = response.headers.get("retry-after");
+  return errorResponse(status, withoutArns(message), type || status, type || undefined, retryAfter);
 }
 
 /** Anthropic's events as they stand inside the stream's messages. */
-function claudeStream(upstream: Response): Response {
+async function* claudeStream(upstream: Response): AsyncGenerator<string> {
   let isWhole = false;
-  return textStream(
-    upstream,
-    bedrockEvents<string>(
-      (type, payload) => {
-        const bytes = asString(payload["bytes"]);
-        if (type !== "chunk" || bytes === undefined) return [];
-        const event = asObject(parseJson(Buffer.from(bytes, "base64").toString("utf8")));
-        if (!event) return [];
-        // The service's own figures ride on the last event; typed clients do not expect them.
-        delete event["amazon-bedrock-invocationMetrics"];
-        const name = asString(event["type"]) ?? "";
-        isWhole ||= name === "message_stop" || name === "error";
-        return [`event: ${name}\ndata: ${JSON.stringify(event)}\n\n`];
-      },
-      ({ status, type, message }) => {
-        isWhole = true;
-        const kind =
-          status === 429 ? "upstream-limit" : status === 400 ? "upstream-request" : "upstream-down";
-        const envelope = errorEnvelope(new Failure(kind, "upstream_down"), scrub(message));
-        const error = { ...asObject(envelope["error"]), code: status, bedrock_type: type };
-        return [`event: error\ndata: ${JSON.stringify({ ...envelope, error })}\n\n`];
-      },
-      () => {
-        if (!isWhole) throw brokenStream("no message_stop");
-        return [];
-      },
-    ),
-  );
+  for await (const { type, payload, exception } of bedrockEvents(upstream)) {
+    if (exception) {
+      yield exceptionFrame(exception);
+      return;
+    }
+    const bytes = asString(payload["bytes"]);
+    if (type !== "chunk" || bytes === undefined) continue;
+    const event = asObject(parseJson(Buffer.from(bytes, "base64").toString("utf8")));
+    if (!event) continue;
+    // The service's own figures ride on the last event; typed clients do not expect them.
+    delete event["amazon-bedrock-invocationMetrics"];
+    const name = asString(event["type"]) ?? "";
+    isWhole ||= name === "message_stop" || name === "error";
+    yield `event: ${name}\ndata: ${JSON.stringify(event)}\n\n`;
+  }
+  if (!isWhole) throw brokenStream("no message_stop");
+}
+
+/** An error event whose code is the status that could no longer be sent. */
+function exceptionFrame({ status, message }: BedrockException): string {
+  const kind = status === 429 ? "upstream-limit" : status === 400 ? "upstream-request" : "upstream-down";
+  const envelope = errorEnvelope(new Failure(kind, "upstream_down"), scrub(message));
+  const error = { ...asObject(envelope["error"]), code: status };
+  return `event: error\ndata: ${JSON.stringify({ ...envelope, error })}\n\n`;
 }
 
 async function invokeClaude(call: AdapterCall): Promise<Response> {
@@ -117,15 +111,17 @@ async function invokeClaude(call: AdapterCall): Promise<Response> {
   for (const name in call.body) if (!NOT_SENT.has(name)) body[name] = call.body[name];
   const response = await send(call, call.isStream ? "invoke-with-response-stream" : "invoke", body);
   if (response.status !== 200) return refusal(response);
-  return call.isStream ? claudeStream(response) : jsonAnswer(await jsonOf(response));
+  return call.isStream ? streamResponse(claudeStream(response)) : jsonResponse(await answerOf(response));
 }
 
 async function converse(call: AdapterCall): Promise<Response> {
   const body = converseRequest(call);
   const response = await send(call, call.isStream ? "converse-stream" : "converse", body);
   if (response.status !== 200) return refusal(response);
-  if (!call.isStream) return wholeAnswer(call, converseAnswer(await jsonOf(response), call));
-  return streamAnswer(call, response, createConverseDecoder(call));
+  return chatResponse(
+    call,
+    call.isStream ? streamedAnswer(response, call) : wholeAnswer(await answerOf(response), call),
+  );
 }
 
 export const bedrock: Adapter = (call) =>

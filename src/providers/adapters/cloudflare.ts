@@ -4,7 +4,7 @@ import { cannotCarry } from "../../protocol/carry.ts";
 import { asBoolean, asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
-import { errorAnswer, jsonAnswer, jsonOf, postJson, sseDecoder, textStream } from "./answers.ts";
+import { answerOf, errorResponse, eventsOf, jsonResponse, post, streamResponse } from "../adapter-kit.ts";
 import { brokenStream } from "../../protocol/assemble.ts";
 
 /** `{success, errors: [{code, message}]}` under the status it came with. */
@@ -12,11 +12,12 @@ async function refusal(response: Response): Promise<Response> {
   const text = await response.text();
   const error = asObject(asList(asObject(parseJson(text))?.["errors"])[0]);
   const message = asString(error?.["message"]) ?? text;
-  return errorAnswer(response.status, { message }, response.headers.get("retry-after"));
+  const { status, headers } = response;
+  return errorResponse(status, message, status, undefined, headers.get("retry-after"));
 }
 
 async function resultOf(response: Response): Promise<Record<string, unknown>> {
-  const body = await jsonOf(response);
+  const body = await answerOf(response);
   const result = asObject(body["result"]);
   if (!result || asBoolean(body["success"]) === false)
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
@@ -39,7 +40,7 @@ function completionRequest(call: AdapterCall): Record<string, unknown> {
 }
 
 async function complete(call: AdapterCall): Promise<Response> {
-  const response = await postJson(call, call.url, completionRequest(call));
+  const response = await post(call, call.url, completionRequest(call));
   if (response.status !== 200) return refusal(response);
   const id = call.newId("cmpl-");
   const head = {
@@ -55,43 +56,33 @@ async function complete(call: AdapterCall): Promise<Response> {
   if (!call.isStream) {
     const result = await resultOf(response);
     const usage = asObject(result["usage"]);
-    return jsonAnswer({
+    return jsonResponse({
       ...choice(asString(result["response"]) ?? "", "stop"),
       ...(usage ? { usage } : {}),
     });
   }
-  return completionStream(response, head, choice);
+  return streamResponse(completionStream(response, head, choice));
 }
 
-function completionStream(
+async function* completionStream(
   response: Response,
   head: object,
   choice: (text: string, finish: string | null) => object,
-): Response {
-  let isWhole = false;
-  let usage: Record<string, unknown> | undefined;
+): AsyncGenerator<string> {
   const frame = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
-  return textStream(
-    response,
-    sseDecoder<string>(
-      ({ data }) => {
-        if (isWhole) return [];
-        if (data.trim() === "[DONE]") {
-          isWhole = true;
-          const figures = usage ? frame({ ...head, choices: [], usage }) : "";
-          return [`${frame(choice("", "stop"))}${figures}data: [DONE]\n\n`];
-        }
-        const wire = asObject(parseJson(data));
-        usage = asObject(wire?.["usage"]) ?? usage;
-        const text = asString(wire?.["response"]) ?? "";
-        return text === "" ? [] : [frame(choice(text, null))];
-      },
-      () => {
-        if (!isWhole) throw brokenStream("no [DONE]");
-        return [];
-      },
-    ),
-  );
+  let usage: Record<string, unknown> | undefined;
+  for await (const { data } of eventsOf(response)) {
+    if (data.trim() === "[DONE]") {
+      const figures = usage ? frame({ ...head, choices: [], usage }) : "";
+      yield `${frame(choice("", "stop"))}${figures}data: [DONE]\n\n`;
+      return;
+    }
+    const wire = asObject(parseJson(data));
+    usage = asObject(wire?.["usage"]) ?? usage;
+    const text = asString(wire?.["response"]) ?? "";
+    if (text !== "") yield frame(choice(text, null));
+  }
+  throw brokenStream("no [DONE]");
 }
 
 /** Models that take the recording inside of JSON, with a task and a language. */
@@ -107,7 +98,7 @@ async function listen(call: AdapterCall): Promise<Response> {
   const language = asString(call.body["language"]);
   const prompt = asString(call.body["prompt"]);
   const response = isJson
-    ? await postJson(call, call.url, {
+    ? await post(call, call.url, {
         audio: Buffer.from(file.bytes).toString("base64"),
         task: call.operation === "translations" ? "translate" : "transcribe",
         ...(language ? { language } : {}),
@@ -115,13 +106,13 @@ async function listen(call: AdapterCall): Promise<Response> {
       })
     : await call.fetch(call.url, {
         method: "POST",
-        headers: { ...call.headers, "content-type": file.type || "application/octet-stream" },
+        headers: { ...call.headers, "content-type": "application/octet-stream" },
         body: file.bytes,
         signal: call.signal,
       });
   if (response.status !== 200) return refusal(response);
   const result = await resultOf(response);
-  if (format === "json") return jsonAnswer({ text: asString(result["text"]) ?? "" });
+  if (format === "json") return jsonResponse({ text: asString(result["text"]) ?? "" });
   const text = asString(result[format]) ?? "";
   return new Response(text, { headers: { "content-type": "text/plain; charset=utf-8" } });
 }

@@ -1,17 +1,15 @@
 // Cohere's chat v1: one message and its history, answered whole or as lines of JSON.
 // Refuses nothing itself: only plain text conversations are sent here.
-import type { Answer } from "../../protocol/assemble.ts";
-import { collect, defined } from "../../protocol/assemble.ts";
+import { defined } from "../../protocol/assemble.ts";
 import type { CanonicalRequest, JsonObject, Role } from "../../protocol/canonical.ts";
 import type { CanonicalEvent, FinishReason } from "../../protocol/events.ts";
-import { asObject, asString } from "../../protocol/json.ts";
+import { asObject, asString, parseJson } from "../../protocol/json.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { jsonLines } from "./answers.ts";
-import type { ByteDecoder } from "./answers.ts";
+import { eventWriter, linesOf, streamFailure } from "../adapter-kit.ts";
+import type { EventWriter } from "../adapter-kit.ts";
 import { textOf } from "./asked.ts";
-import { createTextEvents } from "./text-events.ts";
 
 const ROLES: Readonly<Record<Role, string>> = {
   system: "SYSTEM",
@@ -34,12 +32,12 @@ export function cohereFinish(raw: string | undefined): FinishReason {
   return (raw !== undefined && FINISH[raw]) || "other";
 }
 
-/** What Cohere bills, else what it counted; null when it says nothing. */
-export function cohereUsage(raw: unknown): Usage | null {
+/** What Cohere bills, else what it counted; empty when it says nothing, and the gateway counts. */
+export function cohereUsage(raw: unknown): Usage {
   const wire = asObject(raw);
   const units = asObject(wire?.["billed_units"]) ?? asObject(wire?.["tokens"]);
-  if (!units) return null;
   const usage = emptyUsage();
+  if (!units) return usage;
   usage.raw = raw;
   usage.input.fresh = boundedCount(units["input_tokens"]);
   usage.output.text = boundedCount(units["output_tokens"]);
@@ -77,30 +75,33 @@ export function requestV1(request: CanonicalRequest, call: AdapterCall): JsonObj
   };
 }
 
-export function decodeV1(): ByteDecoder<CanonicalEvent> {
-  const events = createTextEvents();
-  return jsonLines<CanonicalEvent>(
-    (wire) => {
-      const type = asString(wire["event_type"]);
-      const isEnd = wire["is_finished"] === true;
-      const message = asString(wire["message"]);
-      if (message !== undefined && type === undefined) return events.fail(500, "error", message);
-      if (!isEnd) return events.text(asString(wire["text"]) ?? "");
-      const raw = asString(wire["finish_reason"]) ?? "COMPLETE";
-      if (raw === "ERROR") return events.fail(502, "error", asString(wire["error"]) ?? "ERROR");
-      const response = asObject(wire["response"]);
-      const usage = cohereUsage(response?.["meta"] ?? response?.["token_count"]);
-      return events.finish(cohereFinish(raw), raw, usage);
-    },
-    () => events.end(),
-  );
+export async function* streamedV1(response: Response): AsyncGenerator<CanonicalEvent> {
+  const writer = eventWriter();
+  for await (const line of linesOf(response)) {
+    const wire = asObject(parseJson(line));
+    if (!wire) continue;
+    const message = asString(wire["message"]);
+    if (message !== undefined && wire["event_type"] === undefined)
+      yield* writer.fail(streamFailure(500, "error", message));
+    else if (wire["is_finished"] === true) yield* lastEvents(writer, wire);
+    else yield* writer.text(asString(wire["text"]) ?? "");
+  }
+  writer.end();
 }
 
-export function answerV1(body: JsonObject): Answer {
-  const events = createTextEvents(asString(body["generation_id"]));
+function lastEvents(writer: EventWriter, wire: JsonObject): CanonicalEvent[] {
+  const raw = asString(wire["finish_reason"]) ?? "COMPLETE";
+  if (raw === "ERROR") return writer.fail(streamFailure(502, "error", asString(wire["error"]) ?? raw));
+  const response = asObject(wire["response"]);
+  return writer.finish(cohereFinish(raw), raw, cohereUsage(response?.["meta"]));
+}
+
+export function wholeV1(body: JsonObject): CanonicalEvent[] {
+  const writer = eventWriter();
   const raw = asString(body["finish_reason"]) ?? "COMPLETE";
-  return collect([
-    ...events.text(asString(body["text"]) ?? ""),
-    ...events.finish(cohereFinish(raw), raw, cohereUsage(body["meta"])),
-  ]);
+  return [
+    ...writer.start(asString(body["generation_id"])),
+    ...writer.text(asString(body["text"]) ?? ""),
+    ...writer.finish(cohereFinish(raw), raw, cohereUsage(body["meta"])),
+  ];
 }

@@ -1,19 +1,16 @@
 // Cohere's chat v2: messages, tools and pictures nearly in OpenAI's form, with events of its own.
 // Refuses choices of tools that it has no word for.
-import type { Answer } from "../../protocol/assemble.ts";
-import { collect, defined } from "../../protocol/assemble.ts";
+import { defined } from "../../protocol/assemble.ts";
 import type { CanonicalRequest, JsonObject, Message, Part, Tool } from "../../protocol/canonical.ts";
 import { cannotCarry } from "../../protocol/carry.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
-import { asList, asNumber, asObject, asString, asText, dataUrl, parseJson } from "../../protocol/json.ts";
+import { asList, asObject, asString, asText, dataUrl, parseJson } from "../../protocol/json.ts";
 import { budgetOf } from "../../protocol/reasoning.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { sseDecoder } from "./answers.ts";
-import type { ByteDecoder } from "./answers.ts";
+import { eventsOf, eventWriter, streamFailure } from "../adapter-kit.ts";
+import type { EventWriter } from "../adapter-kit.ts";
 import { textOf } from "./asked.ts";
 import { cohereFinish, cohereSettings, cohereUsage } from "./cohere-v1.ts";
-import { createTextEvents } from "./text-events.ts";
-import type { TextEvents } from "./text-events.ts";
 
 function encodePart(part: Part): JsonObject[] {
   if (part.type === "text") return [{ type: "text", text: part.text }];
@@ -97,77 +94,71 @@ export function requestV2(request: CanonicalRequest, call: AdapterCall): JsonObj
   };
 }
 
-function readEvent(events: TextEvents, wire: JsonObject, call: AdapterCall): CanonicalEvent[] {
+function head(tool: JsonObject | undefined, call: AdapterCall): [callId: string, name: string] {
+  const name = asString(asObject(tool?.["function"])?.["name"]) ?? "";
+  return [asString(tool?.["id"]) || call.newId("call_"), name];
+}
+
+function readEvent(writer: EventWriter, wire: JsonObject, call: AdapterCall): CanonicalEvent[] {
   const delta = asObject(wire["delta"]);
   const message = asObject(delta?.["message"]);
   const tool = asObject(message?.["tool_calls"]);
-  const inner = asObject(tool?.["function"]);
-  const key = `call:${asNumber(wire["index"]) ?? 0}`;
+  const json = asString(asObject(tool?.["function"])?.["arguments"]) ?? "";
   switch (wire["type"]) {
     case "content-start":
     case "content-delta": {
       const content = asObject(message?.["content"]);
       return [
-        ...events.thinking(asString(content?.["thinking"]) ?? ""),
-        ...events.text(asString(content?.["text"]) ?? ""),
+        ...writer.text(asString(content?.["thinking"]) ?? "", "thinking"),
+        ...writer.text(asString(content?.["text"]) ?? ""),
       ];
     }
     case "tool-plan-delta":
-      return events.thinking(asString(message?.["tool_plan"]) ?? "");
-    case "tool-call-start": {
-      const callId = asString(tool?.["id"]) || call.newId("call_");
-      const spec = { key, kind: "tool-call" as const, callId, name: asString(inner?.["name"]) ?? "" };
-      const begun = asString(inner?.["arguments"]);
-      return events.call(spec, begun ? { type: "json", delta: begun } : undefined);
-    }
-    case "tool-call-delta": {
-      const json = asString(inner?.["arguments"]);
-      return json ? events.call({ key, kind: "tool-call" }, { type: "json", delta: json }) : [];
-    }
-    case "tool-call-end":
-      return events.complete(key);
+      return writer.text(asString(message?.["tool_plan"]) ?? "", "thinking");
+    case "tool-call-start":
+      return writer.call(...head(tool, call), json);
+    case "tool-call-delta":
+      return writer.json(json);
     case "message-end": {
       const raw = asString(delta?.["finish_reason"]);
       const error = asString(delta?.["error"]);
-      if (error !== undefined || raw === "ERROR") return events.fail(502, "error", error ?? "ERROR");
-      if (raw === "TIMEOUT") return events.fail(504, "timeout", "TIMEOUT");
-      return events.finish(cohereFinish(raw), raw ?? null, cohereUsage(delta?.["usage"]));
+      if (raw === "TIMEOUT") return writer.fail(streamFailure(504, "timeout", error ?? raw));
+      if (error !== undefined || raw === "ERROR")
+        return writer.fail(streamFailure(502, "error", error ?? "ERROR"));
+      return writer.finish(cohereFinish(raw), raw ?? null, cohereUsage(delta?.["usage"]));
     }
     default:
       return [];
   }
 }
 
-export function decodeV2(call: AdapterCall): ByteDecoder<CanonicalEvent> {
-  const events = createTextEvents();
-  return sseDecoder<CanonicalEvent>(
-    (frame) => {
-      const wire = asObject(parseJson(frame.data));
-      return wire ? readEvent(events, { type: frame.event, ...wire }, call) : [];
-    },
-    () => events.end(),
-  );
+export async function* streamedV2(response: Response, call: AdapterCall): AsyncGenerator<CanonicalEvent> {
+  const writer = eventWriter();
+  for await (const { event, data } of eventsOf(response)) {
+    const wire = asObject(parseJson(data));
+    if (wire) yield* readEvent(writer, { type: event, ...wire }, call);
+  }
+  writer.end();
 }
 
-export function answerV2(body: JsonObject, call: AdapterCall): Answer {
-  const events = createTextEvents(asString(body["id"]));
+export function wholeV2(body: JsonObject, call: AdapterCall): CanonicalEvent[] {
+  const writer = eventWriter();
   const message = asObject(body["message"]);
-  const out: CanonicalEvent[] = [...events.thinking(asString(message?.["tool_plan"]) ?? "")];
+  const out = [
+    ...writer.start(asString(body["id"])),
+    ...writer.text(asString(message?.["tool_plan"]) ?? "", "thinking"),
+  ];
   for (const value of asList(message?.["content"])) {
     const part = asObject(value);
-    out.push(...events.thinking(asString(part?.["thinking"]) ?? ""));
-    out.push(...events.text(asString(part?.["text"]) ?? ""));
+    out.push(...writer.text(asString(part?.["thinking"]) ?? "", "thinking"));
+    out.push(...writer.text(asString(part?.["text"]) ?? ""));
   }
-  asList(message?.["tool_calls"]).forEach((value, index) => {
+  for (const value of asList(message?.["tool_calls"])) {
     const tool = asObject(value);
-    const inner = asObject(tool?.["function"]);
-    const key = `call:${index}`;
-    const callId = asString(tool?.["id"]) || call.newId("call_");
-    const spec = { key, kind: "tool-call" as const, callId, name: asString(inner?.["name"]) ?? "" };
-    out.push(...events.call(spec, { type: "json", delta: asText(inner?.["arguments"] ?? "{}") }));
-    out.push(...events.complete(key));
-  });
+    const input = asObject(tool?.["function"])?.["arguments"] ?? "{}";
+    out.push(...writer.call(...head(tool, call), asText(input)));
+  }
   const raw = asString(body["finish_reason"]);
-  out.push(...events.finish(cohereFinish(raw), raw ?? null, cohereUsage(body["usage"])));
-  return collect(out);
+  out.push(...writer.finish(cohereFinish(raw), raw ?? null, cohereUsage(body["usage"])));
+  return out;
 }

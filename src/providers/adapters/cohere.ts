@@ -4,9 +4,9 @@ import type { Adapter, AdapterCall } from "../adapter.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
 import { askedOf } from "./asked.ts";
-import { errorAnswer, jsonOf, postJson, streamAnswer, wholeAnswer } from "./answers.ts";
-import { answerV1, decodeV1, requestV1 } from "./cohere-v1.ts";
-import { answerV2, decodeV2, requestV2 } from "./cohere-v2.ts";
+import { answerOf, chatResponse, errorResponse, post } from "../adapter-kit.ts";
+import { requestV1, streamedV1, wholeV1 } from "./cohere-v1.ts";
+import { requestV2, streamedV2, wholeV2 } from "./cohere-v2.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
 /** Most texts that one embedding call takes. */
@@ -21,25 +21,19 @@ function needsV2(request: CanonicalRequest): boolean {
 async function refusal(response: Response): Promise<Response> {
   const text = await response.text();
   const message = asString(asObject(parseJson(text))?.["message"]) ?? text;
-  return errorAnswer(response.status, { message }, response.headers.get("retry-after"));
+  const { status, headers } = response;
+  return errorResponse(status, message, status, undefined, headers.get("retry-after"));
 }
 
 async function chat(call: AdapterCall): Promise<Response> {
   const request = askedOf(call, { tools: true, images: true, formats: true });
-  if (needsV2(request)) {
-    const response = await postJson(
-      call,
-      call.url.replace(/\/v1\/chat$/, "/v2/chat"),
-      requestV2(request, call),
-    );
-    if (response.status !== 200) return refusal(response);
-    if (call.isStream) return streamAnswer(call, response, decodeV2(call));
-    return wholeAnswer(call, answerV2(await jsonOf(response), call));
-  }
-  const response = await postJson(call, call.url, requestV1(request, call));
+  const isV2 = needsV2(request);
+  const url = isV2 ? call.url.replace(/\/v1\/chat$/, "/v2/chat") : call.url;
+  const response = await post(call, url, isV2 ? requestV2(request, call) : requestV1(request, call));
   if (response.status !== 200) return refusal(response);
-  if (call.isStream) return streamAnswer(call, response, decodeV1());
-  return wholeAnswer(call, answerV1(await jsonOf(response)));
+  if (call.isStream) return chatResponse(call, isV2 ? streamedV2(response, call) : streamedV1(response));
+  const body = await answerOf(response);
+  return chatResponse(call, isV2 ? wholeV2(body, call) : wholeV1(body));
 }
 
 async function embed(call: AdapterCall): Promise<Response> {
@@ -48,7 +42,7 @@ async function embed(call: AdapterCall): Promise<Response> {
   const vectors: unknown[] = [];
   let tokens = 0;
   for (let at = 0; at < texts.length; at += TEXTS_PER_CALL) {
-    const response = await postJson(call, call.url, {
+    const response = await post(call, call.url, {
       model: call.model,
       texts: texts.slice(at, at + TEXTS_PER_CALL),
       // Required here and unknown to OpenAI: what is stored is the ordinary case, searches say so themselves.
@@ -57,7 +51,7 @@ async function embed(call: AdapterCall): Promise<Response> {
       ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
     });
     if (response.status !== 200) return refusal(response);
-    const body = await jsonOf(response);
+    const body = await answerOf(response);
     vectors.push(...asList(asObject(body["embeddings"])?.["float"]));
     tokens += asNumber(asObject(asObject(body["meta"])?.["billed_units"])?.["input_tokens"]) ?? 0;
   }

@@ -1,7 +1,6 @@
 // What Bedrock's Converse answers, whole and as a stream, in canonical form.
 // Refuses to call a stream whole that has no messageStop.
-import type { Answer } from "../../protocol/assemble.ts";
-import { brokenStream, collect } from "../../protocol/assemble.ts";
+import { brokenStream } from "../../protocol/assemble.ts";
 import type { BlockPayload, CanonicalEvent, FinishReason } from "../../protocol/events.ts";
 import { asList, asNumber, asObject, asString } from "../../protocol/json.ts";
 import { createSequencer } from "../../protocol/sequencer.ts";
@@ -9,8 +8,7 @@ import type { BlockSpec } from "../../protocol/sequencer.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { streamFailure } from "./answers.ts";
-import type { ByteDecoder } from "./answers.ts";
+import { streamFailure } from "../adapter-kit.ts";
 import { bedrockEvents } from "./bedrock-events.ts";
 
 type Wire = Record<string, unknown>;
@@ -155,24 +153,23 @@ function createReader(call: AdapterCall) {
     },
     end(): CanonicalEvent[] {
       if (isOver) return [];
-      if (isStopped) return finish();
-      isOver = true;
-      return [{ type: "fail", failure: brokenStream("no messageStop") }];
+      if (!isStopped) throw brokenStream("no messageStop");
+      return finish();
     },
   };
 }
 
-export function createConverseDecoder(call: AdapterCall): ByteDecoder<CanonicalEvent> {
+export async function* streamedAnswer(response: Response, call: AdapterCall): AsyncGenerator<CanonicalEvent> {
   const reader = createReader(call);
-  return bedrockEvents<CanonicalEvent>(
-    (type, payload) => reader.event(type, payload),
-    ({ status, type, message }) => reader.fail(status, type, message),
-    () => reader.end(),
-  );
+  for await (const { type, payload, exception } of bedrockEvents(response)) {
+    if (exception) yield* reader.fail(exception.status, exception.type, exception.message);
+    else yield* reader.event(type, payload);
+  }
+  yield* reader.end();
 }
 
 /** A whole answer, played through the same reader. */
-export function converseAnswer(body: Wire, call: AdapterCall): Answer {
+export function wholeAnswer(body: Wire, call: AdapterCall): CanonicalEvent[] {
   const reader = createReader(call);
   const content = asList(asObject(asObject(body["output"])?.["message"])?.["content"]);
   const events = reader.event("messageStart", {});
@@ -188,5 +185,5 @@ export function converseAnswer(body: Wire, call: AdapterCall): Answer {
   });
   events.push(...reader.event("messageStop", { stopReason: body["stopReason"] ?? "end_turn" }));
   events.push(...reader.event("metadata", { usage: body["usage"] }));
-  return collect(events);
+  return events;
 }

@@ -1,22 +1,28 @@
 // Coze agents (bots): chat v3, streamed, or created and asked after until it is complete.
 // Refuses tools and formats, which the agent decides for itself; its sampling is the agent's own as well.
-import { collect } from "../../protocol/assemble.ts";
-import type { Answer } from "../../protocol/assemble.ts";
 import type { CanonicalRequest, ImagePart, JsonObject, Message, Part } from "../../protocol/canonical.ts";
 import { cannotCarry } from "../../protocol/carry.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { splitSystem } from "../../protocol/turns.ts";
 import { Failure } from "../../shared/failures.ts";
-import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
-import { errorAnswer, jsonOf, postJson, sseDecoder, streamAnswer, wholeAnswer } from "./answers.ts";
-import type { ByteDecoder } from "./answers.ts";
+import {
+  answerOf,
+  chatResponse,
+  errorResponse,
+  eventsOf,
+  eventWriter,
+  post,
+  streamFailure,
+  usageOf,
+} from "../adapter-kit.ts";
 import { askedOf, endUserOf, textOf } from "./asked.ts";
-import { createTextEvents } from "./text-events.ts";
 
 const POLL_MS = 1000;
+/** What stands for an error that has no code. */
+const SERVICE_ERROR = 5000;
 const UNDER_WAY: ReadonlySet<string> = new Set(["created", "in_progress"]);
 
 /** Resolves after the time, rejects when the signal fires. */
@@ -58,7 +64,7 @@ function statusOf(code: number): number {
     case 4028:
       return 402;
     default:
-      return code >= 4000 && code < 5000 ? 400 : 502;
+      return code >= 4000 && code < 5000 ? 400 : 500;
   }
 }
 
@@ -92,7 +98,7 @@ async function read(response: Response): Promise<JsonObject> {
       message: error?.message ?? "",
     });
   }
-  const body = await jsonOf(response);
+  const body = await answerOf(response);
   const error = errorOf(body);
   if (error) throw new Refused(error);
   return body;
@@ -136,48 +142,38 @@ function withSystem(request: CanonicalRequest): Message[] {
   return turns.with(at, { ...first, parts: [{ type: "text", text }, ...first.parts] });
 }
 
-function usageOf(raw: unknown): Usage | null {
-  const wire = asObject(raw);
-  if (!wire) return null;
-  const usage = emptyUsage();
-  usage.raw = raw;
-  usage.input.fresh = boundedCount(wire["input_count"]);
-  usage.output.text = boundedCount(wire["output_count"]);
-  return usage;
+function usageIn(chat: JsonObject | undefined): Usage {
+  const wire = asObject(chat?.["usage"]);
+  return usageOf(wire?.["input_count"], wire?.["output_count"], wire);
 }
 
-function decodeStream(): ByteDecoder<CanonicalEvent> {
-  const events = createTextEvents();
-  return sseDecoder<CanonicalEvent>(
-    (frame) => {
-      const wire = asObject(parseJson(frame.data));
-      const lastError = asObject(wire?.["last_error"]);
-      switch (frame.event) {
-        case "conversation.message.delta": {
-          const type = asString(wire?.["type"]) ?? "answer";
-          if (type !== "answer") return [];
-          return [
-            ...events.thinking(asString(wire?.["reasoning_content"]) ?? ""),
-            ...events.text(asString(wire?.["content"]) ?? ""),
-          ];
-        }
-        case "conversation.chat.completed":
-          return events.finish("stop", "completed", usageOf(wire?.["usage"]));
-        case "conversation.chat.failed":
-        case "conversation.chat.requires_action":
-        case "conversation.chat.canceled":
-        case "error": {
-          const code = asNumber(lastError?.["code"]) ?? asNumber(wire?.["code"]) ?? 5000;
-          const name = frame.event.split(".").at(-1) ?? "error";
-          const message = asString(lastError?.["msg"]) ?? asString(wire?.["msg"]) ?? name;
-          return events.fail(statusOf(code), name, message);
-        }
-        default:
-          return [];
-      }
-    },
-    () => events.end(),
-  );
+/** Events that end a chat without an answer. */
+const ENDINGS: ReadonlySet<string> = new Set([
+  "conversation.chat.failed",
+  "conversation.chat.requires_action",
+  "conversation.chat.canceled",
+  "error",
+]);
+
+async function* streamedAnswer(response: Response): AsyncGenerator<CanonicalEvent> {
+  const writer = eventWriter();
+  for await (const { event, data } of eventsOf(response)) {
+    const wire = asObject(parseJson(data));
+    if (event === "conversation.message.delta") {
+      // Tool calls and other small talk of the agent come under types of their own.
+      if ((asString(wire?.["type"]) ?? "answer") !== "answer") continue;
+      yield* writer.text(asString(wire?.["reasoning_content"]) ?? "", "thinking");
+      yield* writer.text(asString(wire?.["content"]) ?? "");
+    } else if (event === "conversation.chat.completed") {
+      yield* writer.finish("stop", "completed", usageIn(wire));
+    } else if (ENDINGS.has(event)) {
+      const error = asObject(wire?.["last_error"]) ?? wire;
+      const name = event.split(".").at(-1) ?? event;
+      const status = statusOf(asNumber(error?.["code"]) ?? SERVICE_ERROR);
+      yield* writer.fail(streamFailure(status, name, asString(error?.["msg"]) ?? name));
+    }
+  }
+  writer.end();
 }
 
 /** Asks after a chat until it is complete, then for its answer. */
@@ -186,33 +182,32 @@ async function fetchAnswer(
   base: string,
   created: JsonObject,
   wait: Wait,
-): Promise<Answer> {
+): Promise<CanonicalEvent[]> {
   const ids = { conversation_id: String(created["conversation_id"]), chat_id: String(created["id"]) };
   const query = new URLSearchParams(ids).toString();
   const get = async (path: string): Promise<JsonObject> =>
     read(await call.fetch(`${base}${path}?${query}`, { headers: call.headers, signal: call.signal }));
   let chat = created;
-  for (let isFirst = true; ; isFirst = false) {
-    chat = asObject((await get("/v3/chat/retrieve"))["data"]) ?? chat;
-    if (!UNDER_WAY.has(asString(chat["status"]) ?? "")) break;
-    await wait(isFirst ? POLL_MS / 4 : POLL_MS, call.signal);
+  for (let pauseMs = POLL_MS / 4; UNDER_WAY.has(asString(chat["status"]) ?? ""); pauseMs = POLL_MS) {
+    await wait(pauseMs, call.signal);
+    chat = asObject((await get("/v3/chat/retrieve"))["data"]) ?? {};
   }
   const status = asString(chat["status"]) ?? "";
   if (status !== "completed") {
     const error = asObject(chat["last_error"]);
-    const code = asNumber(error?.["code"]) || 5000;
+    const code = asNumber(error?.["code"]) || SERVICE_ERROR;
     throw new Refused({ status: statusOf(code), code: status, message: asString(error?.["msg"]) ?? status });
   }
-  const events = createTextEvents(asString(chat["id"]));
-  const out: CanonicalEvent[] = [];
+  const writer = eventWriter();
+  const out = writer.start(ids.chat_id);
   for (const value of asList((await get("/v3/chat/message/list"))["data"])) {
     const message = asObject(value);
     if (message?.["type"] !== "answer") continue;
-    out.push(...events.thinking(asString(message["reasoning_content"]) ?? ""));
-    out.push(...events.text(asString(message["content"]) ?? ""));
+    out.push(...writer.text(asString(message["reasoning_content"]) ?? "", "thinking"));
+    out.push(...writer.text(asString(message["content"]) ?? ""));
   }
-  out.push(...events.finish("stop", status, usageOf(chat["usage"])));
-  return collect(out);
+  out.push(...writer.finish("stop", status, usageIn(chat)));
+  return out;
 }
 
 async function perform(call: AdapterCall, wait: Wait): Promise<Response> {
@@ -226,16 +221,16 @@ async function perform(call: AdapterCall, wait: Wait): Promise<Response> {
   const base = call.url.replace(/\/v3\/chat$/, "");
   const messages: JsonObject[] = [];
   for (const message of withSystem(request)) messages.push(await encodeMessage(call, base, message));
-  const response = await postJson(call, call.url, {
+  const response = await post(call, call.url, {
     bot_id: botId,
     user_id: endUserOf(call, request),
     additional_messages: messages,
     stream: call.isStream,
   });
   const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
-  if (response.status === 200 && isStream) return streamAnswer(call, response, decodeStream());
+  if (response.status === 200 && isStream) return chatResponse(call, streamedAnswer(response));
   const created = asObject((await read(response))["data"]) ?? {};
-  return wholeAnswer(call, await fetchAnswer(call, base, created, wait));
+  return chatResponse(call, await fetchAnswer(call, base, created, wait));
 }
 
 /** `wait` is the pause between two questions after a chat; tests pass their own. */
@@ -246,7 +241,7 @@ export function createCoze(wait: Wait): Adapter {
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       const { status, code, message } = error.error;
-      return errorAnswer(status, { message, type: code, code });
+      return errorResponse(status, message, code, code);
     }
   };
 }

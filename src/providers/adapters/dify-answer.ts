@@ -1,17 +1,14 @@
 // What Dify apps answer, whole and as events, in canonical form.
 // Refuses to call a stream whole before message_end (of workflows: workflow_finished).
-import type { Answer } from "../../protocol/assemble.ts";
-import { collect } from "../../protocol/assemble.ts";
 import type { JsonObject } from "../../protocol/canonical.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
 import { asNumber, asObject, asString, asText, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
-import { boundedCount, emptyUsage } from "../../shared/usage.ts";
+import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
-import { sseDecoder } from "./answers.ts";
-import type { ByteDecoder } from "./answers.ts";
+import { eventsOf, eventWriter, streamFailure, usageOf } from "../adapter-kit.ts";
+import type { EventWriter } from "../adapter-kit.ts";
 import type { DifyMode } from "./dify.ts";
-import { createTextEvents } from "./text-events.ts";
 
 /** Dify folds thoughts into HTML; clients know them between think tags. */
 function withThinkTags(text: string): string {
@@ -20,14 +17,9 @@ function withThinkTags(text: string): string {
     .replaceAll("</details>", "</think>");
 }
 
-function usageOf(metadata: unknown): Usage | null {
+function usageIn(metadata: unknown): Usage {
   const wire = asObject(asObject(metadata)?.["usage"]);
-  if (!wire) return null;
-  const usage = emptyUsage();
-  usage.raw = wire;
-  usage.input.fresh = boundedCount(wire["prompt_tokens"]);
-  usage.output.text = boundedCount(wire["completion_tokens"]);
-  return usage;
+  return usageOf(wire?.["prompt_tokens"], wire?.["completion_tokens"], wire);
 }
 
 /** The text among a workflow's outputs: under a usual name, the only one there is, or all of them as JSON. */
@@ -42,57 +34,70 @@ function outputText(outputs: unknown): string {
   return values.length === 1 ? asText(values[0]) : JSON.stringify(wire);
 }
 
-export function createDifyDecoder(mode: DifyMode): ByteDecoder<CanonicalEvent> {
-  const events = createTextEvents();
+/** The end of a workflow; of chats it only matters when it failed. */
+function workflowEnd(
+  writer: EventWriter,
+  mode: DifyMode,
+  data: JsonObject | undefined,
+  hasText: boolean,
+): CanonicalEvent[] {
+  const status = asString(data?.["status"]);
+  if (status === "failed")
+    return writer.fail(streamFailure(502, "workflow_failed", asString(data?.["error"]) ?? status));
+  if (mode !== "workflow") return [];
+  // Workflows without a streaming node say their text only here.
+  const rest = hasText ? [] : writer.text(withThinkTags(outputText(data?.["outputs"])));
+  const reason = status === "stopped" ? "other" : "stop";
+  return [...rest, ...writer.finish(reason, status ?? null, emptyUsage())];
+}
+
+export async function* streamedAnswer(response: Response, mode: DifyMode): AsyncGenerator<CanonicalEvent> {
+  const writer = eventWriter();
   let hasText = false;
-  const say = (text: string): CanonicalEvent[] => {
-    hasText ||= text !== "";
-    return events.text(withThinkTags(text));
-  };
-  const finishWorkflow = (data: JsonObject | undefined): CanonicalEvent[] => {
-    const status = asString(data?.["status"]);
-    if (status === "failed") return events.fail(502, "workflow_failed", asString(data?.["error"]) ?? status);
-    if (mode !== "workflow") return [];
-    const rest = hasText ? [] : say(outputText(data?.["outputs"]));
-    return [...rest, ...events.finish(status === "stopped" ? "other" : "stop", status ?? null, null)];
-  };
-  return sseDecoder<CanonicalEvent>(
-    (frame) => {
-      const wire = asObject(parseJson(frame.data));
-      const data = asObject(wire?.["data"]);
-      switch (wire?.["event"]) {
-        case "message":
-        case "agent_message":
-          return say(asString(wire["answer"]) ?? "");
-        case "text_chunk":
-          return mode === "workflow" ? say(asString(data?.["text"]) ?? "") : [];
-        case "reasoning_chunk":
-          return events.thinking(asString(data?.["reasoning"]) ?? "");
-        case "message_end":
-          return events.finish("stop", "message_end", usageOf(wire["metadata"]));
-        case "workflow_finished":
-          return finishWorkflow(data);
-        case "error": {
-          const status = asNumber(wire["status"]) ?? 500;
-          const code = asString(wire["code"]) ?? "error";
-          return events.fail(status, code, asString(wire["message"]) ?? code);
-        }
-        default:
-          return [];
+  for await (const { data: text } of eventsOf(response)) {
+    const wire = asObject(parseJson(text));
+    const data = asObject(wire?.["data"]);
+    switch (wire?.["event"]) {
+      case "message":
+      case "agent_message":
+        yield* writer.text(withThinkTags(asString(wire["answer"]) ?? ""));
+        break;
+      case "text_chunk":
+        // Chatflows say the same text as messages.
+        if (mode !== "workflow") break;
+        hasText = true;
+        yield* writer.text(withThinkTags(asString(data?.["text"]) ?? ""));
+        break;
+      case "reasoning_chunk":
+        yield* writer.text(asString(data?.["reasoning"]) ?? "", "thinking");
+        break;
+      case "message_end":
+        yield* writer.finish("stop", "message_end", usageIn(wire["metadata"]));
+        break;
+      case "workflow_finished":
+        yield* workflowEnd(writer, mode, data, hasText);
+        break;
+      case "error": {
+        const code = asString(wire["code"]) ?? "error";
+        const status = asNumber(wire["status"]) ?? 500;
+        yield* writer.fail(streamFailure(status, code, asString(wire["message"]) ?? code));
+        break;
       }
-    },
-    () => events.end(),
-  );
+      default:
+    }
+  }
+  writer.end();
 }
 
 /** A blocking answer. Throws the failure of a workflow that failed. */
-export function difyAnswer(body: JsonObject, mode: DifyMode): Answer {
-  const events = createTextEvents(asString(body["message_id"]) ?? asString(body["workflow_run_id"]));
+export function wholeAnswer(body: JsonObject, mode: DifyMode): CanonicalEvent[] {
+  const writer = eventWriter();
   if (mode !== "workflow") {
-    return collect([
-      ...events.text(withThinkTags(asString(body["answer"]) ?? "")),
-      ...events.finish("stop", "message_end", usageOf(body["metadata"])),
-    ]);
+    return [
+      ...writer.start(asString(body["message_id"])),
+      ...writer.text(withThinkTags(asString(body["answer"]) ?? "")),
+      ...writer.finish("stop", "message_end", usageIn(body["metadata"])),
+    ];
   }
   const data = asObject(body["data"]);
   if (data?.["status"] === "failed")
@@ -100,8 +105,5 @@ export function difyAnswer(body: JsonObject, mode: DifyMode): Answer {
       retryable: true,
       internal: asString(data["error"]) ?? "workflow failed",
     });
-  return collect([
-    ...events.text(withThinkTags(outputText(data?.["outputs"]))),
-    ...events.finish("stop", "succeeded", null),
-  ]);
+  return [...writer.start(asString(body["workflow_run_id"])), ...workflowEnd(writer, mode, data, false)];
 }

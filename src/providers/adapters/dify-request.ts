@@ -5,7 +5,7 @@ import { cannotCarry } from "../../protocol/carry.ts";
 import { asObject, asString } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { jsonOf } from "./answers.ts";
+import { answerOf } from "../adapter-kit.ts";
 import { endUserOf, textOf } from "./asked.ts";
 import type { DifyMode } from "./dify.ts";
 
@@ -51,7 +51,7 @@ async function upload(
     await response.body?.cancel();
     throw new Failure("upstream-down", "upstream_down", { retryable: true, internal: "file upload failed" });
   }
-  const id = asString((await jsonOf(response))["id"]);
+  const id = asString((await answerOf(response))["id"]);
   return { type, transfer_method: "local_file", upload_file_id: id };
 }
 

@@ -1,12 +1,10 @@
 // Dify apps: chat, agent and chatflow apps, workflows and text generators, told apart by what the key's app answers.
 // Refuses tools and formats, which an app decides for itself; its sampling is the app's own as well.
 import { asObject, asString, parseJson } from "../../protocol/json.ts";
-import { collect } from "../../protocol/assemble.ts";
-import type { CanonicalEvent } from "../../protocol/events.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
-import { errorAnswer, jsonOf, postJson, streamAnswer, wholeAnswer } from "./answers.ts";
+import { answerOf, chatResponse, errorResponse, post } from "../adapter-kit.ts";
 import { askedOf } from "./asked.ts";
-import { createDifyDecoder, difyAnswer } from "./dify-answer.ts";
+import { streamedAnswer, wholeAnswer } from "./dify-answer.ts";
 import { difyRequest } from "./dify-request.ts";
 
 /** The three kinds of apps, each with a path of its own. */
@@ -43,20 +41,15 @@ async function refusalOf(response: Response): Promise<Refused> {
   const body = asObject(parseJson(text));
   const code = asString(body?.["code"]) ?? "";
   const message = asString(body?.["message"]) ?? text;
-  const answer = errorAnswer(
-    response.status,
-    { message, ...(code === "" ? {} : { code, type: code }) },
-    response.headers.get("retry-after"),
+  const { status, headers } = response;
+  const answer = errorResponse(
+    status,
+    message,
+    code || status,
+    code || undefined,
+    headers.get("retry-after"),
   );
   return { response: answer, code, message };
-}
-
-/** Collects a stream where the app gives nothing else. */
-async function gathered(call: AdapterCall, response: Response, mode: DifyMode): Promise<Response> {
-  const decoder = createDifyDecoder(mode);
-  const events: CanonicalEvent[] = decoder.push(new Uint8Array(await response.arrayBuffer()));
-  events.push(...decoder.end());
-  return wholeAnswer(call, collect(events));
 }
 
 export const dify: Adapter = async (call) => {
@@ -67,13 +60,15 @@ export const dify: Adapter = async (call) => {
   let isStreamed = call.isStream;
   const body = await difyRequest(call, request, base);
   for (let step = 0; ; step++) {
-    const response = await postJson(call, base + PATHS[mode], body(mode, isStreamed));
+    const response = await post(call, base + PATHS[mode], body(mode, isStreamed));
     if (response.status === 200) {
       if (mode === "chat") modes.delete(name);
       else remember(name, mode);
-      if (call.isStream) return streamAnswer(call, response, createDifyDecoder(mode));
-      if (isStreamed) return gathered(call, response, mode);
-      return wholeAnswer(call, difyAnswer(await jsonOf(response), mode));
+      // A stream is gathered where the call wants a whole answer and the app has none.
+      const events = isStreamed
+        ? streamedAnswer(response, mode)
+        : wholeAnswer(await answerOf(response), mode);
+      return chatResponse(call, events);
     }
     const refused = await refusalOf(response);
     const next = NEXT[refused.code];

@@ -3,7 +3,7 @@
 import { cannotCarry } from "../../protocol/carry.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonResponse } from "../adapter-kit.ts";
 
 /** The texts to embed, in order. Throws `unsupported_field` for token lists. */
 export function embeddingTexts(call: AdapterCall): string[] {
@@ -13,15 +13,19 @@ export function embeddingTexts(call: AdapterCall): string[] {
   return list;
 }
 
-/** An OpenAI list of vectors; `tokens` 0 leaves the count to the gateway. */
-export function embeddingsAnswer(call: AdapterCall, vectors: readonly unknown[], tokens: number): Response {
+/** An OpenAI list of vectors; the gateway counts where `tokens` is undefined. */
+export function embeddingsAnswer(
+  call: AdapterCall,
+  vectors: readonly unknown[],
+  tokens: number | undefined,
+): Response {
   const wanted = embeddingTexts(call).length;
   if (vectors.length !== wanted || !vectors.every(Array.isArray))
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
-  return jsonAnswer({
+  return jsonResponse({
     object: "list",
     data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
     model: call.model,
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
+    ...(tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } }),
   });
 }

@@ -5,16 +5,11 @@ import { cannotCarry } from "../../protocol/carry.ts";
 import { asList, asNumber, asObject, asString, dataUrl } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
-import { errorAnswer, jsonAnswer, jsonOf } from "./answers.ts";
+import { answerOf, errorResponse, jsonResponse, post } from "../adapter-kit.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
 /** What one picture counts as, for prices by the token. */
 const TOKENS_PER_IMAGE = 258;
-
-function post(call: AdapterCall, url: string, body: unknown): Promise<Response> {
-  const headers = { ...call.headers, "content-type": "application/json" };
-  return call.fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal: call.signal });
-}
 
 async function embed(call: AdapterCall): Promise<Response> {
   const dimensions = asNumber(call.body["dimensions"]);
@@ -29,12 +24,12 @@ async function embed(call: AdapterCall): Promise<Response> {
   const url = isOne ? call.url : call.url.replace(/:embedContent$/, ":batchEmbedContents");
   const response = await post(call, url, isOne ? requests[0] : { requests });
   if (response.status !== 200) return response;
-  const body = await jsonOf(response);
+  const body = await answerOf(response);
   const vectors = isOne ? [body["embedding"]] : asList(body["embeddings"]);
   return embeddingsAnswer(
     call,
     vectors.map((vector) => asObject(vector)?.["values"]),
-    asNumber(asObject(body["usageMetadata"])?.["promptTokenCount"]) ?? 0,
+    asNumber(asObject(body["usageMetadata"])?.["promptTokenCount"]),
   );
 }
 
@@ -65,7 +60,7 @@ async function draw(call: AdapterCall): Promise<Response> {
   };
   const response = await post(call, call.url, { instances: [{ prompt }], parameters });
   if (response.status !== 200) return response;
-  const predictions = asList((await jsonOf(response))["predictions"]).map(asObject);
+  const predictions = asList((await answerOf(response))["predictions"]).map(asObject);
   const data = predictions.flatMap((prediction): JsonObject[] => {
     const b64 = asString(prediction?.["bytesBase64Encoded"]);
     if (!b64) return [];
@@ -75,12 +70,11 @@ async function draw(call: AdapterCall): Promise<Response> {
   });
   if (data.length === 0) {
     const filtered = asString(predictions.find((each) => each?.["raiFilteredReason"])?.["raiFilteredReason"]);
-    if (filtered)
-      return errorAnswer(400, { message: filtered, type: "content_filter", code: "content_filter" });
+    if (filtered) return errorResponse(400, filtered, "content_filter", "content_filter");
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
   const tokens = TOKENS_PER_IMAGE * data.length;
-  return jsonAnswer({
+  return jsonResponse({
     created: Math.floor(call.nowMs() / 1000),
     data,
     usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },

@@ -4,15 +4,13 @@ import { asNumber, asObject, asString, parseJson } from "../../protocol/json.ts"
 import { scrub } from "../../protocol/classify.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { AdapterCall } from "../adapter.ts";
+import { createTokenCache } from "../adapter-kit.ts";
 
 const DEFAULT_TOKEN_URL = "https://www.googleapis.com/oauth2/v4/token";
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 const GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ASSERTION_SECONDS = 2100;
-/** A token is given up this long before it ends: a call that starts with it must not outlive it at once. */
-const MARGIN_MS = 120_000;
 const DEFAULT_LIFE_SECONDS = 1800;
-const MAX_ACCOUNTS = 500;
 
 export interface ServiceAccount {
   projectId: string;
@@ -74,20 +72,17 @@ export async function signAssertion(account: ServiceAccount, nowMs: number): Pro
   return `${signed}.${base64url(signature)}`;
 }
 
-interface Held {
-  token: string;
-  untilMs: number;
-}
-
-const held = new Map<string, Held>();
-const pending = new Map<string, Promise<Held>>();
+const tokens = createTokenCache();
 
 function nameOf(account: ServiceAccount): string {
   const hash = new Bun.CryptoHasher("sha256");
   return hash.update(`${account.clientEmail}\n${account.tokenUrl}\n${account.privateKey}`).digest("hex");
 }
 
-async function exchange(account: ServiceAccount, call: AdapterCall): Promise<Held> {
+async function exchange(
+  account: ServiceAccount,
+  call: AdapterCall,
+): Promise<{ token: string; expiresAtMs: number }> {
   const assertion = await signAssertion(account, call.nowMs());
   const response = await call.fetch(account.tokenUrl, {
     method: "POST",
@@ -106,40 +101,15 @@ async function exchange(account: ServiceAccount, call: AdapterCall): Promise<Hel
     });
   }
   const seconds = asNumber(body?.["expires_in"]) ?? DEFAULT_LIFE_SECONDS;
-  return { token, untilMs: call.nowMs() + seconds * 1000 - MARGIN_MS };
+  return { token, expiresAtMs: call.nowMs() + seconds * 1000 };
 }
 
 /** A token for the account; calls that need one at the same time share one exchange. */
-export async function accessToken(account: ServiceAccount, call: AdapterCall): Promise<string> {
-  const name = nameOf(account);
-  const known = held.get(name);
-  if (known && known.untilMs > call.nowMs()) return known.token;
-  const running = pending.get(name);
-  if (running) {
-    try {
-      return (await running).token;
-    } catch (error) {
-      // The exchange ran under another call's timers: its client may simply have left.
-      if (error instanceof Failure || call.signal.aborted) throw error;
-      return accessToken(account, call);
-    }
-  }
-  const own = exchange(account, call);
-  pending.set(name, own);
-  try {
-    const fresh = await own;
-    held.delete(name);
-    held.set(name, fresh);
-    const oldest = held.keys().next().value;
-    if (held.size > MAX_ACCOUNTS && oldest !== undefined) held.delete(oldest);
-    return fresh.token;
-  } finally {
-    if (pending.get(name) === own) pending.delete(name);
-  }
+export function accessToken(account: ServiceAccount, call: AdapterCall): Promise<string> {
+  return tokens(nameOf(account), call.nowMs(), () => exchange(account, call));
 }
 
-/** Forgets a token that the provider no longer takes; true when there was one to forget. */
-export function dropToken(account: ServiceAccount, token: string): boolean {
-  const name = nameOf(account);
-  return held.get(name)?.token === token && held.delete(name);
+/** For a token that the provider no longer takes: the next call gets a new one. */
+export function forgetToken(account: ServiceAccount, token: string): Promise<void> {
+  return tokens.forget(nameOf(account), token);
 }

@@ -3,29 +3,18 @@
 import { asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
-import { errorAnswer } from "./answers.ts";
-import { accessToken, dropToken, parseServiceAccount } from "./google-token.ts";
+import { errorResponse } from "../adapter-kit.ts";
+import { accessToken, forgetToken, parseServiceAccount } from "./google-token.ts";
 import type { ServiceAccount } from "./google-token.ts";
 
 const ANTHROPIC_VERSION = "vertex-2023-10-16";
 const REGION = /^[a-z][a-z0-9-]*$/;
 
-/** Vertex's names of Claude models, which carry their date behind an @. */
-const CLAUDE_NAMES: Readonly<Record<string, string>> = {
-  "claude-3-sonnet-20240229": "claude-3-sonnet@20240229",
-  "claude-3-opus-20240229": "claude-3-opus@20240229",
-  "claude-3-haiku-20240307": "claude-3-haiku@20240307",
-  "claude-3-5-sonnet-20240620": "claude-3-5-sonnet@20240620",
-  "claude-3-5-sonnet-20241022": "claude-3-5-sonnet-v2@20241022",
-  "claude-3-5-haiku-20241022": "claude-3-5-haiku@20241022",
-  "claude-3-7-sonnet-20250219": "claude-3-7-sonnet@20250219",
-  "claude-sonnet-4-20250514": "claude-sonnet-4@20250514",
-  "claude-opus-4-20250514": "claude-opus-4@20250514",
-  "claude-opus-4-1-20250805": "claude-opus-4-1@20250805",
-  "claude-sonnet-4-5-20250929": "claude-sonnet-4-5@20250929",
-  "claude-haiku-4-5-20251001": "claude-haiku-4-5@20251001",
-  "claude-opus-4-5-20251101": "claude-opus-4-5@20251101",
-};
+/** Anthropic's dated names carry the date behind an @ here. */
+export function vertexModel(model: string): string {
+  if (model === "claude-3-5-sonnet-20241022") return "claude-3-5-sonnet-v2@20241022";
+  return model.replace(/^(claude-.+)-(\d{8})$/, "$1@$2");
+}
 
 /**
  * The region of a call: the special field is one region, or a JSON object of regions by model (as the client named it,
@@ -37,8 +26,7 @@ export function regionOf(other: string, requestedModel: string, model: string): 
   const region = map
     ? (asString(map[requestedModel]) ?? asString(map[model]) ?? asString(map["default"]) ?? "")
     : text;
-  if (!REGION.test(region.trim()))
-    throw new Failure("no-channel", "channel_region_missing", { status: 503, retryable: true });
+  if (!REGION.test(region.trim())) throw new Failure("no-channel", "provider_region", { retryable: true });
   return region.trim();
 }
 
@@ -68,9 +56,8 @@ function prepare(call: AdapterCall, account: ServiceAccount): Prepared {
     const url = `${publishers}/google/models/${encodeURIComponent(model)}:${action}`;
     return { url, body: { ...call.body } };
   }
-  const name = Object.hasOwn(CLAUDE_NAMES, model) ? (CLAUDE_NAMES[model] ?? model) : model;
   const action = isStream ? "streamRawPredict?alt=sse" : "rawPredict";
-  const path = encodeURIComponent(name).replaceAll("%40", "@");
+  const path = encodeURIComponent(vertexModel(model)).replaceAll("%40", "@");
   const { model: _model, ...body } = call.body;
   return {
     url: `${publishers}/anthropic/models/${path}:${action}`,
@@ -87,11 +74,8 @@ async function refusal(response: Response): Promise<Response> {
   const type = asString(error?.["status"]) ?? asString(error?.["type"]);
   // Google's message repeats project and account; what of it may be shown is the relay's to clear.
   const message = (asString(error?.["message"]) ?? "").replace(/\bprojects\/[\w-]+/g, "projects/[project]");
-  return errorAnswer(
-    response.status,
-    { message, ...(type ? { type } : {}) },
-    response.headers.get("retry-after"),
-  );
+  const retryAfter = response.headers.get("retry-after");
+  return errorResponse(response.status, message, type ?? response.status, type, retryAfter);
 }
 
 export const vertex: Adapter = async (call) => {
@@ -112,8 +96,9 @@ export const vertex: Adapter = async (call) => {
   const token = await accessToken(account, call);
   let response = await send(token);
   // A token can be withdrawn before its time.
-  if (response.status === 401 && dropToken(account, token)) {
+  if (response.status === 401) {
     await response.body?.cancel();
+    await forgetToken(account, token);
     response = await send(await accessToken(account, call));
   }
   return response.status === 200 ? response : refusal(response);

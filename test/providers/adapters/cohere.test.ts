@@ -2,7 +2,7 @@
 // Holds both versions to the same usage, errors and ends.
 import { afterAll, expect, test } from "bun:test";
 import type { Failure } from "../../../src/shared/failures.ts";
-import { handler, KEY } from "../../capabilities/fixtures/34-cohere.ts";
+import { handler, KEY } from "./fakes/cohere.ts";
 import {
   codeOf,
   failureOf,

@@ -2,7 +2,7 @@
 // Holds streams to their own last event.
 import { afterAll, expect, test } from "bun:test";
 import type { Failure } from "../../../src/shared/failures.ts";
-import { handler } from "../../capabilities/fixtures/37-dify.ts";
+import { handler } from "./fakes/dify.ts";
 import {
   codeOf,
   failureOf,

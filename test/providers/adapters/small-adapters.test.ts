@@ -3,10 +3,10 @@
 import { afterAll, expect, test } from "bun:test";
 import type { AdapterFile } from "../../../src/providers/adapter.ts";
 import type { Failure } from "../../../src/shared/failures.ts";
-import * as aiproxy from "../../capabilities/fixtures/21-aiproxy-library.ts";
-import * as gemini from "../../capabilities/fixtures/24-gemini.ts";
-import * as cloudflare from "../../capabilities/fixtures/39-cloudflare.ts";
-import * as ollama from "../../capabilities/fixtures/4-ollama.ts";
+import * as aiproxy from "./fakes/aiproxy-library.ts";
+import * as gemini from "./fakes/gemini.ts";
+import * as cloudflare from "./fakes/cloudflare.ts";
+import * as ollama from "./fakes/ollama.ts";
 import {
   codeOf,
   failureOf,
@@ -101,7 +101,7 @@ test("Cloudflare hears recordings: as bytes, or inside of JSON where the model w
     operation: "transcriptions" | "translations" = "transcriptions",
   ) => completion(body, { model, operation, more: { files: [file] } });
   expect(await json(listen("@cf/openai/whisper"))).toEqual({ text: "heard 42 bytes" });
-  expect(requestOf(upstreams[39]).headers.get("content-type")).toBe("audio/mpeg");
+  expect(requestOf(upstreams[39]).headers.get("content-type")).toBe("application/octet-stream");
   const turbo = "@cf/openai/whisper-large-v3-turbo";
   expect(await json(listen(turbo))).toEqual({ text: "transcribed" });
   expect(await json(listen(turbo, { language: "fr" }, "translations"))).toEqual({ text: "translated" });

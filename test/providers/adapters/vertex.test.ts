@@ -3,7 +3,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { regionOf } from "../../../src/providers/adapters/vertex.ts";
 import type { Failure } from "../../../src/shared/failures.ts";
-import { createVertex, serviceAccount } from "../../capabilities/fixtures/41-vertex.ts";
+import { createVertex, serviceAccount } from "./fakes/vertex.ts";
 import { codeOf, failureOf, HI, perform, serve, streamed, text, whole, requestOf } from "./support.ts";
 import type { CallOptions } from "./support.ts";
 
@@ -98,7 +98,7 @@ test("calls at the same time share one exchange, and later ones its token until 
   expect(fake.claims.length).toBe(before + 1);
   await whole(options("shared", { nowMs: NOW + 3_400_000 }));
   expect(fake.claims.length).toBe(before + 1);
-  await whole(options("shared", { nowMs: NOW + 3_500_000 }));
+  await whole(options("shared", { nowMs: NOW + 3_550_000 }));
   expect(fake.claims.length).toBe(before + 2);
 });
 
@@ -155,7 +155,7 @@ test("regions come from the channel: one, or a map by model with a default", () 
   expect(regionOf(map, "other", "upstream")).toBe("asia-east1");
   expect(regionOf(map, "other", "other")).toBe("us-central1");
   for (const other of ["", "  ", "{}", "../x", '{"default":5}'])
-    expect(() => regionOf(other, "m", "m")).toThrow("channel_region_missing");
+    expect(() => regionOf(other, "m", "m")).toThrow("provider_region");
 });
 
 test("the region names the host, and the worldwide one has none in its name", async () => {

@@ -12,7 +12,7 @@ import type { WholeAnswer } from "./answer.ts";
 import { attemptFailure, readWhole } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
 import type { Call } from "./call.ts";
-import { createSseReader } from "../protocol/framing.ts";
+import { createSseReader } from "./framing.ts";
 import type { Plan } from "./plan.ts";
 
 function badAnswer(): Failure {

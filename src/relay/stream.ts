@@ -3,8 +3,8 @@
 import type { StreamMeter } from "../protocol/dialect.ts";
 import { brokenStream } from "../protocol/assemble.ts";
 import { Failure } from "../shared/failures.ts";
-import { createSseReader } from "../protocol/framing.ts";
-import type { SseEvent } from "../protocol/framing.ts";
+import { createSseReader } from "./framing.ts";
+import type { SseEvent } from "./framing.ts";
 import type { StreamConversion } from "./stream-convert.ts";
 
 export type StreamEndReason =

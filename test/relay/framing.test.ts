@@ -1,11 +1,11 @@
-// Guarantees of the event-stream reader and writer in protocol/framing.ts.
+// Guarantees of the event-stream reader and writer in relay/framing.ts.
 // Compares with eventsource-parser at every possible cut.
 import { describe, expect, test } from "bun:test";
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { Failure } from "../../src/shared/failures.ts";
-import { createSseReader, sseComment, sseFrame } from "../../src/protocol/framing.ts";
-import type { SseEvent } from "../../src/protocol/framing.ts";
+import { createSseReader, sseComment, sseFrame } from "../../src/relay/framing.ts";
+import type { SseEvent } from "../../src/relay/framing.ts";
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 

@@ -31,7 +31,12 @@ export interface ListOptions<Row> {
   load: (signal: AbortSignal) => Promise<ListPage<Row>>;
 }
 
-export function useList<Row>({ initial, question, load }: ListOptions<Row>): ListState<Row> {
+export interface LiveListState<Row> extends ListState<Row> {
+  /** Shows another answer to the same question, got in another way (a live tail). */
+  replace: (page: ListPage<Row>) => void;
+}
+
+export function useList<Row>({ initial, question, load }: ListOptions<Row>): LiveListState<Row> {
   const [page, setPage] = useState<ListPage<Row>>(initial ?? { rows: [], total: -1 });
   const [phase, setPhase] = useState<ListPhase>(initial ? "ready" : "loading");
   const [failure, setFailure] = useState<string>();
@@ -74,5 +79,5 @@ export function useList<Row>({ initial, question, load }: ListOptions<Row>): Lis
     return () => setPage((current) => ({ ...current, rows: before }));
   }, []);
 
-  return { rows: page.rows, total: page.total, phase, failure, refresh, patch };
+  return { rows: page.rows, total: page.total, phase, failure, refresh, patch, replace: setPage };
 }

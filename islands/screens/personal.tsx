@@ -64,22 +64,36 @@ export default function Personal() {
       <div className="flex flex-col gap-4 max-w-3xl">
         <Card id="identity" title={t("personal.identity")}>
           <dl className="facts">
-            <dt>{t("personal.username")}</dt>
-            <dd>{self.username}</dd>
-            <dt>{t("personal.id")}</dt>
-            <dd className="mono">{self.id}</dd>
-            <dt>{t("personal.role")}</dt>
-            <dd>{t(self.role >= ADMIN ? "common.role.admin" : "common.role.user")}</dd>
-            <dt>{t("personal.group")}</dt>
-            <dd>
-              <Chip>{self.group}</Chip>
-            </dd>
-            <dt>{t("personal.balance")}</dt>
-            <dd>{formatQuota(balance)}</dd>
-            <dt>{t("personal.used")}</dt>
-            <dd>{formatQuota(self.used_quota)}</dd>
-            <dt>{t("personal.requests")}</dt>
-            <dd>{formatNumber(self.request_count)}</dd>
+            <div>
+              <dt>{t("personal.username")}</dt>
+              <dd>{self.username}</dd>
+            </div>
+            <div>
+              <dt>{t("personal.id")}</dt>
+              <dd className="mono">{self.id}</dd>
+            </div>
+            <div>
+              <dt>{t("personal.role")}</dt>
+              <dd>{t(self.role >= ADMIN ? "common.role.admin" : "common.role.user")}</dd>
+            </div>
+            <div>
+              <dt>{t("personal.group")}</dt>
+              <dd>
+                <Chip>{self.group}</Chip>
+              </dd>
+            </div>
+            <div>
+              <dt>{t("personal.balance")}</dt>
+              <dd>{formatQuota(balance)}</dd>
+            </div>
+            <div>
+              <dt>{t("personal.used")}</dt>
+              <dd>{formatQuota(self.used_quota)}</dd>
+            </div>
+            <div>
+              <dt>{t("personal.requests")}</dt>
+              <dd>{formatNumber(self.request_count)}</dd>
+            </div>
           </dl>
         </Card>
         <AccountCard self={self} />
@@ -87,7 +101,7 @@ export default function Personal() {
         <Card id="bindings" title={t("personal.bindings")}>
           <dl className="facts">
             {BINDINGS.map((name) => (
-              <div key={name} className="contents">
+              <div key={name}>
                 <dt>{t(`personal.binding.${name}`)}</dt>
                 <dd>
                   {self[name] === "" ? (

@@ -1,77 +1,117 @@
-// API keys: the table, making and changing keys, and ready code after a key was made.
+// API keys: the table, making and changing keys, ready code and chat links for each.
 // Refuses to print a whole key in the list: it is copied from its row or shown once after creation.
-import { Ban, CircleCheck, Copy, Pencil, Plus, ScrollText, Trash2 } from "lucide-react";
-import { useState } from "react";
+import {
+  Ban,
+  CircleCheck,
+  Copy,
+  FileTerminal,
+  MessageSquare,
+  Pencil,
+  Plus,
+  ScrollText,
+  Terminal,
+  Trash2,
+} from "lucide-react";
+import { useSignals } from "@preact/signals-react/runtime";
+import { useRef, useState } from "react";
 import { api, call, callWhole } from "../lib/api.ts";
-import { bootData, status } from "../lib/boot.ts";
-import { formatQuota, maskSecret } from "../lib/format.ts";
+import { address, bootData, nowMs } from "../lib/boot.ts";
+import { chatLinks } from "../lib/chat-links.ts";
+import { curlOf } from "../lib/curl.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
 import { useList } from "../lib/list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
-import { setQuery } from "../lib/url-state.ts";
-import { Chip, Money, StatusDot, When } from "../ui/badges.tsx";
-import type { StatusTone } from "../ui/badges.tsx";
+import { patchUrl, setQuery } from "../lib/url-state.ts";
 import { confirm } from "../ui/confirm.tsx";
-import { copyText, CopyButton } from "../ui/copy-button.tsx";
+import { copyText } from "../ui/copy-button.tsx";
 import { Notice, toast, toastFailure } from "../ui/feedback.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
+import type { MenuGroups } from "../ui/menu.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
-import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
-import { CreatedKeys } from "./token/created.tsx";
+import { ViewTabs } from "../ui/view-tabs.tsx";
+import { STATUS, tokenColumns } from "./token/cells.tsx";
 import type { TokenPageData, TokenRow } from "./token/row.ts";
+import { stateOf } from "./token/row.ts";
+import { openChat, UsePanel } from "./token/use-panel.tsx";
 
 const TokenDrawer = lazyPart(() => import("./token/drawer.tsx"));
 
-const STATUS: Record<number, [StatusTone, string]> = {
-  1: ["ok", "token.status.enabled"],
-  2: ["off", "token.status.disabled"],
-  3: ["attention", "token.status.expired"],
-  4: ["attention", "token.status.exhausted"],
-};
+const COLUMNS_KEY = "tokens-table-columns";
+const VIEW_FIELDS = ["keyword", "token", "status"] as const;
 
 export default function TokenScreen() {
   const t = useT();
+  useSignals();
   const data = bootData<TokenPageData>();
   const table = useTableQuery(data.pageSize);
   const { query, page, pageSize } = table;
-  const [created, setCreated] = useState<readonly TokenRow[]>([]);
-  const isFiltered = (query.keyword ?? "") !== "" || (query.token ?? "") !== "";
+  const [shown, setShown] = useState<{ keys: readonly TokenRow[]; isNew: boolean }>({
+    keys: [],
+    isNew: false,
+  });
+  const [isWarned, setWarned] = useState(false);
+  const selected = useRef<readonly TokenRow[]>([]);
+  const filters = { keyword: query.keyword ?? "", token: query.token ?? "", status: query.status ?? "" };
+  const isFiltered = Object.values(filters).some((value) => value !== "");
+
+  const ask = async (at: number, size: number) => {
+    const paging = { p: String(at - 1), size: String(size) };
+    const answer =
+      filters.keyword === "" && filters.token === ""
+        ? await callWhole(api.token.get({ query: { ...paging, status: filters.status } }))
+        : await callWhole(api.token.search.get({ query: { ...paging, ...filters } }));
+    const whole = answer as { data: TokenRow[]; total?: number };
+    return { rows: whole.data, total: whole.total ?? -1 };
+  };
   const list = useList<TokenRow>({
     initial: data,
-    question: JSON.stringify([query.keyword, query.token, page, pageSize]),
-    async load() {
-      const answer = isFiltered
-        ? await callWhole(
-            api.token.search.get({ query: { keyword: query.keyword ?? "", token: query.token ?? "" } }),
-          )
-        : await callWhole(api.token.get({ query: { p: String(page - 1), size: String(pageSize) } }));
-      const whole = answer as { data: TokenRow[]; total?: number };
-      return { rows: whole.data, total: whole.total ?? (isFiltered ? whole.data.length : -1) };
-    },
+    question: JSON.stringify([filters, page, pageSize]),
+    load: () => ask(page, pageSize),
   });
+  const loadAll = async () => {
+    const rows: TokenRow[] = [];
+    for (let at = 1; ; at++) {
+      const next = await ask(at, 100);
+      rows.push(...next.rows);
+      if (next.rows.length < 100) return rows;
+    }
+  };
   const editing = list.rows.find((row) => String(row.id) === query.edit);
   const isOpen = query.new === "1" || editing !== undefined;
   const close = () => setQuery({ new: undefined, edit: undefined });
   useShortcut({ keys: "c", label: "token.new", run: () => setQuery({ new: 1 }) });
 
-  const setStatus = async (row: TokenRow, next: number) => {
-    const undo = list.patch((rows) =>
-      rows.map((each) => (each.id === row.id ? { ...each, status: next } : each)),
+  /** Keys with the status that each shall have; undo gives every one its old status back. */
+  const setStatus = async (changes: readonly { row: TokenRow; status: number }[], isUndo = false) => {
+    const next = new Map(changes.map(({ row, status }) => [row.id, status]));
+    const rollBack = list.patch((rows) =>
+      rows.map((each) => ({ ...each, status: next.get(each.id) ?? each.status })),
     );
+    const done: { row: TokenRow; status: number }[] = [];
     try {
-      await call(api.token.put({ id: row.id, status: next }, { query: { status_only: "true" } }));
-      toast({
-        key: `token ${row.id}`,
-        text: t(next === 1 ? "token.nowEnabled" : "token.nowDisabled", { name: row.name }),
-        undo: () => setStatus({ ...row, status: next }, row.status === 1 ? 1 : 2),
-      });
+      for (const { row, status } of changes) {
+        await call(api.token.put({ id: row.id, status }, { query: { status_only: "true" } }));
+        done.push({ row, status: row.status === 1 ? 1 : 2 });
+      }
     } catch (error) {
-      undo();
+      rollBack();
       toastFailure(error);
+      if (done.length > 0) await list.refresh();
     }
+    const [first] = changes;
+    if (done.length === 0 || !first || isUndo) return;
+    const isOn = first.status === 1;
+    toast({
+      key: `token ${first.row.id}`,
+      text:
+        done.length === 1
+          ? t(isOn ? "token.nowEnabled" : "token.nowDisabled", { name: first.row.name })
+          : t(isOn ? "token.nowEnabledMany" : "token.nowDisabledMany", { count: done.length }),
+      undo: () => setStatus(done, true),
+    });
   };
 
   const remove = async (rows: readonly TokenRow[], clear?: () => void) => {
@@ -98,87 +138,77 @@ export default function TokenScreen() {
     await list.refresh();
   };
 
-  const columns: Column<TokenRow>[] = [
-    {
-      id: "name",
-      title: t("token.name"),
-      isIdentity: true,
-      card: "title",
-      cell: (row) => row.name || `#${row.id}`,
-    },
-    {
-      id: "status",
-      title: t("token.statusTitle"),
-      card: "badge",
-      cell: (row) => {
-        const [tone, key] = STATUS[row.status] ?? ["off", "common.unknown"];
-        return <StatusDot tone={tone}>{t(key)}</StatusDot>;
-      },
-    },
-    {
-      id: "key",
-      title: t("token.key"),
-      cell: (row) => (
-        <span className="inline-flex items-center gap-1 mono">
-          {`sk-${maskSecret(row.key)}`}
-          <CopyButton text={`sk-${row.key}`} label={t("token.copyKey", { name: row.name })} />
-        </span>
-      ),
-    },
-    {
-      id: "quota",
-      title: t("token.remaining"),
-      align: "end",
-      cell: (row) => <QuotaBar row={row} unlimited={t("common.unlimited")} />,
-    },
-    {
-      id: "group",
-      title: t("token.group"),
-      cell: (row) =>
-        row.group === "" ? (
-          <span className="text-muted">{t("token.groupOwn")}</span>
-        ) : (
-          <Chip>{row.group}</Chip>
-        ),
-    },
-    {
-      id: "models",
-      title: t("token.models"),
-      cell: (row) =>
-        row.model_limits_enabled ? (
-          <ModelsCell text={row.model_limits} />
-        ) : (
-          <span className="text-muted">{t("common.all")}</span>
-        ),
-    },
-    {
-      id: "ips",
-      title: t("token.ips"),
-      isHiddenByDefault: true,
-      cell: (row) =>
-        row.allow_ips ? (
-          <span className="mono">{row.allow_ips.split("\n").join(", ")}</span>
-        ) : (
-          <span className="text-muted">{t("common.all")}</span>
-        ),
-    },
-    {
-      id: "expires",
-      title: t("token.expires"),
-      cell: (row) => <When at={row.expired_time} never={t("common.never")} isAbsolute />,
-    },
-    {
-      id: "created",
-      title: t("token.created"),
-      isHiddenByDefault: true,
-      cell: (row) => <When at={row.created_time} />,
-    },
-    {
-      id: "accessed",
-      title: t("token.accessed"),
-      cell: (row) => <When at={row.accessed_time} never={t("token.neverUsed")} />,
-    },
-  ];
+  /** Actions of the header work on the selection, and say so when there is none. */
+  const withSelection = (run: (rows: readonly TokenRow[]) => void) => () => {
+    if (selected.current.length === 0) toast({ tone: "error", text: t("token.selectOne") });
+    else run(selected.current);
+  };
+  const copyKeys = (rows: readonly TokenRow[]) =>
+    void copyText(rows.map((row) => `${row.name} sk-${row.key}`).join("\n"));
+
+  const rowMenu = (row: TokenRow): MenuGroups => {
+    const links = chatLinks();
+    return [
+      [
+        {
+          id: "copy",
+          label: t("token.copyKeyShort"),
+          icon: Copy,
+          onSelect: () => void copyText(`sk-${row.key}`),
+        },
+        {
+          id: "use",
+          label: t("token.use"),
+          icon: Terminal,
+          onSelect: () => setShown({ keys: [row], isNew: false }),
+        },
+        {
+          id: "log",
+          label: t("token.log"),
+          icon: ScrollText,
+          href: patchUrl("/log", { token_name: row.name, range: "30d" }),
+        },
+        { id: "edit", label: t("common.edit"), icon: Pencil, onSelect: () => setQuery({ edit: row.id }) },
+        row.status === 1
+          ? {
+              id: "disable",
+              label: t("common.disable"),
+              icon: Ban,
+              onSelect: () => void setStatus([{ row, status: 2 }]),
+            }
+          : {
+              id: "enable",
+              label: t("common.enable"),
+              icon: CircleCheck,
+              onSelect: () => void setStatus([{ row, status: 1 }]),
+            },
+      ],
+      links.length === 0
+        ? [
+            {
+              id: "chat",
+              label: t("shell.nav.chat"),
+              icon: MessageSquare,
+              onSelect: () => toast({ tone: "error", text: t("token.chatNone") }),
+            },
+          ]
+        : links.map((link, index) => ({
+            id: `chat ${index}`,
+            label: t("token.chatWith", { name: link.title }),
+            icon: MessageSquare,
+            onSelect: () => openChat(link.template, row.key, t("token.chatBroken")),
+          })),
+      [
+        {
+          id: "delete",
+          label: t("common.delete"),
+          icon: Trash2,
+          isDanger: true,
+          onSelect: () => void remove([row]),
+        },
+      ],
+    ];
+  };
 
   return (
     <>
@@ -191,11 +221,62 @@ export default function TokenScreen() {
             {t("token.new")}
           </button>
         }
+        overflow={[
+          [
+            { id: "copy", label: t("token.copySelected"), icon: Copy, onSelect: withSelection(copyKeys) },
+            {
+              id: "curl",
+              label: t("table.copyCurl"),
+              icon: FileTerminal,
+              onSelect: () =>
+                void copyText(
+                  curlOf({
+                    path: filters.keyword || filters.token ? "/api/token/search" : "/api/token/",
+                    query: { ...filters, p: page - 1, size: pageSize },
+                  }),
+                ),
+            },
+          ],
+          [
+            {
+              id: "delete",
+              label: t("token.deleteSelected"),
+              icon: Trash2,
+              isDanger: true,
+              onSelect: withSelection((rows) => void remove(rows)),
+            },
+          ],
+        ]}
       />
-      <Notice tone="info">{t("token.personalUse")}</Notice>
-      {created.length > 0 ? (
-        <CreatedKeys keys={created} address={status.peek().server_address} onClose={() => setCreated([])} />
+      {isWarned ? null : (
+        <Notice tone="info" onClose={() => setWarned(true)}>
+          {t("token.personalUse")}
+        </Notice>
+      )}
+      {shown.keys.length > 0 ? (
+        <UsePanel
+          key={shown.keys[0]?.id}
+          {...shown}
+          models={data.models}
+          onClose={() => setShown({ keys: [], isNew: false })}
+        />
       ) : null}
+      <ViewTabs
+        label={t("table.views")}
+        screen="token"
+        builtIn={[
+          { id: "all", label: t("common.all"), query: {} },
+          ...[1, 2, 3, 4].map((status) => ({
+            id: String(status),
+            label: t(STATUS[status]?.[1] ?? ""),
+            query: { status: String(status) },
+          })),
+        ]}
+        fields={VIEW_FIELDS}
+        query={query}
+        onOpen={table.setFilters}
+        columnsKey={COLUMNS_KEY}
+      />
       <FilterBar
         searchName="keyword"
         searchLabel={t("token.searchName")}
@@ -205,56 +286,37 @@ export default function TokenScreen() {
       />
       <DataTable
         label={t("token.title")}
-        columns={columns}
+        columns={tokenColumns(t, nowMs.value)}
         list={list}
         rowKey={(row) => row.id}
         rowName={(row) => row.name || `#${row.id}`}
-        rowHref={(row) => `/token?edit=${row.id}`}
+        rowHref={(row) => patchUrl(address.peek(), { edit: row.id })}
         onOpen={(row) => setQuery({ edit: row.id })}
-        isMuted={(row) => row.status !== 1}
-        columnsKey="tokens-table-columns"
-        rowMenu={(row) => [
-          [
-            {
-              id: "copy",
-              label: t("token.copyKeyShort"),
-              icon: Copy,
-              onSelect: () => void copyText(`sk-${row.key}`),
-            },
-            { id: "use", label: t("token.use"), icon: ScrollText, onSelect: () => setCreated([row]) },
-            { id: "edit", label: t("common.edit"), icon: Pencil, onSelect: () => setQuery({ edit: row.id }) },
-            row.status === 1
-              ? {
-                  id: "disable",
-                  label: t("common.disable"),
-                  icon: Ban,
-                  onSelect: () => void setStatus(row, 2),
-                }
-              : {
-                  id: "enable",
-                  label: t("common.enable"),
-                  icon: CircleCheck,
-                  onSelect: () => void setStatus(row, 1),
-                },
-          ],
-          [
-            {
-              id: "delete",
-              label: t("common.delete"),
-              icon: Trash2,
-              isDanger: true,
-              onSelect: () => void remove([row]),
-            },
-          ],
-        ]}
+        isMuted={(row) => stateOf(row, nowMs.peek()) !== 1}
+        columnsKey={COLUMNS_KEY}
+        rowMenu={rowMenu}
+        loadAll={loadAll}
+        onSelection={(rows) => {
+          selected.current = rows;
+        }}
         bulk={(rows, clear) => (
           <>
+            <button type="button" className="btn btn-sm btn-default" onClick={() => copyKeys(rows)}>
+              {t("token.copySelected")}
+            </button>
             <button
               type="button"
               className="btn btn-sm btn-default"
-              onClick={() => void copyText(rows.map((row) => `${row.name} sk-${row.key}`).join("\n"))}
+              onClick={() => void setStatus(rows.map((row) => ({ row, status: 1 })))}
             >
-              {t("token.copySelected")}
+              {t("common.enable")}
+            </button>
+            <button
+              type="button"
+              className="btn btn-sm btn-default"
+              onClick={() => void setStatus(rows.map((row) => ({ row, status: 2 })))}
+            >
+              {t("common.disable")}
             </button>
             <button
               type="button"
@@ -270,7 +332,7 @@ export default function TokenScreen() {
         onPage={table.setPage}
         onPageSize={table.setPageSize}
         isFiltered={isFiltered}
-        onClearFilters={() => table.setFilters({ keyword: undefined, token: undefined })}
+        onClearFilters={() => table.setFilters({ keyword: undefined, token: undefined, status: undefined })}
         empty={{
           title: t("token.empty"),
           text: t("token.emptyText"),
@@ -289,43 +351,12 @@ export default function TokenScreen() {
           data={data}
           onClose={close}
           onSaved={(keys) => {
-            setCreated(keys);
+            if (keys.length > 0) setShown({ keys, isNew: true });
             toast({ text: t("common.saved") });
             void list.refresh();
           }}
         />
       ) : null}
     </>
-  );
-}
-
-function QuotaBar({ row, unlimited }: { row: TokenRow; unlimited: string }) {
-  if (row.unlimited_quota) return <span className="text-muted">{unlimited}</span>;
-  const total = row.remain_quota + row.used_quota;
-  const share = total <= 0 ? 0 : Math.max(0, Math.min(1, row.remain_quota / total));
-  const used = formatQuota(row.used_quota);
-  return (
-    <span
-      className="latency"
-      data-tone={share > 0.2 ? "ok" : share > 0 ? "attention" : "broken"}
-      title={`${used} / ${formatQuota(total)}`}
-    >
-      <Money quota={row.remain_quota} />
-      <span className="latency-bar" aria-hidden>
-        <span style={{ width: `${share * 100}%` }} />
-      </span>
-    </span>
-  );
-}
-
-function ModelsCell({ text }: { text: string }) {
-  const names = text.split(",").filter((name) => name !== "");
-  return (
-    <span className="inline-flex flex-wrap gap-1" title={names.join(", ")}>
-      {names.slice(0, 2).map((name) => (
-        <Chip key={name}>{name}</Chip>
-      ))}
-      {names.length > 2 ? <span className="text-muted">+{names.length - 2}</span> : null}
-    </span>
   );
 }

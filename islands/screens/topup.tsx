@@ -96,10 +96,14 @@ export default function Wallet() {
             {formatQuota(balance)}
           </p>
           <dl className="facts mt-3">
-            <dt>{t("topup.used")}</dt>
-            <dd>{formatQuota(data.used)}</dd>
-            <dt>{t("topup.requests")}</dt>
-            <dd>{formatNumber(data.requests)}</dd>
+            <div>
+              <dt>{t("topup.used")}</dt>
+              <dd>{formatQuota(data.used)}</dd>
+            </div>
+            <div>
+              <dt>{t("topup.requests")}</dt>
+              <dd>{formatNumber(data.requests)}</dd>
+            </div>
           </dl>
         </section>
         <RedeemPanel onCredited={credited} />

@@ -2,7 +2,7 @@
 // Refuses to lose changes: leaving with some asks once.
 import { X } from "lucide-react";
 import { useEffect, useId, useRef } from "react";
-import type { ReactNode } from "react";
+import type { KeyboardEvent, ReactNode } from "react";
 import type { Form, Values } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";
@@ -19,7 +19,17 @@ export interface DrawerProps {
   /** Beside the title: badges, a copy button. */
   aside?: ReactNode;
   footer?: ReactNode;
+  /** Single keys inside the drawer, while nobody types and no button has the focus; shortcuts of the page rest. */
+  onKey?: (event: KeyboardEvent<HTMLDialogElement>) => void;
   children: ReactNode;
+}
+
+/** Whether a key belongs to the control that has the focus. */
+function isForControl(event: KeyboardEvent): boolean {
+  const { target } = event;
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.matches("input, select, textarea, [contenteditable]")) return true;
+  return event.key === "Enter" && target.matches("button, a[href], summary");
 }
 
 export function Drawer({ isOpen, ...rest }: DrawerProps) {
@@ -33,6 +43,7 @@ function OpenDrawer({
   width = "normal",
   aside,
   footer,
+  onKey,
   children,
 }: Omit<DrawerProps, "isOpen">) {
   const t = useT();
@@ -91,6 +102,8 @@ function OpenDrawer({
         if (event.target === dialog.current) void leave();
       }}
       onKeyDown={(event) => {
+        const isChord = event.ctrlKey || event.metaKey || event.altKey;
+        if (onKey && !isChord && !event.nativeEvent.isComposing && !isForControl(event)) onKey(event);
         if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
         event.preventDefault();
         dialog.current?.querySelector("form")?.requestSubmit();

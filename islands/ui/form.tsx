@@ -25,11 +25,22 @@ interface CommonProps<V extends Values> {
 }
 
 export interface FieldProps<V extends Values> extends CommonProps<V> {
+  /** The control names itself (a group of inputs): the label is only its heading. */
+  isGroup?: boolean;
   children: (control: ControlProps) => ReactNode;
 }
 
-export function Field<V extends Values>({ form, name, label, hint, isRequired, children }: FieldProps<V>) {
+export function Field<V extends Values>({
+  form,
+  name,
+  label,
+  hint,
+  isRequired,
+  isGroup,
+  children,
+}: FieldProps<V>) {
   const t = useT();
+  const Label = isGroup ? "span" : "label";
   const id = useId();
   const error = form.errors[name];
   const below = error ?? hint;
@@ -43,7 +54,7 @@ export function Field<V extends Values>({ form, name, label, hint, isRequired, c
   return (
     <div className="field" data-field={name}>
       <div className="field-head">
-        <label className="field-label" htmlFor={id}>
+        <Label className="field-label" {...(isGroup ? {} : { htmlFor: id })}>
           {label}
           {isRequired ? (
             <span className="text-error" aria-hidden>
@@ -51,7 +62,7 @@ export function Field<V extends Values>({ form, name, label, hint, isRequired, c
               *
             </span>
           ) : null}
-        </label>
+        </Label>
         {form.isChanged(name) ? (
           <button
             type="button"

@@ -64,12 +64,18 @@ export function InvitationCard({
         <CopyButton text={link} label={t("topup.copyLink")} />
       </p>
       <dl className="facts mt-3">
-        <dt>{t("topup.invited")}</dt>
-        <dd>{formatNumber(invitation.count)}</dd>
-        <dt>{t("topup.reward")}</dt>
-        <dd>{formatQuota(left)}</dd>
-        <dt>{t("topup.rewardEver")}</dt>
-        <dd>{formatQuota(invitation.history)}</dd>
+        <div>
+          <dt>{t("topup.invited")}</dt>
+          <dd>{formatNumber(invitation.count)}</dd>
+        </div>
+        <div>
+          <dt>{t("topup.reward")}</dt>
+          <dd>{formatQuota(left)}</dd>
+        </div>
+        <div>
+          <dt>{t("topup.rewardEver")}</dt>
+          <dd>{formatQuota(invitation.history)}</dd>
+        </div>
       </dl>
       {left >= minimum ? (
         <form

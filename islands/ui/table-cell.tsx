@@ -1,7 +1,7 @@
 // Cells of a table: the plain one, and the one that becomes an input in place.
 // Refuses to lose an edit silently: a refused value rolls back and its text stands at the cell.
 import { useEffect, useRef, useState } from "react";
-import type { KeyboardEvent, ReactNode } from "react";
+import type { FocusEvent, KeyboardEvent, MouseEvent, ReactNode } from "react";
 import { failureMessage } from "../lib/api.ts";
 import { useT } from "../lib/i18n.ts";
 import type { QuickEdit } from "./table-columns.ts";
@@ -17,54 +17,82 @@ export function EditableCell<Row>({ row, title, edit, children }: EditableProps<
   const t = useT();
   const [draft, setDraft] = useState<string>();
   const [failure, setFailure] = useState<string>();
-  const input = useRef<HTMLInputElement>(null);
+  const input = useRef<HTMLInputElement & HTMLSelectElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const isOpen = draft !== undefined;
+  // Browsers may send a blur for an input that is taken away: what was saved or reverted is not saved again.
+  const isDone = useRef(false);
   useEffect(() => {
-    if (isOpen) input.current?.select();
+    if (!isOpen) return;
+    isDone.current = false;
+    input.current?.focus();
+    input.current?.select?.();
   }, [isOpen]);
 
-  const close = () => {
-    setDraft(undefined);
-    setTimeout(() => button.current?.focus());
-  };
-  const save = async (text: string) => {
-    const before = String(edit.value(row));
+  const open = () => {
     setFailure(undefined);
-    close();
-    if (text === before) return;
+    setDraft(String(edit.value(row)));
+  };
+  const close = (keepsFocus: boolean) => {
+    isDone.current = true;
+    setDraft(undefined);
+    if (keepsFocus) setTimeout(() => button.current?.focus());
+  };
+  const save = async (text: string, keepsFocus: boolean) => {
+    if (isDone.current) return;
+    const before = String(edit.value(row));
+    const isNothing = text === before || (edit.kind === "number" && text.trim() === "");
+    const wrong = isNothing ? undefined : edit.check?.(text);
+    close(keepsFocus);
+    setFailure(wrong);
+    if (isNothing || wrong !== undefined) return;
     try {
       await edit.save(row, text);
     } catch (error) {
       setFailure(failureMessage(error));
     }
   };
-  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement | HTMLSelectElement>) => {
     if (event.nativeEvent.isComposing) return;
     event.stopPropagation();
     if (event.key === "Enter") {
       event.preventDefault();
-      void save(event.currentTarget.value);
+      void save(event.currentTarget.value, true);
     } else if (event.key === "Escape") {
       event.preventDefault();
-      close();
+      close(true);
     }
   };
 
   if (isOpen) {
+    const shared = {
+      ref: input,
+      className: "cell-input",
+      "aria-label": t("table.edit", { column: title }),
+      value: draft,
+      onClick: (event: MouseEvent) => event.stopPropagation(),
+      onKeyDown,
+      onBlur: (event: FocusEvent<HTMLInputElement | HTMLSelectElement>) =>
+        void save(event.target.value, false),
+    } as const;
+    if (edit.kind === "select") {
+      return (
+        <select {...shared} onChange={(event) => setDraft(event.target.value)}>
+          {(edit.choices ?? []).map((choice) => (
+            <option key={choice.value} value={choice.value}>
+              {choice.label}
+            </option>
+          ))}
+        </select>
+      );
+    }
     return (
       <input
-        ref={input}
+        {...shared}
         type={edit.kind}
-        className="cell-input"
-        aria-label={t("table.edit", { column: title })}
         min={edit.min}
         max={edit.max}
-        value={draft}
-        onClick={(event) => event.stopPropagation()}
         onChange={(event) => setDraft(event.target.value)}
-        onKeyDown={onKeyDown}
-        onBlur={(event) => void save(event.target.value)}
       />
     );
   }
@@ -78,7 +106,7 @@ export function EditableCell<Row>({ row, title, edit, children }: EditableProps<
         title={t("table.edit", { column: title })}
         onClick={(event) => {
           event.stopPropagation();
-          setDraft(String(edit.value(row)));
+          open();
         }}
       >
         {children}

@@ -4,9 +4,13 @@ import { useLayoutEffect, useMemo, useState } from "react";
 import type { ReactNode } from "react";
 import { readJson, removeItem, writeItem } from "../lib/storage.ts";
 
-/** Turns a cell into an input in place. Enter saves, Esc reverts; `save` throws to roll back. */
+/** Turns a cell into an input in place. Enter saves, Esc reverts; `save` throws to roll back. An empty number is ignored. */
 export interface QuickEdit<Row> {
-  kind: "text" | "number";
+  kind: "text" | "number" | "select";
+  /** For "select": what can be chosen. */
+  choices?: readonly { value: string; label: string }[];
+  /** Text of what is wrong with a value, translated; a wrong one is not sent. */
+  check?: (value: string) => string | undefined;
   value: (row: Row) => string | number;
   /** Optimistic: the cell shows the new value at once. */
   save: (row: Row, value: string) => Promise<void>;
@@ -49,6 +53,15 @@ function isStored(value: unknown): value is Stored {
   );
 }
 
+/** Event on document after the stored columns of a table were replaced; detail is their key. */
+const COLUMNS_EVENT = "weir:columns";
+
+/** Puts a stored choice (of a saved view) in place of the present one; tables that show it follow. */
+export function applyColumns(key: string, stored: string): void {
+  writeItem(key, stored);
+  document.dispatchEvent(new CustomEvent<string>(COLUMNS_EVENT, { detail: key }));
+}
+
 /** Stored as {column: shown} in display order. Unknown names are dropped, new columns stand where they are defined. */
 export function mergeStored<Row>(columns: readonly Column<Row>[], stored: Stored | undefined): ColumnChoice {
   const natural = columns.map(({ id }) => id);
@@ -79,8 +92,15 @@ export function useColumnChoice<Row>(
   const [stored, setStored] = useState<Stored>();
   // Before the first paint of the browser; the server cannot know what was stored here.
   useLayoutEffect(() => {
-    if (key !== undefined)
+    if (key === undefined) return undefined;
+    const read = () =>
       setStored(readJson<Stored | undefined>(key, (v): v is Stored => isStored(v), undefined));
+    const onChange = (event: Event) => {
+      if ((event as CustomEvent<string>).detail === key) read();
+    };
+    read();
+    document.addEventListener(COLUMNS_EVENT, onChange);
+    return () => document.removeEventListener(COLUMNS_EVENT, onChange);
   }, [key]);
   const choice = useMemo(() => mergeStored(columns, stored), [columns, stored]);
   const write = (order: readonly string[], hidden: ReadonlySet<string>) => {

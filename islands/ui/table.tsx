@@ -6,20 +6,21 @@ import {
   tableFeatures,
   useTable,
 } from "@tanstack/react-table";
-import { ArrowDown, ArrowUp, ArrowUpDown, Ellipsis, X } from "lucide-react";
-import { useMemo, useRef, useState } from "react";
+import { ArrowDown, ArrowUp, ArrowUpDown } from "lucide-react";
+import { Fragment, useEffect, useMemo, useRef } from "react";
 import type { ReactNode } from "react";
+import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import type { ListState } from "../lib/list.ts";
-import { Empty, Notice } from "./feedback.tsx";
+import { Empty, Notice, announce } from "./feedback.tsx";
 import type { EmptyProps } from "./feedback.tsx";
-import { Menu } from "./menu.tsx";
 import type { MenuGroups } from "./menu.tsx";
 import { Pagination, lastPage } from "./pagination.tsx";
-import { EditableCell } from "./table-cell.tsx";
 import { useColumnChoice } from "./table-columns.ts";
 import type { Column } from "./table-columns.ts";
+import { SkeletonRows, TableRow } from "./table-row.tsx";
+import { BulkBar, useSelection } from "./table-selection.tsx";
 import { TableSettings } from "./table-settings.tsx";
 
 /** Selection is a set of our own: the feature would be a fifth of the library for one page of rows. */
@@ -46,6 +47,14 @@ export interface DataTableProps<Row> {
   isMuted?: (row: Row) => boolean;
   /** Buttons of the bar that appears with a selection; absent: rows cannot be selected. */
   bulk?: (rows: readonly Row[], clear: () => void) => ReactNode;
+  /** Every row of the filter, for "select all N matching"; absent: only rows of the page can be selected. */
+  loadAll?: () => Promise<readonly Row[]>;
+  /** Told of every change of the selection. */
+  onSelection?: (rows: readonly Row[]) => void;
+  /** The first so many rows came in while somebody was reading: they are marked, and a line stands below them. */
+  fresh?: { count: number; text: string };
+  /** Says no result counts: something else on the page does. */
+  isQuiet?: boolean;
   sort?: SortState | undefined;
   onSort?: (sort: SortState | undefined) => void;
   page: number;
@@ -66,13 +75,39 @@ function nextSort(current: SortState | undefined, id: string): SortState | undef
   return current.isDescending ? undefined : { id, isDescending: true };
 }
 
+const QUIET_MS = 600;
+
+/** Tells how many rows there are and how they are sorted, once a change has settled; not on the first paint. */
+function useAnnouncements<Row>({ list, sort, columns, page, isQuiet }: DataTableProps<Row>): void {
+  const isFirst = useRef(true);
+  const isReady = list.phase === "ready";
+  const sortText = sort ? `${sort.id} ${sort.isDescending}` : "";
+  const saidSort = useRef(sortText);
+  useEffect(() => {
+    if (!isReady || isQuiet) return undefined;
+    if (isFirst.current) {
+      isFirst.current = false;
+      return undefined;
+    }
+    const timer = setTimeout(() => {
+      if (saidSort.current !== sortText && sort) {
+        const column = columns.find(({ id }) => id === sort.id)?.title ?? sort.id;
+        announce(sort.isDescending ? "table.sortedDown" : "table.sortedUp", { column });
+      } else if (list.total >= 0) {
+        announce("table.results", { count: list.total, number: formatNumber(list.total), page });
+      }
+      saidSort.current = sortText;
+    }, QUIET_MS);
+    return () => clearTimeout(timer);
+    // Only what people asked for counts: a question, a page, a sort; and what came of it.
+  }, [isReady, isQuiet, list.total, page, sortText]);
+}
+
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { columns, list, rowKey, rowName, sort, onSort, page, pageSize, bulk, rowMenu } = props;
   const t = useT();
   const settings = useColumnChoice(columns, props.columnsKey);
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const body = useRef<HTMLTableSectionElement>(null);
-  const lastSelected = useRef<number>(undefined);
 
   const definitions = useMemo(() => columns.map(({ id, title }) => ({ id, header: title })), [columns]);
   const data = list.rows as Row[];
@@ -89,9 +124,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const byId = new Map(columns.map((column) => [column.id, column]));
   const visible = table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []);
   const rows = table.getRowModel().rows;
-  // Rows that left the page are no longer selected.
-  const selected = rows.filter(({ id }) => chosen.has(id));
-  const clear = () => setChosen(new Set());
+  const selection = useSelection(rows, data);
+  const { onSelection, fresh } = props;
+  useEffect(() => {
+    onSelection?.(selection.rows);
+    // The caller's function is made anew with every render: only what is selected counts.
+  }, [selection.key]);
   const isLoading = list.phase === "loading";
   const isBusy = isLoading || list.phase === "refreshing";
   const canSelect = bulk !== undefined;
@@ -105,20 +143,6 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     const row = body.current?.querySelector<HTMLElement>(`tr[data-index="${index}"]`);
     row?.focus();
     row?.scrollIntoView({ block: "nearest" });
-  };
-  const select = (index: number, isRange: boolean) => {
-    const from = isRange && lastSelected.current !== undefined ? lastSelected.current : index;
-    const [low, high] = from < index ? [from, index] : [index, from];
-    const value = isRange || !chosen.has(rows[index]?.id ?? "");
-    setChosen((before) => {
-      const next = new Set(before);
-      for (const { id } of rows.slice(low, high + 1)) {
-        if (value) next.add(id);
-        else next.delete(id);
-      }
-      return next;
-    });
-    lastSelected.current = index;
   };
   const withFocused = (run: (index: number) => void) => () => {
     const index = focused();
@@ -137,12 +161,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   useShortcut(props.onOpen && { keys: "o", label: "table.key.open", run: open });
   useShortcut(
     canSelect
-      ? { keys: "x", label: "table.key.select", run: withFocused((at) => select(at, false)) }
+      ? { keys: "x", label: "table.key.select", run: withFocused((at) => selection.toggle(at, false)) }
       : undefined,
   );
   useShortcut(
     canSelect
-      ? { keys: "shift+x", label: "table.key.range", run: withFocused((at) => select(at, true)) }
+      ? { keys: "shift+x", label: "table.key.range", run: withFocused((at) => selection.toggle(at, true)) }
       : undefined,
   );
   useShortcut({
@@ -160,6 +184,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     run: () => (last === undefined ? rows.length === pageSize : page < last) && props.onPage(page + 1),
   });
   useShortcut({ keys: "r", label: "common.refresh", run: () => void list.refresh() });
+  useAnnouncements(props);
 
   return (
     <div className="table-area">
@@ -175,7 +200,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
           {list.failure}
         </Notice>
       ) : null}
-      <div className="table-box" aria-busy={isBusy} data-selecting={selected.length > 0 ? "" : undefined}>
+      <div className="table-box" aria-busy={isBusy} data-selecting={selection.count > 0 ? "" : undefined}>
         {list.phase === "refreshing" ? <div className="refresh-bar" aria-hidden /> : null}
         <table className="data-table" role="table" aria-label={props.label} aria-rowcount={list.total}>
           <thead role="rowgroup">
@@ -186,13 +211,11 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                     type="checkbox"
                     className="checkbox"
                     aria-label={t("table.selectPage")}
-                    checked={rows.length > 0 && selected.length === rows.length}
+                    checked={rows.length > 0 && selection.count === rows.length}
                     ref={(box) => {
-                      if (box) box.indeterminate = selected.length > 0 && selected.length < rows.length;
+                      if (box) box.indeterminate = selection.count > 0 && selection.count < rows.length;
                     }}
-                    onChange={(event) =>
-                      setChosen(new Set(event.target.checked ? rows.map(({ id }) => id) : []))
-                    }
+                    onChange={(event) => selection.setPage(event.target.checked)}
                   />
                 </th>
               ) : null}
@@ -226,99 +249,38 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
             </tr>
           </thead>
           <tbody role="rowgroup" ref={body}>
-            {isLoading
-              ? Array.from({ length: Math.min(pageSize, 10) }, (_, index) => (
-                  <tr key={index} role="row" aria-hidden className="skeleton-row">
-                    {canSelect ? <td className="cell-check" /> : null}
-                    {visible.map((column) => (
-                      <td
-                        key={column.id}
-                        role="cell"
-                        data-card={column.card ?? "line"}
-                        data-align={column.align}
-                      >
-                        <span
-                          className="skeleton cell-skeleton"
-                          style={{ width: `${40 + ((index * 7 + column.id.length * 11) % 45)}%` }}
-                        />
-                      </td>
-                    ))}
-                    <td className="cell-menu" />
-                  </tr>
-                ))
-              : rows.map((row, index) => {
-                  const { original } = row;
-                  const menu = rowMenu?.(original) ?? [];
-                  const name = rowName(original);
-                  return (
-                    <tr
-                      key={row.id}
-                      role="row"
-                      tabIndex={-1}
-                      data-index={index}
-                      data-muted={props.isMuted?.(original) ? "" : undefined}
-                      data-open={props.onOpen ? "" : undefined}
-                      aria-selected={canSelect ? chosen.has(row.id) : undefined}
-                      onClick={(event) => {
-                        if (isInteractive(event.target) || getSelection()?.toString()) return;
-                        props.onOpen?.(original);
-                      }}
-                      onKeyDown={(event) => {
-                        if (event.target !== event.currentTarget) return;
-                        if (event.key === "Enter") props.onOpen?.(original);
-                        else if (event.key === "ArrowDown") focusRow(Math.min(rows.length - 1, index + 1));
-                        else if (event.key === "ArrowUp") focusRow(Math.max(0, index - 1));
-                        else return;
-                        event.preventDefault();
-                      }}
-                    >
-                      {canSelect ? (
-                        <td role="cell" className="cell-check">
-                          <input
-                            type="checkbox"
-                            className="checkbox"
-                            aria-label={t("table.selectRow", { name })}
-                            checked={chosen.has(row.id)}
-                            onClick={(event) => {
-                              if (!event.shiftKey) return;
-                              event.preventDefault();
-                              select(index, true);
-                            }}
-                            onChange={() => select(index, false)}
-                          />
+            {isLoading ? (
+              <SkeletonRows count={Math.min(pageSize, 10)} columns={visible} canSelect={canSelect} />
+            ) : (
+              rows.map((row, index) => {
+                const { original } = row;
+                return (
+                  <Fragment key={row.id}>
+                    {fresh && fresh.count > 0 && index === fresh.count ? (
+                      <tr role="row" className="fresh-line">
+                        <td role="cell" colSpan={width}>
+                          {fresh.text}
                         </td>
-                      ) : null}
-                      {visible.map((column) => (
-                        <td
-                          key={column.id}
-                          role="cell"
-                          data-align={column.align}
-                          data-identity={column.isIdentity ? "" : undefined}
-                          data-card={column.card ?? "line"}
-                          data-label={column.title}
-                        >
-                          <Cell
-                            column={column}
-                            row={original}
-                            href={column.isIdentity ? props.rowHref?.(original) : undefined}
-                            onOpen={props.onOpen}
-                          />
-                        </td>
-                      ))}
-                      <td role="cell" className="cell-menu">
-                        {menu.some((group) => group.length > 0) ? (
-                          <Menu
-                            label={t("table.rowMenu", { name })}
-                            groups={menu}
-                            className="icon-button icon-small"
-                          >
-                            <Ellipsis aria-hidden size={16} />
-                          </Menu>
-                        ) : null}
-                      </td>
-                    </tr>
-                  );
-                })}
+                      </tr>
+                    ) : null}
+                    <TableRow
+                      row={original}
+                      index={index}
+                      columns={visible}
+                      name={rowName(original)}
+                      menu={rowMenu?.(original) ?? []}
+                      isMuted={props.isMuted?.(original) ?? false}
+                      isNew={fresh !== undefined && index < fresh.count}
+                      isChosen={canSelect ? selection.has(row.id) : undefined}
+                      onChoose={(isRange) => selection.toggle(index, isRange)}
+                      href={props.rowHref?.(original)}
+                      onOpen={props.onOpen}
+                      onStep={(by) => focusRow(Math.min(rows.length - 1, Math.max(0, index + by)))}
+                    />
+                  </Fragment>
+                );
+              })
+            )}
             {!isLoading && rows.length === 0 ? (
               <tr role="row" className="empty-row">
                 <td role="cell" colSpan={width}>
@@ -352,25 +314,22 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
           </span>
         ) : null}
       </div>
-      {selected.length > 0 && bulk ? (
-        <div className="bulk-bar" role="toolbar" aria-label={t("table.bulk")}>
-          <b className="tabular-nums" role="status">
-            {t("table.selected", { count: selected.length })}
-          </b>
-          {bulk(
-            selected.map(({ original }) => original),
-            clear,
-          )}
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={t("table.clearSelection")}
-            title={t("table.clearSelection")}
-            onClick={clear}
-          >
-            <X aria-hidden />
-          </button>
-        </div>
+      <span className="sr-only" role="status">
+        {selection.count > 0
+          ? t("table.selected", {
+              count: selection.rows.length,
+              number: formatNumber(selection.rows.length),
+            })
+          : null}
+      </span>
+      {selection.count > 0 && bulk ? (
+        <BulkBar
+          selection={selection}
+          shown={rows.length}
+          total={list.total}
+          loadAll={props.loadAll}
+          bulk={bulk}
+        />
       ) : null}
       <Pagination
         page={page}
@@ -399,46 +358,5 @@ function SortButton({
       {title}
       <Icon aria-hidden size={12} />
     </button>
-  );
-}
-
-interface CellProps<Row> {
-  column: Column<Row>;
-  row: Row;
-  href: string | undefined;
-  onOpen: ((row: Row) => void) | undefined;
-}
-
-function Cell<Row>({ column, row, href, onOpen }: CellProps<Row>) {
-  const content = column.cell(row);
-  if (href !== undefined) {
-    return (
-      <a
-        href={href}
-        className="row-link"
-        onClick={(event) => {
-          if (!onOpen || event.metaKey || event.ctrlKey || event.shiftKey) return;
-          event.preventDefault();
-          onOpen(row);
-        }}
-      >
-        {content}
-      </a>
-    );
-  }
-  if (column.edit && column.edit.isAllowed?.(row) !== false) {
-    return (
-      <EditableCell row={row} title={column.title} edit={column.edit}>
-        {content}
-      </EditableCell>
-    );
-  }
-  return content;
-}
-
-function isInteractive(target: EventTarget): boolean {
-  return (
-    target instanceof Element &&
-    target.closest("a, button, input, select, textarea, label, [role=menu]") !== null
   );
 }

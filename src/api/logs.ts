@@ -5,6 +5,7 @@ import { createAttemptLimit } from "../core/attempt-limit.ts";
 import type { Deps } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/log-filter.ts";
 import type { LogFilter } from "../core/log-filter.ts";
+import { logHistogram } from "../core/log-histogram.ts";
 import {
   clearLogs,
   listLogs,
@@ -104,6 +105,11 @@ export function logs(deps: Deps, session: SessionSettings) {
     const to = positive(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
     return { from: positive(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
   };
+  /** Open ends become now and a month before it. */
+  const bounded = (filter: LogFilter): LogFilter => {
+    const to = filter.to === END_OF_TIME ? Math.floor(deps.clock.nowMs() / 1000) + 1 : filter.to;
+    return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
+  };
   const rangeQuery = {
     start_timestamp: moment,
     end_timestamp: moment,
@@ -140,6 +146,20 @@ export function logs(deps: Deps, session: SessionSettings) {
       "/log/self/stat",
       async ({ actor, query }) => ok(await logStat(deps, { ...filterOf(query), userId: actor.id })),
       { access: "user", query: t.Object({ ...filterQuery, channel: t.Optional(plainText(20)) }) },
+    )
+    .get(
+      "/log/histogram",
+      async ({ query }) => ok(await logHistogram(deps, bounded(await adminFilter(query)))),
+      {
+        access: "admin",
+        query: t.Object(adminQuery),
+      },
+    )
+    .get(
+      "/log/self/histogram",
+      async ({ actor, query }) =>
+        ok(await logHistogram(deps, bounded({ ...filterOf(query), userId: actor.id }))),
+      { access: "user", query: t.Object(filterQuery) },
     )
     .get("/log/search", async ({ query }) => ok(await searchLogs(deps, query.keyword ?? "")), {
       access: "admin",

@@ -39,20 +39,37 @@ export function tokens(deps: Deps, session: SessionSettings) {
       "/",
       async ({ actor, query }) => {
         const { offset, pageSize } = pageOf({ p: query.p, page_size: query.size ?? query.page_size }, 0);
-        const { items, total } = await listTokens(deps, actor, { offset, limit: pageSize });
+        const status = idOf(query.status ?? "");
+        const { items, total } = await listTokens(deps, actor, { status, offset, limit: pageSize });
         return { ...ok(items), total };
       },
-      { access: "user", query: t.Object(pageQuery) },
+      { access: "user", query: t.Object({ ...pageQuery, status: t.Optional(plainText(20)) }) },
     )
     .get(
       "/search",
       async ({ actor, query }) => {
-        const { items, total } = await listTokens(deps, actor, { ...query, offset: 0, limit: MAX_MATCHES });
+        const { keyword, token, size, page_size } = query;
+        const status = idOf(query.status ?? "");
+        // Clients of old ask for no page and expect every match.
+        const isPaged = size !== undefined || page_size !== undefined;
+        const at = pageOf({ p: query.p, page_size: size ?? page_size }, 0);
+        const { items, total } = await listTokens(deps, actor, {
+          keyword,
+          token,
+          status,
+          offset: isPaged ? at.offset : 0,
+          limit: isPaged ? at.pageSize : MAX_MATCHES,
+        });
         return { ...ok(items), total };
       },
       {
         access: "user",
-        query: t.Object({ keyword: t.Optional(plainText(255)), token: t.Optional(plainText(255)) }),
+        query: t.Object({
+          ...pageQuery,
+          keyword: t.Optional(plainText(255)),
+          token: t.Optional(plainText(255)),
+          status: t.Optional(plainText(20)),
+        }),
       },
     )
     .get("/:id", async ({ actor, params }) => ok(await getToken(deps, actor, requireId(params.id))), {

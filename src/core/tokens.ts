@@ -1,6 +1,6 @@
 // API keys of a user: lists, making, changing, enabling and deleting them.
 // Refuses foreign keys exactly like missing ones, groups the owner may not use, and enabling what could not be used.
-import { and, desc, eq, isNull, or } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, lte, not, or } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows, q } from "../db/database.ts";
 import type { Orm, Steps } from "../db/database.ts";
@@ -71,12 +71,16 @@ export interface TokenQuery {
   keyword?: string | undefined;
   /** The key, or its first or last characters, with or without `sk-`. */
   token?: string | undefined;
+  /** One of TokenStatus as calls would find it: a key whose time or quota has run out counts as such. 0 = all. */
+  status?: number | undefined;
   offset: number;
   limit: number;
 }
 
 /** How much of both ends of a key is kept in clear for searching. */
 const END_CHARACTERS = 4;
+/** A search for a key opens this many at most. */
+const MOST_SEARCHED = 1000;
 
 function owned(deps: Deps, owner: UserAccount): SQL | undefined {
   const { tokens } = deps.db.t;
@@ -93,6 +97,31 @@ function keyFilter(deps: Deps, term: string): SQL | undefined {
   );
 }
 
+/** Keys that a call would find in this state, whatever their row still says. */
+function statusFilter(deps: Deps, status: number): SQL | undefined {
+  const { tokens } = deps.db.t;
+  const now = nowSeconds(deps);
+  const isOn = eq(tokens.status, TokenStatus.enabled);
+  const inTime = or(eq(tokens.expiredTime, -1), gt(tokens.expiredTime, now));
+  const hasQuota = or(eq(tokens.unlimitedQuota, true), gt(tokens.remainQuota, 0));
+  switch (status) {
+    case TokenStatus.enabled:
+      return and(isOn, inTime, hasQuota);
+    case TokenStatus.expired:
+      return or(
+        eq(tokens.status, TokenStatus.expired),
+        and(isOn, not(eq(tokens.expiredTime, -1)), lte(tokens.expiredTime, now)),
+      );
+    case TokenStatus.exhausted:
+      return or(
+        eq(tokens.status, TokenStatus.exhausted),
+        and(isOn, inTime, eq(tokens.unlimitedQuota, false), lte(tokens.remainQuota, 0)),
+      );
+    default:
+      return eq(tokens.status, status);
+  }
+}
+
 export async function listTokens(
   deps: Deps,
   owner: UserAccount,
@@ -105,19 +134,20 @@ export async function listTokens(
     owned(deps, owner),
     keyword === "" ? undefined : contains(tokens.name, keyword),
     term === "" ? undefined : keyFilter(deps, term),
+    query.status ? statusFilter(deps, query.status) : undefined,
   );
   const rows = await deps.db.orm
     .select()
     .from(tokens)
     .where(where)
     .orderBy(desc(tokens.id))
-    .limit(query.limit)
-    .offset(query.offset);
+    .limit(term === "" ? query.limit : MOST_SEARCHED)
+    .offset(term === "" ? query.offset : 0);
   if (term !== "") {
-    // The ends only narrow the search: the opened key decides.
+    // The ends only narrow the search: the opened key decides, and pages are cut from what it leaves.
     const found = rows.map((row) => tokenJson(deps, row));
     const items = found.filter(({ key }) => key.toLowerCase().includes(term.toLowerCase()));
-    return { items, total: items.length };
+    return { items: items.slice(query.offset, query.offset + query.limit), total: items.length };
   }
   const [count] = await deps.db.orm.select({ total: countRows() }).from(tokens).where(where);
   return { items: rows.map((row) => tokenJson(deps, row)), total: count?.total ?? 0 };

@@ -2,6 +2,7 @@
 // Refuses other people's rows to ordinary users: they read their own.
 import { listLogs, listOwnLogs, userIdOf } from "../core/logs.ts";
 import type { LogFilter } from "../core/log-filter.ts";
+import { logHistogram } from "../core/log-histogram.ts";
 import { logStat } from "../core/statistics.ts";
 import { rangeOf } from "../../islands/lib/time-range.ts";
 import { Role } from "../shared/enums.ts";
@@ -21,7 +22,10 @@ export async function loadLogs(context: LoaderContext) {
   const { deps, user, url, timeZone } = context;
   const { page, pageSize } = pagingOf(context);
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;
-  if (!user) return { rows: [], total: 0, stat: { quota: 0, rpm: 0, tpm: 0 }, isAdmin, pageSize };
+  if (!user) {
+    const histogram = { from: 0, step: 60, buckets: [], isCut: false };
+    return { rows: [], total: 0, stat: { quota: 0, rpm: 0, tpm: 0 }, histogram, isAdmin, pageSize };
+  }
   const query = Object.fromEntries(url.searchParams);
   const range = rangeOf(query, deps.clock.nowMs(), timeZone, "7d");
   const filter: LogFilter = {
@@ -35,9 +39,11 @@ export async function loadLogs(context: LoaderContext) {
   if (isAdmin && whole(query.channel ?? null) > 0) filter.channelId = whole(query.channel ?? null);
   if (isAdmin && query.username) filter.userId = (await userIdOf(deps, query.username)) ?? NOBODY;
   const paging = { limit: pageSize, offset: (page - 1) * pageSize };
-  const [list, stat] = await Promise.all([
+  const own: LogFilter = isAdmin ? filter : { ...filter, userId: user.id };
+  const [list, stat, histogram] = await Promise.all([
     isAdmin ? listLogs(deps, filter, paging) : listOwnLogs(deps, user, filter, paging),
-    logStat(deps, isAdmin ? filter : { ...filter, userId: user.id }),
+    logStat(deps, own),
+    logHistogram(deps, own),
   ]);
-  return { rows: list.items, total: list.total, stat, isAdmin, pageSize };
+  return { rows: list.items, total: list.total, stat, histogram, isAdmin, pageSize };
 }

@@ -12,6 +12,7 @@ export async function loadTokens(context: LoaderContext) {
   const { items, total } = await listTokens(deps, user, {
     keyword: url.searchParams.get("keyword") ?? "",
     token: url.searchParams.get("token") ?? "",
+    status: Number(url.searchParams.get("status")) || 0,
     offset: (page - 1) * pageSize,
     limit: pageSize,
   });

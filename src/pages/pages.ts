@@ -2,6 +2,8 @@
 // Refuses logic: loaders live in load-*.ts beside this file, markup in views/ and islands/screens/.
 import ChannelScreen from "../../islands/screens/channel.tsx";
 import LogScreen from "../../islands/screens/log.tsx";
+import ChatScreen from "../../islands/screens/chat.tsx";
+import ChatToLink from "../../islands/screens/chat2link.tsx";
 import Login from "../../islands/screens/login.tsx";
 import Playground from "../../islands/screens/playground.tsx";
 import Personal from "../../islands/screens/personal.tsx";
@@ -12,6 +14,7 @@ import Wallet from "../../islands/screens/topup.tsx";
 import UserScreen from "../../islands/screens/user.tsx";
 import { loadLogs } from "./load-logs.ts";
 import { loadChannels } from "./load-channels.ts";
+import { loadChat } from "./load-chat.ts";
 import { loadPlayground } from "./load-playground.ts";
 import { loadPersonal } from "./load-personal.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
@@ -24,6 +27,9 @@ import type { Page } from "./page.ts";
 import { homePage } from "./public-pages.tsx";
 
 export { brokenPage, forbiddenPage, notFoundPage };
+
+/** Chat clients live wherever the operator says. */
+const FRAMES = { frame: ["https:", "http:"] };
 
 export const pages: readonly Page[] = [
   // Public
@@ -57,6 +63,27 @@ export const pages: readonly Page[] = [
     areas: ["playground"],
     screen: { name: "playground", component: Playground },
     loader: loadPlayground,
+  },
+  ...["/chat", "/chat/:id"].map((path): Page => ({
+    path,
+    shell: "public",
+    width: "full",
+    access: "user",
+    title: "shell.nav.chat",
+    areas: ["chat"],
+    screen: { name: "chat", component: ChatScreen },
+    loader: loadChat,
+    csp: FRAMES,
+  })),
+  {
+    path: "/chat2link",
+    shell: "public",
+    width: "card",
+    access: "user",
+    title: "shell.nav.chat",
+    areas: ["chat"],
+    screen: { name: "chat2link", component: ChatToLink },
+    loader: loadChat,
   },
   // Usage
   {

@@ -54,7 +54,7 @@ export const NAV: readonly NavGroup[] = [
   {
     title: "shell.group.personal",
     entries: [
-      { id: "wallet", href: "/topup", title: "shell.nav.wallet", role: Role.user, key: "w", dock: true },
+      { id: "wallet", href: "/topup", title: "shell.nav.wallet", role: Role.user, key: "w" },
       { id: "profile", href: "/personal", title: "shell.nav.profile", role: Role.user },
     ],
   },

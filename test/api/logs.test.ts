@@ -91,11 +91,13 @@ describe.each(DATABASE_KINDS)("logs on %s", (database) => {
       ["GET", "/log/", "admin"],
       ["GET", `/log/?username=alice`, "admin"],
       ["GET", "/log/stat", "admin"],
+      ["GET", "/log/histogram", "admin"],
       ["GET", "/log/search?keyword=2", "admin"],
       ["DELETE", `/log/?target_timestamp=${NOW}`, "admin"],
       ["GET", "/data/", "admin"],
       ["GET", "/log/self", "user"],
       ["GET", "/log/self/stat", "user"],
+      ["GET", "/log/self/histogram", "user"],
       ["GET", "/log/self/search?keyword=2", "user"],
       ["GET", "/data/self", "user"],
     ];
@@ -139,6 +141,27 @@ describe.each(DATABASE_KINDS)("logs on %s", (database) => {
     expect(second.body.data.items.map((row) => row.created_at)).toEqual(
       [7, 6, 5, 4].map((index) => NOW - 5 * HOUR + index * 60),
     );
+  });
+
+  test("the histogram takes the list's filters; users count their own rows, whatever they ask for", async () => {
+    type Drawn = { from: number; step: number; buckets: { count: number; errors: number }[] };
+    const rows = async (path: string, as: TestUser) => {
+      const { data } = (await call<Drawn>("GET", path, as)).body;
+      return data.buckets.reduce((sum, each) => sum + each.count + each.errors, 0);
+    };
+    const range = `start_timestamp=${NOW - 6 * HOUR}&end_timestamp=${NOW}`;
+    expect(await rows("/log/histogram", admin)).toBe(15);
+    expect(await rows(`/log/histogram?${range}`, admin)).toBe(15);
+    expect(await rows(`/log/histogram?${range}&username=bob&type=2`, admin)).toBe(1);
+    expect(await rows(`/log/histogram?${range}&token_name=key%20of%20alice`, admin)).toBe(13);
+    expect(await rows(`/log/self/histogram?${range}`, bob)).toBe(2);
+    expect(await rows(`/log/self/histogram?${range}&username=alice&user_id=1`, bob)).toBe(2);
+    const short = await call<Drawn>(
+      "GET",
+      `/log/histogram?start_timestamp=${NOW - 1800}&end_timestamp=${NOW}`,
+      admin,
+    );
+    expect(short.body.data.step).toBe(60);
   });
 
   test("users see their own rows only, whatever they ask for, without channels and with folded ids", async () => {

@@ -113,6 +113,30 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
     expect(search.body.data).toEqual([]);
   });
 
+  test("lists by state show keys as a call would find them, and searches are cut into pages on request", async () => {
+    const owner = await app.createUser({ username: `states${database}`, quota: 1000 });
+    const past = Math.floor(app.deps.clock.nowMs() / 1000) - 1000;
+    await app.createToken(owner.id, { name: "works" });
+    await app.createToken(owner.id, { name: "off", status: 2 });
+    await app.createToken(owner.id, { name: "over", expiredTime: past });
+    await app.createToken(owner.id, { name: "marked over", status: 3 });
+    await app.createToken(owner.id, { name: "empty", remainQuota: 0 });
+    await app.createToken(owner.id, { name: "empty but off", remainQuota: 0, status: 2 });
+    const names = async (path: string) =>
+      (await call<Token[]>("GET", path, undefined, owner)).body.data.map(({ name }) => name).toSorted();
+    expect(await names("/?status=1&size=100")).toEqual(["works"]);
+    expect(await names("/?status=2&size=100")).toEqual(["empty but off", "off"]);
+    expect(await names("/?status=3&size=100")).toEqual(["marked over", "over"]);
+    expect(await names("/?status=4&size=100")).toEqual(["empty"]);
+    expect(await names("/?status=x&size=100")).toHaveLength(6);
+    expect(await names("/search?keyword=empty&status=4")).toEqual(["empty"]);
+    const first = await call<Token[]>("GET", "/search?keyword=o&size=2&p=0", undefined, owner);
+    const second = await call<Token[]>("GET", "/search?keyword=o&size=2&p=1", undefined, owner);
+    expect(first.body.total).toBe(5);
+    expect(new Set([...first.body.data, ...second.body.data].map(({ name }) => name)).size).toBe(4);
+    expect((await call<Token[]>("GET", "/search?keyword=o", undefined, owner)).body.data).toHaveLength(5);
+  });
+
   test("wrong input is refused in words and changes nothing", async () => {
     const count = async () => (await call<Token[]>("GET", "/")).body.total;
     const before = await count();

@@ -6,6 +6,7 @@ import type { Schema } from "../../drizzle/schema.ts";
 import { audit } from "../../src/core/audit.ts";
 import { END_OF_TIME, HOUR_SECONDS, rareWhere, rawWhere, splitRange } from "../../src/core/log-filter.ts";
 import type { LogFilter } from "../../src/core/log-filter.ts";
+import { logHistogram } from "../../src/core/log-histogram.ts";
 import { clearLogs, listLogs, listOwnLogs, rowsQuery, searchLogs } from "../../src/core/logs.ts";
 import { CLEARED_MARK, countLogs, logStat, quotaSeries } from "../../src/core/statistics.ts";
 import { startTestApp } from "../support/app.ts";
@@ -163,6 +164,33 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
           tpm: last.reduce((sum, row) => sum + row.promptTokens + row.completionTokens, 0),
         },
       ]);
+    }
+  });
+
+  test("the histogram counts the same rows as the list, errors apart, in at most 61 buckets", async () => {
+    const ranges = [
+      [DAY_AGO, NOW],
+      [DAY_AGO + 1234, DAY_AGO + 1234 + HOUR_SECONDS],
+      [DAY_AGO - 400 * 24 * HOUR_SECONDS, NOW + 5],
+      [NOW, DAY_AGO],
+    ] as const;
+    for (const each of filters()) {
+      for (const [from, to] of ranges) {
+        const filter = { ...each, from, to };
+        const drawn = await logHistogram(app.deps, filter);
+        const expected = naive(filter);
+        expect(drawn.buckets.length).toBeLessThanOrEqual(61);
+        const last = drawn.buckets.at(-1);
+        expect(last === undefined || last.at + drawn.step >= to).toBe(true);
+        const found = drawn.buckets.map(({ at, count, errors }) => [at, count, errors]);
+        const counted = drawn.buckets.map(({ at }) => {
+          const inside = expected.filter((row) => row.createdAt >= at && row.createdAt < at + drawn.step);
+          const errors = inside.filter((row) => row.type === 5).length;
+          return [at, inside.length - errors, errors];
+        });
+        expect([filter, found]).toEqual([filter, counted]);
+        expect(drawn.isCut).toBe(false);
+      }
     }
   });
 

@@ -1,62 +1,86 @@
-// One call in full: the line of truth, the waterfall of its attempts, its cost as an ordered sum, the raw record.
+// One call in full: the line of truth, the waterfall of its attempts, its cost as an ordered sum, changes, error, raw record.
 // Refuses to show channels and attempts to ordinary users: the server does not send them either.
-import { ChevronDown, ChevronUp } from "lucide-react";
+import { ChevronDown, ChevronUp, Maximize2, Minimize2 } from "lucide-react";
+import { useState } from "react";
+import type { KeyboardEvent } from "react";
+import { curlOf } from "../../lib/curl.ts";
 import { formatDuration, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { useShortcut } from "../../lib/keys.ts";
 import { Chip, Money, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
+import { Changes, dialectName, ErrorPart } from "./changes.tsx";
+import { TypeWord } from "./cells.tsx";
 import { CostSum } from "./cost.tsx";
 import type { LogOther, LogRow } from "./row.ts";
-import { otherOf, typeKey } from "./row.ts";
+import { CONSUME, ERROR, otherOf, typeKey } from "./row.ts";
+import { Waterfall } from "./waterfall.tsx";
 
 export interface LogDetailProps {
   row: LogRow;
   isAdmin: boolean;
   onClose: () => void;
   /** Walks to the row before (-1) or after (1). */
-  onStep: (by: number) => void;
+  onStep: (by: -1 | 1) => void;
+}
+
+/** Where a client of a dialect sends such a call, and the least that it says. */
+const CALLS: Record<string, (model: string) => { path: string; body: unknown }> = {
+  "openai-chat": (model) => ({ path: "/v1/chat/completions", body: { model, messages: [MESSAGE] } }),
+  "openai-responses": (model) => ({ path: "/v1/responses", body: { model, input: MESSAGE.content } }),
+  anthropic: (model) => ({
+    path: "/v1/messages",
+    body: { model, max_tokens: 1024, messages: [MESSAGE] },
+  }),
+  gemini: (model) => ({
+    path: `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
+    body: { contents: [{ role: "user", parts: [{ text: MESSAGE.content }] }] },
+  }),
+};
+const MESSAGE = { role: "user", content: "Hello" };
+
+/** The same call once more, with a placeholder for the key; prompts are not stored. */
+function callAsCurl(row: LogRow, other: LogOther): string {
+  const make = CALLS[other.client_dialect ?? ""] ?? CALLS["openai-chat"];
+  const { path, body } = make?.(row.model_name) ?? { path: "/v1", body: undefined };
+  const streamed = row.is_stream && other.client_dialect !== "gemini";
+  return curlOf({ method: "POST", path, body: streamed ? { ...(body as object), stream: true } : body });
 }
 
 export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailProps) {
   const t = useT();
   const other = otherOf(row);
-  useShortcut({ keys: "j", label: "log.next", run: () => onStep(1) });
-  useShortcut({ keys: "k", label: "log.previous", run: () => onStep(-1) });
-  const isCall = row.type === 2 || row.type === 5;
+  const [isWide, setWide] = useState(false);
+  const isCall = row.type === CONSUME || row.type === ERROR;
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "j") onStep(1);
+    else if (event.key === "k") onStep(-1);
+    else if (event.key === "Enter") setWide((wide) => !wide);
+    else return;
+    event.preventDefault();
+  };
+  const Resize = isWide ? Minimize2 : Maximize2;
+  const resize = t(isWide ? "log.narrow" : "log.expand");
   return (
     <Drawer
       isOpen
-      width="normal"
+      width={isWide ? "wide" : "peek"}
       title={row.model_name || t(typeKey(row.type))}
       onClose={onClose}
+      onKey={onKey}
       aside={
         <span className="flex items-center gap-1">
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={t("log.previous")}
-            title={t("log.previous")}
-            onClick={() => onStep(-1)}
-          >
-            <ChevronUp aria-hidden size={16} />
-          </button>
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={t("log.next")}
-            title={t("log.next")}
-            onClick={() => onStep(1)}
-          >
-            <ChevronDown aria-hidden size={16} />
-          </button>
+          <HeadButton label={t("log.previous")} onClick={() => onStep(-1)} icon={ChevronUp} />
+          <HeadButton label={t("log.next")} onClick={() => onStep(1)} icon={ChevronDown} />
+          <span className="wide-only">
+            <HeadButton label={resize} onClick={() => setWide(!isWide)} icon={Resize} />
+          </span>
         </span>
       }
     >
-      <dl className="facts">
+      <dl className="facts facts-dense">
         <Fact label={t("log.time")} value={<When at={row.created_at} isAbsolute />} />
-        <Fact label={t("log.typeTitle")} value={t(typeKey(row.type))} />
+        <Fact label={t("log.typeTitle")} value={<TypeWord type={row.type} text={t(typeKey(row.type))} />} />
         {isAdmin && row.username ? <Fact label={t("log.user")} value={row.username} /> : null}
         {row.token_name ? <Fact label={t("log.key")} value={row.token_name} /> : null}
         {row.model_name ? <Fact label={t("log.model")} value={<Model row={row} other={other} />} /> : null}
@@ -70,14 +94,27 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
             {typeof other.frt === "number" && other.frt >= 0 ? (
               <Fact label={t("log.firstToken")} value={formatDuration(other.frt)} />
             ) : null}
-            <Fact
-              label={t("log.tokens")}
-              value={`${formatNumber(row.prompt_tokens)} → ${formatNumber(row.completion_tokens)}`}
-            />
             <Fact label={t("log.stream")} value={row.is_stream ? t("common.yes") : t("common.no")} />
           </>
         ) : null}
-        {row.quota !== 0 ? <Fact label={t("log.cost")} value={<Money quota={row.quota} />} /> : null}
+        {row.type === CONSUME ? (
+          <Fact
+            label={t("log.tokens")}
+            value={`${formatNumber(row.prompt_tokens)} → ${formatNumber(row.completion_tokens)}`}
+          />
+        ) : null}
+        {isCall && other.client_dialect ? (
+          <Fact
+            label={t("log.dialect")}
+            value={[other.client_dialect, other.upstream_dialect]
+              .filter((each): each is string => each !== undefined)
+              .map(dialectName)
+              .join(" → ")}
+          />
+        ) : null}
+        {row.quota !== 0 || row.type === CONSUME ? (
+          <Fact label={t("log.cost")} value={<Money quota={row.quota} />} />
+        ) : null}
         {row.request_id ? (
           <Fact
             label={t("log.requestId")}
@@ -90,18 +127,14 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
           />
         ) : null}
       </dl>
-      {row.type === 2 ? <CostSum row={row} other={other} /> : null}
-      {other.attempts && other.attempts.length > 0 ? <Waterfall other={other} row={row} /> : null}
-      {row.content ? (
+      <ErrorPart row={row} other={other} />
+      {isCall ? <Waterfall row={row} other={other} /> : null}
+      {row.type === CONSUME ? <CostSum row={row} other={other} /> : null}
+      {isCall ? <Changes row={row} other={other} /> : null}
+      {row.content && row.type !== ERROR ? (
         <section className="detail-section">
           <h3>{t("log.content")}</h3>
           <p className="break-words">{row.content}</p>
-        </section>
-      ) : null}
-      {other.dropped && other.dropped.length > 0 ? (
-        <section className="detail-section">
-          <h3>{t("log.dropped")}</h3>
-          <p className="mono">{other.dropped.join(", ")}</p>
         </section>
       ) : null}
       <details className="detail-section">
@@ -110,7 +143,28 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
           <code>{JSON.stringify(other, null, 2)}</code>
         </pre>
       </details>
+      {row.model_name ? (
+        <p className="detail-section">
+          <CopyButton text={() => callAsCurl(row, other)} label={t("table.copyCurl")} withText />
+        </p>
+      ) : null}
     </Drawer>
+  );
+}
+
+function HeadButton({
+  label,
+  onClick,
+  icon: Icon,
+}: {
+  label: string;
+  onClick: () => void;
+  icon: typeof ChevronUp;
+}) {
+  return (
+    <button type="button" className="icon-button" aria-label={label} title={label} onClick={onClick}>
+      <Icon aria-hidden size={16} />
+    </button>
   );
 }
 
@@ -126,45 +180,4 @@ function Fact({ label, value }: { label: string; value: React.ReactNode }) {
 function Model({ row, other }: { row: LogRow; other: LogOther }) {
   const mapped = other.is_model_mapped && other.upstream_model_name ? ` → ${other.upstream_model_name}` : "";
   return <span className="mono">{row.model_name + mapped}</span>;
-}
-
-/** One bar per attempt on a shared axis; failed ones carry their code. */
-function Waterfall({ row, other }: { row: LogRow; other: LogOther }) {
-  const t = useT();
-  const attempts = other.attempts ?? [];
-  const total = Math.max(
-    1,
-    row.use_time_ms,
-    attempts.reduce((sum, each) => sum + each.ms, 0),
-  );
-  let start = 0;
-  return (
-    <section className="detail-section">
-      <h3>{t("log.attempts")}</h3>
-      <ol className="waterfall">
-        {attempts.map((attempt, index) => {
-          const left = (start / total) * 100;
-          start += attempt.ms;
-          const failed = attempt.code !== undefined && attempt.code !== "" && attempt.code !== "ok";
-          return (
-            // An attempt has no identity but its place in the order.
-            // oxlint-disable-next-line react/no-array-index-key
-            <li key={index}>
-              <span>{t("log.attempt", { number: index + 1, channel: attempt.channel })}</span>
-              <span className="waterfall-track" aria-hidden>
-                <span
-                  data-tone={failed ? "broken" : "ok"}
-                  style={{ left: `${left}%`, width: `${Math.max(1, (attempt.ms / total) * 100)}%` }}
-                />
-              </span>
-              <span className="tabular-nums">
-                {formatDuration(attempt.ms)}
-                {failed ? <span className="text-error"> {attempt.code}</span> : null}
-              </span>
-            </li>
-          );
-        })}
-      </ol>
-    </section>
-  );
 }

@@ -26,6 +26,8 @@ export interface Attempt {
   channel: number;
   ms: number;
   code?: string;
+  /** The upstream's HTTP status, of failed attempts. */
+  status?: number;
 }
 
 export interface LogOther extends Record<string, unknown> {
@@ -33,10 +35,16 @@ export interface LogOther extends Record<string, unknown> {
   is_model_mapped?: boolean;
   upstream_model_name?: string;
   cache_tokens?: number;
-  admin_info?: { use_channel?: (string | number)[] };
+  cache_creation_tokens?: number;
+  reasoning_effort?: string;
+  admin_info?: { use_channel?: (string | number)[]; internal?: string };
   attempts?: Attempt[];
+  client_dialect?: string;
+  upstream_dialect?: string;
   end_reason?: string;
+  note?: string;
   estimated?: boolean;
+  sensitive_output?: boolean;
   dropped?: string[];
   error_type?: string;
   error_code?: string;
@@ -49,11 +57,25 @@ export interface LogStat {
   tpm: number;
 }
 
+export interface LogBucket {
+  at: number;
+  count: number;
+  errors: number;
+}
+
+export interface LogHistogramData {
+  from: number;
+  step: number;
+  buckets: LogBucket[];
+  isCut: boolean;
+}
+
 export interface LogPageData {
   rows: LogRow[];
   total: number;
   pageSize: number;
   stat: LogStat;
+  histogram: LogHistogramData;
   isAdmin: boolean;
 }
 
@@ -65,6 +87,14 @@ export function otherOf(row: LogRow): LogOther {
     return {};
   }
 }
+
+/** Users get folded ids, which repeat: only with the moment they name a row. */
+export function rowKeyOf(row: LogRow, isAdmin: boolean): string {
+  return isAdmin ? String(row.id) : `${row.created_at}-${row.id}`;
+}
+
+export const CONSUME = 2;
+export const ERROR = 5;
 
 /** Types of the specification, in the order of the tabs. */
 export const LOG_TYPES = [
@@ -83,3 +113,15 @@ export function typeKey(type: number): string {
 /** The specification's thresholds: first token 3 and 10 s, whole call 101 and 300 s. */
 export const FIRST_TOKEN_MS = [3000, 10_000] as const;
 export const WHOLE_MS = [101_000, 300_000] as const;
+
+/** Filters of the API, by their own names; the last two are the administrators'. */
+export const USER_FILTERS = ["type", "token_name", "model_name", "group"] as const;
+export const ADMIN_FILTERS = ["username", "channel"] as const;
+/** What a saved view keeps. */
+export const VIEW_FIELDS = [
+  ...USER_FILTERS,
+  ...ADMIN_FILTERS,
+  "range",
+  "start_timestamp",
+  "end_timestamp",
+] as const;

@@ -10,21 +10,25 @@ import {
   TextField,
   Field,
 } from "../../ui/form.tsx";
-import { api, call } from "../../lib/api.ts";
+import { useState } from "react";
+import { ApiFailure, api, call } from "../../lib/api.ts";
 import { status } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
 import { formatDollars } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
+import { toastFailure } from "../../ui/feedback.tsx";
 import type { TokenPageData, TokenRow, TokenValues } from "./row.ts";
 import {
   batchName,
   bodyOf,
   COUNT_PRESETS,
+  isNameLong,
   localText,
   NEW_TOKEN,
   QUOTA_PRESETS,
   secondsOf,
   valuesOf,
+  wrongIpLine,
 } from "./row.ts";
 
 const HOUR = 3600;
@@ -48,13 +52,24 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
   const t = useT();
   const perUnit = status.peek().quota_per_unit || 500_000;
   const isNew = row === undefined;
+  const [isBadDate, setBadDate] = useState(false);
   const form = useForm<TokenValues>({
     initial: row ? valuesOf(row) : NEW_TOKEN,
     ...(isNew ? { draftKey: "token" } : {}),
     validate: (values) => ({
-      ...(values.name.trim() === "" ? { name: t("token.nameMissing") } : {}),
+      ...(values.name.trim() === ""
+        ? { name: t("token.nameMissing") }
+        : isNameLong(values.name, isNew ? (values.count ?? 1) : 1)
+          ? { name: t("token.nameLong") }
+          : {}),
       ...(!values.unlimited && values.quota === undefined ? { quota: t("form.required") } : {}),
-      ...(secondsOf(values.expires) === undefined ? { expires: t("token.badExpiry") } : {}),
+      ...(!values.unlimited && values.quota !== undefined && !Number.isInteger(values.quota)
+        ? { quota: t("token.badQuota") }
+        : {}),
+      ...(isBadDate || secondsOf(values.expires) === undefined ? { expires: t("token.badExpiry") } : {}),
+      ...(wrongIpLine(values.ips) === undefined
+        ? {}
+        : { ips: t("token.badIp", { line: wrongIpLine(values.ips) ?? "" }) }),
       ...(isNew && (values.count === undefined || values.count < 1 || values.count > 100)
         ? { count: t("token.badCount") }
         : {}),
@@ -66,13 +81,20 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
     const body = bodyOf(values);
     if (row) {
       // Only what was changed: calls have gone on spending since the row was loaded.
-      await call(api.token.put({ id: row.id, ...pickChanged(body, changed) }));
+      await atField(call(api.token.put({ id: row.id, ...pickChanged(body, changed) })));
       onSaved([]);
       return;
     }
     const created: TokenRow[] = [];
-    for (let index = 0; index < (values.count ?? 1); index++) {
-      created.push((await call(api.token.post({ ...body, name: batchName(body.name, index) }))) as TokenRow);
+    try {
+      for (let index = 0; index < (values.count ?? 1); index++) {
+        const made = call(api.token.post({ ...body, name: batchName(body.name, index) }));
+        created.push((await atField(made)) as TokenRow);
+      }
+    } catch (error) {
+      if (created.length === 0) throw error;
+      // Some exist already: they are shown, and the form is not offered once more for the same batch.
+      toastFailure(error);
     }
     onSaved(created);
   };
@@ -136,7 +158,12 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
             type="datetime-local"
             className="input"
             value={values.expires}
-            onChange={(event) => set("expires", event.target.value)}
+            onChange={(event) => {
+              setBadDate(event.target.validity.badInput);
+              set("expires", event.target.value);
+            }}
+            // A date that was typed in part reads as empty, which would mean "never".
+            onInput={(event) => setBadDate(event.currentTarget.validity.badInput)}
           />
         )}
       </Field>
@@ -146,9 +173,10 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
             key={name}
             type="button"
             className="btn btn-sm btn-default"
-            onClick={() =>
-              set("expires", seconds === 0 ? "" : localText(Math.floor(Date.now() / 1000) + seconds))
-            }
+            onClick={() => {
+              setBadDate(false);
+              set("expires", seconds === 0 ? "" : localText(Math.floor(Date.now() / 1000) + seconds));
+            }}
           >
             {t(`token.expiry.${name}`)}
           </button>
@@ -238,6 +266,25 @@ const FIELD_OF = {
   models: "model_limits",
   ips: "allow_ips",
 } as const satisfies Record<string, keyof TokenBody>;
+
+/** A refused field of the body belongs to the form's field of another name. */
+async function atField<T>(running: Promise<T>): Promise<T> {
+  try {
+    return await running;
+  } catch (error) {
+    const field = error instanceof ApiFailure ? error.field : undefined;
+    const own = Object.entries(FIELD_OF).find(([, wire]) => wire === field)?.[0];
+    if (!(error instanceof ApiFailure) || own === undefined) throw error;
+    throw new ApiFailure(
+      error.code,
+      error.status,
+      error.message,
+      own,
+      error.retryAfterSeconds,
+      error.requestId,
+    );
+  }
+}
 
 function pickChanged(body: TokenBody, changed: Partial<TokenValues>): Partial<TokenBody> {
   const names = Object.keys(changed).flatMap((name) => FIELD_OF[name as keyof typeof FIELD_OF] ?? []);

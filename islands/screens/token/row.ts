@@ -104,6 +104,31 @@ export function bodyOf(values: TokenValues) {
   };
 }
 
+/** The state that a call would find now: a key whose time or quota has run out is not enabled. */
+export function stateOf(row: TokenRow, nowMs: number): number {
+  if (row.status !== 1) return row.status;
+  if (row.expired_time !== -1 && row.expired_time * 1000 <= nowMs) return 3;
+  return !row.unlimited_quota && row.remain_quota <= 0 ? 4 : 1;
+}
+
+/** The server's limit, in bytes. */
+export const MAX_NAME_BYTES = 30;
+/** What a batch adds to the further names. */
+const SUFFIX_BYTES = 7;
+
+export function isNameLong(name: string, count: number): boolean {
+  const bytes = new TextEncoder().encode(name.trim()).length;
+  return bytes + (count > 1 ? SUFFIX_BYTES : 0) > MAX_NAME_BYTES;
+}
+
+/** The first line that is no address and no range; the server looks closer. */
+export function wrongIpLine(text: string): string | undefined {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.replaceAll(/[\s,]/g, ""))
+    .find((line) => line !== "" && !/^[\da-f:.]+(\/\d{1,3})?$/i.test(line));
+}
+
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 /** The further keys of a batch are told apart by six random characters. */

@@ -109,16 +109,22 @@ export default function UserDrawer({ row, groups, onClose, onSaved }: UserDrawer
           />
           <Section title={t("user.about")} isFolded>
             <dl className="facts">
-              <dt>{t("user.used")}</dt>
-              <dd>{formatQuota(row.used_quota)}</dd>
-              <dt>{t("user.requests")}</dt>
-              <dd>{formatNumber(row.request_count)}</dd>
-              <dt>{t("user.invited")}</dt>
-              <dd>
-                {t("user.invitedBy", { count: row.aff_count, amount: formatQuota(row.aff_history_quota) })}
-              </dd>
+              <div>
+                <dt>{t("user.used")}</dt>
+                <dd>{formatQuota(row.used_quota)}</dd>
+              </div>
+              <div>
+                <dt>{t("user.requests")}</dt>
+                <dd>{formatNumber(row.request_count)}</dd>
+              </div>
+              <div>
+                <dt>{t("user.invited")}</dt>
+                <dd>
+                  {t("user.invitedBy", { count: row.aff_count, amount: formatQuota(row.aff_history_quota) })}
+                </dd>
+              </div>
               {BINDINGS.map((name) => (
-                <div key={name} className="contents">
+                <div key={name}>
                   <dt>{t(`user.binding.${name}`)}</dt>
                   <dd>
                     {row[name] === "" ? (

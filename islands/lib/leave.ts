@@ -1,0 +1,23 @@
+// Leaving for another page or program; one place, so that tests can see where to.
+// Refuses nothing; callers know their addresses.
+
+let go = (url: string): void => location.assign(url);
+
+export function leaveFor(url: string): void {
+  go(url);
+}
+
+/** Opens beside this page; the other page learns nothing of this one. */
+let open = (url: string): void => {
+  window.open(url, "_blank", "noopener,noreferrer");
+};
+
+export function openBeside(url: string): void {
+  open(url);
+}
+
+/** For tests: where people are sent. */
+export function interceptLeaving(onLeave: (url: string) => void, onOpen: (url: string) => void): void {
+  go = onLeave;
+  open = onOpen;
+}

@@ -1,0 +1,58 @@
+// The steps of one call on a shared axis, as far as its row tells them.
+// Refuses to invent: without attempts (old rows, users' rows) only first token and rest are known.
+import type { LogOther, LogRow } from "./row.ts";
+
+export type StepKind = "checks" | "attempt" | "answer" | "stream" | "firstToken" | "rest" | "whole";
+
+export interface Step {
+  kind: StepKind;
+  startMs: number;
+  ms: number;
+  isFailed: boolean;
+  /** Of attempts. */
+  number?: number;
+  channel?: number;
+  code?: string;
+  status?: number;
+}
+
+export function isFailedCode(code: string | undefined): boolean {
+  return code !== undefined && code !== "" && code !== "ok";
+}
+
+export function stepsOf(row: Pick<LogRow, "use_time_ms" | "is_stream">, other: LogOther): Step[] {
+  const attempts = other.attempts ?? [];
+  const first = typeof other.frt === "number" && other.frt >= 0 ? other.frt : undefined;
+  const whole = Math.max(row.use_time_ms, first ?? 0);
+  const steps: Step[] = [];
+  if (attempts.length === 0) {
+    if (first === undefined) return [{ kind: "whole", startMs: 0, ms: whole, isFailed: false }];
+    steps.push({ kind: "firstToken", startMs: 0, ms: first, isFailed: false });
+    if (whole > first) steps.push({ kind: "rest", startMs: first, ms: whole - first, isFailed: false });
+    return steps;
+  }
+  const tried = attempts.reduce((sum, attempt) => sum + attempt.ms, 0);
+  // The first token comes at the end of the last attempt: what is left before the attempts are our own checks.
+  const checks = first === undefined ? 0 : Math.max(0, first - tried);
+  if (checks > 0) steps.push({ kind: "checks", startMs: 0, ms: checks, isFailed: false });
+  let at = checks;
+  attempts.forEach((attempt, index) => {
+    const isFailed = isFailedCode(attempt.code);
+    steps.push({
+      kind: isFailed ? "attempt" : "answer",
+      startMs: at,
+      ms: attempt.ms,
+      isFailed,
+      number: index + 1,
+      channel: attempt.channel,
+      ...(attempt.code === undefined ? {} : { code: attempt.code }),
+      ...(attempt.status === undefined ? {} : { status: attempt.status }),
+    });
+    at += attempt.ms;
+  });
+  const rest = whole - at;
+  if (rest > 0 && !isFailedCode(attempts.at(-1)?.code)) {
+    steps.push({ kind: row.is_stream ? "stream" : "rest", startMs: at, ms: rest, isFailed: false });
+  }
+  return steps;
+}

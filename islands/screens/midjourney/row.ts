@@ -1,0 +1,65 @@
+// What the drawing log knows of a task, and the words for its codes.
+// Refuses nothing: what is not known is called unknown.
+import type { StatusTone } from "../../ui/badges.tsx";
+
+export interface DrawingRow {
+  id: number;
+  code: number;
+  user_id?: number;
+  action: string;
+  mj_id: string;
+  prompt: string;
+  prompt_en: string;
+  /** Milliseconds, as all times of a row. */
+  submit_time: number;
+  start_time: number;
+  finish_time: number;
+  image_url: string;
+  status: string;
+  progress: string;
+  fail_reason: string;
+  channel_id: number;
+  quota?: number;
+}
+
+export interface DrawingPageData {
+  rows: DrawingRow[];
+  total: number;
+  pageSize: number;
+  isAdmin: boolean;
+}
+
+const ACTIONS = new Set(
+  (
+    "IMAGINE UPSCALE VARIATION HIGH_VARIATION LOW_VARIATION PAN DESCRIBE BLEND UPLOAD SHORTEN REROLL INPAINT ZOOM " +
+    "CUSTOM_ZOOM MODAL SWAP_FACE"
+  ).split(" "),
+);
+
+export function actionKey(action: string): string {
+  return ACTIONS.has(action) ? `midjourney.action.${action}` : "common.unknown";
+}
+
+const CODES: Record<number, [StatusTone, string]> = {
+  0: ["attention", "midjourney.code.0"],
+  1: ["ok", "midjourney.code.1"],
+  21: ["running", "midjourney.code.21"],
+  22: ["attention", "midjourney.code.22"],
+};
+
+export function codeWord(code: number): [StatusTone, string] {
+  return CODES[code] ?? ["off", "common.unknown"];
+}
+
+const STATUS: Record<string, [StatusTone, string]> = {
+  NOT_START: ["off", "midjourney.status.NOT_START"],
+  SUBMITTED: ["attention", "midjourney.status.SUBMITTED"],
+  IN_PROGRESS: ["running", "midjourney.status.IN_PROGRESS"],
+  SUCCESS: ["ok", "midjourney.status.SUCCESS"],
+  FAILURE: ["broken", "midjourney.status.FAILURE"],
+  MODAL: ["attention", "midjourney.status.MODAL"],
+};
+
+export function statusWord(status: string): [StatusTone, string] {
+  return STATUS[status] ?? ["off", "common.unknown"];
+}

@@ -1,0 +1,137 @@
+// Columns of the API key table.
+// Refuses to print keys: they are masked, and copied from here.
+import { formatQuota, maskSecret } from "../../lib/format.ts";
+import type { Translate } from "../../lib/i18n.ts";
+import { Chip, Money, StatusDot, When } from "../../ui/badges.tsx";
+import type { StatusTone } from "../../ui/badges.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import type { Column } from "../../ui/table-columns.ts";
+import { stateOf } from "./row.ts";
+import type { TokenRow } from "./row.ts";
+
+export const STATUS: Record<number, [StatusTone, string]> = {
+  1: ["ok", "token.status.enabled"],
+  2: ["off", "token.status.disabled"],
+  3: ["attention", "token.status.expired"],
+  4: ["attention", "token.status.exhausted"],
+};
+
+export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
+  return [
+    {
+      id: "name",
+      title: t("token.name"),
+      isIdentity: true,
+      card: "title",
+      cell: (row) => row.name || `#${row.id}`,
+    },
+    {
+      id: "status",
+      title: t("token.statusTitle"),
+      card: "badge",
+      cell: (row) => {
+        const state = stateOf(row, nowMs);
+        const [tone, key] = STATUS[state] ?? ["off", "common.unknown"];
+        return (
+          <StatusDot tone={tone}>
+            {t(state === 1 && row.model_limits_enabled ? "token.status.limited" : key)}
+          </StatusDot>
+        );
+      },
+    },
+    {
+      id: "key",
+      title: t("token.key"),
+      cell: (row) => (
+        <span className="inline-flex items-center gap-1 mono">
+          {`sk-${maskSecret(row.key)}`}
+          <CopyButton text={`sk-${row.key}`} label={t("token.copyKey", { name: row.name })} />
+        </span>
+      ),
+    },
+    {
+      id: "quota",
+      title: t("token.remaining"),
+      align: "end",
+      cell: (row) => <QuotaBar row={row} unlimited={t("common.unlimited")} />,
+    },
+    {
+      id: "group",
+      title: t("token.group"),
+      cell: (row) =>
+        row.group === "" ? (
+          <span className="text-muted">{t("token.groupOwn")}</span>
+        ) : (
+          <Chip>{row.group}</Chip>
+        ),
+    },
+    {
+      id: "models",
+      title: t("token.models"),
+      cell: (row) =>
+        row.model_limits_enabled ? (
+          <ModelsCell text={row.model_limits} />
+        ) : (
+          <span className="text-muted">{t("common.all")}</span>
+        ),
+    },
+    {
+      id: "ips",
+      title: t("token.ips"),
+      isHiddenByDefault: true,
+      cell: (row) =>
+        row.allow_ips ? (
+          <span className="mono">{row.allow_ips.split("\n").join(", ")}</span>
+        ) : (
+          <span className="text-muted">{t("common.all")}</span>
+        ),
+    },
+    {
+      id: "expires",
+      title: t("token.expires"),
+      cell: (row) => <When at={row.expired_time} never={t("common.never")} isAbsolute />,
+    },
+    {
+      id: "created",
+      title: t("token.created"),
+      isHiddenByDefault: true,
+      cell: (row) => <When at={row.created_time} />,
+    },
+    {
+      id: "accessed",
+      title: t("token.accessed"),
+      cell: (row) => <When at={row.accessed_time} never={t("token.neverUsed")} />,
+    },
+  ];
+}
+
+function QuotaBar({ row, unlimited }: { row: TokenRow; unlimited: string }) {
+  if (row.unlimited_quota) return <span className="text-muted">{unlimited}</span>;
+  const total = row.remain_quota + row.used_quota;
+  const share = total <= 0 ? 0 : Math.max(0, Math.min(1, row.remain_quota / total));
+  const used = formatQuota(row.used_quota);
+  return (
+    <span
+      className="latency"
+      data-tone={share > 0.2 ? "ok" : share > 0 ? "attention" : "broken"}
+      title={`${used} / ${formatQuota(total)}`}
+    >
+      <Money quota={row.remain_quota} />
+      <span className="latency-bar" aria-hidden>
+        <span style={{ width: `${share * 100}%` }} />
+      </span>
+    </span>
+  );
+}
+
+function ModelsCell({ text }: { text: string }) {
+  const names = text.split(",").filter((name) => name !== "");
+  return (
+    <span className="inline-flex flex-wrap gap-1" title={names.join(", ")}>
+      {names.slice(0, 2).map((name) => (
+        <Chip key={name}>{name}</Chip>
+      ))}
+      {names.length > 2 ? <span className="text-muted">+{names.length - 2}</span> : null}
+    </span>
+  );
+}

@@ -1,0 +1,162 @@
+// One row of a table: checkbox, cells (identity link, quick edit), menu. Keyboard: Enter opens, arrows move.
+// Refuses to open on a click that hits a control or ends a selection of text.
+import { Ellipsis } from "lucide-react";
+import type { ReactNode } from "react";
+import { useT } from "../lib/i18n.ts";
+import { Menu } from "./menu.tsx";
+import type { MenuGroups } from "./menu.tsx";
+import { EditableCell } from "./table-cell.tsx";
+import type { Column } from "./table-columns.ts";
+
+export interface TableRowProps<Row> {
+  row: Row;
+  index: number;
+  columns: readonly Column<Row>[];
+  name: string;
+  menu: MenuGroups;
+  isMuted: boolean;
+  isNew: boolean;
+  /** undefined: rows cannot be selected. */
+  isChosen: boolean | undefined;
+  onChoose: (isRange: boolean) => void;
+  href: string | undefined;
+  onOpen: ((row: Row) => void) | undefined;
+  /** Moves the focus by rows. */
+  onStep: (by: -1 | 1) => void;
+}
+
+export function TableRow<Row>(props: TableRowProps<Row>) {
+  const { row, index, columns, name, menu, isChosen, onChoose, onOpen } = props;
+  const t = useT();
+  return (
+    <tr
+      role="row"
+      tabIndex={-1}
+      data-index={index}
+      data-muted={props.isMuted ? "" : undefined}
+      data-new={props.isNew ? "" : undefined}
+      data-open={onOpen ? "" : undefined}
+      aria-selected={isChosen}
+      onClick={(event) => {
+        if (isInteractive(event.target) || getSelection()?.toString()) return;
+        onOpen?.(row);
+      }}
+      onKeyDown={(event) => {
+        if (event.target !== event.currentTarget) return;
+        if (event.key === "Enter") onOpen?.(row);
+        else if (event.key === "ArrowDown") props.onStep(1);
+        else if (event.key === "ArrowUp") props.onStep(-1);
+        else return;
+        event.preventDefault();
+      }}
+    >
+      {isChosen === undefined ? null : (
+        <td role="cell" className="cell-check">
+          <input
+            type="checkbox"
+            className="checkbox"
+            aria-label={t("table.selectRow", { name })}
+            checked={isChosen}
+            onClick={(event) => {
+              if (!event.shiftKey) return;
+              event.preventDefault();
+              onChoose(true);
+            }}
+            onChange={() => onChoose(false)}
+          />
+        </td>
+      )}
+      {columns.map((column) => (
+        <td
+          key={column.id}
+          role="cell"
+          data-align={column.align}
+          data-identity={column.isIdentity ? "" : undefined}
+          data-card={column.card ?? "line"}
+          data-label={column.title}
+        >
+          <Cell
+            column={column}
+            row={row}
+            href={column.isIdentity ? props.href : undefined}
+            onOpen={props.onOpen}
+          />
+        </td>
+      ))}
+      <td role="cell" className="cell-menu">
+        {menu.some((group) => group.length > 0) ? (
+          <Menu label={t("table.rowMenu", { name })} groups={menu} className="icon-button icon-small">
+            <Ellipsis aria-hidden size={16} />
+          </Menu>
+        ) : null}
+      </td>
+    </tr>
+  );
+}
+
+/** Rows in the shape of what is to come: same height, same columns. */
+export function SkeletonRows<Row>({
+  count,
+  columns,
+  canSelect,
+}: {
+  count: number;
+  columns: readonly Column<Row>[];
+  canSelect: boolean;
+}) {
+  return Array.from({ length: count }, (_, index) => (
+    <tr key={index} role="row" aria-hidden className="skeleton-row">
+      {canSelect ? <td className="cell-check" /> : null}
+      {columns.map((column) => (
+        <td key={column.id} role="cell" data-card={column.card ?? "line"} data-align={column.align}>
+          <span
+            className="skeleton cell-skeleton"
+            style={{ width: `${40 + ((index * 7 + column.id.length * 11) % 45)}%` }}
+          />
+        </td>
+      ))}
+      <td className="cell-menu" />
+    </tr>
+  ));
+}
+
+interface CellProps<Row> {
+  column: Column<Row>;
+  row: Row;
+  href: string | undefined;
+  onOpen: ((row: Row) => void) | undefined;
+}
+
+function Cell<Row>({ column, row, href, onOpen }: CellProps<Row>): ReactNode {
+  const content = column.cell(row);
+  if (href !== undefined) {
+    return (
+      <a
+        href={href}
+        className="row-link"
+        onClick={(event) => {
+          if (!onOpen || event.metaKey || event.ctrlKey || event.shiftKey) return;
+          event.preventDefault();
+          onOpen(row);
+        }}
+      >
+        {content}
+      </a>
+    );
+  }
+  if (column.edit && column.edit.isAllowed?.(row) !== false) {
+    return (
+      <EditableCell row={row} title={column.title} edit={column.edit}>
+        {content}
+      </EditableCell>
+    );
+  }
+  return content;
+}
+
+function isInteractive(target: EventTarget): boolean {
+  return (
+    target instanceof Element &&
+    target.closest("a, button, input, select, textarea, label, [role=menu]") !== null
+  );
+}

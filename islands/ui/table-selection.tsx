@@ -1,0 +1,118 @@
+// The selection of a table: rows of the page, ranges, and on request every row that matches the filter; its bar of actions.
+// Refuses to keep what is no longer shown: a new page of rows forgets the rows of the old one.
+import { X } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import type { ReactNode } from "react";
+import { formatNumber } from "../lib/format.ts";
+import { useT } from "../lib/i18n.ts";
+import { toastFailure } from "./feedback.tsx";
+
+interface Kept<Row> {
+  id: string;
+  original: Row;
+}
+
+export interface Selection<Row> {
+  has: (id: string) => boolean;
+  /** The selected rows: of the page, or every matching one. */
+  rows: readonly Row[];
+  /** On this page. */
+  count: number;
+  /** Changes with what is selected. */
+  key: string;
+  toggle: (index: number, isRange: boolean) => void;
+  setPage: (isOn: boolean) => void;
+  clear: () => void;
+  /** Rows beyond the page are selected too. */
+  isBeyond: boolean;
+  setBeyond: (rows: readonly Row[]) => void;
+}
+
+export function useSelection<Row>(rows: readonly Kept<Row>[], data: readonly Row[]): Selection<Row> {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [beyond, setBeyond] = useState<readonly Row[]>();
+  const last = useRef<number>(undefined);
+  useEffect(() => setBeyond(undefined), [data, chosen]);
+  const selected = rows.filter(({ id }) => chosen.has(id));
+  return {
+    has: (id) => chosen.has(id),
+    rows: beyond ?? selected.map(({ original }) => original),
+    count: selected.length,
+    key: beyond ? "all" : selected.map(({ id }) => id).join(" "),
+    isBeyond: beyond !== undefined,
+    setBeyond,
+    toggle(index, isRange) {
+      const from = isRange && last.current !== undefined ? last.current : index;
+      const [low, high] = from < index ? [from, index] : [index, from];
+      const value = isRange || !chosen.has(rows[index]?.id ?? "");
+      const next = new Set(chosen);
+      for (const { id } of rows.slice(low, high + 1)) {
+        if (value) next.add(id);
+        else next.delete(id);
+      }
+      setChosen(next);
+      last.current = index;
+    },
+    setPage: (isOn) => setChosen(new Set(isOn ? rows.map(({ id }) => id) : [])),
+    clear: () => setChosen(new Set()),
+  };
+}
+
+export interface BulkBarProps<Row> {
+  selection: Selection<Row>;
+  /** Rows on this page, and of the whole filter (-1: unknown). */
+  shown: number;
+  total: number;
+  /** Every row of the filter; absent: only the page can be selected. */
+  loadAll: (() => Promise<readonly Row[]>) | undefined;
+  bulk: (rows: readonly Row[], clear: () => void) => ReactNode;
+}
+
+export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBarProps<Row>) {
+  const t = useT();
+  const [isLoading, setLoading] = useState(false);
+  const canExtend =
+    loadAll !== undefined && !selection.isBeyond && selection.count === shown && total > shown;
+  const extend = async () => {
+    if (!loadAll) return;
+    setLoading(true);
+    try {
+      selection.setBeyond(await loadAll());
+    } catch (error) {
+      toastFailure(error);
+    } finally {
+      setLoading(false);
+    }
+  };
+  return (
+    <div className="bulk-bar" role="toolbar" aria-label={t("table.bulk")}>
+      <b className="tabular-nums">
+        {t(selection.isBeyond ? "table.selectedAll" : "table.selected", {
+          count: selection.rows.length,
+          number: formatNumber(selection.rows.length),
+        })}
+      </b>
+      {canExtend ? (
+        <button
+          type="button"
+          className="btn btn-sm btn-ghost text-primary"
+          aria-busy={isLoading}
+          disabled={isLoading}
+          onClick={() => void extend()}
+        >
+          {t("table.selectMatching", { count: total, number: formatNumber(total) })}
+        </button>
+      ) : null}
+      {bulk(selection.rows, selection.clear)}
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={t("table.clearSelection")}
+        title={t("table.clearSelection")}
+        onClick={selection.clear}
+      >
+        <X aria-hidden />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,212 @@
+// Views of a list as tabs: those of the screen and those that people saved; the address decides which one is open.
+// Refuses to hide a lost part: a view with a field that is gone applies the rest and says so.
+import { Bookmark, Ellipsis, Link, Trash2 } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { useSignals } from "@preact/signals-react/runtime";
+import { address } from "../lib/boot.ts";
+import { useT } from "../lib/i18n.ts";
+import { readItem } from "../lib/storage.ts";
+import { patchUrl } from "../lib/url-state.ts";
+import type { Query } from "../lib/url-state.ts";
+import { MAX_VIEW_NAME, openView, readViews, sameQuery, viewQuery, writeViews } from "../lib/views.ts";
+import type { SavedView } from "../lib/views.ts";
+import { copyText } from "./copy-button.tsx";
+import { toast } from "./feedback.tsx";
+import { Menu } from "./menu.tsx";
+import { applyColumns } from "./table-columns.ts";
+
+export interface BuiltInView {
+  id: string;
+  /** Translated. */
+  label: string;
+  /** What it sets; the others of its row set these fields too or empty them. */
+  query: Record<string, string>;
+  count?: number;
+}
+
+export interface ViewTabsProps {
+  /** Accessible name: "Views". */
+  label: string;
+  /** Name of the screen in storage. */
+  screen: string;
+  builtIn: readonly BuiltInView[];
+  /** Parameters that make up a saved view: filters, sort, time range. */
+  fields: readonly string[];
+  query: Query;
+  /** Usually setFilters of useTableQuery. */
+  onOpen: (patch: Record<string, string | undefined>) => void;
+  /** Storage key of the table's columns; then views keep these as well. */
+  columnsKey?: string;
+}
+
+export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, columnsKey }: ViewTabsProps) {
+  const t = useT();
+  useSignals();
+  const [views, setViews] = useState<readonly SavedView[]>([]);
+  const [isNaming, setNaming] = useState(false);
+  // The server cannot know what was saved here.
+  useEffect(() => setViews(readViews(screen)), [screen]);
+
+  const now = viewQuery(query, fields);
+  const open = views.find((view) => sameQuery(viewQuery(view.query, fields), now));
+  const own = [...new Set(builtIn.flatMap((view) => Object.keys(view.query)))];
+  const base = open
+    ? undefined
+    : builtIn.find((view) => own.every((name) => (view.query[name] ?? "") === (query[name] ?? "")));
+  const isPlain = builtIn.some((view) => sameQuery(view.query, now));
+  const here = address.value;
+
+  const store = (next: readonly SavedView[]) => {
+    setViews(next);
+    writeViews(screen, next);
+  };
+  const openSaved = (view: SavedView) => {
+    const { patch, unknown } = openView(view, fields);
+    if (columnsKey !== undefined && view.columns !== undefined) applyColumns(columnsKey, view.columns);
+    onOpen(patch);
+    if (unknown.length > 0) {
+      toast({ tone: "warning", text: t("table.views.unknown", { fields: unknown.join(", ") }) });
+    }
+  };
+  const save = (text: string) => {
+    const name = text.trim();
+    setNaming(false);
+    if (name === "") return;
+    const columns = columnsKey === undefined ? undefined : readItem(columnsKey);
+    const view: SavedView = { name, query: now, ...(columns === undefined ? {} : { columns }) };
+    const before = views;
+    store([...views.filter((each) => each.name !== name), view]);
+    toast({
+      key: `view ${name}`,
+      text: t("table.views.saved", { name }),
+      ...(before.some((each) => each.name === name) ? { undo: () => store(before) } : {}),
+    });
+  };
+  const remove = (view: SavedView) => {
+    const before = views;
+    store(views.filter((each) => each !== view));
+    toast({
+      key: `view ${view.name}`,
+      text: t("table.views.removed", { name: view.name }),
+      undo: () => store(before),
+    });
+  };
+
+  return (
+    <nav className="tab-links" aria-label={label}>
+      {builtIn.map((view) => {
+        const patch = Object.fromEntries(own.map((name) => [name, view.query[name]]));
+        return (
+          <Tab
+            key={view.id}
+            href={patchUrl(here, { ...patch, p: undefined })}
+            isOpen={view === base}
+            onOpen={() => onOpen(patch)}
+          >
+            {view.label}
+            {view.count === undefined ? null : <span className="tab-count">{view.count}</span>}
+          </Tab>
+        );
+      })}
+      {views.map((view) => (
+        <Tab
+          key={view.name}
+          href={patchUrl(here, { ...openView(view, fields).patch, p: undefined })}
+          isOpen={view === open}
+          onOpen={() => openSaved(view)}
+        >
+          {view.name}
+        </Tab>
+      ))}
+      {open ? (
+        <Menu
+          label={t("table.views.menu", { name: open.name })}
+          className="icon-button icon-small tab-action"
+          groups={[
+            [
+              {
+                id: "link",
+                label: t("table.views.copyLink"),
+                icon: Link,
+                onSelect: () => void copyText(location.origin + here),
+              },
+            ],
+            [
+              {
+                id: "remove",
+                label: t("table.views.remove"),
+                icon: Trash2,
+                isDanger: true,
+                onSelect: () => remove(open),
+              },
+            ],
+          ]}
+        >
+          <Ellipsis aria-hidden size={14} />
+        </Menu>
+      ) : null}
+      {!open && !isPlain && !isNaming ? (
+        <button type="button" className="btn btn-sm btn-ghost tab-action" onClick={() => setNaming(true)}>
+          <Bookmark aria-hidden size={14} />
+          {t("table.views.save")}
+        </button>
+      ) : null}
+      {isNaming ? <NameField onDone={save} /> : null}
+    </nav>
+  );
+}
+
+function Tab({
+  href,
+  isOpen,
+  onOpen,
+  children,
+}: {
+  href: string;
+  isOpen: boolean;
+  onOpen: () => void;
+  children: React.ReactNode;
+}) {
+  return (
+    <a
+      href={href}
+      aria-current={isOpen ? "page" : undefined}
+      onClick={(event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+        event.preventDefault();
+        onOpen();
+      }}
+    >
+      {children}
+    </a>
+  );
+}
+
+/** Enter saves, Escape and an empty name do not. */
+function NameField({ onDone }: { onDone: (name: string) => void }) {
+  const t = useT();
+  const isDone = useRef(false);
+  const done = (name: string) => {
+    if (isDone.current) return;
+    isDone.current = true;
+    onDone(name);
+  };
+  return (
+    <input
+      autoFocus
+      className="input input-sm tab-action view-name"
+      aria-label={t("table.views.name")}
+      placeholder={t("table.views.name")}
+      maxLength={MAX_VIEW_NAME}
+      onBlur={(event) => done(event.target.value)}
+      onKeyDown={(event) => {
+        if (event.nativeEvent.isComposing) return;
+        if (event.key === "Enter") done(event.currentTarget.value);
+        else if (event.key === "Escape") {
+          event.stopPropagation();
+          done("");
+        }
+      }}
+    />
+  );
+}

@@ -1,9 +1,11 @@
 // What adapters share: canonical events in, a response of the OpenAI dialect out; lines and events off a provider's body.
 // Refuses buffering: streams are pulled, one piece per demand of the relay.
-import { collect } from "../protocol/assemble.ts";
+import { brokenStream, collect } from "../protocol/assemble.ts";
 import type { CanonicalRequest, Part } from "../protocol/canonical.ts";
 import { cannotCarry } from "../protocol/carry.ts";
+import { scrub } from "../protocol/classify.ts";
 import type { CanonicalEvent, FinishReason } from "../protocol/events.ts";
+import { asObject, parseJson } from "../protocol/json.ts";
 import { openaiChat } from "../protocol/openai-chat/dialect.ts";
 import { Failure } from "../shared/failures.ts";
 import { boundedCount, emptyUsage } from "../shared/usage.ts";
@@ -16,14 +18,25 @@ export function jsonResponse(body: unknown, status = 200): Response {
   return new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json" } });
 }
 
-/** An error in the shape that the relay classifies; for providers that say 200 and mean no. */
+/** An error in the shape that the relay classifies; for providers that say 200 and mean no, or say it their own way. */
 export function errorResponse(
   status: number,
   message: string,
   code: string | number,
   type = "upstream_error",
+  retryAfter?: string | null,
 ): Response {
-  return jsonResponse({ error: { message, type, code } }, status);
+  const response = jsonResponse({ error: { message, type, code } }, status);
+  if (retryAfter) response.headers.set("retry-after", retryAfter);
+  return response;
+}
+
+/**
+ * The failure of an error inside a stream, where its status can no longer be sent: it travels as the error's code, by
+ * which the relay sorts it.
+ */
+export function streamFailure(status: number, type: string, message: string): Failure {
+  return new Failure("upstream-down", "upstream_down", { type, wireCode: status, text: scrub(message) });
 }
 
 /** Text pieces as a pulled event stream. */
@@ -70,7 +83,10 @@ export async function chatResponse(call: AdapterCall, events: Events): Promise<R
   return jsonResponse(openaiChat.encodeAnswer(collect(all), context));
 }
 
-/** Builds the events of an answer: blocks open when their kind begins and close when another does. */
+/**
+ * Builds the events of an answer: it starts with the first of them, blocks open when their kind begins and close when
+ * another does. Says nothing after the end.
+ */
 export interface EventWriter {
   start(id?: string): CanonicalEvent[];
   text(delta: string, kind?: "text" | "thinking"): CanonicalEvent[];
@@ -78,36 +94,57 @@ export interface EventWriter {
   call(callId: string, name: string, input?: string): CanonicalEvent[];
   json(delta: string): CanonicalEvent[];
   finish(reason: FinishReason, raw: string | null, usage: Usage): CanonicalEvent[];
+  fail(failure: Failure): CanonicalEvent[];
+  /** Call when the body has ended: throws a broken stream unless the answer was finished. */
+  end(): void;
 }
 
 export function eventWriter(): EventWriter {
   let at = -1;
   let open: "text" | "thinking" | "tool-call" | undefined;
+  let isStarted = false;
+  let isOver = false;
+  const start = (id?: string): CanonicalEvent[] => {
+    if (isStarted) return [];
+    isStarted = true;
+    return [{ type: "start", ...(id === undefined ? {} : { id }) }];
+  };
   const close = (): CanonicalEvent[] => {
-    if (open === undefined) return [];
+    if (open === undefined) return start();
     open = undefined;
     return [{ type: "close", at }];
   };
+  const begin = (kind: "text" | "thinking" | "tool-call", more: object = {}): CanonicalEvent[] => {
+    const out: CanonicalEvent[] = [...close(), { type: "open", at: ++at, kind, ...more }];
+    open = kind;
+    return out;
+  };
   return {
-    start: (id) => [{ type: "start", ...(id === undefined ? {} : { id }) }],
+    start,
     text(delta, kind = "text") {
-      if (delta === "") return [];
-      const out: CanonicalEvent[] = [];
-      if (open !== kind) {
-        out.push(...close(), { type: "open", at: ++at, kind });
-        open = kind;
-      }
-      out.push({ type: "text", at, delta });
-      return out;
+      if (delta === "" || isOver) return [];
+      return [...(open === kind ? [] : begin(kind)), { type: "text", at, delta }];
     },
     call(callId, name, input) {
-      const out: CanonicalEvent[] = [...close(), { type: "open", at: ++at, kind: "tool-call", callId, name }];
-      open = "tool-call";
+      if (isOver) return [];
+      const out = begin("tool-call", { callId, name });
       if (input !== undefined && input !== "") out.push({ type: "json", at, delta: input });
       return out;
     },
-    json: (delta) => (open === "tool-call" && delta !== "" ? [{ type: "json", at, delta }] : []),
-    finish: (reason, raw, usage) => [...close(), { type: "usage", usage }, { type: "finish", reason, raw }],
+    json: (delta) => (open === "tool-call" && delta !== "" && !isOver ? [{ type: "json", at, delta }] : []),
+    finish(reason, raw, usage) {
+      if (isOver) return [];
+      isOver = true;
+      return [...close(), { type: "usage", usage }, { type: "finish", reason, raw }];
+    },
+    fail(failure) {
+      if (isOver) return [];
+      isOver = true;
+      return [{ type: "fail", failure }];
+    },
+    end() {
+      if (!isOver) throw brokenStream("the body ended before the last event");
+    },
   };
 }
 
@@ -222,6 +259,7 @@ export function post(
     method: "POST",
     headers: { ...call.headers, "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
+    signal: call.signal,
   });
 }
 
@@ -233,18 +271,30 @@ export function keyParts(key: string, count: number): string[] {
   return parts;
 }
 
-/** A value that is made again shortly before it expires; concurrent callers share one making. */
-export function createTokenCache(): (
-  key: string,
-  nowMs: number,
-  make: () => Promise<{ token: string; expiresAtMs: number }>,
-) => Promise<string> {
+export interface TokenCache {
+  (key: string, nowMs: number, make: () => Promise<{ token: string; expiresAtMs: number }>): Promise<string>;
+  /** Forgets a token that its provider no longer takes, unless it was replaced meanwhile. */
+  forget: (key: string, token: string) => Promise<void>;
+}
+
+/** Values that are made again shortly before they expire; concurrent callers share one making. */
+export function createTokenCache(): TokenCache {
   const MAX_ENTRIES = 1000;
   const EARLY_MS = 60_000;
   const entries = new Map<string, { token: Promise<string>; expiresAtMs: number }>();
-  return (key, nowMs, make) => {
+  const get = (
+    key: string,
+    nowMs: number,
+    make: () => Promise<{ token: string; expiresAtMs: number }>,
+  ): Promise<string> => {
     const found = entries.get(key);
-    if (found && found.expiresAtMs - EARLY_MS > nowMs) return found.token;
+    if (found && found.expiresAtMs - EARLY_MS > nowMs) {
+      return found.token.catch((error: unknown) => {
+        // Made under another call's timers, whose client may simply have left: that is nobody else's end.
+        if (error instanceof Failure) throw error;
+        return get(key, nowMs, make);
+      });
+    }
     const entry = { token: Promise.resolve(""), expiresAtMs: Infinity };
     entry.token = make().then(
       ({ token, expiresAtMs }) => {
@@ -262,6 +312,19 @@ export function createTokenCache(): (
     if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
     return entry.token;
   };
+  const forget = async (key: string, token: string): Promise<void> => {
+    const found = entries.get(key);
+    if (found && (await found.token.catch(() => "")) === token && entries.get(key) === found)
+      entries.delete(key);
+  };
+  return Object.assign(get, { forget });
+}
+
+/** A 200 answer as a JSON object; an upstream that says something else is broken, and another may do. */
+export async function answerOf(response: Response): Promise<Record<string, unknown>> {
+  const body = asObject(parseJson(await response.text()));
+  if (!body) throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  return body;
 }
 
 /** A JSON body, whatever the status; text that is none becomes an object with the text as its message. */

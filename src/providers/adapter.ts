@@ -24,6 +24,8 @@ export interface AdapterCall {
   key: string;
   /** Upstream name of the model. */
   model: string;
+  /** The name the client asked for; region maps know models by it. */
+  requestedModel?: string;
   isStream: boolean;
   /** In the dialect of the route, overrides applied, model mapped. */
   body: JsonBody;

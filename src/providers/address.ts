@@ -143,6 +143,12 @@ function templateOf(row: ProviderRow, route: Route, base: string, call: Upstream
   return template;
 }
 
+/** What the upstream calls the model: Azure's older channels name their deployments without dots. */
+export function deploymentName(row: ProviderRow, channel: UpstreamChannel, model: string): string {
+  const isOld = channel.createdTime > 0 && channel.createdTime < AZURE_DOTS_SINCE_SECONDS;
+  return row.version === "azure" && isOld ? model.replaceAll(".", "") : model;
+}
+
 /**
  * The address to call. Base and path are joined as they stand: a base URL that ends in /v1 gets a second /v1 (the
  * console warns of it). Realtime addresses come with ws or wss.
@@ -163,9 +169,7 @@ export function upstreamUrl(row: ProviderRow, channel: UpstreamChannel, call: Up
   } else {
     const path = pathOf(call);
     const dropsVersion = row.gatewayDrops === "/v1" && base.startsWith(CLOUDFLARE_GATEWAY);
-    let model = call.model;
-    if (row.version === "azure" && channel.createdTime > 0 && channel.createdTime < AZURE_DOTS_SINCE_SECONDS)
-      model = model.replaceAll(".", "");
+    const model = deploymentName(row, channel, call.model);
     const values: Readonly<Record<string, () => string>> = {
       base: () => base,
       path: () => (dropsVersion ? path.replace(/^\/v1(?=\/)/, "") : path),

@@ -72,29 +72,3 @@ export function createAwsEventReader(): { push: (chunk: Uint8Array) => AwsEvent[
     },
   };
 }
-
-/** One frame with string headers: what a provider sends; for fakes in tests and nothing else at present. */
-export function encodeAwsEvent(headers: Readonly<Record<string, string>>, payload: Uint8Array): Uint8Array {
-  const encoder = new TextEncoder();
-  const parts: Uint8Array[] = [];
-  for (const [name, value] of Object.entries(headers)) {
-    const nameBytes = encoder.encode(name);
-    const valueBytes = encoder.encode(value);
-    parts.push(
-      Uint8Array.of(nameBytes.length),
-      nameBytes,
-      Uint8Array.of(STRING_TYPE, valueBytes.length >> 8, valueBytes.length & 255),
-      valueBytes,
-    );
-  }
-  const head = Buffer.concat(parts);
-  const total = PRELUDE_BYTES + head.length + payload.length + CRC_BYTES;
-  const frame = Buffer.alloc(total);
-  frame.writeUInt32BE(total, 0);
-  frame.writeUInt32BE(head.length, 4);
-  frame.writeUInt32BE(Bun.hash.crc32(frame.subarray(0, 8)), 8);
-  frame.set(head, PRELUDE_BYTES);
-  frame.set(payload, PRELUDE_BYTES + head.length);
-  frame.writeUInt32BE(Bun.hash.crc32(frame.subarray(0, total - CRC_BYTES)), total - CRC_BYTES);
-  return frame;
-}

@@ -285,7 +285,8 @@ const ROWS: readonly ProviderRow[] = [
     owner: "aws",
     auth: { kind: "adapter", name: "bedrock" },
     asksForStreamUsage: true,
-    // The address is made from the region inside the key.
+    inlinesImages: true,
+    // The address is made from the region inside the key. Claude speaks its own dialect, all others Converse.
     operations: {
       messages: { dialect: "anthropic", url: "{base}", adapter: "bedrock", models: { contains: "claude" } },
       chat: adapted("bedrock", "{base}", { models: { except: /claude/ } }),
@@ -298,7 +299,11 @@ const ROWS: readonly ProviderRow[] = [
       { patch: "bound", field: "top_n", min: 1, on: ["rerank"] },
       { patch: "set", field: "return_documents", value: true, on: ["rerank"] },
     ],
-    operations: { chat: adapted("cohere", "{base}/v2/chat"), rerank: openai("{base}/v1/rerank") },
+    operations: {
+      chat: adapted("cohere", "{base}/v1/chat"),
+      embeddings: adapted("cohere", "{base}/v2/embed"),
+      rerank: openai("{base}/v1/rerank"),
+    },
   }),
   row(35, {
     owner: "minimax",
@@ -337,6 +342,7 @@ const ROWS: readonly ProviderRow[] = [
   row(41, {
     owner: "vertex-ai",
     auth: { kind: "adapter", name: "vertex" },
+    inlinesImages: true,
     // Addresses are made from region and project, which stand in the special field and in the key.
     operations: {
       messages: { dialect: "anthropic", url: "{base}", adapter: "vertex", models: { prefixes: ["claude"] } },

@@ -1,7 +1,7 @@
 // A whole upstream request for rows that need no adapter: route, body, address and headers in one go.
 // Refuses to send anything, and to convert between dialects: the body must already be in the route's own.
 import { Failure } from "../shared/failures.ts";
-import { requireServed, routeFor, upstreamUrl } from "./address.ts";
+import { deploymentName, requireServed, routeFor, upstreamUrl } from "./address.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { Operation, ProviderRow, Route, UpstreamChannel } from "./define.ts";
 import { upstreamHeaders } from "./headers.ts";
@@ -53,6 +53,13 @@ export function buildUpstreamRequest(
   const changed = patched.changed ?? [];
   const named = patched.body?.["model"];
   const model = typeof named === "string" && changed.includes("model") ? named : call.model;
+  let { body } = patched;
+  const deployment = deploymentName(row, channel, model);
+  // Where the address names no deployment, the body does.
+  if (body && operation === "responses" && deployment !== model) {
+    body = { ...body, model: deployment };
+    if (!changed.includes("model")) changed.push("model");
+  }
   const address: UpstreamAddress = { ...call, operation, model };
   // The path and query of another operation mean nothing to this one.
   if (operation !== call.operation) {
@@ -70,7 +77,7 @@ export function buildUpstreamRequest(
       organization: channel.organization,
       other: channel.other,
     }),
-    body: patched.body,
+    body,
     changed,
   };
 }

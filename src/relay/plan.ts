@@ -108,6 +108,13 @@ function mustConvert(call: Call, channel: Channel, dialect: string): boolean {
   return mayHoldProof(body.text) && hasForeignProof(body.text);
 }
 
+const ADDRESSED_IMAGE = /"(?:url|image_url)"\s*:\s*"https?:/;
+
+/** Pictures behind addresses, for an upstream that takes them inline only: the body cannot go as it is. */
+function mustInline(call: Call, row: ProviderRow): boolean {
+  return row.inlinesImages && call.endpoint.isConversation && ADDRESSED_IMAGE.test(call.body.text);
+}
+
 /** One channel, as a call meets it. */
 interface Target {
   channel: Channel;
@@ -169,7 +176,8 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
   const dialect = DIALECTS[found.route.dialect];
   const { key, index: keyIndex } = context.keyring.next(channel, context.clock.nowMs());
   const target: Target = { channel, row, found, mapped, key, keyIndex };
-  if (!mustConvert(call, channel, dialect.name)) return passPlan(context, call, target);
+  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row))
+    return passPlan(context, call, target);
   const request = conversationOf(call);
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
@@ -350,6 +358,7 @@ function upstreamRequest(
       channel,
       key,
       model: built.model,
+      requestedModel: call.model,
       isStream: call.wantsStream,
       body: bodyOf(),
       ...(call.sent.form

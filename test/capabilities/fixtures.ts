@@ -1,7 +1,7 @@
 // One fixture for each channel type that is served: rows of OpenAI's shape share a form, the others speak their own.
 // Refuses nothing; the suite refuses a type without an entry.
 import { createHash, createHmac, createVerify, generateKeyPairSync } from "node:crypto";
-import { encodeAwsEvent } from "../../src/providers/aws-event-stream.ts";
+import { awsEvent } from "../providers/adapters/fakes/bedrock.ts";
 import type { RecordedRequest, Script } from "../support/fake-upstream.ts";
 import { bearer, data, events, json, named, TEXT, TOOL, USAGE, VECTOR } from "./fixture.ts";
 import type { Fixture, Scene } from "./fixture.ts";
@@ -157,12 +157,42 @@ const tencent: Fixture = {
   },
 };
 
+function cohereLines(isStream: boolean): Script {
+  const billed = { input_tokens: USAGE.prompt, output_tokens: USAGE.completion };
+  const whole = {
+    generation_id: "c1",
+    text: TEXT,
+    finish_reason: "COMPLETE",
+    meta: { billed_units: billed },
+  };
+  if (!isStream) return json(whole);
+  const line = (value: object): string => `${JSON.stringify(value)}\n`;
+  return {
+    status: 200,
+    headers: { "content-type": "application/stream+json" },
+    steps: [
+      line({ is_finished: false, event_type: "stream-start", generation_id: "c1" }),
+      line({ is_finished: false, event_type: "text-generation", text: "Hello" }),
+      line({ is_finished: false, event_type: "text-generation", text: " there!" }),
+      line({ is_finished: true, event_type: "stream-end", finish_reason: "COMPLETE", response: whole }),
+    ],
+  };
+}
+
 const cohere: Fixture = openai({
-  models: { chat: "command-a", any: "rerank-v3.5" },
+  models: { chat: "command-a", embeddings: "embed-v4.0", any: "rerank-v3.5" },
   answer(request, scene) {
     if (scene.kind === "error") return json({ message: `provider says ${scene.status}` }, scene.status);
     const path = pathOf(request);
     if (path === "/v1/rerank") return rerankAnswer();
+    if (path === "/v2/embed")
+      return json({
+        embeddings: { float: [VECTOR] },
+        meta: { billed_units: { input_tokens: USAGE.prompt } },
+      });
+    const isStream = request.json()["stream"] === true;
+    // Tools are version 2's; plain talk goes through version 1, in lines of JSON.
+    if (path === "/v1/chat" && scene.kind === "text") return cohereLines(isStream);
     if (path !== "/v2/chat") return json({ message: "no such path" }, 404);
     const usage = { billed_units: { input_tokens: USAGE.prompt, output_tokens: USAGE.completion } };
     const call = {
@@ -172,7 +202,7 @@ const cohere: Fixture = openai({
     };
     const isTool = scene.kind === "tool";
     const reason = isTool ? "TOOL_CALL" : "COMPLETE";
-    if (request.json()["stream"] !== true) {
+    if (!isStream) {
       const message = isTool
         ? { role: "assistant", tool_calls: [call] }
         : { role: "assistant", content: [{ type: "text", text: TEXT }] };
@@ -374,12 +404,7 @@ function isAwsSigned(request: RecordedRequest): boolean {
 }
 
 function awsStream(list: readonly [type: string, payload: unknown][]): Script {
-  const frames = list.map(([type, payload]) =>
-    encodeAwsEvent(
-      { ":event-type": type, ":content-type": "application/json", ":message-type": "event" },
-      new TextEncoder().encode(JSON.stringify(payload)),
-    ),
-  );
+  const frames = list.map(([type, payload]) => awsEvent(type, payload));
   // Cut where no frame ends.
   const all = Buffer.concat(frames);
   const middle = Math.floor(all.length / 2) + 3;
@@ -515,6 +540,7 @@ const geminiType: Fixture = {
         scene.status,
       );
     const path = pathOf(request);
+    if (path.endsWith(":embedContent")) return json({ embedding: { values: VECTOR } });
     if (path.endsWith(":batchEmbedContents")) return json({ embeddings: [{ values: VECTOR }] });
     if (path.endsWith(":predict"))
       return json({ predictions: [{ mimeType: "image/png", bytesBase64Encoded: "aGk=" }] });

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { requireServed, routeFor } from "../../src/providers/address.ts";
+import { ADAPTERS } from "../../src/providers/adapters.ts";
 import { listProviders, providerOf } from "../../src/providers/catalog.ts";
 import type { ProviderRow } from "../../src/providers/define.ts";
 import {
@@ -89,6 +90,13 @@ test("a key that an adapter signs is never needed by a route without one", () =>
       expect([each.id, route.adapter !== undefined]).toEqual([each.id, true]);
     }
   }
+});
+
+test("every adapter that a served row names is there, and none is there for nothing", () => {
+  const named = listProviders()
+    .filter((each) => each.status !== "later" && each.status !== "retired")
+    .flatMap((each) => Object.values(each.operations).flatMap(({ adapter }) => adapter ?? []));
+  expect([...new Set(named)].toSorted()).toEqual(Object.keys(ADAPTERS).toSorted());
 });
 
 test("templates use only names that are known", () => {

@@ -125,6 +125,15 @@ describe("addresses", () => {
     ).toBe("https://r.cognitiveservices.azure.com/openai/responses?api-version=v1");
   });
 
+  test("Azure: responses name the deployment in the body, without dots for old channels as well", () => {
+    const azure = { ...CHANNEL, baseUrl: "https://r.openai.azure.com" };
+    const call = { operation: "responses", model: "gpt-4.1", key: "k", body: { model: "gpt-4.1" } } as const;
+    const old = buildUpstreamRequest(row(3), { ...azure, createdTime: 1_746_835_199 }, call);
+    expect([old.body, old.changed, old.model]).toEqual([{ model: "gpt-41" }, ["model"], "gpt-4.1"]);
+    const young = buildUpstreamRequest(row(3), { ...azure, createdTime: 1_746_835_200 }, call);
+    expect([young.body, young.changed]).toEqual([{ model: "gpt-4.1" }, []]);
+  });
+
   test("Gemini: the version of the installation, and another address for streams", () => {
     const base = "https://generativelanguage.googleapis.com";
     const call = { operation: "gemini", model: "gemini-2.0-flash" } as const;

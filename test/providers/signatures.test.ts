@@ -3,13 +3,15 @@
 import { createVerify, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { signAws } from "../../src/providers/aws-signature.ts";
-import { createAwsEventReader, encodeAwsEvent } from "../../src/providers/aws-event-stream.ts";
-import { bedrockModelId } from "../../src/providers/adapters/bedrock.ts";
-import { regionOf, signAssertion, vertexModel } from "../../src/providers/adapters/vertex.ts";
+import { createAwsEventReader } from "../../src/providers/aws-event-stream.ts";
+import { bedrockModelId } from "../../src/providers/adapters/bedrock-models.ts";
+import { signAssertion } from "../../src/providers/adapters/google-token.ts";
+import { regionOf, vertexModel } from "../../src/providers/adapters/vertex.ts";
 import { signSpark, sparkVersion } from "../../src/providers/adapters/xunfei.ts";
 import { createTokenCache } from "../../src/providers/adapter-kit.ts";
 import { signTc3 } from "../../src/providers/tencent-signature.ts";
 import { Failure } from "../../src/shared/failures.ts";
+import { awsMessage } from "./adapters/fakes/bedrock.ts";
 
 describe("AWS Signature Version 4, by AWS's own test suite", () => {
   const credentials = {
@@ -68,14 +70,18 @@ describe("Tencent's TC3", () => {
 });
 
 describe("Google's assertion", () => {
-  test("is verified by the account's public key, and a key that is none is refused for other channels", () => {
+  test("is verified by the account's public key, and a key that is none is refused for other channels", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const account = {
-      email: "a@b.example",
+      projectId: "p",
+      clientEmail: "a@b.example",
+      privateKeyId: undefined,
       privateKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
       tokenUrl: "https://token.example",
     };
-    const [head = "", claims = "", signature = ""] = signAssertion(account, 1_800_000_000_000).split(".");
+    const [head = "", claims = "", signature = ""] = (await signAssertion(account, 1_800_000_000_000)).split(
+      ".",
+    );
     expect(
       createVerify("RSA-SHA256").update(`${head}.${claims}`).verify(publicKey, signature, "base64url"),
     ).toBe(true);
@@ -84,14 +90,17 @@ describe("Google's assertion", () => {
       aud: "https://token.example",
       iat: 1_800_000_000,
     });
-    expect(() => signAssertion({ ...account, privateKey: "nonsense" }, 0)).toThrow(Failure);
+    const unusable = await signAssertion({ ...account, privateKey: "nonsense" }, 0).catch(
+      (error: unknown) => error,
+    );
+    expect(unusable).toMatchObject({ code: "channel_key_format", retryable: true });
   });
 
   test("regions and models go by the documented maps", () => {
-    expect(regionOf("us-east5", "x")).toBe("us-east5");
-    expect(regionOf('{"default":"a","m":"b"}', "m")).toBe("b");
-    expect(regionOf('{"default":"a","m":"b"}', "n")).toBe("a");
-    expect(() => regionOf('{"m":"b"}', "n")).toThrow(Failure);
+    expect(regionOf("us-east5", "x", "x")).toBe("us-east5");
+    expect(regionOf('{"default":"a","m":"b"}', "m", "m")).toBe("b");
+    expect(regionOf('{"default":"a","m":"b"}', "n", "n")).toBe("a");
+    expect(() => regionOf('{"m":"b"}', "n", "n")).toThrow(Failure);
     expect(vertexModel("claude-3-5-sonnet-20241022")).toBe("claude-3-5-sonnet-v2@20241022");
     expect(vertexModel("claude-opus-4-20250514")).toBe("claude-opus-4@20250514");
     expect(vertexModel("gemini-2.5-pro")).toBe("gemini-2.5-pro");
@@ -130,7 +139,7 @@ test("Spark's address is signed over host, date and path; the version stands in 
 
 describe("AWS's binary event stream", () => {
   const frames = ["one", "", "two with ü"].map((text) =>
-    encodeAwsEvent({ ":event-type": "chunk", ":message-type": "event" }, new TextEncoder().encode(text)),
+    awsMessage({ ":event-type": "chunk", ":message-type": "event" }, text),
   );
   const all = Buffer.concat(frames);
 

@@ -218,6 +218,24 @@ describe("media behind addresses", () => {
     );
   });
 
+  test("are fetched for such an upstream also when it speaks the client's own dialect", async () => {
+    const model = "llava";
+    await g.app.createChannel({
+      type: 4,
+      baseUrl: g.upstream.url,
+      models: model,
+      setting: JSON.stringify({ allow_networks: ["127.0.0.1"] }),
+    });
+    g.upstream.always(answer("hi"));
+    const extra = { custom_field: { kept: true } };
+    const asked = await g.chat({ model, messages: picture(at("/picture")), ...extra });
+    expect(asked.status).toBe(200);
+    expect(lastRequest()?.json()).toMatchObject({
+      ...extra,
+      messages: picture(`data:image/png;base64,${PNG.toString("base64")}`),
+    });
+  });
+
   test("are refused where they are a page, or stand in a network that nobody opened, before anything is asked or paid", async () => {
     const before = await g.balance();
     for (const url of [at("/page"), "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/x"]) {

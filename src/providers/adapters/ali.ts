@@ -4,7 +4,7 @@ import { asList, asNumber, asObject, asString } from "../../protocol/json.ts";
 import { upstreamFailure } from "../../protocol/classify.ts";
 import type { AdapterCall } from "../adapter.ts";
 import { jsonResponse, post, readJson } from "../adapter-kit.ts";
-import { embeddedTexts, embeddingsAnswer } from "./ollama.ts";
+import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
 const POLL_MS = 3000;
 
@@ -12,7 +12,7 @@ async function embeddings(call: AdapterCall): Promise<Response> {
   const { dimensions } = call.body;
   const response = await post(call, call.url, {
     model: call.model,
-    input: { texts: embeddedTexts(call.body["input"]) },
+    input: { texts: embeddingTexts(call) },
     ...(typeof dimensions === "number" ? { parameters: { dimension: dimensions } } : {}),
   });
   if (response.status !== 200) return response;
@@ -22,7 +22,7 @@ async function embeddings(call: AdapterCall): Promise<Response> {
     (a, b) => (asNumber(a?.["text_index"]) ?? 0) - (asNumber(b?.["text_index"]) ?? 0),
   );
   const vectors = ordered.map((item) => item?.["embedding"] ?? []);
-  return embeddingsAnswer(call.model, vectors, asNumber(asObject(body["usage"])?.["total_tokens"]));
+  return embeddingsAnswer(call, vectors, asNumber(asObject(body["usage"])?.["total_tokens"]));
 }
 
 async function pause(call: AdapterCall): Promise<void> {

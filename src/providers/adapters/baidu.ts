@@ -20,7 +20,7 @@ import {
   textTurns,
   usageOf,
 } from "../adapter-kit.ts";
-import { embeddedTexts, embeddingsAnswer } from "./ollama.ts";
+import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
 const SUFFIXES: Readonly<Record<string, string>> = {
   "ERNIE-4.0": "completions_pro",
@@ -152,13 +152,13 @@ async function chat(call: AdapterCall): Promise<Response> {
 }
 
 async function embeddings(call: AdapterCall): Promise<Response> {
-  const response = await post(call, await address(call), { input: embeddedTexts(call.body["input"]) });
+  const response = await post(call, await address(call), { input: embeddingTexts(call) });
   if (response.status !== 200) return response;
   const body = await readJson(response);
   const refused = refusal(body);
   if (refused) return refused;
   const vectors = asList(body["data"]).map((item) => asObject(item)?.["embedding"] ?? []);
-  return embeddingsAnswer(call.model, vectors, asNumber(asObject(body["usage"])?.["prompt_tokens"]));
+  return embeddingsAnswer(call, vectors, asNumber(asObject(body["usage"])?.["prompt_tokens"]));
 }
 
 export function baidu(call: AdapterCall): Promise<Response> {

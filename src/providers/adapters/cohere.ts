@@ -1,173 +1,61 @@
-// Cohere's chat (version 2 of its API): turns, tools, JSON forms and streams of named events.
-// Refuses pictures and several answers by name.
-import { cannotCarry } from "../../protocol/carry.ts";
-import type { CanonicalEvent, FinishReason } from "../../protocol/events.ts";
-import type { Message } from "../../protocol/canonical.ts";
-import { asList, asObject, asString, parseJson } from "../../protocol/json.ts";
-import { upstreamFailure } from "../../protocol/classify.ts";
-import type { Usage } from "../../shared/usage.ts";
-import type { AdapterCall } from "../adapter.ts";
-import {
-  chatResponse,
-  conversation,
-  eventsOf,
-  eventWriter,
-  post,
-  readJson,
-  usageOf,
-} from "../adapter-kit.ts";
+// Cohere: plain conversations through chat v1 as every relay of it knows them, tools and pictures through v2, embeddings.
+// Refuses by name what neither version takes; rerank is OpenAI-shaped enough to need no adapter.
+import type { Adapter, AdapterCall } from "../adapter.ts";
+import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
+import type { CanonicalRequest } from "../../protocol/canonical.ts";
+import { askedOf } from "./asked.ts";
+import { answerOf, chatResponse, errorResponse, post } from "../adapter-kit.ts";
+import { requestV1, streamedV1, wholeV1 } from "./cohere-v1.ts";
+import { requestV2, streamedV2, wholeV2 } from "./cohere-v2.ts";
+import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
-const FINISH: Readonly<Record<string, FinishReason>> = {
-  COMPLETE: "stop",
-  STOP_SEQUENCE: "stop-sequence",
-  MAX_TOKENS: "length",
-  TOOL_CALL: "tool-calls",
-  ERROR_TOXIC: "content-filter",
-};
+/** Most texts that one embedding call takes. */
+const TEXTS_PER_CALL = 96;
 
-function turn(message: Message): unknown[] {
-  const results = message.parts.flatMap((part) =>
-    part.type === "tool-result"
-      ? [
-          {
-            role: "tool",
-            tool_call_id: part.id,
-            content: part.content.map((inner) => {
-              if (inner.type !== "text") throw cannotCarry("messages.tool.content");
-              return { type: "text", text: inner.text };
-            }),
-          },
-        ]
-      : [],
-  );
-  const calls = message.parts.flatMap((part) =>
-    part.type === "tool-call"
-      ? [{ id: part.id, type: "function", function: { name: part.name, arguments: part.input || "{}" } }]
-      : [],
-  );
-  const texts = message.parts.flatMap((part) => {
-    if (part.type === "text") return [{ type: "text", text: part.text }];
-    if (part.type === "image" || part.type === "audio" || part.type === "file") throw cannotCarry(part.type);
-    return [];
-  });
-  const role = message.role === "developer" ? "system" : message.role === "tool" ? "user" : message.role;
-  if (texts.length === 0 && calls.length === 0) return results;
-  return [
-    ...results,
-    {
-      role,
-      ...(texts.length > 0 ? { content: texts } : {}),
-      ...(calls.length > 0 ? { tool_calls: calls } : {}),
-    },
-  ];
+function needsV2(request: CanonicalRequest): boolean {
+  if ((request.tools?.length ?? 0) > 0 || request.responseFormat || request.reasoning) return true;
+  return request.messages.some((message) => message.parts.some((part) => part.type !== "text"));
 }
 
-function cohereBody(call: AdapterCall): Record<string, unknown> {
-  const request = conversation(call);
-  const { settings, tools, toolChoice, responseFormat } = request;
-  if ((settings.n ?? 1) > 1) throw cannotCarry("n");
-  const body: Record<string, unknown> = {
-    model: call.model,
-    messages: request.messages.flatMap(turn),
-    stream: call.isStream,
-    max_tokens: settings.maxOutputTokens,
-    temperature: settings.temperature,
-    p: settings.topP,
-    k: settings.topK,
-    seed: settings.seed,
-    stop_sequences: settings.stop,
-    frequency_penalty: settings.frequencyPenalty,
-    presence_penalty: settings.presencePenalty,
-  };
-  if (tools && tools.length > 0) {
-    body["tools"] = tools.map((tool) => {
-      if (tool.type !== "function") throw cannotCarry("tools");
-      const parameters = tool.schema ?? { type: "object", properties: {} };
-      return { type: "function", function: { name: tool.name, description: tool.description, parameters } };
+/** Cohere's errors are a bare message; their names stand in no field. */
+async function refusal(response: Response): Promise<Response> {
+  const text = await response.text();
+  const message = asString(asObject(parseJson(text))?.["message"]) ?? text;
+  const { status, headers } = response;
+  return errorResponse(status, message, status, undefined, headers.get("retry-after"));
+}
+
+async function chat(call: AdapterCall): Promise<Response> {
+  const request = askedOf(call, { tools: true, images: true, formats: true });
+  const isV2 = needsV2(request);
+  const url = isV2 ? call.url.replace(/\/v1\/chat$/, "/v2/chat") : call.url;
+  const response = await post(call, url, isV2 ? requestV2(request, call) : requestV1(request, call));
+  if (response.status !== 200) return refusal(response);
+  if (call.isStream) return chatResponse(call, isV2 ? streamedV2(response, call) : streamedV1(response));
+  const body = await answerOf(response);
+  return chatResponse(call, isV2 ? wholeV2(body, call) : wholeV1(body));
+}
+
+async function embed(call: AdapterCall): Promise<Response> {
+  const texts = embeddingTexts(call);
+  const dimensions = asNumber(call.body["dimensions"]);
+  const vectors: unknown[] = [];
+  let tokens = 0;
+  for (let at = 0; at < texts.length; at += TEXTS_PER_CALL) {
+    const response = await post(call, call.url, {
+      model: call.model,
+      texts: texts.slice(at, at + TEXTS_PER_CALL),
+      // Required here and unknown to OpenAI: what is stored is the ordinary case, searches say so themselves.
+      input_type: asString(call.body["input_type"]) ?? "search_document",
+      embedding_types: ["float"],
+      ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
     });
-    if (toolChoice?.mode === "any" || toolChoice?.mode === "tool") body["tool_choice"] = "REQUIRED";
-    if (toolChoice?.mode === "none") body["tool_choice"] = "NONE";
+    if (response.status !== 200) return refusal(response);
+    const body = await answerOf(response);
+    vectors.push(...asList(asObject(body["embeddings"])?.["float"]));
+    tokens += asNumber(asObject(asObject(body["meta"])?.["billed_units"])?.["input_tokens"]) ?? 0;
   }
-  if (responseFormat?.type === "json") body["response_format"] = { type: "json_object" };
-  if (responseFormat?.type === "json-schema")
-    body["response_format"] = { type: "json_object", json_schema: responseFormat.schema };
-  return body;
+  return embeddingsAnswer(call, vectors, tokens);
 }
 
-function usage(raw: unknown): Usage {
-  const wire = asObject(raw);
-  const billed = asObject(wire?.["billed_units"]) ?? asObject(wire?.["tokens"]);
-  return usageOf(billed?.["input_tokens"], billed?.["output_tokens"], billed && raw);
-}
-
-function* wholeEvents(body: Record<string, unknown>): Generator<CanonicalEvent> {
-  const writer = eventWriter();
-  yield* writer.start(asString(body["id"]));
-  const message = asObject(body["message"]);
-  yield* writer.text(asString(message?.["tool_plan"]) ?? "", "thinking");
-  for (const value of asList(message?.["content"])) {
-    const block = asObject(value);
-    yield* writer.text(asString(block?.["thinking"]) ?? "", "thinking");
-    yield* writer.text(asString(block?.["text"]) ?? "");
-  }
-  for (const value of asList(message?.["tool_calls"])) {
-    const made = asObject(value);
-    const inner = asObject(made?.["function"]);
-    yield* writer.call(
-      asString(made?.["id"]) ?? "",
-      asString(inner?.["name"]) ?? "",
-      asString(inner?.["arguments"]) ?? "",
-    );
-  }
-  const reason = asString(body["finish_reason"]) ?? "";
-  yield* writer.finish(FINISH[reason] ?? "other", reason, usage(body["usage"]));
-}
-
-async function* streamedEvents(response: Response): AsyncGenerator<CanonicalEvent> {
-  const writer = eventWriter();
-  yield* writer.start();
-  for await (const { event, data } of eventsOf(response)) {
-    const wire = asObject(parseJson(data));
-    const delta = asObject(wire?.["delta"]);
-    const message = asObject(delta?.["message"]);
-    const content = asObject(message?.["content"]);
-    const made = asObject(message?.["tool_calls"]);
-    const inner = asObject(made?.["function"]);
-    switch (asString(wire?.["type"]) ?? event) {
-      case "content-start":
-      case "content-delta":
-        yield* writer.text(asString(content?.["thinking"]) ?? "", "thinking");
-        yield* writer.text(asString(content?.["text"]) ?? "");
-        break;
-      case "tool-plan-delta":
-        yield* writer.text(asString(message?.["tool_plan"]) ?? "", "thinking");
-        break;
-      case "tool-call-start":
-        yield* writer.call(
-          asString(made?.["id"]) ?? "",
-          asString(inner?.["name"]) ?? "",
-          asString(inner?.["arguments"]) ?? "",
-        );
-        break;
-      case "tool-call-delta":
-        yield* writer.json(asString(inner?.["arguments"]) ?? "");
-        break;
-      case "message-end": {
-        const reason = asString(delta?.["finish_reason"]) ?? "";
-        if (reason === "ERROR" || reason === "TIMEOUT") {
-          const words = asString(delta?.["error"]) ?? reason;
-          return yield { type: "fail", failure: upstreamFailure({ status: 500, message: words, raw: data }) };
-        }
-        yield* writer.finish(FINISH[reason] ?? "other", reason, usage(delta?.["usage"]));
-        return;
-      }
-      default:
-    }
-  }
-}
-
-export async function cohere(call: AdapterCall): Promise<Response> {
-  const response = await post(call, call.url, cohereBody(call));
-  if (response.status !== 200) return response;
-  return chatResponse(call, call.isStream ? streamedEvents(response) : wholeEvents(await readJson(response)));
-}
+export const cohere: Adapter = (call) => (call.operation === "embeddings" ? embed(call) : chat(call));

@@ -1,125 +1,87 @@
-// Dify applications: the conversation told as one query, the answer as messages or agent messages.
-// Refuses tools, several answers and pictures behind addresses that it cannot be given, by name.
-import { cannotCarry } from "../../protocol/carry.ts";
-import type { CanonicalEvent } from "../../protocol/events.ts";
-import type { CanonicalRequest, ImagePart } from "../../protocol/canonical.ts";
+// Dify apps: chat, agent and chatflow apps, workflows and text generators, told apart by what the key's app answers.
+// Refuses tools and formats, which an app decides for itself; its sampling is the app's own as well.
 import { asObject, asString, parseJson } from "../../protocol/json.ts";
-import { upstreamFailure } from "../../protocol/classify.ts";
-import { Failure } from "../../shared/failures.ts";
-import type { Usage } from "../../shared/usage.ts";
-import type { AdapterCall } from "../adapter.ts";
-import {
-  chatResponse,
-  conversation,
-  eventsOf,
-  eventWriter,
-  post,
-  readJson,
-  textTurns,
-  usageOf,
-} from "../adapter-kit.ts";
+import type { Adapter, AdapterCall } from "../adapter.ts";
+import { answerOf, chatResponse, errorResponse, post } from "../adapter-kit.ts";
+import { askedOf } from "./asked.ts";
+import { streamedAnswer, wholeAnswer } from "./dify-answer.ts";
+import { difyRequest } from "./dify-request.ts";
 
-const LABELS = { system: "SYSTEM", user: "USER", assistant: "ASSISTANT" } as const;
+/** The three kinds of apps, each with a path of its own. */
+export type DifyMode = "chat" | "workflow" | "completion";
 
-/** Dify keeps one query and its own memory: everything said so far is written out in front of it. */
-function queryOf(request: CanonicalRequest): { query: string; images: ImagePart[] } {
-  const images: ImagePart[] = [];
-  const spoken = request.messages.map((message) => ({
-    ...message,
-    parts: message.parts.filter((part) => {
-      if (part.type === "image") images.push(part);
-      return part.type !== "image";
-    }),
-  }));
-  const turns = textTurns({ ...request, messages: spoken });
-  return { query: turns.map(({ role, text }) => `${LABELS[role]}: \n${text}\n`).join(""), images };
+const PATHS: Readonly<Record<DifyMode, string>> = {
+  chat: "/v1/chat-messages",
+  workflow: "/v1/workflows/run",
+  completion: "/v1/completion-messages",
+};
+
+/** What an app of another kind answers on the wrong path, and where to try next. */
+const NEXT: Readonly<Record<string, DifyMode>> = {
+  not_chat_app: "workflow",
+  not_workflow_app: "completion",
+};
+
+const MAX_KEYS = 500;
+/** Kinds of apps that were found out, by address and key; chat apps are not remembered. */
+const modes = new Map<string, DifyMode>();
+
+function nameOf(call: AdapterCall): string {
+  return new Bun.CryptoHasher("sha256").update(`${call.url}\n${call.key}`).digest("hex");
 }
 
-/** Pictures are uploaded first; those behind an address go by their address. */
-async function fileOf(call: AdapterCall, image: ImagePart, user: string): Promise<unknown> {
-  const { source } = image;
-  if (source.kind === "url") return { type: "image", transfer_method: "remote_url", url: source.url };
-  if (source.kind !== "base64") throw cannotCarry("image_url");
-  const form = new FormData();
-  const extension = source.mime.split("/")[1] ?? "png";
-  form.set(
-    "file",
-    new Blob([Buffer.from(source.data, "base64")], { type: source.mime }),
-    `picture.${extension}`,
+interface Refused {
+  response: Response;
+  code: string;
+  message: string;
+}
+
+async function refusalOf(response: Response): Promise<Refused> {
+  const text = await response.text();
+  const body = asObject(parseJson(text));
+  const code = asString(body?.["code"]) ?? "";
+  const message = asString(body?.["message"]) ?? text;
+  const { status, headers } = response;
+  const answer = errorResponse(
+    status,
+    message,
+    code || status,
+    code || undefined,
+    headers.get("retry-after"),
   );
-  form.set("user", user);
-  const { "content-type": _type, accept: _accept, ...headers } = call.headers;
-  const response = await call.fetch(call.url.replace(/\/chat-messages$/, "/files/upload"), {
-    method: "POST",
-    headers,
-    body: form,
-  });
-  const id = asString((await readJson(response))["id"]);
-  if (id === undefined) throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
-  return { type: "image", transfer_method: "local_file", upload_file_id: id };
+  return { response: answer, code, message };
 }
 
-function usage(metadata: unknown): Usage {
-  const raw = asObject(asObject(metadata)?.["usage"]);
-  return usageOf(raw?.["prompt_tokens"], raw?.["completion_tokens"], raw);
-}
-
-/** Some applications wrap their thoughts in a `<details>` element or `<think>` tags at the front of the answer. */
-const THOUGHTS =
-  /^\s*(?:<details[^>]*>\s*<summary>[^<]*<\/summary>([\s\S]*?)<\/details>|<think>([\s\S]*?)<\/think>)\s*/;
-
-function* wholeEvents(body: Record<string, unknown>): Generator<CanonicalEvent> {
-  const writer = eventWriter();
-  yield* writer.start(asString(body["message_id"]));
-  const answer = asString(body["answer"]) ?? "";
-  const thoughts = THOUGHTS.exec(answer);
-  if (thoughts) yield* writer.text((thoughts[1] ?? thoughts[2] ?? "").trim(), "thinking");
-  yield* writer.text(thoughts ? answer.slice(thoughts[0].length) : answer);
-  yield* writer.finish("stop", "message_end", usage(body["metadata"]));
-}
-
-async function* streamedEvents(response: Response): AsyncGenerator<CanonicalEvent> {
-  const writer = eventWriter();
-  yield* writer.start();
-  for await (const { data } of eventsOf(response)) {
-    const wire = asObject(parseJson(data));
-    switch (wire?.["event"]) {
-      case "message":
-      case "agent_message":
-        yield* writer.text(asString(wire["answer"]) ?? "");
-        break;
-      case "agent_thought":
-        yield* writer.text(asString(wire["thought"]) ?? "", "thinking");
-        break;
-      case "message_end":
-        yield* writer.finish("stop", "message_end", usage(wire["metadata"]));
-        return;
-      case "error": {
-        const message = asString(wire["message"]) ?? "";
-        const status = typeof wire["status"] === "number" ? wire["status"] : 500;
-        return yield {
-          type: "fail",
-          failure: upstreamFailure({ status, message, code: asString(wire["code"]) ?? null, raw: data }),
-        };
-      }
-      default:
+export const dify: Adapter = async (call) => {
+  const request = askedOf(call, { images: true, files: true });
+  const base = call.url.slice(0, -PATHS.chat.length);
+  const name = nameOf(call);
+  let mode: DifyMode = modes.get(name) ?? "chat";
+  let isStreamed = call.isStream;
+  const body = await difyRequest(call, request, base);
+  for (let step = 0; ; step++) {
+    const response = await post(call, base + PATHS[mode], body(mode, isStreamed));
+    if (response.status === 200) {
+      if (mode === "chat") modes.delete(name);
+      else remember(name, mode);
+      // A stream is gathered where the call wants a whole answer and the app has none.
+      const events = isStreamed
+        ? streamedAnswer(response, mode)
+        : wholeAnswer(await answerOf(response), mode);
+      return chatResponse(call, events);
     }
+    const refused = await refusalOf(response);
+    const next = NEXT[refused.code];
+    // Agent apps only stream.
+    const mustStream = !isStreamed && response.status === 400 && /blocking mode/i.test(refused.message);
+    if (step >= 3 || (next === undefined && !mustStream)) return refused.response;
+    if (next !== undefined) mode = next;
+    else isStreamed = true;
   }
-}
+};
 
-export async function dify(call: AdapterCall): Promise<Response> {
-  const request = conversation(call);
-  const user = request.settings.endUser ?? call.newId("user_");
-  const { query, images } = queryOf(request);
-  const files = await Promise.all(images.map((image) => fileOf(call, image, user)));
-  const response = await post(call, call.url, {
-    inputs: {},
-    query,
-    response_mode: call.isStream ? "streaming" : "blocking",
-    user,
-    auto_generate_name: false,
-    files,
-  });
-  if (response.status !== 200) return response;
-  return chatResponse(call, call.isStream ? streamedEvents(response) : wholeEvents(await readJson(response)));
+function remember(name: string, mode: DifyMode): void {
+  modes.set(name, mode);
+  const oldest = modes.keys().next().value;
+  if (modes.size > MAX_KEYS && oldest !== undefined) modes.delete(oldest);
 }

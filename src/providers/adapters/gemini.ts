@@ -1,15 +1,40 @@
-// Gemini's calls beside the conversation: embeddings and Imagen, from and to their OpenAI forms.
-// Refuses token lists, and picture sizes that Imagen has no shape for.
+// Gemini beside its conversations: embeddings and Imagen pictures, in OpenAI's form on this side.
+// Refuses token lists as input, and sizes that Imagen has no shape for.
+import type { JsonObject } from "../../protocol/canonical.ts";
 import { cannotCarry } from "../../protocol/carry.ts";
-import { asList, asObject, asString } from "../../protocol/json.ts";
+import { asList, asNumber, asObject, asString, dataUrl } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
-import type { AdapterCall } from "../adapter.ts";
-import { jsonResponse, post, readJson } from "../adapter-kit.ts";
-import { embeddedTexts, embeddingsAnswer } from "./ollama.ts";
+import type { Adapter, AdapterCall } from "../adapter.ts";
+import { answerOf, errorResponse, jsonResponse, post } from "../adapter-kit.ts";
+import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
-const ASPECTS: Readonly<Record<string, string>> = {
-  "256x256": "1:1",
-  "512x512": "1:1",
+/** What one picture counts as, for prices by the token. */
+const TOKENS_PER_IMAGE = 258;
+
+async function embed(call: AdapterCall): Promise<Response> {
+  const dimensions = asNumber(call.body["dimensions"]);
+  const name = call.model.startsWith("models/") ? call.model : `models/${call.model}`;
+  const requests = embeddingTexts(call).map((text) => ({
+    model: name,
+    content: { parts: [{ text }] },
+    ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
+  }));
+  const isOne = requests.length === 1;
+  // One text has a call of its own, which every version and every relay of Google's API knows.
+  const url = isOne ? call.url : call.url.replace(/:embedContent$/, ":batchEmbedContents");
+  const response = await post(call, url, isOne ? requests[0] : { requests });
+  if (response.status !== 200) return response;
+  const body = await answerOf(response);
+  const vectors = isOne ? [body["embedding"]] : asList(body["embeddings"]);
+  return embeddingsAnswer(
+    call,
+    vectors.map((vector) => asObject(vector)?.["values"]),
+    asNumber(asObject(body["usageMetadata"])?.["promptTokenCount"]),
+  );
+}
+
+const RATIOS: Readonly<Record<string, string>> = {
+  auto: "1:1",
   "1024x1024": "1:1",
   "1024x1792": "9:16",
   "1792x1024": "16:9",
@@ -17,42 +42,43 @@ const ASPECTS: Readonly<Record<string, string>> = {
   "1536x1024": "4:3",
 };
 
-async function embeddings(call: AdapterCall): Promise<Response> {
-  const texts = embeddedTexts(call.body["input"]);
-  const { dimensions } = call.body;
-  const requests = texts.map((text) => ({
-    model: `models/${call.model}`,
-    content: { parts: [{ text }] },
-    ...(typeof dimensions === "number" ? { outputDimensionality: dimensions } : {}),
-  }));
-  const response = await post(call, call.url.replace(/:embedContent$/, ":batchEmbedContents"), { requests });
-  if (response.status !== 200) return response;
-  const vectors = asList((await readJson(response))["embeddings"]).map(
-    (item) => asObject(item)?.["values"] ?? [],
-  );
-  // Google reports no tokens here: the relay counts the prompt.
-  return embeddingsAnswer(call.model, vectors, undefined);
+/** OpenAI's sizes, or one of Imagen's own shapes. */
+function ratioOf(size: unknown): string {
+  if (size === undefined || size === null || size === "") return "1:1";
+  if (typeof size === "string" && /^\d{1,2}:\d{1,2}$/.test(size)) return size;
+  const ratio = typeof size === "string" ? RATIOS[size] : undefined;
+  if (ratio === undefined) throw cannotCarry("size");
+  return ratio;
 }
 
-async function imagen(call: AdapterCall): Promise<Response> {
-  const { prompt, n, size } = call.body;
-  const shape = typeof size === "string" && size !== "auto" ? ASPECTS[size] : "1:1";
-  if (shape === undefined) throw cannotCarry("size");
-  const count = typeof n === "number" ? n : 1;
-  const response = await post(call, call.url, {
-    instances: [{ prompt }],
-    parameters: { sampleCount: count, aspectRatio: shape, personGeneration: "allow_adult" },
-  });
+async function draw(call: AdapterCall): Promise<Response> {
+  const { prompt, n, size, response_format: format } = call.body;
+  const parameters = {
+    sampleCount: asNumber(n) ?? 1,
+    aspectRatio: ratioOf(size),
+    personGeneration: "allow_adult",
+  };
+  const response = await post(call, call.url, { instances: [{ prompt }], parameters });
   if (response.status !== 200) return response;
-  const pictures = asList((await readJson(response))["predictions"]).flatMap((item) => {
-    const data = asString(asObject(item)?.["bytesBase64Encoded"]);
-    return data === undefined ? [] : [{ b64_json: data }];
+  const predictions = asList((await answerOf(response))["predictions"]).map(asObject);
+  const data = predictions.flatMap((prediction): JsonObject[] => {
+    const b64 = asString(prediction?.["bytesBase64Encoded"]);
+    if (!b64) return [];
+    // Nobody keeps the picture: who asks for an address gets one that carries it.
+    if (format === "url") return [{ url: dataUrl(asString(prediction?.["mimeType"]) ?? "image/png", b64) }];
+    return [{ b64_json: b64 }];
   });
-  // Every picture was filtered: an answer without one is a refusal on principle.
-  if (pictures.length === 0) throw new Failure("upstream-refusal", "upstream_refusal");
-  return jsonResponse({ created: Math.floor(call.nowMs() / 1000), data: pictures });
+  if (data.length === 0) {
+    const filtered = asString(predictions.find((each) => each?.["raiFilteredReason"])?.["raiFilteredReason"]);
+    if (filtered) return errorResponse(400, filtered, "content_filter", "content_filter");
+    throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  }
+  const tokens = TOKENS_PER_IMAGE * data.length;
+  return jsonResponse({
+    created: Math.floor(call.nowMs() / 1000),
+    data,
+    usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+  });
 }
 
-export function gemini(call: AdapterCall): Promise<Response> {
-  return call.operation === "embeddings" ? embeddings(call) : imagen(call);
-}
+export const gemini: Adapter = (call) => (call.operation === "embeddings" ? embed(call) : draw(call));

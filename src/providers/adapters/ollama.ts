@@ -1,39 +1,23 @@
-// Ollama's native embeddings, which every release of the server has.
-// Refuses token lists: this server only takes texts.
-import { cannotCarry } from "../../protocol/carry.ts";
+// Ollama's native embeddings; its conversations are OpenAI-shaped and need no adapter.
+// Refuses token lists as input.
 import { asList, asNumber } from "../../protocol/json.ts";
-import type { AdapterCall } from "../adapter.ts";
-import { jsonResponse, post, readJson } from "../adapter-kit.ts";
+import type { Adapter } from "../adapter.ts";
+import { answerOf, post } from "../adapter-kit.ts";
+import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
-/** The texts of an embeddings body; throws for token lists, which only OpenAI's own tokenizer can read. */
-export function embeddedTexts(input: unknown): string[] {
-  const list = Array.isArray(input) ? (input as unknown[]) : [input];
-  return list.map((item) => {
-    if (typeof item !== "string") throw cannotCarry("input");
-    return item;
-  });
-}
+const OPTIONS = ["seed", "temperature", "top_p", "frequency_penalty", "presence_penalty"] as const;
 
-/** An OpenAI-shaped embeddings answer. `promptTokens` undefined = the provider did not say. */
-export function embeddingsAnswer(
-  model: string,
-  vectors: readonly unknown[],
-  promptTokens: number | undefined,
-): Response {
-  const usage =
-    promptTokens === undefined ? {} : { usage: { prompt_tokens: promptTokens, total_tokens: promptTokens } };
-  const data = vectors.map((embedding, index) => ({ object: "embedding", index, embedding }));
-  return jsonResponse({ object: "list", model, data, ...usage });
-}
-
-export async function ollama(call: AdapterCall): Promise<Response> {
-  const { temperature, top_p: topP, seed } = call.body;
+export const ollama: Adapter = async (call) => {
+  const options: Record<string, unknown> = {};
+  for (const name of OPTIONS) if (call.body[name] !== undefined) options[name] = call.body[name];
+  const dimensions = asNumber(call.body["dimensions"]);
   const response = await post(call, call.url, {
     model: call.model,
-    input: embeddedTexts(call.body["input"]),
-    options: { temperature, top_p: topP, seed },
+    input: embeddingTexts(call),
+    ...(dimensions === undefined ? {} : { dimensions }),
+    ...(Object.keys(options).length > 0 ? { options } : {}),
   });
   if (response.status !== 200) return response;
-  const body = await readJson(response);
-  return embeddingsAnswer(call.model, asList(body["embeddings"]), asNumber(body["prompt_eval_count"]));
-}
+  const body = await answerOf(response);
+  return embeddingsAnswer(call, asList(body["embeddings"]), asNumber(body["prompt_eval_count"]));
+};

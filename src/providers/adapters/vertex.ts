@@ -1,122 +1,111 @@
-// Google Vertex AI: a service account signs a token, region and project make the address; Gemini, Claude and Llama.
-// Refuses keys that are no service account, and a region map without an entry for the model.
-import { createHash, createSign } from "node:crypto";
-import { asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
+// Google Vertex AI: Gemini, Claude (rawPredict) and the open models behind its OpenAI-shaped endpoint.
+// Refuses channels without a region, and keys that are no service account.
+import { asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
-import type { AdapterCall } from "../adapter.ts";
-import { createTokenCache, readJson } from "../adapter-kit.ts";
+import type { Adapter, AdapterCall } from "../adapter.ts";
+import { errorResponse } from "../adapter-kit.ts";
+import { accessToken, forgetToken, parseServiceAccount } from "./google-token.ts";
+import type { ServiceAccount } from "./google-token.ts";
 
-const TOKEN_URL = "https://www.googleapis.com/oauth2/v4/token";
-const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
-const GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-const ASSERTION_LIFE_SECONDS = 2100;
 const ANTHROPIC_VERSION = "vertex-2023-10-16";
-
-interface Account {
-  project: string;
-  email: string;
-  privateKey: string;
-  tokenUrl: string;
-}
-
-function accountOf(key: string): Account {
-  const wire = asObject(parseJson(key));
-  const project = asString(wire?.["project_id"]);
-  const email = asString(wire?.["client_email"]);
-  const privateKey = asString(wire?.["private_key"]);
-  if (project === undefined || email === undefined || privateKey === undefined)
-    throw new Failure("upstream-auth", "channel_key_unusable", { retryable: true });
-  return { project, email, privateKey, tokenUrl: asString(wire?.["token_uri"]) ?? TOKEN_URL };
-}
-
-const base64url = (value: string): string => Buffer.from(value).toString("base64url");
-
-/** RS256 assertion for Google's token endpoint (RFC 7523). */
-export function signAssertion(
-  account: { email: string; privateKey: string; tokenUrl: string },
-  nowMs: number,
-): string {
-  const iat = Math.floor(nowMs / 1000);
-  const claims = {
-    iss: account.email,
-    scope: SCOPE,
-    aud: account.tokenUrl,
-    iat,
-    exp: iat + ASSERTION_LIFE_SECONDS,
-  };
-  const text = `${base64url(JSON.stringify({ alg: "RS256", typ: "JWT" }))}.${base64url(JSON.stringify(claims))}`;
-  try {
-    return `${text}.${createSign("RSA-SHA256").update(text).sign(account.privateKey).toString("base64url")}`;
-  } catch {
-    throw new Failure("upstream-auth", "channel_key_unusable", { retryable: true });
-  }
-}
-
-const tokens = createTokenCache();
-
-function accessToken(call: AdapterCall, account: Account): Promise<string> {
-  const id = createHash("sha256").update(call.key).digest("hex");
-  return tokens(id, call.nowMs(), async () => {
-    const assertion = signAssertion(account, call.nowMs());
-    const response = await call.fetch(account.tokenUrl, {
-      method: "POST",
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-      body: new URLSearchParams({ grant_type: GRANT, assertion }).toString(),
-    });
-    const body = await readJson(response);
-    const token = asString(body["access_token"]);
-    if (response.status !== 200 || token === undefined)
-      throw new Failure("upstream-auth", "upstream_auth", {
-        retryable: true,
-        internal: JSON.stringify(body).slice(0, 500),
-      });
-    const lifeSeconds = asNumber(body["expires_in"]) ?? 1800;
-    return { token, expiresAtMs: call.nowMs() + lifeSeconds * 1000 };
-  });
-}
-
-/** The special field is a region, or a map from the model to its region with a default. */
-export function regionOf(other: string, model: string): string {
-  const text = other.trim();
-  if (!text.startsWith("{")) return text;
-  const map = asObject(parseJson(text));
-  const region = asString(map?.[model]) ?? asString(map?.["default"]);
-  if (region === undefined) throw new Failure("no-channel", "provider_region", { retryable: true });
-  return region;
-}
+const REGION = /^[a-z][a-z0-9-]*$/;
 
 /** Anthropic's dated names carry the date behind an @ here. */
 export function vertexModel(model: string): string {
   if (model === "claude-3-5-sonnet-20241022") return "claude-3-5-sonnet-v2@20241022";
-  return model.startsWith("claude") ? model.replace(/-(\d{8})$/, "@$1") : model;
+  return model.replace(/^(claude-.+)-(\d{8})$/, "$1@$2");
 }
 
-export async function vertex(call: AdapterCall): Promise<Response> {
-  const account = accountOf(call.key);
-  const region = regionOf(call.channel.other, call.model);
-  const host = region === "global" ? "aiplatform.googleapis.com" : `${region}-aiplatform.googleapis.com`;
-  const base = call.channel.baseUrl || `https://${host}`;
-  const place = `projects/${encodeURIComponent(account.project)}/locations/${encodeURIComponent(region)}`;
-  const model = encodeURIComponent(vertexModel(call.model)).replaceAll("%40", "@");
-  const headers: Record<string, string> = {
-    "content-type": "application/json",
-    accept: call.isStream ? "text/event-stream" : "application/json",
-    "accept-encoding": "identity",
-    authorization: `Bearer ${await accessToken(call, account)}`,
-  };
-  let url: string;
-  let body: Record<string, unknown> = { ...call.body };
-  if (call.route.dialect === "anthropic") {
-    url = `${base}/v1/${place}/publishers/anthropic/models/${model}:${call.isStream ? "streamRawPredict?alt=sse" : "rawPredict"}`;
-    delete body["model"];
-    body = { anthropic_version: ANTHROPIC_VERSION, ...body };
-    const beta = call.headers["anthropic-beta"];
-    if (beta !== undefined) headers["anthropic-beta"] = beta;
-  } else if (call.route.dialect === "gemini") {
-    const action = call.isStream ? "streamGenerateContent?alt=sse" : "generateContent";
-    url = `${base}/v1/${place}/publishers/google/models/${model}:${action}`;
-  } else {
-    url = `${base}/v1beta1/${place}/endpoints/openapi/chat/completions`;
+/**
+ * The region of a call: the special field is one region, or a JSON object of regions by model (as the client named it,
+ * or as the upstream knows it) with a `default`.
+ */
+export function regionOf(other: string, requestedModel: string, model: string): string {
+  const text = other.trim();
+  const map = asObject(parseJson(text));
+  const region = map
+    ? (asString(map[requestedModel]) ?? asString(map[model]) ?? asString(map["default"]) ?? "")
+    : text;
+  if (!REGION.test(region.trim())) throw new Failure("no-channel", "provider_region", { retryable: true });
+  return region.trim();
+}
+
+function hostOf(call: AdapterCall, region: string): string {
+  const own = call.channel.baseUrl.trim().replace(/\/+$/, "");
+  if (own !== "") return own;
+  return region === "global"
+    ? "https://aiplatform.googleapis.com"
+    : `https://${region}-aiplatform.googleapis.com`;
+}
+
+interface Prepared {
+  url: string;
+  body: Record<string, unknown>;
+}
+
+function prepare(call: AdapterCall, account: ServiceAccount): Prepared {
+  const { model, isStream } = call;
+  const region = regionOf(call.channel.other, call.requestedModel ?? model, model);
+  const place = `projects/${encodeURIComponent(account.projectId)}/locations/${region}`;
+  const host = hostOf(call, region);
+  if (call.route.dialect === "openai-chat")
+    return { url: `${host}/v1beta1/${place}/endpoints/openapi/chat/completions`, body: { ...call.body } };
+  const publishers = `${host}/v1/${place}/publishers`;
+  if (call.route.dialect === "gemini") {
+    const action = isStream ? "streamGenerateContent?alt=sse" : "generateContent";
+    const url = `${publishers}/google/models/${encodeURIComponent(model)}:${action}`;
+    return { url, body: { ...call.body } };
   }
-  return call.fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  const action = isStream ? "streamRawPredict?alt=sse" : "rawPredict";
+  const path = encodeURIComponent(vertexModel(model)).replaceAll("%40", "@");
+  const { model: _model, ...body } = call.body;
+  return {
+    url: `${publishers}/anthropic/models/${path}:${action}`,
+    body: { anthropic_version: ANTHROPIC_VERSION, ...body },
+  };
+}
+
+/** The answer under the error's own status: Google says some of them inside a list. */
+async function refusal(response: Response): Promise<Response> {
+  const text = await response.text();
+  const parsed = parseJson(text);
+  const body = asObject(Array.isArray(parsed) ? (parsed as unknown[])[0] : parsed);
+  const error = asObject(body?.["error"]);
+  const type = asString(error?.["status"]) ?? asString(error?.["type"]);
+  // Google's message repeats project and account; what of it may be shown is the relay's to clear.
+  const message = (asString(error?.["message"]) ?? "").replace(/\bprojects\/[\w-]+/g, "projects/[project]");
+  const retryAfter = response.headers.get("retry-after");
+  return errorResponse(response.status, message, type ?? response.status, type, retryAfter);
+}
+
+export const vertex: Adapter = async (call) => {
+  const account = parseServiceAccount(call.key);
+  const { url, body } = prepare(call, account);
+  const text = JSON.stringify(body);
+  const send = (token: string): Promise<Response> =>
+    call.fetch(url, {
+      method: "POST",
+      headers: {
+        ...headersOf(call),
+        "content-type": "application/json",
+        authorization: `Bearer ${token}`,
+      },
+      body: text,
+      signal: call.signal,
+    });
+  const token = await accessToken(account, call);
+  let response = await send(token);
+  // A token can be withdrawn before its time.
+  if (response.status === 401) {
+    await response.body?.cancel();
+    await forgetToken(account, token);
+    response = await send(await accessToken(account, call));
+  }
+  return response.status === 200 ? response : refusal(response);
+};
+
+/** The version stands in the body here; Vertex refuses it as a header beside that. */
+function headersOf(call: AdapterCall): Record<string, string> {
+  const { "anthropic-version": _version, ...headers } = call.headers;
+  return headers;
 }

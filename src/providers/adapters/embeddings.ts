@@ -1,0 +1,31 @@
+// Embeddings of providers with a form of their own: the texts of a request, and the answer in OpenAI's form.
+// Refuses token lists, which only OpenAI's own models can read, and answers with fewer vectors than texts.
+import { cannotCarry } from "../../protocol/carry.ts";
+import { Failure } from "../../shared/failures.ts";
+import type { AdapterCall } from "../adapter.ts";
+import { jsonResponse } from "../adapter-kit.ts";
+
+/** The texts to embed, in order. Throws `unsupported_field` for token lists. */
+export function embeddingTexts(call: AdapterCall): string[] {
+  const { input } = call.body;
+  const list: unknown[] = Array.isArray(input) ? input : [input];
+  if (!list.every((item) => typeof item === "string")) throw cannotCarry("input (token list)");
+  return list;
+}
+
+/** An OpenAI list of vectors; the gateway counts where `tokens` is undefined. */
+export function embeddingsAnswer(
+  call: AdapterCall,
+  vectors: readonly unknown[],
+  tokens: number | undefined,
+): Response {
+  const wanted = embeddingTexts(call).length;
+  if (vectors.length !== wanted || !vectors.every(Array.isArray))
+    throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  return jsonResponse({
+    object: "list",
+    data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
+    model: call.model,
+    ...(tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } }),
+  });
+}

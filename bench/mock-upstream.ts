@@ -129,6 +129,8 @@ interface Peer {
   chunksLeft: number;
   bulkBytesLeft: number;
   isOpen: boolean;
+  /** A WebSocket by now. */
+  isRealtime: boolean;
 }
 
 function send(socket: Socket<Peer>, bytes: Buffer): void {
@@ -177,7 +179,22 @@ function serve(due: Set<Socket<Peer>>): void {
   }
 }
 
+const WEBSOCKET_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+const GREETING = Buffer.from('{"type":"session.created","session":{"object":"realtime.session"}}');
+const CLOSE_OPCODE = 0x88;
+
+/** Opens a realtime socket that greets once and then idles: its frames are not read but for the goodbye. */
+function openRealtime(socket: Socket<Peer>, head: string): void {
+  const key = /sec-websocket-key: *(\S+)/i.exec(head)?.[1] ?? "";
+  const accept = new Bun.CryptoHasher("sha1").update(key + WEBSOCKET_GUID).digest("base64");
+  const protocol = /sec-websocket-protocol:/i.test(head) ? "Sec-WebSocket-Protocol: realtime\r\n" : "";
+  socket.data.isRealtime = true;
+  const answer = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${protocol}Sec-WebSocket-Accept: ${accept}\r\n\r\n`;
+  send(socket, Buffer.concat([Buffer.from(answer), Buffer.from([0x81, GREETING.length]), GREETING]));
+}
+
 function respond(socket: Socket<Peer>, head: string, body: Buffer): void {
+  if (/upgrade: *websocket/i.test(head)) return openRealtime(socket, head);
   if (head.startsWith("GET")) return send(socket, MODELS_ANSWER);
   if (head.includes("/embeddings")) return send(socket, EMBEDDING_ANSWER);
   if (head.includes("/responses ")) return send(socket, RESPONSES_ANSWER);
@@ -238,11 +255,16 @@ export function serveMock(): { port: number; stop(): void } {
           chunksLeft: 0,
           bulkBytesLeft: 0,
           isOpen: true,
+          isRealtime: false,
         };
         socket.setNoDelay(true);
       },
       data(socket, bytes) {
         const peer = socket.data;
+        if (peer.isRealtime) {
+          if (bytes[0] === CLOSE_OPCODE) socket.end();
+          return;
+        }
         const left = takeRequests(socket, peer.partial ? Buffer.concat([peer.partial, bytes]) : bytes);
         // The bytes handed in may be reused by the runtime after this call.
         peer.partial = left && Buffer.from(left);

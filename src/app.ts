@@ -27,6 +27,7 @@ import { failures, unknownPath } from "./http/failures.ts";
 import { refuseShortHost } from "./http/host.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
+import { socketSettings } from "./http/sockets.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
 import { jobsOf } from "./jobs/jobs.ts";
@@ -57,6 +58,8 @@ export interface Overrides {
   logger?: Logger;
   /** Name server of the guard. */
   lookup?: Lookup;
+  /** How long an upstream is read on for its usage once the client has left. */
+  drainMs?: number;
 }
 
 /** A random name for this data directory: the outbox position in PostgreSQL hangs on it. */
@@ -105,7 +108,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     secret: await sessionSecret(db, seal, env.sessionSecret),
     trustedProxies: parseRanges(env.trustedProxies),
   };
-  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard));
+  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
   const jobs = createScheduler(deps, jobsOf(deps, watch));
@@ -128,7 +131,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 
 export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
-  const app = new Elysia({ serve: { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES } })
+  const serve = { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES };
+  const app = new Elysia({ serve, websocket: socketSettings })
     .use(failures(deps.logger, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
     .use(
       openapi({

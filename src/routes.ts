@@ -7,13 +7,16 @@ import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { logs } from "./api/logs.ts";
 import { options } from "./api/options.ts";
+import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tokens } from "./api/tokens.ts";
 import { users } from "./api/users.ts";
+import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channel-watch.ts";
 import type { Deps } from "./core/deps.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
+import { billingRelay } from "./relay/billing.ts";
 import { geminiRelay } from "./relay/gemini.ts";
 import { openaiRelay } from "./relay/openai.ts";
 import type { Relay } from "./relay/pipeline.ts";
@@ -30,6 +33,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta
+    .use(billingRelay(deps)) //           /v1/dashboard/billing, /dashboard/billing
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)
@@ -38,6 +42,8 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log, /api/data
+    .use(redemptions(deps, session)) //   /api/redemption
+    .use(wallet(deps, session)) //        /api/user/topup, aff, aff_transfer, setting
     .use(catalog(deps, session)); //      /api/models, /api/group, /api/pricing
 }
 

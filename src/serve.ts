@@ -3,6 +3,7 @@
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import type { Env } from "./env.ts";
+import { drainSockets } from "./http/sockets.ts";
 
 const DRAIN_LIMIT_MS = 30_000;
 
@@ -54,6 +55,8 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   const stop = () => {
     stopping ??= (async () => {
       const limit = setTimeout(() => process.exit(1), DRAIN_LIMIT_MS);
+      // A server waits for its open sockets, which would never end by themselves.
+      if (app.server) await drainSockets(app.server);
       await app.server?.stop(false);
       await services.close();
       clearTimeout(limit);

@@ -39,7 +39,7 @@ const userBody = t.Object({
 
 const manageBody = t.Object({
   id,
-  action: t.Union(MANAGE_ACTIONS.map((action) => t.Literal(action))),
+  action: t.UnionEnum(MANAGE_ACTIONS),
 });
 
 export function users(deps: Deps, session: SessionSettings) {

@@ -6,14 +6,22 @@ import ChatScreen from "../../islands/screens/chat.tsx";
 import ChatToLink from "../../islands/screens/chat2link.tsx";
 import Login from "../../islands/screens/login.tsx";
 import Playground from "../../islands/screens/playground.tsx";
+import Personal from "../../islands/screens/personal.tsx";
+import RedemptionScreen from "../../islands/screens/redemption.tsx";
 import Setup from "../../islands/screens/setup.tsx";
 import TokenScreen from "../../islands/screens/token.tsx";
+import Wallet from "../../islands/screens/topup.tsx";
+import UserScreen from "../../islands/screens/user.tsx";
 import { loadLogs } from "./load-logs.ts";
 import { loadChannels } from "./load-channels.ts";
 import { loadChat } from "./load-chat.ts";
 import { loadPlayground } from "./load-playground.ts";
+import { loadPersonal } from "./load-personal.ts";
+import { loadRedemptions } from "./load-redemptions.ts";
 import { loadTokens } from "./load-tokens.ts";
 import { loadSetup } from "./load-setup.ts";
+import { loadUsers } from "./load-users.ts";
+import { loadWallet } from "./load-wallet.ts";
 import { aboutPage, brokenPage, forbiddenPage, notFoundPage } from "./plain-pages.tsx";
 import type { Page } from "./page.ts";
 import { homePage } from "./public-pages.tsx";
@@ -108,5 +116,46 @@ export const pages: readonly Page[] = [
     areas: ["channel"],
     screen: { name: "channel", component: ChannelScreen },
     loader: loadChannels,
+  },
+  {
+    path: "/redemption",
+    shell: "console",
+    access: "admin",
+    title: "shell.nav.redemptions",
+    current: "redemptions",
+    areas: ["redemption"],
+    screen: { name: "redemption", component: RedemptionScreen },
+    loader: loadRedemptions,
+  },
+  {
+    path: "/user",
+    shell: "console",
+    access: "admin",
+    title: "shell.nav.users",
+    current: "users",
+    areas: ["user"],
+    screen: { name: "user", component: UserScreen },
+    loader: loadUsers,
+  },
+  // Personal
+  {
+    path: "/topup",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.wallet",
+    current: "wallet",
+    areas: ["topup"],
+    screen: { name: "topup", component: Wallet },
+    loader: loadWallet,
+  },
+  {
+    path: "/personal",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.profile",
+    current: "profile",
+    areas: ["personal", "topup"],
+    screen: { name: "personal", component: Personal },
+    loader: loadPersonal,
   },
 ];

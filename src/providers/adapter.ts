@@ -6,6 +6,14 @@ import type { JsonBody } from "./quirks.ts";
 /** The relay's own fetch: it carries the proxy, the guard and the timers of the attempt. */
 export type UpstreamFetch = (url: string, init: RequestInit) => Promise<Response>;
 
+/** A file of a multipart request. */
+export interface AdapterFile {
+  name: string;
+  filename: string | undefined;
+  type: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
 export interface AdapterCall {
   /** What the upstream shall perform; `route.dialect` names the dialect of body and answer. */
   operation: Operation;
@@ -19,6 +27,8 @@ export interface AdapterCall {
   isStream: boolean;
   /** In the dialect of the route, overrides applied, model mapped. */
   body: JsonBody;
+  /** Files of a multipart request (recordings, pictures), whose text fields are the body. */
+  files?: readonly AdapterFile[];
   /** Address and headers as the row's templates make them, without the key. */
   url: string;
   headers: Record<string, string>;

@@ -286,12 +286,19 @@ const ROWS: readonly ProviderRow[] = [
     auth: { kind: "adapter", name: "bedrock" },
     asksForStreamUsage: true,
     // The address is made from the region inside the key.
-    operations: { messages: { dialect: "anthropic", url: "{base}", adapter: "bedrock" } },
+    operations: {
+      messages: { dialect: "anthropic", url: "{base}", adapter: "bedrock", models: { contains: "claude" } },
+      chat: adapted("bedrock", "{base}", { models: { except: /claude/ } }),
+    },
   }),
   row(34, {
     owner: "cohere",
     usage: { rerank: "billed-units" },
-    operations: { chat: adapted("cohere", "{base}/v1/chat"), rerank: openai("{base}/v1/rerank") },
+    quirks: [
+      { patch: "bound", field: "top_n", min: 1, on: ["rerank"] },
+      { patch: "set", field: "return_documents", value: true, on: ["rerank"] },
+    ],
+    operations: { chat: adapted("cohere", "{base}/v2/chat"), rerank: openai("{base}/v1/rerank") },
   }),
   row(35, {
     owner: "minimax",

@@ -7,6 +7,7 @@ import { failureText, languageOf } from "../http/messages.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
 import type { Plan } from "./plan.ts";
+import type { ByteRelay } from "./stream-bytes.ts";
 import type { StreamRelay } from "./stream.ts";
 
 /** A plain answer, read in full and understood. */
@@ -33,7 +34,15 @@ export interface StreamAnswer {
   firstByteMs: number;
 }
 
-export type Answer = WholeAnswer | StreamAnswer;
+/** An answer that is no text: passed on as it comes. */
+export interface BytesAnswer {
+  kind: "bytes";
+  plan: Plan;
+  response: Response;
+  relay: ByteRelay;
+}
+
+export type Answer = WholeAnswer | StreamAnswer | BytesAnswer;
 
 /** Ids of whole answers, which clients show in their logs: they carry the request's own id. */
 const ENVELOPE_PREFIXES: ReadonlySet<string> = new Set(["chatcmpl-", "resp_", "msg_"]);

@@ -11,13 +11,14 @@ import { disableIfFatal } from "./auto-disable.ts";
 import type { Call } from "./call.ts";
 import type { Answer } from "./answer.ts";
 import type { Tap } from "./meter.ts";
+import { isJson, openBytes } from "./open-bytes.ts";
 import { openStream } from "./open-stream.ts";
 import { gatherStream, openWhole } from "./open-whole.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan, PlanContext } from "./plan.ts";
 import { publicText } from "./render-failure.ts";
 import type { StreamConversion } from "./stream-convert.ts";
-import type { StreamOptions } from "./stream.ts";
+import type { StreamEnd, StreamOptions } from "./stream.ts";
 import type { TokenCounter } from "./token-count.ts";
 
 export interface AttemptsContext {
@@ -36,6 +37,8 @@ export interface AttemptsContext {
     conversion: StreamConversion | undefined,
     firstByteMs: () => number,
   ) => StreamOptions["finish"];
+  /** Called when an answer that is no text ends: settles the call. */
+  finishBytes: (call: Call, plan: Plan, end: StreamEnd) => Promise<unknown>;
   failureFrame: (call: Call, failure: Failure) => string;
   failureBody: (call: Call, failure: Failure) => unknown;
   /** Looks at the model's words as they come; undefined = they are not screened. Returns the failure of a hit. */
@@ -84,9 +87,10 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
       return answer;
     } catch (thrown) {
       // What this channel's dialect cannot say another one's may: that is no failed attempt of anybody.
-      if (thrown instanceof Failure && thrown.code === "unsupported_field" && !call.pinned) {
+      const unsaid = thrown instanceof AttemptFailure ? thrown.failure : thrown;
+      if (unsaid instanceof Failure && unsaid.code === "unsupported_field" && !call.pinned) {
         failed.add(channel.id);
-        last = new CallFailed(thrown, undefined);
+        last = new CallFailed(unsaid, undefined);
         i--;
         continue;
       }
@@ -203,6 +207,8 @@ async function open(
 ): Promise<Answer> {
   const startedMs = performance.now();
   const opened = await attempt(plan.upstream, limits, plan.dialect, plan.channel, call.request.signal);
+  if (!opened.isStream && call.endpoint.answers === "bytes" && !isJson(opened.response))
+    return openBytes(context, call, plan, opened);
   if (!opened.isStream) return openWhole(call, plan, opened);
   if (!call.wantsStream && call.endpoint.isConversation) return gatherStream(call, plan, opened);
   const spentMs = performance.now() - startedMs;

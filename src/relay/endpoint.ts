@@ -1,8 +1,12 @@
 // What an inference endpoint is to the pipeline, and the checks that all of them share.
 // Refuses wrong types and absurd numbers by name; unknown fields are nobody's business here.
 import type { DialectName } from "../protocol/canonical.ts";
+import type { MeterOptions, StreamMeter } from "../protocol/dialect.ts";
 import type { Operation } from "../providers/define.ts";
 import { Failure } from "../shared/failures.ts";
+import type { Usage } from "../shared/usage.ts";
+import type { Form } from "./multipart.ts";
+import type { RelayBody } from "./read-body.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -21,7 +25,7 @@ export interface Endpoint {
   isConversation: boolean;
   /** Model of a request that names none. */
   defaultModel?: string;
-  check: (body: Json) => void;
+  check: (body: Json, form?: Form) => void;
   visitPrompt: (body: Json, visitor: PromptVisitor) => void;
   /** The client's own bound on the answer in tokens; 0 = it named none. */
   outputLimit: (body: Json) => number;
@@ -30,7 +34,42 @@ export interface Endpoint {
   /** The body in the operation's own form, where the client's is another (Gemini embeddings). */
   rewrite?: (body: Json, model: string) => Record<string, unknown>;
   /** A whole answer in the client's form, where the operation's own is another. */
-  answer?: (json: unknown) => unknown;
+  answer?: (json: unknown, context: { body: Json; usage: Usage | undefined }) => unknown;
+  /** The body as another endpoint's, for clients whose own endpoint no upstream has any more. */
+  translate?: (body: RelayBody) => RelayBody;
+  /** Pictures, sound, rerank: parameter overrides and the raw pass-through do not concern them. */
+  isMedia?: boolean;
+  /** The body is a multipart form; gives it as upstreams want it, but for the model. */
+  form?: (form: Form) => Form;
+  /** What a good answer is: a JSON object where absent, any text, or bytes that are passed on as they come. */
+  answers?: "text" | "bytes";
+  /** Code of the refusal that the balance is too low, where it is another than the usual one. */
+  quotaCode?: string;
+  /** What a fixed price counts; one when absent. */
+  pieces?: (body: Json) => number;
+  /** What a fixed price is multiplied by besides. */
+  factor?: (body: Json, upstreamModel: string) => number;
+  /** Usage of a whole answer, where it stands elsewhere than usual. */
+  reportedUsage?: (json: unknown) => Usage | null;
+  /** What a delivered answer costs where its upstream says nothing: the rule of the endpoint, not an estimate. */
+  ownUsage?: (facts: AnswerFacts) => Promise<Usage>;
+  /** Reads an event stream that is no conversation; it is whole when its body ends behind the final event. */
+  meterStream?: (options?: MeterOptions) => StreamMeter;
+  /** Words for the log row's sentence. */
+  remark?: (body: Json) => string;
+}
+
+/** What an endpoint's own rule may ask for. */
+export interface AnswerFacts {
+  body: Json;
+  form: Form | undefined;
+  /** The whole answer, where it was JSON. */
+  json: unknown;
+  /** As requested, and as it is called upstream. */
+  model: string;
+  upstreamModel: string;
+  /** Tokens by the encoder. */
+  count: (texts: string[]) => Promise<number>;
 }
 
 export interface PromptVisitor {

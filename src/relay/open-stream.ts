@@ -38,6 +38,11 @@ function convert(context: AttemptsContext, call: Call, plan: Plan, meter: MeterO
   });
 }
 
+function terminalOf({ endpoint }: Call, plan: Plan): TerminalRule {
+  if (endpoint.meterStream) return "end-of-body";
+  return plan.isConverted || !endpoint.isConversation ? "done-line" : TERMINAL_RULES[plan.dialect.name];
+}
+
 export async function openStream(
   context: AttemptsContext,
   call: Call,
@@ -50,6 +55,7 @@ export async function openStream(
   if (!body) throw attemptFailure(new Failure("upstream-down", "upstream_bad_answer"));
   let conversion: StreamConversion | undefined;
   const makeMeter = (meterOptions: MeterOptions): StreamMeter => {
+    if (call.endpoint.meterStream) return call.endpoint.meterStream(meterOptions);
     if (plan.isConverted) return (conversion = convert(context, call, plan, meterOptions));
     const meter = plan.dialect.meterStream(meterOptions);
     if (!call.wantsArray) return meter;
@@ -66,8 +72,7 @@ export async function openStream(
     {
       meter: tap.meter,
       conversion: told,
-      terminal:
-        plan.isConverted || !call.endpoint.isConversation ? "done-line" : TERMINAL_RULES[plan.dialect.name],
+      terminal: terminalOf(call, plan),
       hidesUsage: !call.wantsUsage,
       // Reasoning models think in silence.
       idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),

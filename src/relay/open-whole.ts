@@ -19,6 +19,11 @@ function badAnswer(): Failure {
   return new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
 }
 
+/** Pages of proxies and portals. */
+function saysHtml(response: Response): boolean {
+  return (response.headers.get("content-type") ?? "").includes("html");
+}
+
 /** Usage and length of an answer in canonical form. */
 function meterCanonical(answer: CanonicalAnswer): AnswerMeter {
   let textChars = 0;
@@ -29,13 +34,17 @@ function meterCanonical(answer: CanonicalAnswer): AnswerMeter {
 export async function openWhole(call: Call, plan: Plan, opened: Opened): Promise<WholeAnswer> {
   const bytes = await readWhole(opened);
   const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
-  if (typeof json !== "object" || json === null) throw attemptFailure(badAnswer());
+  const isObject = typeof json === "object" && json !== null;
+  // Subtitles and plain transcripts are answers too; an empty one is an answer to silence.
+  if (!isObject && (call.endpoint.answers !== "text" || saysHtml(opened.response)))
+    throw attemptFailure(badAnswer());
   const whole = { kind: "whole" as const, plan, response: opened.response, bytes, json };
   const { dialect, isConverted } = plan;
   if (!call.endpoint.isConversation || (!isConverted && dialect.name === "openai-chat")) {
     const meter = meterAnswer(json);
     // Some providers say 200 and mean an error: nothing was sent yet, so it is one.
     if (meter.failure) throw attemptFailure(meter.failure);
+    if (call.endpoint.reportedUsage) meter.usage = call.endpoint.reportedUsage(json);
     return { ...whole, meter };
   }
   try {

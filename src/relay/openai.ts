@@ -8,18 +8,31 @@ import { checkedBy, policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./admission.ts";
+import type { PeerSource } from "./admission.ts";
 import { corsHeaders, preflight } from "./cors.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { chat, completions, embeddings } from "./endpoints.ts";
+import { speech, transcriptions, translations } from "./endpoints-audio.ts";
+import { imageEdits, imageGenerations } from "./endpoints-images.ts";
+import { edits, moderations } from "./endpoints-legacy.ts";
 import { responses } from "./endpoints-native.ts";
+import { rerank } from "./endpoints-rerank.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./pipeline.ts";
 import { playgroundCaller, sessionUser } from "./playground.ts";
+import { createRealtime } from "./realtime.ts";
 import { asFailure, renderFailure } from "./render-failure.ts";
 
 /** The body is read by the pipeline, once, as bytes. */
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
 export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) {
+  const realtime = createRealtime(deps, relay.parts);
+  const serve =
+    (endpoint: Endpoint) =>
+    ({ request, server }: { request: Request; server: PeerSource | null }): Promise<Response> =>
+      relay.serve({ request, server, endpoint });
+
   function refused(request: Request, error: unknown, omitId = false): Response {
     const dialect = listDialect(request);
     const view = { dialect, language: languageOf(request), requestId: newRequestId(), omitId };
@@ -71,6 +84,16 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
       ({ request, server }) => relay.serve({ request, server, endpoint: responses }),
       raw,
     )
+    .post("/v1/edits", serve(edits), raw)
+    .post("/v1/moderations", serve(moderations), raw)
+    .post("/v1/rerank", serve(rerank), raw)
+    .post("/v2/rerank", serve(rerank), raw)
+    .post("/v1/images/generations", serve(imageGenerations), raw)
+    .post("/v1/images/edits", serve(imageEdits), raw)
+    .post("/v1/audio/speech", serve(speech), raw)
+    .post("/v1/audio/transcriptions", serve(transcriptions), raw)
+    .post("/v1/audio/translations", serve(translations), raw)
+    .get("/v1/realtime", ({ request, server }) => realtime.serve(request, server), raw)
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
@@ -90,7 +113,8 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
     .get("/v1/fine-tunes/:id", notImplemented, raw)
     .post("/v1/fine-tunes/:id/cancel", notImplemented, raw)
     .get("/v1/fine-tunes/:id/events", notImplemented, raw)
-    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"));
+    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+    .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
 
   // The macro that only looks at the session: its refusals would come in the console's envelope, and callers of this
   // route read errors in the shape of the API that they try out.

@@ -23,20 +23,22 @@ import type { AttemptsContext } from "./attempts.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { chat, embeddings } from "./endpoints.ts";
+import { holdBack } from "./hold-back.ts";
 import type { MediaFetch } from "./media.ts";
 import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
 import { checkedName, familyName, requestedModel } from "./model-name.ts";
 import { screenerOf } from "./output-screen.ts";
 import { pingMs } from "./ping.ts";
 import type { TestCall } from "./probe.ts";
+import { TEST_ENDPOINTS } from "./test-endpoints.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import type { RateRule } from "./rate-limit.ts";
-import { readBody } from "./read-body.ts";
+import { readBody, readForm } from "./read-body.ts";
 import type { RelayBody } from "./read-body.ts";
+import type { RelayParts } from "./realtime.ts";
 import { asFailure, encodeFailure, failureFrame, renderFailure } from "./render-failure.ts";
 import type { FailureView } from "./render-failure.ts";
-import { streamHeaders, wholeResponse } from "./respond.ts";
+import { answerHeaders, streamHeaders, wholeResponse } from "./respond.ts";
 import { settleCall } from "./settle.ts";
 import { awaitedStream } from "./stream-await.ts";
 import { createTokenCounter, estimateTokens } from "./token-count.ts";
@@ -66,17 +68,23 @@ export interface Relay {
   probe(channel: Channel, test: TestCall): Promise<{ failure?: Failure; isFatal: boolean }>;
   /** Answers a call made with a console session. Never throws. */
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
+  /** What realtime sessions share with the other calls. */
+  readonly parts: RelayParts;
   close(): void;
 }
 
 /** What is read on after the client left: enough to see the usage of a stream that was nearly done. */
-const DRAIN = { ms: 2000, bytes: 512 * 1024 };
+const DRAIN_MS = 2000;
+const DRAIN_BYTES = 512 * 1024;
 const BYTES_PER_MIB = 1024 * 1024;
 
 /** Where clients know a refused prompt by another code than the usual one. */
 const SCREEN_CODES: Readonly<Partial<Record<Endpoint["name"], string>>> = {
   responses: "check_request_sensitive_error",
   gemini: "check_request_sensitive_error",
+  "image-generations": "invalid_image_request",
+  "image-edits": "invalid_image_request",
+  speech: "invalid_audio_request",
 };
 
 /** Token name and sentence of a channel test in the log. */
@@ -89,15 +97,17 @@ const FREE: Reservation = {
   release: () => Promise.resolve(),
 };
 
-/** Endpoints that a channel test may call. */
-const TESTED: Readonly<Partial<Record<TestCall["operation"], Endpoint>>> = { chat, embeddings };
-
 function rewritten(json: Record<string, unknown>): RelayBody {
   const text = JSON.stringify(json);
   return { json, text, bytes: new TextEncoder().encode(text) };
 }
 
-export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchMedia: MediaFetch): Relay {
+export function createRelay(
+  deps: Deps,
+  trustedProxies: readonly Range[],
+  fetchMedia: MediaFetch,
+  drainMs = DRAIN_MS,
+): Relay {
   const { options, clock, logger } = deps;
   const picker = createPicker(deps.routing);
   const limiter = createRateLimiter();
@@ -118,7 +128,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
     picker,
     counter,
     silent: new Set(),
-    drain: DRAIN,
+    drain: { ms: drainMs, bytes: DRAIN_BYTES },
     plans: { options, clock, keyring: deps.keyring, fetchMedia },
     failureFrame: (call, failure) => failureFrame(failure, view(call)),
     failureBody: (call, failure) => encodeFailure(failure, view(call)).body,
@@ -127,6 +137,15 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         return undefined;
       return screenerOf(wordFilter(), call, options.get("StopOnSensitiveEnabled"));
     },
+    finishBytes: (call, plan, { reason }) =>
+      settleCall(deps, counter, call, plan, {
+        reason,
+        usage: null,
+        sawText: true,
+        outputTokens: () => Promise.resolve(0),
+        isStream: false,
+        firstByteMs: undefined,
+      }),
     finish: (call, plan, tap, conversion, firstByteMs) => async (end) => {
       const { state } = tap.meter;
       if (end.reason === "completed") {
@@ -142,7 +161,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         firstByteMs: firstByteMs(),
       });
       if (end.reason === "completed" && conversion) return conversion.tail(usage);
-      if (call.endpoint.dialect !== "openai-chat") return "";
+      if (call.endpoint.dialect !== "openai-chat" || call.endpoint.isMedia === true) return "";
       if (end.reason !== "completed" || !call.wantsUsage || state.usage !== null || !usage) return "";
       // The client asked for usage and the upstream kept silent: it gets what it is charged for.
       return `data: ${JSON.stringify({
@@ -175,7 +194,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
     const pinned = caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned);
     if (!pinned && deps.routing.tiers(caller.group, model).length === 0)
       throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
-    endpoint.check(body.json);
+    endpoint.check(body.json, body.form);
     const prompt = measurePrompt(endpoint, body.json, screener(endpoint));
     const pricing = pricingFor(caller, model);
     const groupRatio = deps.prices.groupRatio(caller.group);
@@ -184,9 +203,13 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       maxTokens: endpoint.outputLimit(body.json),
       preConsumedTokens: options.get("PreConsumedQuota"),
       quotaPerUnit: options.get("QuotaPerUnit"),
+      ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
+      ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, model) } : {}),
     });
     const { user, token } = caller;
-    const held = deps.ledger.reserve({ requestId, user, token, amount });
+    const wanted = { requestId, user, token, amount };
+    // Usually at once: a promise for every call would cost each of them a turn.
+    const held = endpoint.quotaCode ? holdBack(deps.ledger, endpoint, wanted) : deps.ledger.reserve(wanted);
     const reservation = held instanceof Promise ? await held : held;
     return {
       request,
@@ -268,12 +291,18 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       headers["content-type"] = answer.contentType;
       return new Response(answer.relay.body(call.request.signal), { headers });
     }
+    if (answer.kind === "bytes") {
+      return new Response(answer.relay.body(call.request.signal), {
+        headers: answerHeaders(call, answer.response),
+      });
+    }
     const { meter, plan, json, canonical } = answer;
     const refused = screenWhole(call, answer);
     const usage = await settleCall(deps, counter, call, plan, {
       reason: call.request.signal.aborted ? "client-gone" : "completed",
       usage: meter.usage,
-      sawText: meter.textChars > 0 || call.endpoint.name === "embeddings",
+      sawText:
+        meter.textChars > 0 || call.endpoint.name === "embeddings" || call.endpoint.ownUsage !== undefined,
       outputTokens: async () => {
         const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
         const counted = await counter.count(texts, plan.upstreamModel);
@@ -281,6 +310,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       },
       isStream: false,
       firstByteMs: undefined,
+      json,
     });
     if (refused) throw refused;
     return wholeResponse(call, answer, usage);
@@ -331,6 +361,7 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
   const maxBytes = (): number => options.get("relay.max_body_mb") * BYTES_PER_MIB;
 
   return {
+    parts: { picker, limiter, counter, trustedProxies },
     async serve(relayed) {
       const refused = refuseShortHost(relayed);
       if (refused) return refused;
@@ -343,7 +374,11 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
         checkAddress(caller, request, relayed.server, trustedProxies);
         rule = rateRule(options, caller.group);
         if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
-        const body = await readBody(request, maxBytes());
+        const { endpoint } = relayed;
+        const read = await (endpoint.form
+          ? readForm(request, maxBytes(), endpoint.refusalCode)
+          : readBody(request, maxBytes()));
+        const body = endpoint.translate?.(read) ?? read;
         const call = await prepare(relayed, caller, body, requestId, startedMs);
         const response = await run(call);
         if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
@@ -384,8 +419,8 @@ export function createRelay(deps: Deps, trustedProxies: readonly Range[], fetchM
       const requestId = newRequestId(clock.nowMs());
       try {
         const root = await rootAccount(deps);
-        const endpoint = TESTED[operation];
-        if (!root || !endpoint) throw new Failure("no-channel", "endpoint_unsupported", { params: NOBODY });
+        const endpoint = TEST_ENDPOINTS[operation];
+        if (!root) throw new Failure("no-channel", "endpoint_unsupported", { params: NOBODY });
         const body = rewritten(json);
         const model = String(json["model"]);
         const request = new Request("http://localhost/", { headers: { "content-type": "application/json" } });

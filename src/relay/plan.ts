@@ -29,6 +29,8 @@ import {
   plainModel,
   settingsChanges,
 } from "./model-settings.ts";
+import { withField, writeForm } from "./multipart.ts";
+import type { Form } from "./multipart.ts";
 import { patchTopLevel } from "./patch-json.ts";
 
 export interface Plan {
@@ -196,7 +198,8 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   const { options } = context;
   const { channel, row, found, mapped } = target;
   const { sent } = call;
-  const isRaw = options.get("global.pass_through_request_enabled") && sent === call.body;
+  const isMedia = call.endpoint.isMedia === true;
+  const isRaw = options.get("global.pass_through_request_enabled") && sent === call.body && !isMedia;
   const { dialect } = found.route;
   const plain = plainModel(options, dialect, mapped);
   const changes: Record<string, unknown> = {};
@@ -210,12 +213,13 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   const body = isSame ? sent.json : { ...sent.json, ...changes };
   const built = buildRequest(context, call, target, plain, body);
   for (const key of built.changed) changes[key] = built.body?.[key];
-  Object.assign(changes, overrides(channel));
+  if (!isMedia) Object.assign(changes, overrides(channel));
   const isUntouched = isRaw || Object.keys(changes).length === 0;
   const upstream = upstreamRequest(context, call, target, built, () =>
     isUntouched ? sent.json : { ...sent.json, ...changes },
   );
-  if (!upstream.adapter)
+  if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
+  else if (!upstream.adapter)
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, changes, sent.json);
   return {
     channel,
@@ -227,6 +231,13 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
     dropped: [],
     upstream,
   };
+}
+
+/** The client's own bytes where neither the model nor anything else has to change. */
+function formBody(call: Call, form: Form, model: string): Uint8Array<ArrayBuffer> {
+  const shaped = call.endpoint.form?.(form) ?? form;
+  const named = call.sent.json["model"] === model ? shaped : withField(shaped, "model", model);
+  return named === form ? call.sent.bytes : writeForm(named);
 }
 
 function convertedPlan(context: PlanContext, call: Call, target: Target, request: CanonicalRequest): Plan {
@@ -275,14 +286,22 @@ function buildRequest(
     // Gemini's query says how the stream is framed, which is the gateway's business.
     query: endpoint.dialect === "gemini" ? "" : queryOf(request),
     isStream: call.wantsStream,
-    body,
+    ...(call.sent.form ? {} : { body }),
     key,
-    contentType: "application/json",
-    accept: call.wantsStream ? "text/event-stream" : "application/json",
+    contentType: call.sent.form
+      ? `multipart/form-data; boundary=${call.sent.form.boundary}`
+      : "application/json",
+    accept: acceptOf(call),
     site: context.options.get("ServerAddress"),
     ...(version === undefined ? {} : { geminiVersion: version }),
     ...(isMessages ? anthropicHeaders(request) : {}),
   });
+}
+
+function acceptOf({ endpoint, request, wantsStream }: Call): string {
+  if (wantsStream) return "text/event-stream";
+  if (endpoint.answers === undefined) return "application/json";
+  return request.headers.get("accept") ?? "*/*";
 }
 
 function anthropicHeaders(request: Request): { anthropicVersion?: string; anthropicBeta?: string } {
@@ -333,6 +352,9 @@ function upstreamRequest(
       model: built.model,
       isStream: call.wantsStream,
       body: bodyOf(),
+      ...(call.sent.form
+        ? { files: call.sent.form.parts.filter((part) => part.filename !== undefined) }
+        : {}),
       url: built.url,
       headers,
       signal,

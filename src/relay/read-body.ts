@@ -3,12 +3,16 @@
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import type { InputType } from "node:zlib";
 import { Failure } from "../shared/failures.ts";
+import { formFields, parseForm } from "./multipart.ts";
+import type { Form } from "./multipart.ts";
 
 export interface RelayBody {
   /** The request as sent upstream when nothing has to change. */
   bytes: Uint8Array<ArrayBuffer>;
   text: string;
   json: Record<string, unknown>;
+  /** Multipart bodies only; `json` then holds the form's text fields, and `text` is empty. */
+  form?: Form;
 }
 
 /** Deeper nesting than any client builds, shallow enough for every recursive reader. */
@@ -166,4 +170,26 @@ export function parseBody(bytes: Uint8Array<ArrayBuffer>): RelayBody {
 export async function readBody(request: Request, maxBytes: number): Promise<RelayBody> {
   const bytes = await readBytes(request, maxBytes);
   return parseBody(bytes);
+}
+
+/** A multipart body. `stream` is the one field that means the same as in JSON: true or false. */
+export async function readForm(request: Request, maxBytes: number, refusalCode: string): Promise<RelayBody> {
+  const bytes = await readBytes(request, maxBytes);
+  let form: Form;
+  let json: Record<string, unknown>;
+  try {
+    form = parseForm(bytes, request.headers.get("content-type"));
+    json = formFields(form);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { code, params, param } = error;
+    throw new Failure("client", code, {
+      params,
+      wireCode: refusalCode,
+      ...(param === undefined ? {} : { param }),
+    });
+  }
+  if (json["stream"] === "true") json["stream"] = true;
+  else if (json["stream"] === "false") json["stream"] = false;
+  return { bytes, text: "", json, form };
 }

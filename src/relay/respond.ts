@@ -108,16 +108,19 @@ export function wholeResponse(call: Call, answer: WholeAnswer, usage: Usage | un
     const headers = { ...answerHeaders(call, answer.response), "content-type": JSON_TYPE };
     const dialect = DIALECTS[call.endpoint.dialect];
     const body = dialect.encodeAnswer(canonical, answerContext(call, Date.now()));
-    return new Response(JSON.stringify(body), { headers });
+    const told = call.endpoint.answer?.(body, { body: call.body.json, usage }) ?? body;
+    return new Response(JSON.stringify(told), { headers });
   }
   const headers = answerHeaders(call, answer.response);
-  if (call.endpoint.name === "embeddings") {
-    const converted = convertEmbeddings(answer.json, call.sent.json["encoding_format"]);
-    if (call.endpoint.answer) {
-      const json: unknown = converted === undefined ? answer.json : JSON.parse(converted);
-      return new Response(JSON.stringify(call.endpoint.answer(json)), { headers });
-    }
-    if (converted !== undefined) return new Response(converted, { headers });
+  const { answer: told } = call.endpoint;
+  let converted: string | undefined;
+  if (call.endpoint.name === "embeddings")
+    converted = convertEmbeddings(answer.json, call.sent.json["encoding_format"]);
+  if (told) {
+    const json: unknown = converted === undefined ? answer.json : JSON.parse(converted);
+    const body = told(json, { body: call.body.json, usage });
+    return new Response(JSON.stringify(body), { headers: { ...headers, "content-type": JSON_TYPE } });
   }
+  if (converted !== undefined) return new Response(converted, { headers });
   return new Response(answer.bytes, { headers });
 }

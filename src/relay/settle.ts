@@ -2,6 +2,7 @@
 // Refuses to guess silently: an estimated charge says so in the log, and never exceeds what was held back.
 import type { Deps } from "../core/deps.ts";
 import { cost, FILE_SEARCH_PRICE, webSearchPrice } from "../core/prices.ts";
+import type { CostExtras } from "../core/prices.ts";
 import { decideCharge, quotaCapOf, usageTrust } from "../core/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../core/settle-policy.ts";
 import { messageText } from "../http/messages.ts";
@@ -12,6 +13,7 @@ import type { Call } from "./call.ts";
 import { countPrompt, estimatedUsage } from "./meter.ts";
 import { hasForbiddenOutput } from "./output-screen.ts";
 import type { Plan } from "./plan.ts";
+import { estimateTokens } from "./token-count.ts";
 import type { TokenCounter } from "./token-count.ts";
 
 export interface CallEnd {
@@ -25,6 +27,8 @@ export interface CallEnd {
   isStream: boolean;
   /** Milliseconds to the first streamed event; undefined for plain answers. */
   firstByteMs: number | undefined;
+  /** The whole answer, where it was JSON. */
+  json?: unknown;
 }
 
 /** Names of dropped fields that a log row keeps. */
@@ -41,9 +45,12 @@ export async function settleCall(
   plan: Plan,
   end: CallEnd,
 ): Promise<Usage | undefined> {
-  const known = usageTrust(end.usage);
+  const trust = usageTrust(end.usage);
+  const own =
+    trust === "reported" || !end.sawText ? undefined : await ownUsage(counter, call, plan, end.json);
+  const known = own ? "reported" : trust;
   const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
-  const usage = await usageOf(decision, counter, call, plan, end);
+  const usage = own ?? (await usageOf(decision, counter, call, plan, end));
   const { pricing, groupRatio } = call;
   const charge = cost(pricing, groupRatio, usage, {
     quotaPerUnit: deps.prices.tables().quotaPerUnit,
@@ -51,7 +58,7 @@ export async function settleCall(
     fileSearchPrice: FILE_SEARCH_PRICE,
     surface: call.endpoint.name === "messages" ? "messages" : undefined,
     quotaCap: quotaCapOf(decision.rule, call.reservation.amount),
-    ...(decision.rule === "release" ? { callCount: 0 } : {}),
+    ...pieces(call, plan, decision),
   });
   await call.reservation.settle({
     quota: charge.quota,
@@ -64,9 +71,43 @@ export async function settleCall(
     useTimeMs: Math.round(performance.now() - call.startedMs),
     content: sentence(call, decision),
     ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
-    other: Object.assign(charge.other, otherFields(call, plan, end, decision)),
+    other: Object.assign(
+      charge.other,
+      otherFields(call, plan, end, decision),
+      own?.estimated === true ? { estimated: true } : {},
+    ),
   });
   return decision.rule === "release" ? undefined : usage;
+}
+
+/** What a fixed price is multiplied by; nothing for a call that is not charged. */
+function pieces({ endpoint, body }: Call, plan: Plan, decision: ChargeDecision): CostExtras {
+  if (decision.rule === "release") return { callCount: 0 };
+  return {
+    ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
+    ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, plan.upstreamModel) } : {}),
+  };
+}
+
+/** Usage by the endpoint's own rule; undefined where it has none. */
+async function ownUsage(
+  counter: TokenCounter,
+  call: Call,
+  plan: Plan,
+  json: unknown,
+): Promise<Usage | undefined> {
+  const { endpoint, body, model } = call;
+  const { upstreamModel } = plan;
+  return endpoint.ownUsage?.({
+    body: body.json,
+    form: body.form,
+    json,
+    model,
+    upstreamModel,
+    count: async (texts) =>
+      (await counter.count(texts, upstreamModel)) ??
+      texts.reduce((sum, text) => sum + estimateTokens(text), 0),
+  });
 }
 
 async function usageOf(
@@ -116,6 +157,7 @@ function sentence(call: Call, decision: ChargeDecision): string {
       ? `模型倍率 ${pricing.modelRatio.toFixed(2)}，补全倍率 ${pricing.completionRatio.toFixed(2)}，${group}`
       : `模型价格 ${pricing.callPrice.toFixed(2)}，${group}`;
   if (call.model.endsWith("-gizmo-*")) text += `，模型 ${call.model}`;
+  if (call.endpoint.remark) text += `, ${call.endpoint.remark(call.body.json)}`;
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
 }
 

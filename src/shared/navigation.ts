@@ -45,7 +45,18 @@ export const NAV: readonly NavGroup[] = [
   },
   {
     title: "shell.group.admin",
-    entries: [{ id: "channels", href: "/channel", title: "shell.nav.channels", role: Role.admin, key: "c" }],
+    entries: [
+      { id: "channels", href: "/channel", title: "shell.nav.channels", role: Role.admin, key: "c" },
+      { id: "redemptions", href: "/redemption", title: "shell.nav.redemptions", role: Role.admin },
+      { id: "users", href: "/user", title: "shell.nav.users", role: Role.admin, key: "u" },
+    ],
+  },
+  {
+    title: "shell.group.personal",
+    entries: [
+      { id: "wallet", href: "/topup", title: "shell.nav.wallet", role: Role.user, key: "w" },
+      { id: "profile", href: "/personal", title: "shell.nav.profile", role: Role.user },
+    ],
   },
 ];
 

@@ -31,6 +31,8 @@ export interface Answer<T = Record<string, unknown>> {
 export interface TestApp {
   /** http://127.0.0.1:port */
   url: string;
+  /** The listening server. */
+  server: object;
   deps: Deps;
   services: Services;
   /** A console call: JSON in, JSON out; `as` signs it. */
@@ -94,6 +96,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
 
   return {
     url,
+    server: app.server ?? {},
     deps,
     services,
     async call<T>(method: string, path: string, body?: unknown, as?: TestUser) {

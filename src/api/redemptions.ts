@@ -1,0 +1,79 @@
+// Controller of /api/redemption: codes for balance, for administrators.
+// Refuses changes of used codes; redeeming them is the wallet's.
+import { Elysia, t } from "elysia";
+import type { Deps } from "../core/deps.ts";
+import {
+  createRedemptions,
+  deleteRedemption,
+  getRedemption,
+  listRedemptions,
+  updateRedemption,
+} from "../core/redemptions.ts";
+import { done, ok } from "../http/envelope.ts";
+import { idOf, pageOf, pageQuery } from "../http/paging.ts";
+import { plainText } from "../http/plain-text.ts";
+import { policy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+import { refuse } from "../shared/failures.ts";
+
+const whole = t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
+const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const listQuery = {
+  ...pageQuery,
+  keyword: t.Optional(plainText(255)),
+  // † A view: 1 unused, 2 disabled, 3 used.
+  status: t.Optional(plainText(4)),
+};
+
+function requireId(text: string): number {
+  const found = idOf(text);
+  if (found === undefined) throw refuse("record_missing");
+  return found;
+}
+
+export function redemptions(deps: Deps, session: SessionSettings) {
+  const list = async (query: {
+    p?: string | undefined;
+    page_size?: string | undefined;
+    keyword?: string | undefined;
+    status?: string | undefined;
+  }) => {
+    const { page, pageSize } = pageOf({ ...query, p: query.p === "0" ? "1" : query.p }, 1);
+    const status = /^[123]$/.test(query.status ?? "") ? Number(query.status) : undefined;
+    const { items, total } = await listRedemptions(deps, { keyword: query.keyword, status, page, pageSize });
+    return ok({ items, total, page, page_size: pageSize });
+  };
+  return new Elysia({ prefix: "/api/redemption" })
+    .use(policy(session))
+    .get("/", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
+    .get("/search", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
+    .get("/:id", async ({ params }) => ok(await getRedemption(deps, requireId(params.id))), {
+      access: "admin",
+    })
+    .post("/", async ({ actor, body }) => ok(await createRedemptions(deps, actor, body)), {
+      access: "admin",
+      body: t.Object({ name: plainText(255), quota: whole, count: whole }),
+    })
+    .put(
+      "/",
+      async ({ body, query }) => ok(await updateRedemption(deps, body, (query.status_only ?? "") !== "")),
+      {
+        access: "admin",
+        query: t.Object({ status_only: t.Optional(plainText(10)) }),
+        body: t.Object({
+          id,
+          name: t.Optional(plainText(255)),
+          quota: t.Optional(whole),
+          status: t.Optional(t.Integer({ minimum: 0, maximum: 9 })),
+        }),
+      },
+    )
+    .delete(
+      "/:id",
+      async ({ params }) => {
+        await deleteRedemption(deps, requireId(params.id));
+        return done();
+      },
+      { access: "admin" },
+    );
+}

@@ -1,0 +1,111 @@
+// The caller's wallet: redeeming codes, invitations, and the own settings.
+// Refuses more than a few guesses at codes per account and per address.
+import { Elysia, t } from "elysia";
+import { affiliateCode, transferReward } from "../core/affiliates.ts";
+import { createAttemptLimit } from "../core/attempt-limit.ts";
+import type { Deps } from "../core/deps.ts";
+import { redeem, redeemAll } from "../core/redemptions.ts";
+import { updateSetting } from "../core/user-setting.ts";
+import { done, ok } from "../http/envelope.ts";
+import { failureText, languageOf, messageText } from "../http/messages.ts";
+import { plainText } from "../http/plain-text.ts";
+import { policy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+import { Failure } from "../shared/failures.ts";
+
+const WINDOW_MS = 20 * 60_000;
+const WRONG_PER_ACCOUNT = 20;
+const WRONG_PER_ADDRESS = 200;
+const MAX_CODES = 100;
+
+export function wallet(deps: Deps, session: SessionSettings) {
+  const nowMs = () => deps.clock.nowMs();
+  const perAccount = createAttemptLimit(WRONG_PER_ACCOUNT, WINDOW_MS, nowMs);
+  const perAddress = createAttemptLimit(WRONG_PER_ADDRESS, WINDOW_MS, nowMs);
+
+  /** Every guess costs an attempt; a good code gives it back. */
+  async function guarded<T>(userId: number, address: string, work: () => Promise<T>): Promise<T> {
+    const waitSeconds = perAddress.take(address) ?? perAccount.take(String(userId));
+    if (waitSeconds !== undefined)
+      throw new Failure("limit", "too_many_attempts", {
+        params: { seconds: waitSeconds },
+        retryAfterSeconds: waitSeconds,
+      });
+    const result = await work();
+    perAddress.giveBack(address);
+    perAccount.giveBack(String(userId));
+    return result;
+  }
+
+  return (
+    new Elysia({ prefix: "/api/user" })
+      .use(policy(session))
+      .post(
+        "/topup",
+        async ({ actor, body, address }) =>
+          ok(await guarded(actor.id, address, () => redeem(deps, actor, body.key ?? ""))),
+        { access: "user", body: t.Object({ key: t.Optional(plainText(255)) }) },
+      )
+      // † Several codes at once, each with an answer of its own.
+      .post(
+        "/topup/batch",
+        async ({ actor, body, address, request }) => {
+          const keys = [...new Set(body.keys.map((key) => key.trim()).filter((key) => key !== ""))];
+          const language = languageOf(request);
+          const results = [];
+          for (const key of keys) {
+            const [result] = await guarded(actor.id, address, async () => {
+              const list = await redeemAll(deps, actor, [key]);
+              const problem = list[0]?.failure;
+              // A wrong guess keeps its attempt: only the answer goes on.
+              if (problem) perAccount.take(String(actor.id));
+              return list;
+            });
+            if (!result) continue;
+            const { failure } = result;
+            results.push({
+              key,
+              quota: result.quota,
+              success: failure === undefined,
+              message: failure ? failureText(failure, language) : "",
+            });
+          }
+          return ok(results);
+        },
+        {
+          access: "user",
+          body: t.Object({ keys: t.Array(plainText(255), { minItems: 1, maxItems: MAX_CODES }) }),
+        },
+      )
+      .get("/aff", async ({ actor }) => ok(await affiliateCode(deps, actor)), { access: "user" })
+      .post(
+        "/aff_transfer",
+        async ({ actor, body, request }) => {
+          await transferReward(deps, actor, body.quota);
+          return { ...done(), message: messageText("aff_transferred", languageOf(request)) };
+        },
+        {
+          access: "user",
+          body: t.Object({ quota: t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }) }),
+        },
+      )
+      .put(
+        "/setting",
+        async ({ actor, body, request }) => {
+          await updateSetting(deps, actor, body);
+          return { ...done(), message: messageText("setting_saved", languageOf(request)) };
+        },
+        {
+          access: "user",
+          body: t.Object({
+            notify_type: t.Optional(plainText(20)),
+            quota_warning_threshold: t.Optional(t.Number()),
+            webhook_url: t.Optional(plainText(2048)),
+            webhook_secret: t.Optional(plainText(255)),
+            notification_email: t.Optional(plainText(320)),
+            accept_unset_model_ratio_model: t.Optional(t.Boolean()),
+          }),
+        },
+      )
+  );
+}

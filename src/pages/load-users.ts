@@ -1,0 +1,17 @@
+// First rows of the user screen, and the groups that its filter and editor offer.
+// Refuses nothing: the page's row lets administrators in only.
+import { listUsers } from "../core/users.ts";
+import type { LoaderContext } from "./page.ts";
+import { pagingOf } from "./paging.ts";
+
+export async function loadUsers(context: LoaderContext) {
+  const { deps, url } = context;
+  const { page, pageSize } = pagingOf(context);
+  const { items, total } = await listUsers(deps, {
+    keyword: url.searchParams.get("keyword") ?? "",
+    group: url.searchParams.get("group") ?? "",
+    page,
+    pageSize,
+  });
+  return { rows: items, total, pageSize, groups: Object.keys(deps.options.get("GroupRatio")).sort() };
+}

@@ -1,0 +1,35 @@
+// First state of the wallet: what was used, the invitation, and the newest credits.
+// Refuses everybody else's account: only the visitor's own is read.
+import { affiliateCode } from "../core/affiliates.ts";
+import type { Deps, UserAccount } from "../core/deps.ts";
+import { END_OF_TIME } from "../core/log-filter.ts";
+import { listOwnLogs } from "../core/logs.ts";
+import { getUser } from "../core/users.ts";
+import { LogType } from "../shared/enums.ts";
+import type { LoaderContext } from "./page.ts";
+import { pagingOf } from "./paging.ts";
+
+/** What the invitation card shows. */
+export async function invitationOf(deps: Deps, user: UserAccount) {
+  const code = await affiliateCode(deps, user);
+  const self = await getUser(deps, user.id);
+  return { code, count: self.aff_count, quota: self.aff_quota, history: self.aff_history_quota };
+}
+
+export async function loadWallet(context: LoaderContext) {
+  const { deps, user } = context;
+  const { page, pageSize } = pagingOf(context);
+  if (!user) return undefined;
+  const [self, invitation, { items, total }] = await Promise.all([
+    getUser(deps, user.id),
+    invitationOf(deps, user),
+    listOwnLogs(
+      deps,
+      user,
+      { type: LogType.topUp, from: 0, to: END_OF_TIME },
+      { limit: pageSize, offset: (page - 1) * pageSize },
+    ),
+  ]);
+  const rows = items.map(({ id, created_at, content, quota }) => ({ id, created_at, content, quota }));
+  return { rows, total, pageSize, used: self.used_quota, requests: self.request_count, invitation };
+}

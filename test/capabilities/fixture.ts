@@ -1,0 +1,56 @@
+// What the capability suite knows of one channel type: how it is set up, and a provider on loopback in its own wire form.
+// Refuses to know the gateway: the forms are the providers' documented ones.
+import type { RecordedRequest, Script } from "../support/fake-upstream.ts";
+
+/** What the provider shall answer now. */
+export interface Scene {
+  kind: "text" | "tool" | "error";
+  /** Of the error. */
+  status: number;
+}
+
+export const TEXT = "Hello there!";
+export const USAGE = { prompt: 9, completion: 3 };
+export const TOOL = { name: "weather", input: { city: "Zürich" } };
+export const VECTOR = [0.25, -0.5, 1];
+
+export interface Fixture {
+  /** Channel settings; `key` as an operator types it. */
+  key: string;
+  other?: string;
+  /** The channel's base address; the fake's own when absent. */
+  baseUrl?: (url: string, operation: string) => string;
+  models: Partial<
+    Record<"chat" | "messages" | "gemini" | "responses" | "embeddings" | "image-generations" | "any", string>
+  >;
+  /** The request carries what this provider authorises by. */
+  isAuthorised: (request: RecordedRequest) => boolean;
+  /** The provider knows tools; otherwise the gateway must refuse them by name. */
+  hasTools: boolean;
+  /** The provider reports tokens; otherwise the gateway counts, and says so. */
+  reportsUsage: boolean;
+  /** The usual refusals of this provider arrive with status 200. */
+  errorsWith200?: boolean;
+  answer: (request: RecordedRequest, scene: Scene) => Script;
+  /** The chat goes over a WebSocket: the suite starts this server in place of the HTTP one. */
+  socket?: (scene: () => Scene) => { url: string; stop: () => void; seen: string[] };
+}
+
+export const json = (value: unknown, status = 200): Script => ({
+  status,
+  headers: { "content-type": "application/json" },
+  steps: [JSON.stringify(value)],
+});
+
+export const events = (steps: readonly string[]): Script => ({
+  status: 200,
+  headers: { "content-type": "text/event-stream" },
+  steps,
+});
+
+export const data = (value: unknown): string =>
+  `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`;
+export const named = (event: string, value: unknown): string => `event: ${event}\n${data(value)}`;
+
+export const bearer = (key: string) => (request: RecordedRequest) =>
+  request.headers["authorization"] === `Bearer ${key}`;

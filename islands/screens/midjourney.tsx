@@ -2,7 +2,6 @@
 // Refuses to show channels, submit codes and states to ordinary users.
 import { useSignals } from "@preact/signals-react/runtime";
 import { FileTerminal, Images, List, RotateCw } from "lucide-react";
-import { useState } from "react";
 import { Role } from "../../src/shared/enums.ts";
 import { api, call } from "../lib/api.ts";
 import { address, bootData, nowMs, status, timeZone, user } from "../lib/boot.ts";

@@ -22,7 +22,7 @@ const KEYS = [
   { id: 5, name: "laptop", key: "aaaaaaaaaaaa1111" },
   { id: 4, name: "phone", key: "bbbbbbbbbbbb2222" },
 ];
-const CHATS = [
+const CHATS: Record<string, string>[] = [
   { Next: "https://chat.example/#/?key={key}&url={address}" },
   { App: "ama://set?key={key}" },
   { Evil: "javascript:alert(1)" },
@@ -58,13 +58,17 @@ describe("embedded chat", () => {
     await user.selectOptions(choice, "4");
     expect(location.search).toBe("?token=4");
     expect(frame()?.getAttribute("src")).toContain("sk-bbbbbbbbbbbb2222");
-    expect(screen.getByRole("link", { name: "Open in a new tab" }).getAttribute("href")).toContain("sk-bbbbbbbbbbbb2222");
+    expect(screen.getByRole("link", { name: "Open in a new tab" }).getAttribute("href")).toContain(
+      "sk-bbbbbbbbbbbb2222",
+    );
   });
 
   test("programs of their own are opened by a button, broken links are called broken", () => {
     const first = open("1");
     expect(frame()).toBeNull();
-    expect(screen.getByRole("link", { name: "Open App" }).getAttribute("href")).toBe("ama://set?key=sk-aaaaaaaaaaaa1111");
+    expect(screen.getByRole("link", { name: "Open App" }).getAttribute("href")).toBe(
+      "ama://set?key=sk-aaaaaaaaaaaa1111",
+    );
     first.unmount();
     const second = open("2", { language: "zh" });
     expect(screen.getByRole("alert").textContent).toBe("聊天链接配置错误，请联系管理员");
@@ -80,20 +84,22 @@ describe("embedded chat", () => {
   test("without an enabled key it says so and goes to the keys after 1.5 s", () => {
     jest.useFakeTimers();
     open("0", { keys: [], language: "zh" });
-    expect(screen.getByRole("alert").textContent).toContain("当前没有可用的启用令牌，请确认是否有令牌处于启用状态！");
+    expect(screen.getByRole("alert").textContent).toContain(
+      "当前没有可用的启用令牌，请确认是否有令牌处于启用状态！",
+    );
     expect(screen.getByText("1.5 秒后前往令牌页面")).toBeTruthy();
-    for (let step = 0; step < 2; step++) act(() => jest.advanceTimersByTime(500));
+    for (let step = 0; step < 2; step++) act(() => void jest.advanceTimersByTime(500));
     expect(left).toEqual([]);
-    act(() => jest.advanceTimersByTime(500));
+    act(() => void jest.advanceTimersByTime(500));
     expect(left).toEqual(["/token"]);
   });
 
   test("the way to the keys can be cancelled", () => {
     jest.useFakeTimers();
     open("0", { keys: [] });
-    act(() => jest.advanceTimersByTime(500));
+    act(() => void jest.advanceTimersByTime(500));
     fireEvent.click(screen.getByRole("button", { name: "Cancel" }));
-    act(() => jest.advanceTimersByTime(5000));
+    act(() => void jest.advanceTimersByTime(5000));
     expect(left).toEqual([]);
     expect(screen.getByRole("link", { name: "Go to the keys" })).toBeTruthy();
   });

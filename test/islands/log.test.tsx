@@ -172,7 +172,10 @@ describe("filters", () => {
       page_size: "10",
     });
     for (const path of ["/api/log/stat", "/api/log/histogram"]) {
-      expect(island.asked.findLast((call) => call.path === path)?.query).toMatchObject({ type: "5", channel: "7" });
+      expect(island.asked.findLast((call) => call.path === path)?.query).toMatchObject({
+        type: "5",
+        channel: "7",
+      });
     }
     const [from, to] = [Number(last?.query.start_timestamp), Number(last?.query.end_timestamp)];
     expect(to - from).toBe(7 * 86_400 + 60);
@@ -197,7 +200,9 @@ describe("filters", () => {
     const island = open({ page: { total: 30 } });
     await island.user.keyboard("]");
     await settle();
-    expect(island.asked.map(({ path, query }) => `${path.replace(/\/$/, "")} ${query.p}`)).toEqual(["/api/log 2"]);
+    expect(island.asked.map(({ path, query }) => `${path.replace(/\/$/, "")} ${query.p}`)).toEqual([
+      "/api/log 2",
+    ]);
     island.answer("GET /api/log/stat", { success: false, message: "no figures", code: "x" });
     await island.user.click(screen.getByRole("link", { name: "Usage" }));
     await settle();
@@ -256,7 +261,7 @@ describe("histogram", () => {
 
 describe("live", () => {
   const poll = async () => {
-    act(() => jest.advanceTimersByTime(5000));
+    act(() => void jest.advanceTimersByTime(5000));
     for (let round = 0; round < 8; round++) await act(async () => undefined);
   };
 
@@ -372,7 +377,11 @@ describe("detail", () => {
 
   test("steps: rows without attempts show first token and rest, plain answers one bar", () => {
     const kinds = (other: LogOther, isStream = true) =>
-      stepsOf({ use_time_ms: 1000, is_stream: isStream }, other).map((step) => [step.kind, step.startMs, step.ms]);
+      stepsOf({ use_time_ms: 1000, is_stream: isStream }, other).map((step) => [
+        step.kind,
+        step.startMs,
+        step.ms,
+      ]);
     expect(kinds({ frt: 300 })).toEqual([
       ["firstToken", 0, 300],
       ["rest", 300, 700],
@@ -391,19 +400,33 @@ describe("user panel", () => {
     const island = open();
     island.answer("GET /api/user/9", {
       success: true,
-      data: { id: 9, username: "bob", role: 1, status: 1, group: "vip", quota: 1_000_000, used_quota: 500_000, request_count: 1234 },
+      data: {
+        id: 9,
+        username: "bob",
+        role: 1,
+        status: 1,
+        group: "vip",
+        quota: 1_000_000,
+        used_quota: 500_000,
+        request_count: 1234,
+      },
     });
     await island.user.click(screen.getAllByRole("button", { name: /bob/ })[0]!);
     const panel = await screen.findByRole("dialog", { name: "User bob" });
     await settle();
-    for (const text of ["$2.00", "$1.00", "1,234", "vip", "Enabled"]) expect(panel.textContent).toContain(text);
+    for (const text of ["$2.00", "$1.00", "1,234", "vip", "Enabled"])
+      expect(panel.textContent).toContain(text);
     await island.user.click(within(panel).getByRole("button", { name: "Show this user's log" }));
     expect(location.search).toBe("?username=bob");
   });
 
   test("what the server does not show to this rank stands as its message", async () => {
     const island = open({ url: "/log" });
-    island.answer("GET /api/user/9", { success: false, message: "no right to read this user", code: "user_rank_read" });
+    island.answer("GET /api/user/9", {
+      success: false,
+      message: "no right to read this user",
+      code: "user_rank_read",
+    });
     await island.user.click(screen.getAllByRole("button", { name: /bob/ })[0]!);
     await screen.findByRole("dialog", { name: "User bob" });
     await settle();
@@ -428,7 +451,9 @@ describe("export", () => {
     const [heads = "", first = "", ...rest] = (texts[0] ?? "").replace("\uFEFF", "").trimEnd().split("\r\n");
     expect(heads).toStartWith("Time (UTC),Type,API key,Model,");
     expect(heads).not.toMatch(/Channel|User/);
-    expect(first).toContain("2026-11-20 11:59:00,Usage,laptop,gpt-4o,claude-sonnet-4,vip,Yes,4200,500,1000,200,300,0.00525,2625,req-1");
+    expect(first).toContain(
+      "2026-11-20 11:59:00,Usage,laptop,gpt-4o,claude-sonnet-4,vip,Yes,4200,500,1000,200,300,0.00525,2625,req-1",
+    );
     expect(rest).toHaveLength(2);
     const asked = listCalls(island).at(-1)?.query;
     expect(asked).toMatchObject({ model_name: "gpt-4o", page_size: "100" });

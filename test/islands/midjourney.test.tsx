@@ -36,7 +36,14 @@ function drawing(id: number, part: Partial<DrawingRow> = {}): DrawingRow {
 
 const ROWS = [
   drawing(1),
-  drawing(2, { image_url: "", status: "IN_PROGRESS", progress: "35%", finish_time: 0, code: 22, action: "UPSCALE" }),
+  drawing(2, {
+    image_url: "",
+    status: "IN_PROGRESS",
+    progress: "35%",
+    finish_time: 0,
+    code: 22,
+    action: "UPSCALE",
+  }),
   drawing(3, {
     image_url: "",
     status: "FAILURE",
@@ -57,7 +64,8 @@ function open(options: IslandOptions & { page?: Partial<DrawingPageData> } = {})
     status: { mj_notify_enabled: true },
     ...rest,
   });
-  for (const path of ["/api/mj", "/api/mj/self"]) island.answer(`GET ${path}`, { success: true, data: data.rows });
+  for (const path of ["/api/mj", "/api/mj/self"])
+    island.answer(`GET ${path}`, { success: true, data: data.rows });
   return island;
 }
 
@@ -91,9 +99,16 @@ describe("columns", () => {
       "IMAGINE UPSCALE VARIATION HIGH_VARIATION LOW_VARIATION PAN DESCRIBE BLEND UPLOAD SHORTEN REROLL INPAINT ZOOM CUSTOM_ZOOM MODAL SWAP_FACE";
     for (const action of actions.split(" ")) expect(actionKey(action)).toBe(`midjourney.action.${action}`);
     expect(actionKey("DANCE")).toBe("common.unknown");
-    const tones = ["NOT_START", "SUBMITTED", "IN_PROGRESS", "SUCCESS", "FAILURE", "MODAL", "", "toString"].map(
-      (status) => statusWord(status)[0],
-    );
+    const tones = [
+      "NOT_START",
+      "SUBMITTED",
+      "IN_PROGRESS",
+      "SUCCESS",
+      "FAILURE",
+      "MODAL",
+      "",
+      "toString",
+    ].map((status) => statusWord(status)[0]);
     expect(tones).toEqual(["off", "attention", "running", "ok", "broken", "attention", "off", "off"]);
     expect([1, 21, 22, 0, 99].map((code) => codeWord(code)[1])).toEqual([
       "midjourney.code.1",
@@ -148,7 +163,7 @@ describe("filters", () => {
 
 describe("what runs", () => {
   const round = async () => {
-    act(() => jest.advanceTimersByTime(5000));
+    act(() => void jest.advanceTimersByTime(5000));
     for (let step = 0; step < 6; step++) await act(async () => undefined);
   };
 
@@ -177,7 +192,9 @@ describe("details and pictures", () => {
     const island = open();
     await island.user.click(screen.getByRole("button", { name: "Banned prompt detected: blood" }));
     const dialog = await screen.findByRole("dialog", { name: "Unknown" });
-    expect(within(dialog).getByRole("region", { name: "Fail reason" }).textContent).toContain("Banned prompt detected: blood");
+    expect(within(dialog).getByRole("region", { name: "Fail reason" }).textContent).toContain(
+      "Banned prompt detected: blood",
+    );
     expect(within(dialog).getByRole("region", { name: "English prompt" }).textContent).toContain("a cat 3");
     expect(location.search).toBe("?id=3");
   });
@@ -187,7 +204,9 @@ describe("details and pictures", () => {
     await island.user.click(screen.getByRole("button", { name: "Show picture 17320001" }));
     const viewer = await screen.findByRole("dialog", { name: "Picture" });
     expect(location.search).toBe("?image=1");
-    expect(within(viewer).getByRole("img", { name: "一只猫 1" }).getAttribute("src")).toBe(ROWS[0]?.image_url);
+    expect(within(viewer).getByRole("img", { name: "一只猫 1" }).getAttribute("src")).toBe(
+      ROWS[0]?.image_url ?? "-",
+    );
     fireEvent(viewer, new Event("cancel", { cancelable: true }));
     await settle();
     expect(location.search).toBe("");
@@ -212,7 +231,10 @@ describe("callbacks", () => {
     expect(screen.getByText(/Midjourney callbacks are off: some upstreams/)).toBeTruthy();
     await island.user.click(screen.getByRole("button", { name: "Accept callbacks" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({ method: "PUT", body: { key: "MjNotifyEnabled", value: "true" } });
+    expect(island.asked.at(-1)).toMatchObject({
+      method: "PUT",
+      body: { key: "MjNotifyEnabled", value: "true" },
+    });
     expect(screen.queryByText(/some upstreams/)).toBeNull();
     await island.user.click(screen.getByRole("button", { name: "Undo" }));
     await settle();

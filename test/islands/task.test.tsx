@@ -54,7 +54,12 @@ const ROWS = [
 function open(options: IslandOptions & { page?: Partial<TaskPageData> } = {}): Island {
   const { page, ...rest } = options;
   const data: TaskPageData = { rows: ROWS, total: 4, pageSize: 10, isAdmin: true, ...page };
-  const island = renderScreen(TaskScreen, { data, url: "/task", user: { role: data.isAdmin ? 10 : 1 }, ...rest });
+  const island = renderScreen(TaskScreen, {
+    data,
+    url: "/task",
+    user: { role: data.isAdmin ? 10 : 1 },
+    ...rest,
+  });
   for (const path of ["/api/task", "/api/task/self"]) {
     island.answer(`GET ${path}`, { success: true, data: { items: data.rows, total: data.total } });
   }
@@ -73,7 +78,17 @@ describe("the list", () => {
     expect(rowOf(/task-3/).textContent).toContain("Submitting");
     expect(rowOf(/task-3/).textContent).toContain("waiting");
     expect(rowOf(/task-4/).textContent).toContain("sensitive words");
-    const all = ["NOT_START", "SUBMITTED", "QUEUED", "IN_PROGRESS", "SUCCESS", "FAILURE", "UNKNOWN", "", "what"];
+    const all = [
+      "NOT_START",
+      "SUBMITTED",
+      "QUEUED",
+      "IN_PROGRESS",
+      "SUCCESS",
+      "FAILURE",
+      "UNKNOWN",
+      "",
+      "what",
+    ];
     expect(all.map((status) => statusWord(status)[1])).toEqual([
       "task.status.NOT_START",
       "task.status.SUBMITTED",
@@ -141,8 +156,11 @@ describe("filters", () => {
   test("what runs refreshes by itself", async () => {
     jest.useFakeTimers();
     const island = open();
-    island.answer("GET /api/task", { success: true, data: [task(2, { progress: "90%", status: "IN_PROGRESS" })] });
-    act(() => jest.advanceTimersByTime(5000));
+    island.answer("GET /api/task", {
+      success: true,
+      data: [task(2, { progress: "90%", status: "IN_PROGRESS" })],
+    });
+    act(() => void jest.advanceTimersByTime(5000));
     for (let step = 0; step < 6; step++) await act(async () => undefined);
     expect(rowOf(/task-2/).textContent).toContain("90%");
   });
@@ -169,7 +187,9 @@ describe("one task", () => {
     const island = open();
     await island.user.click(screen.getByRole("button", { name: "task-4" }));
     const dialog = await screen.findByRole("dialog", { name: "Music" });
-    expect(within(dialog).getByRole("region", { name: "Fail reason" }).textContent).toContain("sensitive words");
+    expect(within(dialog).getByRole("region", { name: "Fail reason" }).textContent).toContain(
+      "sensitive words",
+    );
     await island.user.click(within(dialog).getByRole("button", { name: "Copy" }));
     expect(JSON.parse(await navigator.clipboard.readText())).toMatchObject({
       task_id: "task-4",

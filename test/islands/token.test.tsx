@@ -52,7 +52,12 @@ const ROWS = [
   token(2, { name: "off", status: 2 }),
   token(3, { name: "over", expired_time: NOW - 1 }),
   token(4, { name: "empty", remain_quota: 0 }),
-  token(5, { name: "narrow", unlimited_quota: true, model_limits_enabled: true, model_limits: "gpt-4o,o1,o3" }),
+  token(5, {
+    name: "narrow",
+    unlimited_quota: true,
+    model_limits_enabled: true,
+    model_limits: "gpt-4o,o1,o3",
+  }),
 ];
 
 function open(options: IslandOptions & { rows?: TokenRow[] } = {}): Island {
@@ -114,7 +119,10 @@ describe("the list", () => {
     const island = open();
     await island.user.click(screen.getByRole("link", { name: "Expired" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({ path: "/api/token", query: { p: "0", size: "10", status: "3" } });
+    expect(island.asked.at(-1)).toMatchObject({
+      path: "/api/token",
+      query: { p: "0", size: "10", status: "3" },
+    });
     await island.user.type(screen.getByRole("searchbox", { name: "Search names" }), "lap{Enter}");
     await settle();
     expect(island.asked.at(-1)).toMatchObject({
@@ -189,7 +197,9 @@ describe("making keys", () => {
     const island = await drawer();
     let made = 0;
     island.answer("POST /api/token", ({ body }: { body: Partial<TokenRow> }) =>
-      ++made > 2 ? { success: false, message: "Too many keys", code: "x" } : { success: true, data: token(made, body) },
+      ++made > 2
+        ? { success: false, message: "Too many keys", code: "x" }
+        : { success: true, data: token(made, body) },
     );
     await island.user.type(field(/^Name/), "team");
     await island.user.click(screen.getByRole("button", { name: "10" }));
@@ -242,7 +252,12 @@ describe("making keys", () => {
     await create(island);
     await settle();
     const body = writes(island)[0]?.body as TokenRow;
-    expect(body).toMatchObject({ remain_quota: 5_000_000, group: "vip", model_limits_enabled: true, model_limits: "gpt-4o" });
+    expect(body).toMatchObject({
+      remain_quota: 5_000_000,
+      group: "vip",
+      model_limits_enabled: true,
+      model_limits: "gpt-4o",
+    });
     expect(Math.abs(body.expired_time - before - 3600)).toBeLessThanOrEqual(60);
   });
 
@@ -257,7 +272,9 @@ describe("making keys", () => {
     await island.user.type(field(/^Name/), "x");
     await create(island);
     await settle();
-    expect(screen.getByText("The quota is out of range").id).toBe(field(/^Quota/).getAttribute("aria-describedby") ?? "-");
+    expect(screen.getByText("The quota is out of range").id).toBe(
+      field(/^Quota/).getAttribute("aria-describedby") ?? "-",
+    );
     expect(screen.getByRole("dialog")).toBeTruthy();
   });
 
@@ -310,13 +327,20 @@ describe("changing keys", () => {
     expect(rowOf("laptop").textContent).toContain("Disabled");
     await island.user.click(screen.getByRole("button", { name: "Undo" }));
     await settle();
-    expect(writes(island).at(-1)).toMatchObject({ query: { status_only: "true" }, body: { id: 1, status: 1 } });
+    expect(writes(island).at(-1)).toMatchObject({
+      query: { status_only: "true" },
+      body: { id: 1, status: 1 },
+    });
     expect(rowOf("laptop").textContent).toContain("Enabled");
   });
 
   test("a refusal puts the old state back and says why", async () => {
     const island = open();
-    island.answer("PUT /api/token", { success: false, message: "令牌已过期，无法启用", code: "token_enable_expired" });
+    island.answer("PUT /api/token", {
+      success: false,
+      message: "令牌已过期，无法启用",
+      code: "token_enable_expired",
+    });
     await menu(island, "off", "Enable");
     expect(rowOf("off").textContent).toContain("Disabled");
     expect(screen.getByRole("alert").textContent).toContain("token_enable_expired");
@@ -367,7 +391,7 @@ describe("changing keys", () => {
 });
 
 describe("using a key", () => {
-  const CHATS = [
+  const CHATS: Record<string, string>[] = [
     { "Next chat": 'https://chat.example/#/?settings={"key":"{key}","url":"{address}"}' },
     { App: "ama://set?server={address}&key={key}" },
     { Evil: "javascript:alert('{key}')" },
@@ -422,10 +446,19 @@ describe("using a key", () => {
 
   test("links that are none, or that could run here, are called broken", () => {
     renderPart(null);
-    for (const template of ["", "/chat", "data:text/html,{key}", " JavaScript:alert(1)", "blob:x", "not a link"]) {
+    for (const template of [
+      "",
+      "/chat",
+      "data:text/html,{key}",
+      " JavaScript:alert(1)",
+      "blob:x",
+      "not a link",
+    ]) {
       expect([template, fillChatLink(template, "k").target]).toEqual([template, "broken"]);
     }
-    expect(fillChatLink("https://x.example/?k={key}&a={key}", "$&1").url).toBe("https://x.example/?k=sk-$&1&a=sk-$&1");
+    expect(fillChatLink("https://x.example/?k={key}&a={key}", "$&1").url).toBe(
+      "https://x.example/?k=sk-$&1&a=sk-$&1",
+    );
   });
 
   test("every sample names server, key and model; curl's runs in a shell as it stands", () => {
@@ -444,7 +477,7 @@ describe("using a key", () => {
 
 test("hostile names show as text", () => {
   const log = spyOn(console, "error").mockImplementation(() => undefined);
-  const name = '<img src=x onerror=alert(1)>\u202Egnp.exe';
+  const name = "<img src=x onerror=alert(1)>\u202Egnp.exe";
   open({ rows: [token(1, { name, group: "<b>x</b>" })] });
   expect(document.querySelector("img, b.evil")).toBeNull();
   expect(screen.getByText(name)).toBeTruthy();

@@ -44,7 +44,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
             onClick={() => onUser(row.user_id)}
           >
             <span className="avatar-letter" aria-hidden>
-              {[...row.username][0]?.toUpperCase()}
+              {String.fromCodePoint(row.username.codePointAt(0) ?? 63).toUpperCase()}
             </span>
             <span>{row.username}</span>
           </button>

@@ -56,8 +56,9 @@ function OpenDrawer({
     const box = dialog.current;
     box?.showModal();
     const first = box?.querySelector<HTMLElement>(
-      "[autofocus], .drawer-body :is(input, select, textarea, button, a[href]):not([disabled])",
+      "[autofocus], .drawer-body :is(input, select, textarea):not([disabled], .drawer-body details:not([open]) *)",
     );
+    // Without a field there is nothing to fill in: the keys of the drawer work at once.
     (first ?? box)?.focus();
     return () => {
       box?.close();
@@ -91,6 +92,7 @@ function OpenDrawer({
   return (
     <dialog
       ref={dialog}
+      tabIndex={-1}
       className="drawer-box"
       data-width={width}
       aria-labelledby={id}

@@ -196,6 +196,27 @@ describe("filters", () => {
     }
   });
 
+  test("a row's menu narrows the list to what the row has; users are not offered users and channels", async () => {
+    const island = open();
+    await island.user.click(screen.getByRole("button", { name: "Actions for gpt-4o 1" }));
+    expect(screen.getAllByRole("menuitem").map((each) => each.textContent)).toEqual([
+      "Only gpt-4o",
+      "Only laptop",
+      "Only bob",
+      "Only Channel 7",
+      "Copy request id",
+    ]);
+    await island.user.click(screen.getByRole("menuitem", { name: "Only Channel 7" }));
+    await settle();
+    expect(location.search).toBe("?channel=7");
+    island.unmount();
+    const own = open({ page: { isAdmin: false } });
+    await own.user.click(screen.getByRole("button", { name: "Actions for gpt-4o 1" }));
+    expect(screen.getAllByRole("menuitem")).toHaveLength(3);
+    await own.user.click(screen.getByRole("menuitem", { name: "Copy request id" }));
+    expect(await navigator.clipboard.readText()).toBe("req-1");
+  });
+
   test("turning a page asks for rows only; failing figures do not take the rows away", async () => {
     const island = open({ page: { total: 30 } });
     await island.user.keyboard("]");
@@ -416,6 +437,9 @@ describe("user panel", () => {
     await settle();
     for (const text of ["$2.00", "$1.00", "1,234", "vip", "Enabled"])
       expect(panel.textContent).toContain(text);
+    expect(within(panel).getByRole("link", { name: "Show the account" }).getAttribute("href")).toBe(
+      "/user?keyword=bob&edit=9",
+    );
     await island.user.click(within(panel).getByRole("button", { name: "Show this user's log" }));
     expect(location.search).toBe("?username=bob");
   });

@@ -261,6 +261,16 @@ describe("making keys", () => {
     expect(Math.abs(body.expired_time - before - 3600)).toBeLessThanOrEqual(60);
   });
 
+  test("the same call can be copied as curl before it is made", async () => {
+    const island = await drawer();
+    await island.user.type(field(/^Name/), "it's mine");
+    await island.user.click(screen.getByRole("button", { name: "Copy as curl" }));
+    const text = await navigator.clipboard.readText();
+    expect(text).toContain("-X POST 'http://localhost/api/token/'");
+    expect(text).toContain(String.raw`"name":"it'\''s mine"`);
+    expect(writes(island)).toEqual([]);
+  });
+
   test("a field that the server refuses under its own name stands at the form's field", async () => {
     const island = await drawer();
     island.answer("POST /api/token", {

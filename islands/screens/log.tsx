@@ -1,12 +1,13 @@
 // The usage log: figures and histogram of the filter, the table, and the detail that explains each charge.
 // Refuses to filter on the page: every filter is the call's own, and stands in the address.
-import { Download, FileTerminal, RotateCw } from "lucide-react";
+import { Copy, Download, FileTerminal, Filter, RotateCw } from "lucide-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useRef, useState } from "react";
 import { address, bootData, nowMs, timeZone } from "../lib/boot.ts";
 import { curlOf } from "../lib/curl.ts";
 import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
+import type { Translate } from "../lib/i18n.ts";
 import { useCommand } from "../lib/commands.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
@@ -18,6 +19,7 @@ import { Money } from "../ui/badges.tsx";
 import { copyText } from "../ui/copy-button.tsx";
 import { ExportProgress, useCsvExport } from "../ui/csv-export.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
+import type { MenuGroups } from "../ui/menu.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import { DataTable } from "../ui/table.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
@@ -162,6 +164,7 @@ export default function LogScreen() {
       <FilterBar
         searchName="model_name"
         searchLabel={t("log.searchModel")}
+        searchHint={t("log.searchHint")}
         fields={[
           { name: "token_name", label: t("log.key") },
           { name: "group", label: t("log.group") },
@@ -192,6 +195,7 @@ export default function LogScreen() {
           rowName={(row) => `${row.model_name || t(typeKey(row.type))} ${row.id}`}
           rowHref={(row) => patchUrl(address.peek(), { id: rowKeyOf(row, isAdmin) })}
           onOpen={(row) => setQuery({ id: rowKeyOf(row, isAdmin) })}
+          rowMenu={(row) => logMenu(t, row, isAdmin, table.setFilters)}
           columnsKey={KEYS.logColumns}
           fresh={{ count: logs.freshCount, text: t("log.freshLine") }}
           isQuiet={isLive}
@@ -225,6 +229,46 @@ export default function LogScreen() {
       ) : null}
     </>
   );
+}
+
+/** Narrows the list to what a row has, and copies its request id. */
+function logMenu(
+  t: Translate,
+  row: LogRow,
+  isAdmin: boolean,
+  onFilter: (patch: Record<string, string | undefined>) => void,
+): MenuGroups {
+  const only = (name: string, value: string, label: string) =>
+    value === ""
+      ? []
+      : [
+          {
+            id: name,
+            label: t("log.only", { value: label }),
+            icon: Filter,
+            onSelect: () => onFilter({ [name]: value }),
+          },
+        ];
+  return [
+    [
+      ...only("model_name", row.model_name, row.model_name),
+      ...only("token_name", row.token_name, row.token_name),
+      ...(isAdmin ? only("username", row.username, row.username) : []),
+      ...(isAdmin && row.channel > 0
+        ? only("channel", String(row.channel), `${t("log.channel")} ${row.channel}`)
+        : []),
+    ],
+    row.request_id
+      ? [
+          {
+            id: "request",
+            label: t("log.copyRequestId"),
+            icon: Copy,
+            onSelect: () => void copyText(row.request_id ?? ""),
+          },
+        ]
+      : [],
+  ];
 }
 
 function Figure({ label, value, title }: { label: string; value: React.ReactNode; title?: string }) {

@@ -13,7 +13,7 @@ import { askTasks, useTaskList } from "../lib/task-list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { rangeOf } from "../lib/time-range.ts";
 import { patchUrl, setQuery } from "../lib/url-state.ts";
-import { StatusDot, When } from "../ui/badges.tsx";
+import { Moment, StatusDot } from "../ui/badges.tsx";
 import { copyText, CopyButton } from "../ui/copy-button.tsx";
 import { Notice, toast, toastFailure } from "../ui/feedback.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
@@ -143,23 +143,25 @@ export default function DrawingScreen() {
           onOpen={(row) => setQuery({ id: row.id })}
         />
       ) : (
-        <DataTable
-          label={t("shell.nav.drawings")}
-          columns={columns}
-          list={list}
-          rowKey={(row) => row.id}
-          rowName={(row) => row.mj_id || `#${row.id}`}
-          rowHref={(row) => patchUrl(address.peek(), { id: row.id })}
-          onOpen={(row) => setQuery({ id: row.id })}
-          columnsKey="mj-table-columns"
-          page={page}
-          pageSize={pageSize}
-          onPage={table.setPage}
-          onPageSize={table.setPageSize}
-          isFiltered={isFiltered}
-          onClearFilters={() => table.setFilters({ mj_id: undefined, channel_id: undefined })}
-          empty={{ title: t("midjourney.empty"), text: t("midjourney.emptyText") }}
-        />
+        <div className="log-table">
+          <DataTable
+            label={t("shell.nav.drawings")}
+            columns={columns}
+            list={list}
+            rowKey={(row) => row.id}
+            rowName={(row) => row.mj_id || `#${row.id}`}
+            rowHref={(row) => patchUrl(address.peek(), { id: row.id })}
+            onOpen={(row) => setQuery({ id: row.id })}
+            columnsKey="mj-table-columns"
+            page={page}
+            pageSize={pageSize}
+            onPage={table.setPage}
+            onPageSize={table.setPageSize}
+            isFiltered={isFiltered}
+            onClearFilters={() => table.setFilters({ mj_id: undefined, channel_id: undefined })}
+            empty={{ title: t("midjourney.empty"), text: t("midjourney.emptyText") }}
+          />
+        </div>
       )}
       {opened ? (
         <DrawingDetail
@@ -189,7 +191,7 @@ function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
       title: t("midjourney.submitted"),
       isIdentity: true,
       card: "title",
-      cell: (row) => <When at={Math.floor(row.submit_time / 1000)} isAbsolute />,
+      cell: (row) => <Moment at={Math.floor(row.submit_time / 1000)} />,
     },
     {
       id: "elapsed",
@@ -270,7 +272,7 @@ function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
         row.fail_reason === "" ? null : (
           <button
             type="button"
-            className="log-content text-error"
+            className="short-text text-error"
             title={row.fail_reason}
             onClick={() => setQuery({ id: row.id })}
           >

@@ -11,7 +11,7 @@ import { askTasks, useTaskList } from "../lib/task-list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { rangeOf } from "../lib/time-range.ts";
 import { patchUrl, setQuery } from "../lib/url-state.ts";
-import { StatusDot, When } from "../ui/badges.tsx";
+import { Moment, StatusDot } from "../ui/badges.tsx";
 import { copyText, CopyButton } from "../ui/copy-button.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
@@ -147,12 +147,12 @@ function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
       title: t("task.submitted"),
       isIdentity: true,
       card: "title",
-      cell: (row) => <When at={row.submit_time} isAbsolute />,
+      cell: (row) => <Moment at={row.submit_time} />,
     },
     {
       id: "finish",
       title: t("task.finished"),
-      cell: (row) => (row.finish_time > 0 ? <When at={row.finish_time} isAbsolute /> : null),
+      cell: (row) => (row.finish_time > 0 ? <Moment at={row.finish_time} /> : null),
     },
     {
       id: "progress",
@@ -191,7 +191,7 @@ function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
           <span className="inline-flex items-center gap-1 mono">
             <button
               type="button"
-              className="log-content"
+              className="short-text"
               title={t("task.showJson")}
               onClick={() => setQuery({ id: row.id })}
             >

@@ -84,6 +84,24 @@ export function When({
   );
 }
 
+/** A time of a list in Unix seconds: without the year while it is this one; the title has everything. */
+export function Moment({ at }: { at: number }) {
+  useSignals();
+  if (at <= 0) return null;
+  const zone = timeZone.value;
+  const text = formatDateTime(at * 1000, zone);
+  const isThisYear = text.startsWith(formatDateTime(nowMs.value, zone).slice(0, 4));
+  return (
+    <time
+      className="whitespace-nowrap tabular-nums"
+      dateTime={new Date(at * 1000).toISOString()}
+      title={timeTitle(at * 1000, zone)}
+    >
+      {isThisYear ? text.slice(5) : text}
+    </time>
+  );
+}
+
 /** Milliseconds with a thin bar that grows and changes with the thresholds; the number is always there. */
 export function Latency({ ms, thresholdsMs }: { ms: number; thresholdsMs: readonly number[] }) {
   const level = thresholdsMs.filter((limit) => ms >= limit).length;

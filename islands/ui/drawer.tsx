@@ -3,10 +3,13 @@
 import { X } from "lucide-react";
 import { useEffect, useId, useRef } from "react";
 import type { KeyboardEvent, ReactNode } from "react";
+import { curlOf } from "../lib/curl.ts";
+import type { CurlRequest } from "../lib/curl.ts";
 import type { Form, Values } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";
 import { confirm } from "./confirm.tsx";
+import { CopyButton } from "./copy-button.tsx";
 import { toast, toastFailure } from "./feedback.tsx";
 
 export interface DrawerProps {
@@ -56,8 +59,9 @@ function OpenDrawer({
     const box = dialog.current;
     box?.showModal();
     const first = box?.querySelector<HTMLElement>(
-      "[autofocus], .drawer-body :is(input, select, textarea, button, a[href]):not([disabled])",
+      "[autofocus], .drawer-body :is(input, select, textarea):not([disabled], .drawer-body details:not([open]) *)",
     );
+    // Without a field there is nothing to fill in: the keys of the drawer work at once.
     (first ?? box)?.focus();
     return () => {
       box?.close();
@@ -91,6 +95,7 @@ function OpenDrawer({
   return (
     <dialog
       ref={dialog}
+      tabIndex={-1}
       className="drawer-box"
       data-width={width}
       aria-labelledby={id}
@@ -144,6 +149,8 @@ export interface DrawerFormProps<V extends Values> extends Pick<
   isNew?: boolean;
   /** Further buttons left of the primary one: "Save and test". */
   actions?: ReactNode;
+  /** The call that saving would make, for "Copy as curl"; secrets are the caller's to leave out. */
+  curl?: (values: V) => CurlRequest;
 }
 
 export function DrawerForm<V extends Values>({
@@ -152,6 +159,7 @@ export function DrawerForm<V extends Values>({
   saveLabel,
   isNew = false,
   actions,
+  curl,
   children,
   onClose,
   ...drawer
@@ -181,6 +189,14 @@ export function DrawerForm<V extends Values>({
         <>
           <span className="mr-auto text-xs text-muted wide-only">
             <kbd className="kbd kbd-sm">{keysText("mod+Enter")}</kbd>
+            {curl ? (
+              <CopyButton
+                text={() => curlOf(curl(form.values))}
+                label={t("table.copyCurl")}
+                withText
+                className="btn-ghost ml-2"
+              />
+            ) : null}
           </span>
           <button
             type="button"

@@ -23,6 +23,8 @@ export interface FilterBarProps {
   /** Name of the parameter of the free text; absent: pills only. */
   searchName?: string;
   searchLabel?: string;
+  /** What may be typed, where that is not plain: wildcards. */
+  searchHint?: string;
   fields: readonly FilterField[];
   query: Query;
   /** Usually setFilters of useTableQuery. */
@@ -31,7 +33,15 @@ export interface FilterBarProps {
   children?: ReactNode;
 }
 
-export function FilterBar({ searchName, searchLabel, fields, query, onChange, children }: FilterBarProps) {
+export function FilterBar({
+  searchName,
+  searchLabel,
+  searchHint,
+  fields,
+  query,
+  onChange,
+  children,
+}: FilterBarProps) {
   const t = useT();
   const applied = searchName === undefined ? "" : (query[searchName] ?? "");
   const [text, setText] = useState(applied);
@@ -63,7 +73,8 @@ export function FilterBar({ searchName, searchLabel, fields, query, onChange, ch
             type="search"
             className="grow"
             aria-label={label}
-            placeholder={label}
+            placeholder={searchHint ?? label}
+            title={searchHint}
             value={text}
             onChange={(event) => setText(event.target.value)}
             onBlur={apply}

@@ -81,7 +81,7 @@ export function Elapsed({ fromMs, toMs }: { fromMs: number; toMs: number }) {
 export function ShortText({ text }: { text: string }) {
   if (text === "") return null;
   return (
-    <span className="log-content" title={text}>
+    <span className="short-text" title={text}>
       {text}
     </span>
   );

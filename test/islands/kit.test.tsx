@@ -126,7 +126,7 @@ describe("what a table says", () => {
     const spoken = () =>
       [...document.querySelectorAll('[aria-live="polite"]')].map((each) => each.textContent).join("");
     const wait = async () => {
-      act(() => jest.advanceTimersByTime(700));
+      act(() => void jest.advanceTimersByTime(700));
       await act(async () => undefined);
     };
     return (async () => {

@@ -1,10 +1,8 @@
 // Cells of the usage log's table and its columns.
 // Refuses the columns that belong to administrators to everybody else: the server sends nothing for them.
-import { useSignals } from "@preact/signals-react/runtime";
-import { nowMs, timeZone } from "../../lib/boot.ts";
-import { formatDateTime, formatNumber, timeTitle } from "../../lib/format.ts";
+import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
-import { Chip, Latency, Money, StatusDot } from "../../ui/badges.tsx";
+import { Chip, Latency, Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 import type { LogRow } from "./row.ts";
 import { CONSUME, ERROR, FIRST_TOKEN_MS, otherOf, typeKey, WHOLE_MS } from "./row.ts";
@@ -44,7 +42,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
             onClick={() => onUser(row.user_id)}
           >
             <span className="avatar-letter" aria-hidden>
-              {row.username.slice(0, 1).toUpperCase()}
+              {String.fromCodePoint(row.username.codePointAt(0) ?? 63).toUpperCase()}
             </span>
             <span>{row.username}</span>
           </button>
@@ -105,23 +103,6 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
       ),
     },
   ];
-}
-
-/** Without the year while it is this one; the title has everything. */
-function Moment({ at }: { at: number }) {
-  useSignals();
-  const zone = timeZone.value;
-  const text = formatDateTime(at * 1000, zone);
-  const isThisYear = text.startsWith(formatDateTime(nowMs.value, zone).slice(0, 4));
-  return (
-    <time
-      className="whitespace-nowrap tabular-nums"
-      dateTime={new Date(at * 1000).toISOString()}
-      title={timeTitle(at * 1000, zone)}
-    >
-      {isThisYear ? text.slice(5) : text}
-    </time>
-  );
 }
 
 /** Rows without a model say what happened in its place. */

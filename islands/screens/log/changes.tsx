@@ -14,7 +14,7 @@ const DIALECTS: Record<string, string> = {
 };
 
 export function dialectName(name: string): string {
-  return DIALECTS[name] ?? name;
+  return (Object.hasOwn(DIALECTS, name) ? DIALECTS[name] : undefined) ?? name;
 }
 
 /** Retrying helps where the upstream was busy or away, not where the request was wrong. */

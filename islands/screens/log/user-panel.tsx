@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { api, call, failureMessage, isAbort } from "../../lib/api.ts";
 import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
+import { patchUrl } from "../../lib/url-state.ts";
 import { Chip, Money, StatusDot } from "../../ui/badges.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { Notice } from "../../ui/feedback.tsx";
@@ -94,6 +95,14 @@ export default function UserPanel({ id, name, onClose, onLog }: UserPanelProps) 
         >
           {t("log.panel.log")}
         </button>
+        {facts ? (
+          <a
+            className="btn btn-default"
+            href={patchUrl("/user", { keyword: facts.username, edit: facts.id })}
+          >
+            {t("log.panel.account")}
+          </a>
+        ) : null}
       </div>
     </Drawer>
   );

@@ -61,5 +61,5 @@ const STATUS: Record<string, [StatusTone, string]> = {
 };
 
 export function statusWord(status: string): [StatusTone, string] {
-  return STATUS[status] ?? ["off", "common.unknown"];
+  return (Object.hasOwn(STATUS, status) ? STATUS[status] : undefined) ?? ["off", "common.unknown"];
 }

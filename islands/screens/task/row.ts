@@ -47,7 +47,7 @@ const STATUS: Record<string, [StatusTone, string]> = {
 };
 
 export function statusWord(status: string): [StatusTone, string] {
-  return STATUS[status] ?? ["off", "task.status.UNKNOWN"];
+  return (Object.hasOwn(STATUS, status) ? STATUS[status] : undefined) ?? ["off", "task.status.UNKNOWN"];
 }
 
 /** The values of the status filter. */

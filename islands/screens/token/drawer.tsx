@@ -108,6 +108,11 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
       saveLabel={row ? t("common.save") : t("common.create")}
       onClose={onClose}
       onSave={save}
+      curl={(now) => ({
+        method: row ? "PUT" : "POST",
+        path: "/api/token/",
+        body: row ? { id: row.id, ...bodyOf(now) } : bodyOf(now),
+      })}
     >
       <TextField
         form={form}

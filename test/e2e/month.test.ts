@@ -1,0 +1,361 @@
+// A user's month in a real browser: keys made and used, the log read, a cost explained, the month exported and added up.
+// The same journey three times: wide in English, at 360 px in Chinese, and by keyboard alone.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import OpenAI from "openai";
+import type { Browser, Page } from "playwright";
+import { launchBrowser, openVisit } from "../support/browser.ts";
+import type { Visit, VisitOptions } from "../support/browser.ts";
+import { answer, startFakeUpstream, stream } from "../support/fake-upstream.ts";
+import type { FakeUpstream } from "../support/fake-upstream.ts";
+import { startServerProcess } from "../support/server.ts";
+import type { ServerProcess } from "../support/server.ts";
+
+const OWNER = { username: "owner", password: "a long password" };
+const PASSWORD = "another long one";
+const PER_DOLLAR = 500_000;
+
+const TEXTS = {
+  en: {
+    newKey: "New API key",
+    name: /^Name/,
+    unlimited: "Unlimited quota",
+    create: "Create",
+    signIn: "Sign in",
+    user: "Username or email",
+    password: "Password",
+    log: "Usage log",
+    search: "Search models",
+    more: "More actions",
+    exportCsv: "Export CSV",
+    cost: "How the cost came about",
+    total: /^Total/,
+    input: /^Input/,
+    output: /^Output/,
+    exported: "3 rows exported",
+    next: "Next entry",
+    saveView: "Save view",
+    viewName: "Name of the view",
+    errors: "Errors",
+    all: "All",
+  },
+  zh: {
+    newKey: "新建令牌",
+    name: /^名称/,
+    unlimited: "无限额度",
+    create: "新建",
+    signIn: "登录",
+    user: "用户名或邮箱",
+    password: "密码",
+    log: "使用日志",
+    search: "搜索模型",
+    more: "更多操作",
+    exportCsv: "导出 CSV",
+    cost: "费用构成",
+    total: /^合计/,
+    input: /^输入/,
+    output: /^输出/,
+    exported: "已导出 3 行",
+    next: "下一条",
+    saveView: "保存视图",
+    viewName: "视图名称",
+    errors: "错误",
+    all: "全部",
+  },
+} as const;
+
+type Language = keyof typeof TEXTS;
+
+let server: ServerProcess;
+let upstream: FakeUpstream;
+let browser: Browser;
+
+interface Envelope<T> {
+  success: boolean;
+  message: string;
+  data: T;
+}
+
+async function call<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<T> {
+  const response = await fetch(server.url + path, {
+    method,
+    headers: { "content-type": "application/json", ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const envelope = (await response.json()) as Envelope<T>;
+  if (!envelope.success) throw new Error(`${method} ${path}: ${envelope.message}`);
+  return envelope.data;
+}
+
+async function signIn(account: { username: string; password: string }): Promise<Record<string, string>> {
+  const response = await fetch(`${server.url}/api/user/login`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(account),
+  });
+  const { data } = (await response.json()) as Envelope<{ id: number }>;
+  return {
+    cookie: (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "",
+    "new-api-user": String(data.id),
+  };
+}
+
+let owner: Record<string, string> = {};
+
+beforeAll(async () => {
+  [server, upstream, browser] = await Promise.all([
+    startServerProcess(),
+    startFakeUpstream(),
+    launchBrowser(),
+  ]);
+  await call("POST", "/api/setup", {
+    ...OWNER,
+    confirmPassword: OWNER.password,
+    SelfUseModeEnabled: false,
+    DemoSiteEnabled: false,
+  });
+  owner = await signIn(OWNER);
+  await call(
+    "POST",
+    "/api/channel/",
+    {
+      type: 1,
+      name: "fake",
+      key: "sk-upstream",
+      base_url: upstream.url,
+      models: "gpt-4o,gpt-4o-mini",
+      group: "default",
+    },
+    owner,
+  );
+});
+afterAll(async () => {
+  await browser.close();
+  await server.remove();
+  upstream.stop();
+});
+
+/** A user with ten dollars, signed in through the form. */
+async function start(
+  username: string,
+  language: Language,
+  options: Partial<VisitOptions> = {},
+): Promise<Visit> {
+  await call("POST", "/api/user/", { username, password: PASSWORD, display_name: username }, owner);
+  const { items } = await call<{ items: { id: number }[] }>(
+    "GET",
+    `/api/user/search?keyword=${username}`,
+    undefined,
+    owner,
+  );
+  await call("PUT", "/api/user/", { id: items[0]?.id, quota: 10 * PER_DOLLAR }, owner);
+  const visit = await openVisit(browser, {
+    baseURL: server.url,
+    locale: language === "zh" ? "zh-CN" : "en-US",
+    timezoneId: "Asia/Shanghai",
+    acceptDownloads: true,
+    ...options,
+  });
+  const { page } = visit;
+  const texts = TEXTS[language];
+  await page.goto("/token");
+  await page.waitForURL("**/login?**");
+  await page.getByLabel(texts.user).fill(username);
+  await page.getByLabel(texts.password, { exact: true }).fill(PASSWORD);
+  await page.getByRole("button", { name: texts.signIn, exact: true }).press("Enter");
+  await page.waitForURL("**/token");
+  await page.locator("[data-mounted]").waitFor();
+  return visit;
+}
+
+async function shownKey(page: Page): Promise<string> {
+  const shown = page.locator("code", { hasText: /^sk-[0-9A-Za-z]{48}$/ }).first();
+  await shown.waitFor();
+  return (await shown.textContent()) ?? "";
+}
+
+/** Three calls: 2,250 and 450 units streamed, 1,125 plain. */
+async function useKey(key: string): Promise<void> {
+  const client = new OpenAI({ apiKey: key, baseURL: `${server.url}/v1`, maxRetries: 0 });
+  const usage = (prompt: number, output: number) => ({
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+  });
+  const messages = [{ role: "user" as const, content: "Hello" }];
+  for (const [prompt, output] of [
+    [1000, 200],
+    [200, 40],
+  ] as const) {
+    upstream.script(stream(["Hello"], { usage: usage(prompt, output) }));
+    const streamed = await client.chat.completions.create({ model: "gpt-4o", stream: true, messages });
+    for await (const _ of streamed);
+  }
+  upstream.script(answer("Hi", { usage: usage(500, 100) }));
+  await client.chat.completions.create({ model: "gpt-4o", messages });
+}
+
+const CHARGED = 2250 + 450 + 1125;
+
+async function balanceOf(page: Page): Promise<number> {
+  const id = await page.evaluate(
+    () => (JSON.parse(localStorage.getItem("user") ?? "{}") as { id?: number }).id,
+  );
+  const response = await page.request.get("/api/user/self", { headers: { "New-Api-User": String(id) } });
+  return ((await response.json()) as Envelope<{ quota: number }>).data.quota;
+}
+
+/** Sum of the column of quota units and of dollars. */
+function sumsOf(csv: string): { rows: number; quota: number; dollars: number } {
+  const [heads = "", ...rows] = csv.replace("\uFEFF", "").trimEnd().split("\r\n");
+  const names = heads.split(",");
+  const dollarsAt = names.findIndex((name) => name.includes("USD"));
+  const cells = rows.map((row) => row.split(","));
+  const sum = (at: number) => cells.reduce((total, row) => total + Number(row[at]), 0);
+  return { rows: rows.length, quota: sum(dollarsAt + 1), dollars: Number(sum(dollarsAt).toFixed(9)) };
+}
+
+async function exported(page: Page, ask: () => Promise<void>): Promise<string> {
+  const [download] = await Promise.all([page.waitForEvent("download"), ask()]);
+  expect(download.suggestedFilename()).toMatch(/^usage-\d+-\d+\.csv$/);
+  return readFileSync(await download.path(), "utf8");
+}
+
+/** The journey with pointer or finger. */
+async function month(page: Page, language: Language, isPhone: boolean): Promise<void> {
+  const texts = TEXTS[language];
+  const button = (name: string) => page.getByRole("button", { name, exact: true });
+  await button(texts.newKey).first().click();
+  const drawer = page.getByRole("dialog", { name: texts.newKey });
+  await drawer.getByLabel(texts.name).fill("laptop");
+  await drawer.getByLabel(texts.unlimited).check();
+  await drawer.getByRole("button", { name: texts.create, exact: true }).click();
+  await useKey(await shownKey(page));
+
+  await page.goto("/log");
+  await page.locator("[data-mounted]").waitFor();
+  const rows = page.getByRole("table", { name: texts.log }).getByRole("row", { name: /laptop/ });
+  expect(await rows.count()).toBe(3);
+  // Filtered by key and saved under a name; the address holds the filter.
+  await page.goto("/log?token_name=laptop&type=2");
+  await page.locator("[data-mounted]").waitFor();
+  await button(texts.saveView).click();
+  await page.getByLabel(texts.viewName).fill("mine");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: texts.errors, exact: true }).click();
+  await page.waitForURL(/type=5/);
+  await rows.first().waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "mine", exact: true }).click();
+  await page.waitForURL(/type=2/);
+  await rows.nth(2).waitFor();
+
+  // The oldest call: 1000 × 1.25 + 200 × 5 = 2250 units = $0.0045.
+  await rows.nth(2).getByRole("link").click();
+  const detail = page.getByRole("dialog");
+  const sum = detail.getByRole("region", { name: texts.cost });
+  expect(await sum.getByRole("row", { name: texts.input }).first().textContent()).toContain("1,000");
+  expect(await sum.getByRole("row", { name: texts.output }).first().textContent()).toContain("200");
+  expect(await sum.getByRole("row", { name: texts.total }).textContent()).toContain("$0.0045");
+  expect(await detail.textContent()).not.toContain("sk-upstream");
+  await page.keyboard.press("Escape");
+  await detail.waitFor({ state: "detached" });
+
+  const csv = await exported(page, async () => {
+    await button(texts.more).click();
+    await page.getByRole("menuitem", { name: texts.exportCsv }).click();
+  });
+  await page.getByText(texts.exported).waitFor();
+  expect(sumsOf(csv)).toEqual({ rows: 3, quota: CHARGED, dollars: CHARGED / PER_DOLLAR });
+  expect(await balanceOf(page)).toBe(10 * PER_DOLLAR - CHARGED);
+  if (isPhone) {
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width).toBeLessThanOrEqual(360);
+  }
+}
+
+describe("a user's month", () => {
+  test("wide, in English: keys, log, a cost explained, an export that adds up to what was charged", async () => {
+    const visit = await start("alice", "en", { viewport: { width: 1440, height: 900 } });
+    await month(visit.page, "en", false);
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+  });
+
+  test("the same at 360 px, with fingers, in Chinese", async () => {
+    const visit = await start("bo", "zh", {
+      viewport: { width: 360, height: 740 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    await month(visit.page, "zh", true);
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+  });
+
+  test("the same by keyboard alone", async () => {
+    const visit = await start("carol", "en", { viewport: { width: 1280, height: 800 } });
+    const { page } = visit;
+    const { keyboard } = page;
+    const focusedName = () =>
+      page.evaluate(
+        () => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "",
+      );
+    await keyboard.press("c");
+    await page.getByRole("dialog", { name: "New API key" }).waitFor();
+    await keyboard.type("laptop");
+    await keyboard.press("Tab");
+    await keyboard.press("Space");
+    await keyboard.press("Control+Enter");
+    await useKey(await shownKey(page));
+
+    await keyboard.press("g");
+    await keyboard.press("l");
+    await page.waitForURL("**/log");
+    await page.locator("[data-mounted]").waitFor();
+    await keyboard.press("/");
+    await keyboard.type("gpt-4o");
+    await keyboard.press("Enter");
+    await page.waitForURL(/model_name=gpt-4o/);
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await keyboard.press("j");
+    await keyboard.press("j");
+    await keyboard.press("j");
+    await keyboard.press("Enter");
+    const detail = page.getByRole("dialog");
+    await detail.getByRole("region", { name: "How the cost came about" }).waitFor();
+    expect(await detail.getByRole("row", { name: /^Total/ }).textContent()).toContain("$0.0045");
+    await keyboard.press("k");
+    await detail
+      .getByRole("row", { name: /^Total/ })
+      .filter({ hasText: "$0.0009" })
+      .waitFor();
+    await keyboard.press("Escape");
+    await detail.waitFor({ state: "detached" });
+
+    const csv = await exported(page, async () => {
+      await keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search or jump" }).waitFor();
+      await keyboard.type("Export");
+      await keyboard.press("Enter");
+    });
+    expect(sumsOf(csv)).toEqual({ rows: 3, quota: CHARGED, dollars: CHARGED / PER_DOLLAR });
+    // The histogram is walked and zoomed into without a pointer.
+    await page.getByRole("slider").focus();
+    await keyboard.press("End");
+    await keyboard.press("Enter");
+    await page.waitForURL(/start_timestamp=/);
+    expect(await focusedName()).not.toBe("");
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+  });
+
+  test("the books are balanced after all of it", async () => {
+    await server.stop();
+    expect(server.audit()).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,495 @@
+// API keys as their owner meets them: making, changing, using, switching, deleting, chat links, and every rule of the form.
+import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
+import { screen, within } from "@testing-library/react";
+import { interceptLeaving } from "../../islands/lib/leave.ts";
+import { fillChatLink } from "../../islands/lib/chat-links.ts";
+import TokenScreen from "../../islands/screens/token.tsx";
+import { batchName, isNameLong, stateOf, wrongIpLine } from "../../islands/screens/token/row.ts";
+import type { TokenPageData, TokenRow } from "../../islands/screens/token/row.ts";
+import { SAMPLE_NAMES, sampleCode } from "../../islands/screens/token/samples.ts";
+import { renderPart, renderScreen, settle } from "./render.tsx";
+import type { Island, IslandOptions } from "./render.tsx";
+
+const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
+const KEY = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL";
+let opened: string[] = [];
+
+beforeEach(() => {
+  localStorage.clear();
+  sessionStorage.clear();
+  opened = [];
+  interceptLeaving(
+    (url) => opened.push(url),
+    (url) => opened.push(url),
+  );
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
+  return {
+    id,
+    name: `key ${id}`,
+    key: `${KEY.slice(0, 46)}${String(id).padStart(2, "0")}`,
+    status: 1,
+    created_time: NOW - 86_400,
+    accessed_time: NOW - 60,
+    expired_time: -1,
+    remain_quota: 500_000,
+    used_quota: 500_000,
+    unlimited_quota: false,
+    model_limits_enabled: false,
+    model_limits: "",
+    allow_ips: "",
+    group: "",
+    ...part,
+  };
+}
+
+const ROWS = [
+  token(1, { name: "laptop" }),
+  token(2, { name: "off", status: 2 }),
+  token(3, { name: "over", expired_time: NOW - 1 }),
+  token(4, { name: "empty", remain_quota: 0 }),
+  token(5, {
+    name: "narrow",
+    unlimited_quota: true,
+    model_limits_enabled: true,
+    model_limits: "gpt-4o,o1,o3",
+  }),
+];
+
+function open(options: IslandOptions & { rows?: TokenRow[] } = {}): Island {
+  const { rows = ROWS, ...rest } = options;
+  const data: TokenPageData = {
+    rows,
+    total: rows.length,
+    pageSize: 10,
+    groups: { default: { desc: "standard", ratio: 1 }, vip: { desc: "fast", ratio: 2.5 } },
+    models: ["gpt-4o", "gpt-4o-mini", "claude-sonnet-4"],
+  };
+  const island = renderScreen(TokenScreen, { data, url: "/token", ...rest });
+  const list = { success: true, data: rows, total: rows.length };
+  island.answer("GET /api/token", list);
+  island.answer("GET /api/token/search", list);
+  island.answer("PUT /api/token", { success: true, data: {} });
+  for (const row of rows) island.answer(`DELETE /api/token/${row.id}`, { success: true });
+  return island;
+}
+
+const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(name) });
+const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+
+async function menu(island: Island, name: string, item: string) {
+  await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
+  await island.user.click(screen.getByRole("menuitem", { name: item }));
+  await settle();
+}
+
+describe("the list", () => {
+  test("whole keys are never printed; they are copied with their prefix", async () => {
+    const island = open();
+    expect(document.body.textContent).not.toContain(KEY.slice(0, 20));
+    expect(rowOf("laptop").textContent).toContain("sk-••••IJ01");
+    await island.user.click(screen.getByRole("button", { name: "Copy key laptop" }));
+    expect(await navigator.clipboard.readText()).toBe(`sk-${ROWS[0]?.key}`);
+  });
+
+  test("the state is what a call would find: time and quota that have run out count", () => {
+    open();
+    expect(rowOf("laptop").textContent).toContain("Enabled");
+    expect(rowOf("off").textContent).toContain("Disabled");
+    expect(rowOf("over").textContent).toContain("Expired");
+    expect(rowOf("empty").textContent).toContain("Exhausted");
+    expect(rowOf("narrow").textContent).toContain("Enabled: limited models");
+    expect(rowOf("narrow").textContent).toContain("+1");
+    expect(stateOf(token(1, { status: 4, unlimited_quota: true }), NOW * 1000)).toBe(4);
+  });
+
+  test("the warning stands there until it is closed", async () => {
+    const island = open({ language: "zh" });
+    const text = "令牌无法精确控制使用额度，只允许自用，请勿直接将令牌分发给他人。";
+    expect(screen.getByText(text)).toBeTruthy();
+    await island.user.click(screen.getByRole("button", { name: "关闭" }));
+    expect(screen.queryByText(text)).toBeNull();
+  });
+
+  test("views and searches go to the calls by the API's own names", async () => {
+    const island = open();
+    await island.user.click(screen.getByRole("link", { name: "Expired" }));
+    await settle();
+    expect(island.asked.at(-1)).toMatchObject({
+      path: "/api/token",
+      query: { p: "0", size: "10", status: "3" },
+    });
+    await island.user.type(screen.getByRole("searchbox", { name: "Search names" }), "lap{Enter}");
+    await settle();
+    expect(island.asked.at(-1)).toMatchObject({
+      path: "/api/token/search",
+      query: { keyword: "lap", status: "3", p: "0", size: "10" },
+    });
+  });
+
+  test("a key's usage is one step away", async () => {
+    const island = open();
+    await island.user.click(screen.getByRole("button", { name: "Actions for laptop" }));
+    expect(screen.getByRole("menuitem", { name: "Usage log" }).getAttribute("href")).toBe(
+      "/log?token_name=laptop&range=30d",
+    );
+  });
+});
+
+describe("making keys", () => {
+  async function drawer(options: IslandOptions = {}) {
+    const island = open({ rows: [], ...options });
+    let made = 100;
+    island.answer("POST /api/token", ({ body }: { body: Partial<TokenRow> }) => ({
+      success: true,
+      data: token(++made, body),
+    }));
+    await island.user.keyboard("c");
+    await screen.findByRole("dialog", { name: "New API key" });
+    return island;
+  }
+  const field = (name: RegExp | string) => screen.getByLabelText<HTMLInputElement>(name);
+  const create = (island: Island) => island.user.click(screen.getByRole("button", { name: "Create" }));
+
+  test("the defaults of the specification are sent, and the new key is shown once, with code", async () => {
+    const island = await drawer();
+    await island.user.type(field(/^Name/), "laptop");
+    await create(island);
+    await settle();
+    expect(writes(island)).toHaveLength(1);
+    expect(writes(island)[0]?.body).toEqual({
+      name: "laptop",
+      remain_quota: 500_000,
+      unlimited_quota: false,
+      expired_time: -1,
+      model_limits_enabled: false,
+      model_limits: "",
+      allow_ips: "",
+      group: "",
+    });
+    const shown = `sk-${KEY.slice(0, 46)}101`;
+    expect(screen.getAllByText(new RegExp(shown)).length).toBe(2);
+    expect(screen.getByText(/http:\/\/localhost\/v1\/chat\/completions/)).toBeTruthy();
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+
+  test("a batch gives the further names six random characters, and all keys can be copied at once", async () => {
+    const island = await drawer();
+    await island.user.type(field(/^Name/), "team");
+    await island.user.click(screen.getByRole("button", { name: "10" }));
+    await create(island);
+    await settle();
+    const names = writes(island).map(({ body }) => (body as TokenRow).name);
+    expect(names).toHaveLength(10);
+    expect(names[0]).toBe("team");
+    for (const name of names.slice(1)) expect(name).toMatch(/^team-[a-z0-9]{6}$/);
+    expect(new Set(names).size).toBe(10);
+    await island.user.click(screen.getByRole("button", { name: "Copy all" }));
+    expect((await navigator.clipboard.readText()).split("\n")).toHaveLength(10);
+    expect(batchName("x", 0)).toBe("x");
+  });
+
+  test("a batch that fails midway shows the keys that exist, so that nobody makes them twice", async () => {
+    const island = await drawer();
+    let made = 0;
+    island.answer("POST /api/token", ({ body }: { body: Partial<TokenRow> }) =>
+      ++made > 2
+        ? { success: false, message: "Too many keys", code: "x" }
+        : { success: true, data: token(made, body) },
+    );
+    await island.user.type(field(/^Name/), "team");
+    await island.user.click(screen.getByRole("button", { name: "10" }));
+    await create(island);
+    await settle();
+    expect(screen.getByText("2 keys created")).toBeTruthy();
+    expect(screen.getByRole("alert").textContent).toContain("Too many keys");
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+
+  test("every rule of the form is told at its field, and nothing is sent", async () => {
+    const island = await drawer({ language: "en" });
+    await create(island);
+    expect(screen.getByText("Enter a name")).toBeTruthy();
+    await island.user.type(field(/^Name/), "名".repeat(11));
+    expect(screen.getByText("The name is too long")).toBeTruthy();
+    await island.user.clear(field(/^Name/));
+    await island.user.type(field(/^Name/), "fine");
+    await island.user.clear(field(/^Quota/));
+    await island.user.clear(field(/^How many/));
+    await island.user.type(field(/^How many/), "101");
+    await island.user.click(screen.getByText("Limits"));
+    await island.user.type(field(/^Allowed addresses/), "10.0.0.1{Enter}nonsense");
+    await create(island);
+    await settle();
+    expect(screen.getByText("This field is required")).toBeTruthy();
+    expect(screen.getByText("From 1 to 100")).toBeTruthy();
+    expect(screen.getByText("“nonsense” is no address or range")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("presets fill quota and expiry; a model is picked by its name, a group shows its ratio", async () => {
+    const island = await drawer();
+    await island.user.type(field(/^Name/), "x");
+    await island.user.click(screen.getByRole("button", { name: "$10" }));
+    expect(field(/^Quota/).value).toBe("5000000");
+    expect(screen.getByText("= $10.00")).toBeTruthy();
+    await island.user.click(screen.getByRole("button", { name: "One hour" }));
+    const group = screen.getByLabelText<HTMLSelectElement>("Group");
+    expect([...group.options].map((each) => each.textContent)).toEqual([
+      "Your own group",
+      "default · standard · 1×",
+      "vip · fast · 2.5×",
+    ]);
+    await island.user.selectOptions(group, "vip");
+    await island.user.click(screen.getByText("Limits"));
+    await island.user.click(screen.getByRole("switch", { name: "Limit models" }));
+    await island.user.click(screen.getByRole("button", { name: "gpt-4o" }));
+    const before = Math.floor(Date.now() / 1000);
+    await create(island);
+    await settle();
+    const body = writes(island)[0]?.body as TokenRow;
+    expect(body).toMatchObject({
+      remain_quota: 5_000_000,
+      group: "vip",
+      model_limits_enabled: true,
+      model_limits: "gpt-4o",
+    });
+    expect(Math.abs(body.expired_time - before - 3600)).toBeLessThanOrEqual(60);
+  });
+
+  test("the same call can be copied as curl before it is made", async () => {
+    const island = await drawer();
+    await island.user.type(field(/^Name/), "it's mine");
+    await island.user.click(screen.getByRole("button", { name: "Copy as curl" }));
+    const text = await navigator.clipboard.readText();
+    expect(text).toContain("-X POST 'http://localhost/api/token/'");
+    expect(text).toContain(String.raw`"name":"it'\''s mine"`);
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("a field that the server refuses under its own name stands at the form's field", async () => {
+    const island = await drawer();
+    island.answer("POST /api/token", {
+      success: false,
+      message: "The quota is out of range",
+      code: "quota_out_of_range",
+      field: "remain_quota",
+    });
+    await island.user.type(field(/^Name/), "x");
+    await create(island);
+    await settle();
+    expect(screen.getByText("The quota is out of range").id).toBe(
+      field(/^Quota/).getAttribute("aria-describedby") ?? "-",
+    );
+    expect(screen.getByRole("dialog")).toBeTruthy();
+  });
+
+  test("the Chinese texts of the specification stand word for word", async () => {
+    const island = await drawerIn("zh");
+    await island.user.click(screen.getByRole("button", { name: "新建" }));
+    expect(screen.getByText("请输入名称")).toBeTruthy();
+    expect(screen.getByText("非必要，不建议启用模型限制")).toBeTruthy();
+  });
+
+  async function drawerIn(language: "zh" | "en") {
+    const island = open({ rows: [], language, url: "/token?new=1" });
+    await screen.findByRole("dialog");
+    return island;
+  }
+
+  test("helpers: names in bytes, addresses by line", () => {
+    expect(isNameLong("n".repeat(30), 1)).toBe(false);
+    expect(isNameLong("n".repeat(31), 1)).toBe(true);
+    expect(isNameLong("n".repeat(24), 2)).toBe(true);
+    expect(isNameLong("n".repeat(23), 2)).toBe(false);
+    expect(wrongIpLine("10.0.0.1\n 2001:db8::/32 ,\n\n::1")).toBeUndefined();
+    expect(wrongIpLine("10.0.0.1\nexample.org")).toBe("example.org");
+  });
+});
+
+describe("changing keys", () => {
+  test("only what was changed is sent: calls have gone on spending", async () => {
+    const island = open({ url: "/token?edit=1" });
+    const dialog = await screen.findByRole("dialog", { name: "Edit key: laptop" });
+    expect(within(dialog).queryByLabelText(/^How many/)).toBeNull();
+    await island.user.type(within(dialog).getByLabelText(/^Name/), "!");
+    await island.user.click(within(dialog).getByRole("button", { name: "Save" }));
+    await settle();
+    expect(writes(island).map(({ body }) => body)).toEqual([{ id: 1, name: "laptop!" }]);
+  });
+
+  test("saving without a change says the specification's sentence", async () => {
+    const island = open({ url: "/token?edit=1", language: "zh" });
+    await screen.findByRole("dialog");
+    await island.user.click(screen.getByRole("button", { name: "保存" }));
+    expect(screen.getByText("你似乎并没有修改什么")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("disabling is a status-only call, shown at once, with Undo", async () => {
+    const island = open();
+    await menu(island, "laptop", "Disable");
+    expect(writes(island)).toMatchObject([{ query: { status_only: "true" }, body: { id: 1, status: 2 } }]);
+    expect(rowOf("laptop").textContent).toContain("Disabled");
+    await island.user.click(screen.getByRole("button", { name: "Undo" }));
+    await settle();
+    expect(writes(island).at(-1)).toMatchObject({
+      query: { status_only: "true" },
+      body: { id: 1, status: 1 },
+    });
+    expect(rowOf("laptop").textContent).toContain("Enabled");
+  });
+
+  test("a refusal puts the old state back and says why", async () => {
+    const island = open();
+    island.answer("PUT /api/token", {
+      success: false,
+      message: "令牌已过期，无法启用",
+      code: "token_enable_expired",
+    });
+    await menu(island, "off", "Enable");
+    expect(rowOf("off").textContent).toContain("Disabled");
+    expect(screen.getByRole("alert").textContent).toContain("token_enable_expired");
+  });
+
+  test("several keys are switched at once, and Undo gives each its old state back", async () => {
+    const island = open();
+    await island.user.click(screen.getByRole("checkbox", { name: "Select laptop" }));
+    await island.user.click(screen.getByRole("checkbox", { name: "Select off" }));
+    await island.user.click(within(screen.getByRole("toolbar")).getByRole("button", { name: "Disable" }));
+    await settle();
+    expect(screen.getByText("2 keys disabled")).toBeTruthy();
+    await island.user.click(screen.getByRole("button", { name: "Undo" }));
+    await settle();
+    expect(writes(island).map(({ body }) => body)).toEqual([
+      { id: 1, status: 2 },
+      { id: 2, status: 2 },
+      { id: 1, status: 1 },
+      { id: 2, status: 2 },
+    ]);
+  });
+
+  test("deleting names the key, and nothing is deleted without a yes", async () => {
+    const island = open();
+    await menu(island, "laptop", "Delete");
+    const question = screen.getByRole("dialog", { name: "Delete key laptop?" });
+    await island.user.click(within(question).getByRole("button", { name: "Cancel" }));
+    expect(writes(island)).toEqual([]);
+    await menu(island, "laptop", "Delete");
+    await island.user.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Delete" }));
+    await settle();
+    expect(writes(island).map(({ method, path }) => `${method} ${path}`)).toEqual(["DELETE /api/token/1"]);
+  });
+
+  test("an action for selected keys without a selection says so", async () => {
+    const island = open({ language: "zh" });
+    for (const name of ["复制所选密钥", "删除所选令牌"]) {
+      await island.user.click(screen.getByRole("button", { name: "更多操作" }));
+      await island.user.click(screen.getByRole("menuitem", { name }));
+      expect(screen.getByText("请至少选择一个令牌！")).toBeTruthy();
+    }
+    expect(writes(island)).toEqual([]);
+    await island.user.click(screen.getByRole("checkbox", { name: /laptop/ }));
+    await island.user.click(screen.getByRole("button", { name: "更多操作" }));
+    await island.user.click(screen.getByRole("menuitem", { name: "复制所选密钥" }));
+    expect(await navigator.clipboard.readText()).toBe(`laptop sk-${ROWS[0]?.key}`);
+  });
+});
+
+describe("using a key", () => {
+  const CHATS: Record<string, string>[] = [
+    { "Next chat": 'https://chat.example/#/?settings={"key":"{key}","url":"{address}"}' },
+    { App: "ama://set?server={address}&key={key}" },
+    { Evil: "javascript:alert('{key}')" },
+  ];
+
+  test("code is shown masked and copied whole, for the models that the key may call", async () => {
+    const island = open({ status: { server_address: "https://gate.example/v1/" } });
+    await menu(island, "narrow", "How to use it");
+    expect(screen.getByText("Use key narrow")).toBeTruthy();
+    expect(document.body.textContent).not.toContain(KEY.slice(0, 20));
+    await island.user.click(screen.getByRole("button", { name: "Python" }));
+    const model = screen.getByLabelText<HTMLSelectElement>("Model");
+    expect([...model.options].map((each) => each.value)).toEqual(["gpt-4o", "o1", "o3"]);
+    await island.user.selectOptions(model, "o3");
+    await island.user.click(screen.getByRole("button", { name: "Copy" }));
+    const code = await navigator.clipboard.readText();
+    expect(code).toContain(`api_key="sk-${ROWS[4]?.key}"`);
+    expect(code).toContain('base_url="https://gate.example/v1"');
+    expect(code).toContain('model="o3"');
+  });
+
+  test("clients get the address that each protocol wants", async () => {
+    const island = open({ status: { server_address: "https://gate.example" } });
+    await menu(island, "laptop", "How to use it");
+    await island.user.click(screen.getByRole("button", { name: "Clients" }));
+    await island.user.click(screen.getByRole("button", { name: "Copy the base URL for Anthropic" }));
+    expect(await navigator.clipboard.readText()).toBe("https://gate.example");
+    expect(screen.getByText("https://gate.example/v1")).toBeTruthy();
+    expect(screen.getByText("Ask your administrator to configure chat links")).toBeTruthy();
+  });
+
+  test("a chat link opens with key and address filled in; one that would run script is refused", async () => {
+    const island = open({ status: { chats: CHATS, server_address: "https://gate.example/v1" } });
+    await menu(island, "laptop", "Chat: Next chat");
+    await menu(island, "laptop", "Chat: App");
+    const key = `sk-${ROWS[0]?.key}`;
+    expect(opened).toEqual([
+      `https://chat.example/#/?settings={"key":"${key}","url":"https%3A%2F%2Fgate.example"}`,
+      `ama://set?server=https%3A%2F%2Fgate.example&key=${key}`,
+    ]);
+    await menu(island, "laptop", "Chat: Evil");
+    expect(opened).toHaveLength(2);
+    expect(screen.getByRole("alert").textContent).toContain("The chat link is misconfigured");
+  });
+
+  test("without chat links the specification's sentence is shown", async () => {
+    const island = open({ language: "zh" });
+    await island.user.click(screen.getByRole("button", { name: "laptop 的操作" }));
+    await island.user.click(screen.getByRole("menuitem", { name: "聊天" }));
+    expect(screen.getByText("请联系管理员配置聊天链接")).toBeTruthy();
+  });
+
+  test("links that are none, or that could run here, are called broken", () => {
+    renderPart(null);
+    for (const template of [
+      "",
+      "/chat",
+      "data:text/html,{key}",
+      " JavaScript:alert(1)",
+      "blob:x",
+      "not a link",
+    ]) {
+      expect([template, fillChatLink(template, "k").target]).toEqual([template, "broken"]);
+    }
+    expect(fillChatLink("https://x.example/?k={key}&a={key}", "$&1").url).toBe(
+      "https://x.example/?k=sk-$&1&a=sk-$&1",
+    );
+  });
+
+  test("every sample names server, key and model; curl's runs in a shell as it stands", () => {
+    for (const name of SAMPLE_NAMES) {
+      const code = sampleCode(name, "https://gate.example", "sk-1", "gpt-4o");
+      for (const part of ["https://gate.example", "sk-1", "gpt-4o"]) expect(code).toContain(part);
+      expect(sampleCode(name, "https://g.example", "sk-1", `a"'\\\nb`)).toContain("ab");
+    }
+    const curl = sampleCode("curl", "https://gate.example", "sk-1", "gpt-4o");
+    const ran = Bun.spawnSync(["sh", "-c", `curl() { for each in "$@"; do echo "$each"; done; }; ${curl}`]);
+    expect(ran.stdout.toString().trim().split("\n").at(-1)).toBe(
+      '{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}',
+    );
+  });
+});
+
+test("hostile names show as text", () => {
+  const log = spyOn(console, "error").mockImplementation(() => undefined);
+  const name = "<img src=x onerror=alert(1)>\u202Egnp.exe";
+  open({ rows: [token(1, { name, group: "<b>x</b>" })] });
+  expect(document.querySelector("img, b.evil")).toBeNull();
+  expect(screen.getByText(name)).toBeTruthy();
+  expect(log).not.toHaveBeenCalled();
+});

@@ -6,9 +6,11 @@ import ChatScreen from "../../islands/screens/chat.tsx";
 import ChatToLink from "../../islands/screens/chat2link.tsx";
 import Login from "../../islands/screens/login.tsx";
 import Playground from "../../islands/screens/playground.tsx";
+import MidjourneyScreen from "../../islands/screens/midjourney.tsx";
 import Personal from "../../islands/screens/personal.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
 import Setup from "../../islands/screens/setup.tsx";
+import TaskScreen from "../../islands/screens/task.tsx";
 import TokenScreen from "../../islands/screens/token.tsx";
 import Wallet from "../../islands/screens/topup.tsx";
 import UserScreen from "../../islands/screens/user.tsx";
@@ -18,6 +20,7 @@ import { loadChat } from "./load-chat.ts";
 import { loadPlayground } from "./load-playground.ts";
 import { loadPersonal } from "./load-personal.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
+import { loadDrawings, loadTasks } from "./load-task-lists.ts";
 import { loadTokens } from "./load-tokens.ts";
 import { loadSetup } from "./load-setup.ts";
 import { loadUsers } from "./load-users.ts";
@@ -105,6 +108,26 @@ export const pages: readonly Page[] = [
     areas: ["log"],
     screen: { name: "log", component: LogScreen },
     loader: loadLogs,
+  },
+  {
+    path: "/midjourney",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.drawings",
+    current: "drawings",
+    areas: ["midjourney"],
+    screen: { name: "midjourney", component: MidjourneyScreen },
+    loader: loadDrawings,
+  },
+  {
+    path: "/task",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.tasks",
+    current: "tasks",
+    areas: ["task"],
+    screen: { name: "task", component: TaskScreen },
+    loader: loadTasks,
   },
   // Admin
   {

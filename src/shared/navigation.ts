@@ -41,6 +41,14 @@ export const NAV: readonly NavGroup[] = [
     entries: [
       { id: "tokens", href: "/token", title: "shell.nav.tokens", role: Role.user, key: "k", dock: true },
       { id: "logs", href: "/log", title: "shell.nav.logs", role: Role.user, key: "l", dock: true },
+      {
+        id: "drawings",
+        href: "/midjourney",
+        title: "shell.nav.drawings",
+        role: Role.user,
+        flag: "enable_drawing",
+      },
+      { id: "tasks", href: "/task", title: "shell.nav.tasks", role: Role.user, flag: "enable_task" },
     ],
   },
   {

@@ -29,6 +29,8 @@ const USER = [
   "DELETE /api/user/self",
   "GET /api/user/token",
   "GET /api/user/aff",
+  "GET /api/mj/self",
+  "GET /api/task/self",
   "GET /api/log/self/histogram",
   "POST /api/user/aff_transfer",
   "POST /api/user/topup",

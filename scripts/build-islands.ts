@@ -36,6 +36,7 @@ export async function buildIslands(
     target: "browser",
     format: "esm",
     splitting: true,
+    minChunkSize: 16_384,
     minify,
     metafile: true,
     sourcemap: minify ? "none" : "inline",

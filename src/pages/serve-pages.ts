@@ -122,7 +122,9 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   for (const page of pages) {
     routes.get(
       page.path,
-      ({ request, params, visitor }) => open(page, request, visitor, params as Record<string, string>),
+      // A path without placeholders has no params at all.
+      ({ request, params, visitor }) =>
+        open(page, request, visitor, (params ?? {}) as Record<string, string>),
       checkedBy("page table"),
     );
   }

@@ -6,9 +6,11 @@ import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright";
 import { pages } from "../src/pages/pages.ts";
 import type { Page } from "../src/pages/page.ts";
+import type { Language } from "../src/shared/enums.ts";
 import { startTestApp } from "../test/support/app.ts";
 import type { TestApp } from "../test/support/app.ts";
 import { launchBrowser, openVisit } from "../test/support/browser.ts";
+import type { Visit } from "../test/support/browser.ts";
 import { headersOf, signIn, SAMPLE_ROLES, startSample, standInForPictures } from "../test/support/sample.ts";
 import type { Sample, SampleRole } from "../test/support/sample.ts";
 import { buildFrontEnd, PROJECT_DIR } from "./build.ts";
@@ -108,7 +110,7 @@ async function weigh(
     html = Math.max(html, gzipSync(text).byteLength);
   }
   const { scripts, styles } = assetsOf(text);
-  const entries = [page.screen?.name ?? "", "mount"].flatMap((name) => manifest.entries[name] ?? []);
+  const entries = Object.values(manifest.entries).filter(({ file }) => scripts.includes(file));
   return {
     path: page.path,
     role,
@@ -167,19 +169,32 @@ export interface Arrival {
 
 const DATA_REQUESTS = new Set(["fetch", "xhr", "eventsource", "websocket"]);
 
-/** Opens a page as a first visit in another time zone and watches it until it rests. */
+export interface Visitor {
+  role: SampleRole;
+  width: number;
+  language: Language;
+  theme: "light" | "dark";
+}
+
+/**
+ * Opens a page as a first visit from another time zone and watches it until it rests; `then` goes on with the page.
+ * Motion is reduced, so that colours stand where they end.
+ */
 export async function watchArrival(
   browser: Browser,
   sample: Sample,
   page: Page,
-  role: SampleRole,
-  width: number,
+  visitor: Visitor,
+  then?: (visit: Visit) => Promise<void>,
 ): Promise<Arrival> {
+  const { role, width, language, theme } = visitor;
   const visit = await openVisit(browser, {
     baseURL: sample.app.url,
     viewport: { width, height: 900 },
     timezoneId: "Asia/Kolkata",
-    locale: width < 600 ? "zh-CN" : "en-US",
+    locale: language === "zh" ? "zh-CN" : "en-US",
+    colorScheme: theme,
+    reducedMotion: "reduce",
   });
   try {
     await signIn(visit.context, sample, role);
@@ -197,8 +212,7 @@ export async function watchArrival(
     });
     const answer = await visit.page.goto(addressOf(page), { waitUntil: "load" });
     const html = (await answer?.text()) ?? "";
-    if (await visit.page.locator("#island").count())
-      await visit.page.waitForSelector("#island[data-mounted]");
+    if (html.includes('id="island"')) await visit.page.waitForSelector("#island[data-mounted]");
     const callsBefore = [...calls];
     const { shift, rows } = await visit.page.evaluate(async () => {
       await new Promise((done) => requestIdleCallback(done));
@@ -208,6 +222,7 @@ export async function watchArrival(
         rows: document.querySelectorAll("[data-index]").length,
       };
     });
+    await then?.(visit);
     return {
       path: page.path,
       role,
@@ -222,14 +237,22 @@ export async function watchArrival(
   }
 }
 
-/** Every page but the setup's, wide as its most powerful role and narrow as its least one. */
-export async function watchArrivals(browser: Browser, sample: Sample): Promise<Arrival[]> {
+/** How every page is looked at: wide as its most powerful role, and narrow in the other language as its least one. */
+export function visitorsOf(page: Page): Visitor[] {
+  const least = SAMPLE_ROLES.find((role) => isAllowed(page, role)) ?? "root";
+  return [
+    { role: "root", width: 1440, language: "en", theme: "light" },
+    { role: least, width: 360, language: "zh", theme: "dark" },
+  ];
+}
+
+/** Every page but the setup's, which has no sample behind it. */
+export const watchedPages = pages.filter(({ path }) => path !== "/setup");
+
+async function watchArrivals(browser: Browser, sample: Sample): Promise<Arrival[]> {
   const arrivals: Arrival[] = [];
-  for (const page of pages) {
-    if (page.path === "/setup") continue;
-    const least = SAMPLE_ROLES.find((role) => isAllowed(page, role)) ?? "root";
-    arrivals.push(await watchArrival(browser, sample, page, "root", 1440));
-    arrivals.push(await watchArrival(browser, sample, page, least, 360));
+  for (const page of watchedPages) {
+    for (const visitor of visitorsOf(page)) arrivals.push(await watchArrival(browser, sample, page, visitor));
   }
   return arrivals;
 }

@@ -1,5 +1,5 @@
 // An amount as people think of it: typed in dollars, kept in whole quota units, the other figure below.
-// Refuses to guess: what is no number leaves the value undefined, and the form says so.
+// Refuses to guess: what is no amount becomes NaN, and the form says what is wrong.
 import { useState } from "react";
 import type { ReactNode } from "react";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../src/shared/money.ts";
@@ -43,6 +43,10 @@ export function amountText(quota: number): string {
   return isInDollars() ? dollarsText(quota) : String(quota);
 }
 
+function isAmount(value: number | undefined): value is number {
+  return value !== undefined && Number.isFinite(value);
+}
+
 /** The same amount in the other unit: "100,000 quota" below dollars, "$0.2" below quota. */
 export function useOtherUnit(): (quota: number) => string {
   const t = useT();
@@ -58,7 +62,7 @@ export interface MoneyFieldProps<V extends Values> extends Omit<FieldProps<V>, "
   hint?: ReactNode;
 }
 
-/** The form's value is a whole number of units, or undefined. */
+/** The form's value is a whole number of units; undefined when empty, NaN when it is no amount. */
 export function MoneyField<V extends Values>({
   presets = [],
   presetsLabel,
@@ -71,11 +75,11 @@ export function MoneyField<V extends Values>({
   const [text, setText] = useState<string>();
   // What was typed stands as long as it means the value; a preset or a revert replaces it.
   const shown =
-    text !== undefined && quotaOf(text) === value ? text : value === undefined ? "" : amountText(value);
+    text !== undefined && Object.is(quotaOf(text), value) ? text : isAmount(value) ? amountText(value) : "";
   const set = (quota: number | undefined) => form.set(name, quota as V[typeof name]);
   return (
     <>
-      <Field {...field} hint={hint ?? (value === undefined ? undefined : otherUnit(value))}>
+      <Field {...field} hint={hint ?? (isAmount(value) ? otherUnit(value) : undefined)}>
         {(control) => (
           <div className="input" aria-invalid={control["aria-invalid"]}>
             {isInDollars() ? (

@@ -34,14 +34,14 @@ function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
     ...(row ? {} : { draftKey: "redemption" }),
     validate: ({ name, quota, count }) => ({
       ...(Array.from(name.trim()).length > MAX_NAME_CHARACTERS ? { name: t("redemption.badName") } : {}),
-      ...(quota === undefined || quota <= 0 ? { quota: t("redemption.badQuota") } : {}),
+      ...(quota === undefined || !(quota > 0) ? { quota: t("redemption.badQuota") } : {}),
       ...(row === undefined &&
       (count === undefined || !Number.isInteger(count) || count < 1 || count > MAX_CODES)
         ? { count: t("redemption.badCount") }
         : {}),
     }),
   });
-  const quota = form.values.quota ?? 0;
+  const quota = form.values.quota || 0;
   const count = form.values.count ?? 1;
 
   const save = async (values: CodeValues) => {

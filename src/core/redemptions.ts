@@ -5,7 +5,7 @@ import { and, desc, eq, inArray, isNull, or } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q, startsWith } from "../db/database.ts";
 import { LogType, RedemptionStatus } from "../shared/enums.ts";
-import { Failure, refuse } from "../shared/failures.ts";
+import { refuse } from "../shared/failures.ts";
 import { isQuota, logQuotaText } from "../shared/money.ts";
 import type { Deps, UserAccount } from "./deps.ts";
 import { quotaDisplay } from "./options.ts";
@@ -283,30 +283,4 @@ export async function redeem(deps: Deps, user: UserAccount, text: string): Promi
     });
     return row.quota;
   });
-}
-
-export interface RedeemResult {
-  key: string;
-  /** Whole units; 0 when it was refused. */
-  quota: number;
-  /** Undefined: it was redeemed. */
-  failure: Failure | undefined;
-}
-
-/** Several codes, each on its own: what is wrong with one says nothing about the others. */
-export async function redeemAll(
-  deps: Deps,
-  user: UserAccount,
-  keys: readonly string[],
-): Promise<RedeemResult[]> {
-  const results: RedeemResult[] = [];
-  for (const key of keys) {
-    try {
-      results.push({ key, quota: await redeem(deps, user, key), failure: undefined });
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      results.push({ key, quota: 0, failure: error });
-    }
-  }
-  return results;
 }

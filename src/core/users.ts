@@ -211,6 +211,15 @@ export async function renewAccessToken(deps: Deps, actor: UserAccount): Promise<
   return token;
 }
 
+/** Which secrets the account has; never what they are. */
+export async function ownSecrets(
+  deps: Deps,
+  actor: UserAccount,
+): Promise<{ hasPassword: boolean; hasAccessToken: boolean }> {
+  const { passwordHash, accessTokenHash } = await findUser(deps, actor.id);
+  return { hasPassword: passwordHash !== "", hasAccessToken: accessTokenHash !== null };
+}
+
 export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> {
   if (actor.role >= Role.root) throw refuse("user_root_undeletable");
   await softDelete(deps, await findUser(deps, actor.id));

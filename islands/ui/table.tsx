@@ -30,8 +30,8 @@ export interface DataTableProps<Row> {
   rowKey: (row: Row) => string | number;
   /** Name of a row for its checkbox and menu: "Select alpha". */
   rowName: (row: Row) => string;
-  /** Address that opens the row; the identity cell links to it. */
-  rowHref?: (row: Row) => string;
+  /** Address that opens the row; the identity cell links to it. Undefined: this one cannot be opened. */
+  rowHref?: (row: Row) => string | undefined;
   onOpen?: (row: Row) => void;
   rowMenu?: (row: Row) => MenuGroups;
   /** Muted row: disabled things. */

@@ -54,8 +54,16 @@ export function checkedSetting(input: SettingInput, before: UserSetting): UserSe
   return setting;
 }
 
+/** † Nothing but the price preference: the rest of the setting stays as it is. */
+function isPreferenceOnly(input: SettingInput): boolean {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  return given.length === 1 && given[0]?.[0] === "accept_unset_model_ratio_model";
+}
+
 export async function updateSetting(deps: Deps, user: UserAccount, input: SettingInput): Promise<void> {
-  const setting = checkedSetting(input, user.setting);
+  const setting = isPreferenceOnly(input)
+    ? { ...user.setting, accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true }
+    : checkedSetting(input, user.setting);
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)

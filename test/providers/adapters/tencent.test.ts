@@ -93,10 +93,7 @@ test("calls and their results travel back", async () => {
 test("a tool can be forced or barred; forcing one of several is refused by name", async () => {
   const asked = { tools: [WEATHER_TOOL] };
   await whole(hunyuan({ ...asked, tool_choice: "required" }));
-  expect([sent()["ToolChoice"], sent()["CustomTool"]]).toEqual([
-    "custom",
-    (sent()["Tools"] as unknown[])[0],
-  ]);
+  expect([sent()["ToolChoice"], sent()["CustomTool"]]).toEqual(["custom", (sent()["Tools"] as unknown[])[0]]);
   await whole(hunyuan({ ...asked, tool_choice: "none" }));
   expect(sent()["ToolChoice"]).toBe("none");
   const before = upstream.requests.length;

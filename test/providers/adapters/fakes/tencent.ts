@@ -15,7 +15,9 @@ function isSigned(headers: Headers, body: string): boolean {
   const scope = `${day}/hunyuan/tc3_request`;
   const canonical = `POST\n/\n\ncontent-type:application/json\nhost:${headers.get("host")}\nx-tc-action:chatcompletions\n\ncontent-type;host;x-tc-action\n${sha256(body)}`;
   const key = hmac(hmac(hmac("TC3secret-example", day), "hunyuan"), "tc3_request");
-  const signature = hmac(key, `TC3-HMAC-SHA256\n${timestamp}\n${scope}\n${sha256(canonical)}`).toString("hex");
+  const signature = hmac(key, `TC3-HMAC-SHA256\n${timestamp}\n${scope}\n${sha256(canonical)}`).toString(
+    "hex",
+  );
   return (
     headers.get("authorization") ===
     `TC3-HMAC-SHA256 Credential=AKIDexample/${scope}, SignedHeaders=content-type;host;x-tc-action, Signature=${signature}`
@@ -40,8 +42,18 @@ function chunk(Delta: Json, FinishReason = ""): string {
 }
 
 const CALLS = [
-  { Id: "call_a", Type: "function", Index: 0, Function: { Name: "get_weather", Arguments: '{"city":"Paris"}' } },
-  { Id: "call_b", Type: "function", Index: 1, Function: { Name: "get_weather", Arguments: '{"city":"Rome"}' } },
+  {
+    Id: "call_a",
+    Type: "function",
+    Index: 0,
+    Function: { Name: "get_weather", Arguments: '{"city":"Paris"}' },
+  },
+  {
+    Id: "call_b",
+    Type: "function",
+    Index: 1,
+    Function: { Name: "get_weather", Arguments: '{"city":"Rome"}' },
+  },
 ];
 
 function streamOf(prompt: string, hasTools: boolean): string[] {
@@ -57,7 +69,10 @@ function streamOf(prompt: string, hasTools: boolean): string[] {
   const said = [chunk({ ReasoningContent: "Hm." }), chunk({ Content: "Hello" })];
   if (prompt === "cut") return said;
   if (prompt === "late error")
-    return [...said, `data: ${JSON.stringify({ ...head, ErrorMsg: { Msg: "engine broke", Code: 4000 } })}\n\n`];
+    return [
+      ...said,
+      `data: ${JSON.stringify({ ...head, ErrorMsg: { Msg: "engine broke", Code: 4000 } })}\n\n`,
+    ];
   return [...said, chunk({ Content: " world" }), chunk({ Content: "" }, "stop"), "data: [DONE]\n\n"];
 }
 

@@ -368,6 +368,7 @@ function upstreamRequest(
       headers,
       signal,
       fetch: send,
+      proxy: request.proxy,
       nowMs: () => context.clock.nowMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
     };

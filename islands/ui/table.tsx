@@ -40,11 +40,13 @@ export interface DataTableProps<Row> {
   /** Name of a row for its checkbox and menu: "Select alpha". */
   rowName: (row: Row) => string;
   /** Address that opens the row; the identity cell links to it. */
-  rowHref?: (row: Row) => string;
+  rowHref?: (row: Row) => string | undefined;
   onOpen?: (row: Row) => void;
   rowMenu?: (row: Row) => MenuGroups;
   /** Muted row: disabled things. */
   isMuted?: (row: Row) => boolean;
+  /** Rows that cannot be selected where others can: heads of groups. */
+  isSelectable?: (row: Row) => boolean;
   /** Buttons of the bar that appears with a selection; absent: rows cannot be selected. */
   bulk?: (rows: readonly Row[], clear: () => void) => ReactNode;
   /** Every row of the filter, for "select all N matching"; absent: only rows of the page can be selected. */
@@ -124,7 +126,8 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const byId = new Map(columns.map((column) => [column.id, column]));
   const visible = table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []);
   const rows = table.getRowModel().rows;
-  const selection = useSelection(rows, data);
+  const selection = useSelection(rows, data, props.isSelectable);
+  const selectable = props.isSelectable ? data.filter(props.isSelectable).length : rows.length;
   const { onSelection, fresh } = props;
   useEffect(() => {
     onSelection?.(selection.rows);
@@ -211,9 +214,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                     type="checkbox"
                     className="checkbox"
                     aria-label={t("table.selectPage")}
-                    checked={rows.length > 0 && selection.count === rows.length}
+                    checked={selectable > 0 && selection.count === selectable}
                     ref={(box) => {
-                      if (box) box.indeterminate = selection.count > 0 && selection.count < rows.length;
+                      if (box) box.indeterminate = selection.count > 0 && selection.count < selectable;
                     }}
                     onChange={(event) => selection.setPage(event.target.checked)}
                   />
@@ -271,7 +274,13 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                       menu={rowMenu?.(original) ?? []}
                       isMuted={props.isMuted?.(original) ?? false}
                       isNew={fresh !== undefined && index < fresh.count}
-                      isChosen={canSelect ? selection.has(row.id) : undefined}
+                      isChosen={
+                        !canSelect
+                          ? undefined
+                          : props.isSelectable?.(original) === false
+                            ? null
+                            : selection.has(row.id)
+                      }
                       onChoose={(isRange) => selection.toggle(index, isRange)}
                       href={props.rowHref?.(original)}
                       onOpen={props.onOpen}

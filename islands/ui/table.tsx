@@ -36,6 +36,8 @@ export interface DataTableProps<Row> {
   rowMenu?: (row: Row) => MenuGroups;
   /** Muted row: disabled things. */
   isMuted?: (row: Row) => boolean;
+  /** Rows that cannot be selected where others can: heads of groups. */
+  isSelectable?: (row: Row) => boolean;
   /** Buttons of the bar that appears with a selection; absent: rows cannot be selected. */
   bulk?: (rows: readonly Row[], clear: () => void) => ReactNode;
   /** Every row of the filter, for "select all N matching"; absent: only rows of the page can be selected. */
@@ -104,7 +106,8 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const byId = new Map(columns.map((column) => [column.id, column]));
   const visible = settings.order.flatMap((id) => (settings.hidden.has(id) ? [] : (byId.get(id) ?? [])));
   const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
-  const selection = useSelection(rows, data);
+  const selection = useSelection(rows, data, props.isSelectable);
+  const selectable = props.isSelectable ? data.filter(props.isSelectable).length : rows.length;
   const { onSelection, fresh } = props;
   useEffect(() => {
     onSelection?.(selection.rows);
@@ -191,9 +194,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                     type="checkbox"
                     className="checkbox"
                     aria-label={t("table.selectPage")}
-                    checked={rows.length > 0 && selection.count === rows.length}
+                    checked={selectable > 0 && selection.count === selectable}
                     ref={(box) => {
-                      if (box) box.indeterminate = selection.count > 0 && selection.count < rows.length;
+                      if (box) box.indeterminate = selection.count > 0 && selection.count < selectable;
                     }}
                     onChange={(event) => selection.setPage(event.target.checked)}
                   />
@@ -251,7 +254,13 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                       menu={rowMenu?.(original) ?? []}
                       isMuted={props.isMuted?.(original) ?? false}
                       isNew={fresh !== undefined && index < fresh.count}
-                      isChosen={canSelect ? selection.has(row.id) : undefined}
+                      isChosen={
+                        !canSelect
+                          ? undefined
+                          : props.isSelectable?.(original) === false
+                            ? null
+                            : selection.has(row.id)
+                      }
                       onChoose={(isRange) => selection.toggle(index, isRange)}
                       href={props.rowHref?.(original)}
                       onOpen={props.onOpen}

@@ -59,7 +59,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const status = await siteStatus(deps, url.origin);
     const pageSize = Number(cookieOf(request, "page-size"));
     const timeZone = timeZoneOf(request);
-    const context = { deps, user, language, status, url, params, pageSize, timeZone };
+    const remembered = (name: string) => cookieOf(request, name);
+    const context = { deps, user, language, status, url, params, pageSize, timeZone, remembered };
     const render: RenderContext = {
       user: user && bootUser(user),
       status,

@@ -212,7 +212,7 @@ export async function renewAccessToken(deps: Deps, actor: UserAccount): Promise<
 }
 
 export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> {
-  if (actor.role >= Role.root) throw refuse("user_root_undeletable");
+  if (actor.role >= Role.root) throw refuse("user_root_self_undeletable");
   await softDelete(deps, await findUser(deps, actor.id));
 }
 
@@ -313,7 +313,8 @@ export interface UserUpdate {
 /** Writes what is present; a quota is set to the given value and logged for the user it belongs to. */
 export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpdate): Promise<void> {
   const row = await findUser(deps, input.id);
-  if (actor.id !== input.id) assertOutranks(actor, row, "user_rank_update");
+  // The own row too: an administrator's own balance and group are a higher rank's business.
+  assertOutranks(actor, row, "user_rank_update");
   checkNames(input);
   const changes: Partial<UserRow> = {};
   if (input.username !== undefined && input.username.trim() !== "") changes.username = input.username.trim();
@@ -341,6 +342,8 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
       const [current] = yield* q(tx.select({ quota: users.quota }).from(users).where(eq(users.id, row.id)));
       const before = current?.quota ?? 0;
       if (before === input.quota) return;
+      // Only calls bring a balance below zero; whoever is there may stay there while other fields are edited.
+      if (input.quota < 0) throw refuse("quota_out_of_range");
       yield* credit({ userId: row.id, amount: input.quota - before, kind: "admin" });
       const display = quotaDisplay(deps.options);
       yield* deps.ledger.logSteps(tx, {
@@ -362,8 +365,7 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
   await deps.accounts.userChanged(row.id);
 }
 
-export const MANAGE_ACTIONS = ["disable", "enable", "delete", "promote", "demote"] as const;
-export type ManageAction = (typeof MANAGE_ACTIONS)[number];
+export type ManageAction = "disable" | "enable" | "delete" | "promote" | "demote";
 
 /** Promotes, demotes, disables, enables or deletes; answers the user's new role and status. */
 export async function manageUser(

@@ -16,6 +16,7 @@ import { createLedger } from "./core/ledger.ts";
 import { createLogger } from "./core/logger.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
 import { createPriceBook } from "./core/price-book.ts";
+import { createReach } from "./core/reach.ts";
 import { createRouting } from "./core/routing.ts";
 import { createSealer, encryptionSecret } from "./core/seal.ts";
 import { connect } from "./db/connect.ts";
@@ -56,7 +57,7 @@ export interface Services {
 export interface Overrides {
   clock?: Clock;
   logger?: Logger;
-  /** Name server of the guard. */
+  /** Name server of the guard and of channels' addresses. */
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
@@ -95,6 +96,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     prices: createPriceBook(options),
     guard: createGuard(overrides.lookup),
+    reach: createReach(env.upstreamNetworks, clock, overrides.lookup),
     keyring: createKeyring(),
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),

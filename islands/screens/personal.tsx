@@ -207,9 +207,7 @@ function BindingsCard({ self }: { self: Self }) {
                 <Chip>{self[name]}</Chip>
               ) : (
                 <span className="text-muted">
-                  {t(
-                    flag === undefined || flags[flag] === true ? "personal.unbound" : "personal.notEnabled",
-                  )}
+                  {t(flag === undefined || flags[flag] === true ? "personal.unbound" : "personal.notEnabled")}
                 </span>
               )}
             </dd>

@@ -1,11 +1,11 @@
 // The caller's wallet: redeeming codes, invitations, and the own settings.
-// Refuses more than a few guesses at codes per account and per address.
+// Refuses more than a few guesses at codes per account and per address, and more than a few test notices.
 import { Elysia, t } from "elysia";
 import { affiliateCode, transferReward } from "../core/affiliates.ts";
 import { createAttemptLimit } from "../core/attempt-limit.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { redeem } from "../core/redemptions.ts";
-import { updateSetting } from "../core/user-setting.ts";
+import { testSetting, updateSetting } from "../core/user-setting.ts";
 import { done, ok } from "../http/envelope.ts";
 import { failureText, languageOf, messageText } from "../http/messages.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -17,6 +17,18 @@ const WINDOW_MS = 20 * 60_000;
 const WRONG_PER_ACCOUNT = 20;
 const WRONG_PER_ADDRESS = 200;
 const MAX_CODES = 100;
+/** A test notice makes this server call an address of the user's choice. */
+const TESTS_PER_ACCOUNT = 5;
+const TEST_WINDOW_MS = 10 * 60_000;
+
+const settingBody = t.Object({
+  notify_type: t.Optional(plainText(20)),
+  quota_warning_threshold: t.Optional(t.Number()),
+  webhook_url: t.Optional(plainText(2048)),
+  webhook_secret: t.Optional(plainText(255)),
+  notification_email: t.Optional(plainText(320)),
+  accept_unset_model_ratio_model: t.Optional(t.Boolean()),
+});
 
 /** What became of one of several codes. */
 interface RedeemResult {
@@ -31,6 +43,8 @@ export function wallet(deps: Deps, session: SessionSettings) {
   const nowMs = () => deps.clock.nowMs();
   const perAccount = createAttemptLimit(WRONG_PER_ACCOUNT, WINDOW_MS, nowMs);
   const perAddress = createAttemptLimit(WRONG_PER_ADDRESS, WINDOW_MS, nowMs);
+
+  const tests = createAttemptLimit(TESTS_PER_ACCOUNT, TEST_WINDOW_MS, nowMs);
 
   /** Every guess costs an attempt; a good code gives it back. */
   function takeAttempt(userId: number, address: string): Failure | undefined {
@@ -116,22 +130,31 @@ export function wallet(deps: Deps, session: SessionSettings) {
           body: t.Object({ quota: t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }) }),
         },
       )
+      // † Sends a test notice the way the body says, without saving it.
+      .post(
+        "/setting/test",
+        async ({ actor, body, request }) => {
+          const seconds = tests.take(String(actor.id));
+          if (seconds !== undefined)
+            throw new Failure("limit", "too_many_attempts", {
+              params: { seconds },
+              retryAfterSeconds: seconds,
+            });
+          await testSetting(deps, actor, body, languageOf(request));
+          return done();
+        },
+        { access: "user", body: settingBody },
+      )
       .put(
         "/setting",
         async ({ actor, body, request }) => {
-          await updateSetting(deps, actor, body);
-          return { ...done(), message: messageText("setting_saved", languageOf(request)) };
+          const language = languageOf(request);
+          await updateSetting(deps, actor, body, language);
+          return { ...done(), message: messageText("setting_saved", language) };
         },
         {
           access: "user",
-          body: t.Object({
-            notify_type: t.Optional(plainText(20)),
-            quota_warning_threshold: t.Optional(t.Number()),
-            webhook_url: t.Optional(plainText(2048)),
-            webhook_secret: t.Optional(plainText(255)),
-            notification_email: t.Optional(plainText(320)),
-            accept_unset_model_ratio_model: t.Optional(t.Boolean()),
-          }),
+          body: settingBody,
         },
       )
   );

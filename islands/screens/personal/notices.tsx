@@ -106,7 +106,7 @@ export function NoticesCard({
   /** What is typed is tested, saved or not. */
   const test = async () => {
     const problems = Object.entries(validate(values));
-    for (const [name, text] of problems) form.fail(name as keyof NoticeValues & string, text);
+    for (const [name, text] of problems) form.fail(name, text ?? "");
     if (problems.length > 0) return;
     setTesting(true);
     try {
@@ -209,7 +209,13 @@ function isSecureUrl(text: string): boolean {
 }
 
 /** A switch: it saves at once, with a way back. */
-export function PricesCard({ initial, onChange }: { initial: boolean; onChange: (accepts: boolean) => void }) {
+export function PricesCard({
+  initial,
+  onChange,
+}: {
+  initial: boolean;
+  onChange: (accepts: boolean) => void;
+}) {
   const t = useT();
   const [accepts, setAccepts] = useState(initial);
   const save = async (next: boolean, isUndo = false) => {

@@ -253,9 +253,9 @@ export default function DetailScreen() {
           {failure}
         </Notice>
       ) : null}
-      <Figures use={use} isOwn={scope === "me"} used={data.used} />
-      {data.first && isEmpty ? <FirstSteps steps={data.first} /> : null}
-      {data.first && isEmpty ? null : (
+      {found ? <Figures use={use} isOwn={scope === "me"} used={data.used} /> : null}
+      {found && data.first && isEmpty ? <FirstSteps steps={data.first} /> : null}
+      {!found || (data.first && isEmpty) ? null : (
         <>
           <div className="detail-main">
             <section className="detail-chart">
@@ -264,7 +264,7 @@ export default function DetailScreen() {
                 caption={sentence}
                 summary={summary}
                 axis={axis}
-                series={shown.toReversed()}
+                series={shown}
                 cursor={cursor}
                 height={PLOT}
                 format={format}

@@ -213,7 +213,7 @@ function ChartTable({
                 <th scope="row">{titleOf(bar, bar)}</th>
                 <td>{textOf?.(bar, bar) ?? format(totals[bar] ?? 0)}</td>
                 {columns.map((each) => (
-                  <td key={each.id}>{format(each.values[bar] ?? 0)}</td>
+                  <td key={each.id}>{each.values[bar] ? format(each.values[bar] ?? 0) : "–"}</td>
                 ))}
               </tr>
             ),

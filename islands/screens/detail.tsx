@@ -163,7 +163,7 @@ export default function DetailScreen() {
   const leader = ranked[0];
   const summary =
     leader && leader.id !== "other"
-      ? `${sentence} ${t("detail.leader", { name: leader.label, share: shareText(leader.total, sum) })}`
+      ? t("detail.leader", { sentence, name: leader.label, share: shareText(leader.total, sum) })
       : sentence;
 
   const exportCsv = () => {

@@ -124,7 +124,10 @@ describe.each(DATABASE_KINDS)("the channel list on %s", (database) => {
     // An address that asks for something is not overruled.
     expect((await page("/channel?status=1", { "enable-tag-mode": "true" })).rows).toHaveLength(2);
     const { channels } = app.deps.db.t;
-    const [row] = await app.deps.db.orm.select().from(channels).where(eq(channels.id, ids["alpha"] ?? 0));
+    const [row] = await app.deps.db.orm
+      .select()
+      .from(channels)
+      .where(eq(channels.id, ids["alpha"] ?? 0));
     expect(JSON.stringify(await page("/channel"))).not.toContain(row?.keySealed ?? "?");
   });
 });

@@ -76,8 +76,7 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         ) : (
           <span className="channel-name">
             <TypeMark name={typeName(types, row.type, language.value)} />
-            <span className="channel-title">{row.name}</span>{" "}
-            <span className="channel-id">#{row.id}</span>
+            <span className="channel-title">{row.name}</span> <span className="channel-id">#{row.id}</span>
           </span>
         ),
     },

@@ -1,11 +1,5 @@
-// The table of every list screen: state by TanStack, markup and keyboard are ours; rows become cards on phones.
+// The table of every list screen: columns as chosen, selection, keyboard; rows become cards on phones.
 // Refuses to hide what it does: every action of a row is in its menu, failures keep the old rows.
-import {
-  columnOrderingFeature,
-  columnVisibilityFeature,
-  tableFeatures,
-  useTable,
-} from "@tanstack/react-table";
 import { ArrowDown, ArrowUp, ArrowUpDown } from "lucide-react";
 import { Fragment, useEffect, useMemo, useRef } from "react";
 import type { ReactNode } from "react";
@@ -23,9 +17,6 @@ import { SkeletonRows, TableRow } from "./table-row.tsx";
 import { BulkBar, useSelection } from "./table-selection.tsx";
 import { TableSettings } from "./table-settings.tsx";
 
-/** Selection is a set of our own: the feature would be a fifth of the library for one page of rows. */
-const features = tableFeatures({ columnOrderingFeature, columnVisibilityFeature });
-
 export interface SortState {
   id: string;
   isDescending: boolean;
@@ -39,7 +30,7 @@ export interface DataTableProps<Row> {
   rowKey: (row: Row) => string | number;
   /** Name of a row for its checkbox and menu: "Select alpha". */
   rowName: (row: Row) => string;
-  /** Address that opens the row; the identity cell links to it. */
+  /** Address that opens the row; the identity cell links to it. Undefined: this one cannot be opened. */
   rowHref?: (row: Row) => string | undefined;
   onOpen?: (row: Row) => void;
   rowMenu?: (row: Row) => MenuGroups;
@@ -113,21 +104,10 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const settings = useColumnChoice(columns, props.columnsKey);
   const body = useRef<HTMLTableSectionElement>(null);
 
-  const definitions = useMemo(() => columns.map(({ id, title }) => ({ id, header: title })), [columns]);
-  const data = list.rows as Row[];
-  const table = useTable({
-    features,
-    columns: definitions,
-    data,
-    getRowId: (row: Row) => String(rowKey(row)),
-    state: {
-      columnOrder: settings.order,
-      columnVisibility: Object.fromEntries([...settings.hidden].map((id) => [id, false])),
-    },
-  });
+  const data = list.rows;
   const byId = new Map(columns.map((column) => [column.id, column]));
-  const visible = table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []);
-  const rows = table.getRowModel().rows;
+  const visible = settings.order.flatMap((id) => (settings.hidden.has(id) ? [] : (byId.get(id) ?? [])));
+  const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
   const selection = useSelection(rows, data, props.isSelectable);
   const selectable = props.isSelectable ? data.filter(props.isSelectable).length : rows.length;
   const { onSelection, fresh } = props;

@@ -53,7 +53,7 @@ export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
     if (username === "") throw bad("setup_username_empty");
     if (Array.from(username).length > 12) throw bad("setup_username_long");
     if (password !== (input.confirmPassword ?? "")) throw bad("setup_passwords_differ");
-    if (Buffer.byteLength(password) < 8) throw bad("setup_password_short");
+    if (Array.from(password).length < 8) throw bad("setup_password_short");
     account = { username, passwordHash: await hashPassword(password) };
   }
   const now = Math.floor(deps.clock.nowMs() / 1000);

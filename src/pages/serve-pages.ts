@@ -135,7 +135,9 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (refused) return refused;
       if (isApiPath(new URL(request.url).pathname)) return unknownPath(request);
       const { done } = await setupState(deps);
-      return done ? respond(notFoundPage, request, visitor, {}) : redirect("/setup");
+      if (!done) return redirect("/setup");
+      const page: Page = visitor ? { ...notFoundPage, shell: "console" } : notFoundPage;
+      return respond(page, request, visitor, {});
     },
     checkedBy("page table"),
   );

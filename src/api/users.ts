@@ -2,15 +2,7 @@
 // Refuses by rank: an administrator never touches a same or higher rank.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import {
-  createUser,
-  getUserFor,
-  listUsers,
-  MANAGE_ACTIONS,
-  manageUser,
-  removeUser,
-  updateUser,
-} from "../core/users.ts";
+import { createUser, getUserFor, listUsers, manageUser, removeUser, updateUser } from "../core/users.ts";
 import { keysOfUser } from "../core/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
@@ -26,7 +18,7 @@ const newUserBody = t.Object({
   username: name,
   password: name,
   display_name: t.Optional(name),
-  role: t.Optional(t.Integer()),
+  role: t.Optional(t.Integer({ minimum: 0, maximum: 100 })),
 });
 
 const userBody = t.Object({
@@ -35,13 +27,22 @@ const userBody = t.Object({
   display_name: t.Optional(name),
   password: t.Optional(name),
   group: t.Optional(plainText(64)),
-  quota: t.Optional(t.Integer()),
-  quota_change: t.Optional(t.Integer()),
+  quota: t.Optional(t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+  quota_change: t.Optional(
+    t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+  ),
 });
 
 const manageBody = t.Object({
   id,
-  action: t.UnionEnum(MANAGE_ACTIONS),
+  // Not UnionEnum: it has a default, and a call without an action would disable the user.
+  action: t.Union([
+    t.Literal("disable"),
+    t.Literal("enable"),
+    t.Literal("delete"),
+    t.Literal("promote"),
+    t.Literal("demote"),
+  ]),
 });
 
 export function users(deps: Deps, session: SessionSettings) {

@@ -3,6 +3,7 @@
 import type { Database, Orm, Steps } from "../db/database.ts";
 import type { Language } from "../shared/enums.ts";
 import type { Guard } from "./guard.ts";
+import type { Reach } from "./reach.ts";
 import type { Keyring } from "./keyring.ts";
 import type { OptionStore } from "./options.ts";
 import type { PriceBook } from "./price-book.ts";
@@ -204,6 +205,8 @@ export interface Deps {
   presets?: ModelPresets;
   /** The only way out to addresses that people typed. */
   guard: Guard;
+  /** Where channels may connect. */
+  reach: Reach;
   /** Turns and rests of channels with several keys. */
   keyring: Keyring;
   /** Unix seconds of the start of the process. */

@@ -221,7 +221,7 @@ export async function ownSecrets(
 }
 
 export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> {
-  if (actor.role >= Role.root) throw refuse("user_root_undeletable");
+  if (actor.role >= Role.root) throw refuse("user_root_self_undeletable");
   await softDelete(deps, await findUser(deps, actor.id));
 }
 
@@ -330,6 +330,7 @@ function checkedBalance(quota: number): number {
 /** Writes what is present; a change of the balance is logged for the user it belongs to. */
 export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpdate): Promise<void> {
   const row = await findUser(deps, input.id);
+  // The own row too: an administrator's own balance and group are a higher rank's business.
   assertOutranks(actor, row, "user_rank_update");
   checkNames(input);
   const changes: Partial<UserRow> = {};
@@ -357,8 +358,11 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
       if (quota === undefined && change === undefined) return;
       const [current] = yield* q(tx.select({ quota: users.quota }).from(users).where(eq(users.id, row.id)));
       const before = current?.quota ?? 0;
-      const after = checkedBalance(quota ?? before + (change ?? 0));
+      const after = quota ?? before + (change ?? 0);
       if (before === after) return;
+      // Only calls bring a balance below zero; whoever is there may stay there while other fields are edited.
+      if (after < 0 && after < before) throw refuse("quota_out_of_range");
+      checkedBalance(after);
       yield* credit({ userId: row.id, amount: after - before, kind: "admin" });
       const display = quotaDisplay(deps.options);
       yield* deps.ledger.logSteps(tx, {
@@ -380,8 +384,7 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
   await deps.accounts.userChanged(row.id);
 }
 
-export const MANAGE_ACTIONS = ["disable", "enable", "delete", "promote", "demote"] as const;
-export type ManageAction = (typeof MANAGE_ACTIONS)[number];
+export type ManageAction = "disable" | "enable" | "delete" | "promote" | "demote";
 
 /** Promotes, demotes, disables, enables or deletes; answers the user's new role and status. */
 export async function manageUser(

@@ -47,6 +47,7 @@ export interface PersonalData {
   /** The first ones; `modelCount` are there in all. */
   models: string[];
   modelCount: number;
+  isExpanded: boolean;
   hasSecret: boolean;
   hasPassword: boolean;
   hasAccessToken: boolean;
@@ -109,7 +110,7 @@ export default function Personal() {
               accepts.current = next;
             }}
           />
-          <ModelsCard models={data.models} count={data.modelCount} />
+          <ModelsCard models={data.models} count={data.modelCount} isExpanded={data.isExpanded} />
           <InvitationCard invitation={invitation} onMoved={moved} />
           <ShortcutsSwitch />
           {self.role < ROOT ? <DangerCard username={self.username} /> : null}

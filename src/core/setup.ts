@@ -1,6 +1,6 @@
 // First-run setup: creates the root user once and chooses the usage mode.
 // Refuses a second run, also when two arrive at the same moment.
-import { gte } from "drizzle-orm";
+import { gte, sql } from "drizzle-orm";
 import { q } from "../db/database.ts";
 import { isUniqueViolation } from "../db/sql-state.ts";
 import { Role } from "../shared/enums.ts";
@@ -37,6 +37,14 @@ export async function setupState(deps: Deps): Promise<SetupState> {
   const rows = await deps.db.orm.select({ id: setups.id }).from(setups).limit(1);
   if (rows.length > 0) finished.add(deps.db);
   return { done: rows.length > 0, rootExists: roots.length > 0 };
+}
+
+/** "3.50.4", "18.4": what the wizard shows of the database it found. */
+export async function databaseVersion({ db }: Pick<Deps, "db">): Promise<string> {
+  const version =
+    db.kind === "sqlite" ? sql<string>`sqlite_version()` : sql<string>`current_setting('server_version')`;
+  const [row] = await db.orm.select({ version }).from(sql`(select 1) as one`);
+  return /^\S*/.exec(row?.version ?? "")?.[0] ?? "";
 }
 
 function bad(code: string): Failure {

@@ -52,6 +52,7 @@ export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
     const password = input.password ?? "";
     if (username === "") throw bad("setup_username_empty");
     if (Array.from(username).length > 12) throw bad("setup_username_long");
+    if (/\p{Cc}/u.test(username)) throw bad("username_invalid");
     if (password !== (input.confirmPassword ?? "")) throw bad("setup_passwords_differ");
     if (Buffer.byteLength(password) < 8) throw bad("setup_password_short");
     account = { username, passwordHash: await hashPassword(password) };

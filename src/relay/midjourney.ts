@@ -151,6 +151,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       },
       ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
       proxy: proxyOf(channel),
+      way: (address) => deps.reach.way(address, channel),
       timeoutMs,
     });
   }

@@ -50,7 +50,7 @@ export interface Plan {
   upstream: UpstreamRequest;
 }
 
-export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring"> {
+export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring" | "reach"> {
   fetchMedia: MediaFetch;
 }
 
@@ -358,6 +358,7 @@ function upstreamRequest(
     headers,
     body: "",
     proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
+    way: (url) => context.reach.way(url, channel),
   };
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);

@@ -31,6 +31,7 @@ function byChannel<Row extends { channelId: number }>(rows: readonly Row[]): Map
 
 /** The list of tasks in the upstream's answer; undefined = ask again next round. */
 async function askFor(
+  deps: Deps,
   channel: Channel,
   path: string,
   headers: Record<string, string>,
@@ -43,6 +44,7 @@ async function askFor(
       headers: { ...headers, "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify({ ids }),
       proxy: proxyOf(channel),
+      way: (address) => deps.reach.way(address, channel),
       timeoutMs: TIMEOUT_MS,
     });
     return answer.status === 200 ? parseJson(answer.text) : undefined;
@@ -63,6 +65,7 @@ async function drawingRound(deps: Deps): Promise<void> {
     }
     const secret = { "mj-api-secret": channel.keys[0] ?? "" };
     const wire = await askFor(
+      deps,
       channel,
       "/mj/task/list-by-condition",
       secret,
@@ -120,6 +123,7 @@ async function creativeRound(deps: Deps): Promise<void> {
     const key = { authorization: `Bearer ${channel.keys[0] ?? ""}` };
     const wire = asObject(
       await askFor(
+        deps,
         channel,
         "/suno/fetch",
         key,

@@ -22,6 +22,8 @@ export interface Entry {
   file: string;
   /** Static imports of the entry, for modulepreload. */
   imports: string[];
+  /** What it fetches later on, when the page is idle or a part is opened. */
+  parts: string[];
 }
 
 export interface Manifest {

@@ -14,6 +14,8 @@ import type { Lookup } from "./core/guard.ts";
 import { createKeyring } from "./core/keyring.ts";
 import { createLedger } from "./core/ledger.ts";
 import { createLogger } from "./core/logger.ts";
+import { createLowQuota } from "./core/low-quota.ts";
+import type { BalanceWatch, LowQuota } from "./core/low-quota.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
 import { createPriceBook } from "./core/price-book.ts";
 import { createReach } from "./core/reach.ts";
@@ -83,7 +85,14 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const options = await createOptions(db, seal);
   const accounts = await createAccounts({ db, seal, clock, logger });
   const nodeId = readNodeId(env.dataDir);
-  const ledger = await createLedger({ db, clock, logger, accounts, options, dataDir: env.dataDir, nodeId });
+  // What the ledger applies before the services stand was told by an earlier run.
+  let lowQuota: LowQuota | undefined;
+  const balances: BalanceWatch = {
+    charged: (changed) => lowQuota?.charged(changed),
+    credited: (ids) => lowQuota?.credited(ids),
+  };
+  const { dataDir } = env;
+  const ledger = await createLedger({ db, clock, logger, accounts, options, dataDir, nodeId, balances });
   const routing = await createRouting({ db, seal, logger });
   const deps: Deps = {
     db,
@@ -101,10 +110,11 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
-    dataDir: env.dataDir,
+    dataDir,
     nodeId,
     trustedProxies: env.trustedProxies,
   };
+  lowQuota = createLowQuota({ ...deps, accounts, guard: (address, limits) => deps.guard(address, limits) });
   const session: SessionSettings = {
     accounts,
     secret: await sessionSecret(db, seal, env.sessionSecret),
@@ -127,6 +137,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       relay.close();
       routing.close();
       await ledger.close();
+      await lowQuota?.settled();
       accounts.close();
       await db.close();
       lock.release();

@@ -19,6 +19,8 @@ export interface LoaderContext {
   timeZone: string;
   /** Remembered page size (cookie `page-size`); pagingOf checks it. */
   pageSize?: number;
+  /** What the visitor's browser remembers for the server: a cookie's text, "" without it. */
+  remembered?: (name: string) => string;
 }
 
 export interface Page {

@@ -13,6 +13,7 @@ import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, userOfClaims } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
+import { isTimeZone } from "../shared/local-time.ts";
 import type { Page, RenderContext } from "./page.ts";
 import { brokenPage, forbiddenPage, notFoundPage, pages } from "./pages.ts";
 import { renderPage } from "./render.tsx";
@@ -28,13 +29,7 @@ function themeOf(request: Request): ThemeMode {
 /** The browser's zone after the first visit; a name that Intl does not know counts as none. */
 function timeZoneOf(request: Request): string {
   const zone = cookieOf(request, "tz");
-  if (!/^[\w+\-/]{1,64}$/.test(zone)) return "UTC";
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: zone });
-    return zone;
-  } catch {
-    return "UTC";
-  }
+  return isTimeZone(zone) ? zone : "UTC";
 }
 
 function bootUser(user: UserAccount): BootUser {
@@ -64,7 +59,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const status = await siteStatus(deps, url.origin);
     const pageSize = Number(cookieOf(request, "page-size"));
     const timeZone = timeZoneOf(request);
-    const context = { deps, user, language, status, url, params, pageSize, timeZone };
+    const remembered = (name: string) => cookieOf(request, name);
+    const context = { deps, user, language, status, url, params, pageSize, timeZone, remembered };
     const render: RenderContext = {
       user: user && bootUser(user),
       status,
@@ -122,7 +118,9 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   for (const page of pages) {
     routes.get(
       page.path,
-      ({ request, params, visitor }) => open(page, request, visitor, params as Record<string, string>),
+      // A path without placeholders has no params at all.
+      ({ request, params, visitor }) =>
+        open(page, request, visitor, (params ?? {}) as Record<string, string>),
       checkedBy("page table"),
     );
   }

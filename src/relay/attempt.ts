@@ -135,6 +135,8 @@ export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
   const { failure } = failed;
   // Asking elsewhere for what one provider refuses on principle endangers the operator's other accounts.
   if (failure.kind === "upstream-refusal") return false;
+  // One deadline stands over all attempts: a timer that fired a moment early leaves no time for another one.
+  if (failure.code === "deadline_exceeded") return false;
   // The gateway's own findings (unreachable, too slow, cut off) carry no upstream status.
   if (failure.upstreamStatus === undefined) return failure.kind !== "client" && failure.kind !== "internal";
   const { status } = failure;

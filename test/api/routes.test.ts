@@ -36,6 +36,7 @@ const USER = [
   "POST /api/user/topup",
   "POST /api/user/topup/batch",
   "PUT /api/user/setting",
+  "POST /api/user/setting/test",
   "GET /api/user/models",
   "GET /api/user/self/groups",
   "GET /api/models",

@@ -201,14 +201,13 @@ test("an upstream that hangs is given up after the first-byte limit, and the nex
 });
 
 test("one deadline covers all attempts", async () => {
-  const { model } = await pool(3);
+  const { model, keys } = await pool(3);
   await g.setOption("relay.deadline_seconds", "1");
   g.upstream.script(hangBeforeHeaders(), hangBeforeHeaders(), hangBeforeHeaders());
-  const started = performance.now();
   const response = await g.chat({ model });
   await g.setOption("relay.deadline_seconds", "600");
-  expect(response.status).toBe(504);
-  expect(performance.now() - started).toBeLessThan(1900);
+  // The first attempt used the whole second up: nobody else was asked for another one.
+  expect([response.status, keys()]).toEqual([504, ["key0"]]);
 });
 
 describe("taking channels out of service", () => {

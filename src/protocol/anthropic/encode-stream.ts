@@ -34,6 +34,10 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   };
   const delta = (fields: JsonObject): string =>
     frame("content_block_delta", { index: block?.index ?? 0, delta: fields });
+  /** The same for a delta of one text, which streams are made of: only the text is escaped. */
+  const quick = (type: string, field: string, text: string): string =>
+    `event: content_block_delta\ndata: {"type":"content_block_delta","index":${block?.index ?? 0},` +
+    `"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`;
 
   /** Writes the block's start when its first content (or its end) shows what it is. */
   const ensure = (): string => {
@@ -146,13 +150,13 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
           return (
             ensure() +
             (block?.event.kind === "thinking"
-              ? delta({ type: "thinking_delta", thinking: event.delta })
-              : delta({ type: "text_delta", text: event.delta }))
+              ? quick("thinking_delta", "thinking", event.delta)
+              : quick("text_delta", "text", event.delta))
           );
         case "json": {
           const start = ensure();
           return block && block.index !== -1
-            ? start + delta({ type: "input_json_delta", partial_json: event.delta })
+            ? start + quick("input_json_delta", "partial_json", event.delta)
             : start;
         }
         case "note":

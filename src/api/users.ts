@@ -2,14 +2,7 @@
 // Refuses by rank: an administrator never touches a same or higher rank.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import {
-  createUser,
-  getUserFor,
-  listUsers,
-  manageUser,
-  removeUser,
-  updateUser,
-} from "../core/users.ts";
+import { createUser, getUserFor, listUsers, manageUser, removeUser, updateUser } from "../core/users.ts";
 import { keysOfUser } from "../core/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
@@ -35,7 +28,9 @@ const userBody = t.Object({
   password: t.Optional(name),
   group: t.Optional(plainText(64)),
   quota: t.Optional(t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
-  quota_change: t.Optional(t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+  quota_change: t.Optional(
+    t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+  ),
 });
 
 const manageBody = t.Object({

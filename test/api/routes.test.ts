@@ -50,6 +50,7 @@ const USER = [
   "GET /api/log/self/stat",
   "GET /api/log/self/search",
   "GET /api/data/self",
+  "GET /api/data/self/summary",
 ];
 /** Root's alone. */
 const ROOT = ["GET /api/option/", "PUT /api/option/", "POST /api/option/rest_model_ratio"];

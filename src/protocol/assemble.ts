@@ -50,6 +50,14 @@ export function newBlock(kind: BlockKind, more: Partial<AnswerBlock> = {}): Answ
   return { kind, text: "", notes: [], opaque: [], ...more };
 }
 
+/** Numbers of the answers that were given (n > 1), in order; the first is always there. */
+export function choicesOf({ blocks, others }: Answer): number[] {
+  if (!others && blocks.every((block) => !block.choice)) return [0];
+  const numbers = new Set([0, ...blocks.map((block) => block.choice ?? 0)]);
+  for (const other of others ?? []) numbers.add(other.choice);
+  return [...numbers].sort((a, b) => a - b);
+}
+
 /** Plays a whole answer as the events its stream would have had. */
 export function explode(answer: Answer): CanonicalEvent[] {
   const out: CanonicalEvent[] = [

@@ -69,7 +69,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     test.each([
       [{ name: "", quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
       [{ name: "x".repeat(21), quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
-      [{ name: "一二三四五六七", quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
+      [{ name: "一".repeat(21), quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
       [{ name: "a", quota: 1, count: 0 }, "兑换码个数必须大于0"],
       [{ name: "a", quota: 1, count: 101 }, "一次兑换码批量生成的个数不能大于 100"],
     ])("%j is refused", async (body, message) => {

@@ -24,19 +24,18 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
   const decoder = decodeStream(context);
-  const events = decoder.push(frame("message_start", { message: { ...wire, usage: undefined } }));
+  // The stream that this answer would have been; its usage is read once, from the whole object.
+  const events = decoder.read({ type: "message_start", message: { ...wire, usage: undefined } });
   asList(wire["content"]).forEach((block, index) => {
-    events.push(...decoder.push(frame("content_block_start", { index, content_block: block })));
-    events.push(...decoder.push(frame("content_block_stop", { index })));
+    events.push(...decoder.read({ type: "content_block_start", index, content_block: block }));
+    events.push(...decoder.read({ type: "content_block_stop", index }));
   });
-  const delta = { stop_reason: wire["stop_reason"], stop_sequence: wire["stop_sequence"] };
-  events.push(...decoder.push(frame("message_delta", { delta })), ...decoder.push(frame("message_stop", {})));
+  const { stop_reason, stop_sequence } = wire;
+  events.push(...decoder.read({ type: "message_delta", delta: { stop_reason, stop_sequence } }));
+  events.push(...decoder.read({ type: "message_stop" }));
   const answer = collect(events);
-  return { ...answer, usage: decodeUsage(wire["usage"]) ?? emptyUsage() };
-}
-
-function frame(type: string, fields: object): { event: string; data: string } {
-  return { event: type, data: JSON.stringify({ type, ...fields }) };
+  answer.usage = decodeUsage(wire["usage"]) ?? emptyUsage();
+  return answer;
 }
 
 export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {

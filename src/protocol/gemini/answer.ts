@@ -1,7 +1,7 @@
 // Whole generateContent answers, both ways.
 // Refuses an answer that is an error object or a blocked prompt: decoding throws the upstream's failure.
 import { Failure } from "../../shared/failures.ts";
-import { collect, signatureOf } from "../assemble.ts";
+import { choicesOf, collect, signatureOf } from "../assemble.ts";
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { citationFor } from "../citations.ts";
@@ -23,26 +23,26 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
     throw refused ?? new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
   const decoder = decodeStream(context);
-  return collect([...decoder.push({ event: "", data: JSON.stringify(wire) }), ...decoder.end()]);
+  const events = decoder.read(wire);
+  events.push(...decoder.end());
+  return collect(events);
 }
 
 export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {
-  const numbers = new Set([0, ...answer.blocks.map((block) => block.choice ?? 0)]);
-  for (const other of answer.others ?? []) numbers.add(other.choice);
-  const candidates = [...numbers]
-    .sort((a, b) => a - b)
-    .map((index) => {
-      const blocks = answer.blocks.filter((block) => (block.choice ?? 0) === index);
-      const other = answer.others?.find((item) => item.choice === index);
-      const parts = blocks.map(encodePart).filter((part) => part !== undefined);
-      const metadata = grounding(blocks);
-      return {
-        content: { role: "model", parts },
-        finishReason: finishToWire(index === 0 ? answer.reason : (other?.reason ?? "other")),
-        index,
-        ...(metadata ? { groundingMetadata: metadata } : {}),
-      };
-    });
+  const numbers = choicesOf(answer);
+  const candidates = numbers.map((index) => {
+    const blocks =
+      numbers.length === 1 ? answer.blocks : answer.blocks.filter((block) => (block.choice ?? 0) === index);
+    const other = answer.others?.find((item) => item.choice === index);
+    const parts = blocks.map(encodePart).filter((part) => part !== undefined);
+    const metadata = grounding(blocks);
+    return {
+      content: { role: "model", parts },
+      finishReason: finishToWire(index === 0 ? answer.reason : (other?.reason ?? "other")),
+      index,
+      ...(metadata ? { groundingMetadata: metadata } : {}),
+    };
+  });
   return {
     candidates,
     usageMetadata: encodeUsage(answer.usage),

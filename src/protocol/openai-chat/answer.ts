@@ -2,7 +2,7 @@
 // Refuses an answer that is an error object: decoding throws the upstream's failure.
 import { Failure } from "../../shared/failures.ts";
 import { citationFor } from "../citations.ts";
-import { collect, signatureOf } from "../assemble.ts";
+import { choicesOf, collect, signatureOf } from "../assemble.ts";
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
@@ -21,40 +21,50 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
   }
   if (wire["error"]) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   const decoder = decodeStream(context);
-  const events = decoder.push({ event: "", data: JSON.stringify(wholeAsChunk(wire)) });
+  const choices = asList(wire["choices"]);
+  const events = decoder.read(choices.every(isPlaced) ? wire : wholeAsChunk(wire));
   events.push(...decoder.push({ event: "", data: "[DONE]" }));
   return collect(events);
 }
 
-/** Calls of a whole message have no index: their place is it. */
+/** Whether the decoder finds the places by itself: a choice that tells its number, and calls without numbers of their own. */
+function isPlaced(value: unknown): boolean {
+  const choice = asObject(value);
+  if (typeof choice?.["index"] !== "number" || choice["delta"] !== undefined) return false;
+  const calls = asObject(choice["message"])?.["tool_calls"];
+  return asList(calls).every((call) => asObject(call)?.["index"] === undefined);
+}
+
+/** The same with numbers by place, which is what counts in a whole message. */
 function wholeAsChunk(wire: JsonObject): JsonObject {
   const choices = asList(wire["choices"]).map((value, index) => {
     const choice = asObject(value) ?? {};
     const message = asObject(choice["message"]) ?? {};
-    const calls = asList(message["tool_calls"]).map((call, at) => ({ ...asObject(call), index: at }));
-    return { index, ...choice, message: undefined, delta: { ...message, tool_calls: calls } };
+    const calls = message["tool_calls"];
+    const delta = Array.isArray(calls)
+      ? { ...message, tool_calls: calls.map((call, at) => ({ ...asObject(call), index: at })) }
+      : message;
+    return { index, ...choice, message: undefined, delta };
   });
   return { ...wire, choices };
 }
 
 export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {
-  const numbers = new Set([0, ...answer.blocks.map((block) => block.choice ?? 0)]);
-  for (const other of answer.others ?? []) numbers.add(other.choice);
-  const choices = [...numbers]
-    .sort((a, b) => a - b)
-    .map((index) => {
-      const blocks = answer.blocks.filter((block) => (block.choice ?? 0) === index);
-      const reason =
-        index === 0
-          ? answer.reason
-          : (answer.others?.find((other) => other.choice === index)?.reason ?? "other");
-      return {
-        index,
-        message: encodeMessage(blocks),
-        logprobs: joinLogprobs(blocks),
-        finish_reason: finishToWire(reason),
-      };
-    });
+  const numbers = choicesOf(answer);
+  const choices = numbers.map((index) => {
+    const blocks =
+      numbers.length === 1 ? answer.blocks : answer.blocks.filter((block) => (block.choice ?? 0) === index);
+    const reason =
+      index === 0
+        ? answer.reason
+        : (answer.others?.find((other) => other.choice === index)?.reason ?? "other");
+    return {
+      index,
+      message: encodeMessage(blocks),
+      logprobs: joinLogprobs(blocks),
+      finish_reason: finishToWire(reason),
+    };
+  });
   return {
     id: answer.id ?? context.newId("chatcmpl-"),
     object: "chat.completion",

@@ -19,7 +19,7 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
   }
   const type = wire["status"] === "incomplete" ? "response.incomplete" : "response.completed";
   const decoder = decodeStream(context);
-  return collect(decoder.push({ event: type, data: JSON.stringify({ type, response: wire }) }));
+  return collect(decoder.read({ type, response: wire }));
 }
 
 export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {

@@ -47,7 +47,14 @@ function use(part: Partial<UseData> = {}): UseData {
 
 function open(options: IslandOptions & { page?: Partial<DetailPageData> } = {}): Island {
   const { page, ...rest } = options;
-  const data: DetailPageData = { isAdmin: false, use: use(), used: 1_000_000, first: undefined, ...page };
+  const data: DetailPageData = {
+    isAdmin: false,
+    use: use(),
+    used: 1_000_000,
+    first: undefined,
+    everyMinutes: 5,
+    ...page,
+  };
   const island = renderScreen(DetailScreen, {
     data,
     url: "/detail",
@@ -267,6 +274,38 @@ describe("the question in the address", () => {
   });
 });
 
+describe("while the page is looked at", () => {
+  const later = async (minutes: number) => {
+    act(() => void jest.advanceTimersByTime(minutes * 60_000));
+    for (let round = 0; round < 8; round++) await act(async () => undefined);
+  };
+  afterEach(() => jest.useRealTimers());
+
+  test("relative ranges are asked again after the operator's interval, fixed ones are not", async () => {
+    jest.useFakeTimers({ now: NOW_MS });
+    const island = open({ page: { everyMinutes: 3 } });
+    await later(2.9);
+    expect(island.asked.length).toBe(0);
+    await later(0.2);
+    expect(island.asked.map(({ path }) => path)).toEqual(["/api/data/self/summary"]);
+    island.unmount();
+    const fixed = open({ url: `/detail?start_timestamp=${NEXT_HOUR - 3 * HOUR}&end_timestamp=${NEXT_HOUR}` });
+    await later(60);
+    expect(fixed.asked.length).toBe(0);
+  });
+
+  test("nothing is asked while nobody looks", async () => {
+    jest.useFakeTimers({ now: NOW_MS });
+    const island = open({ page: { everyMinutes: 1 } });
+    Object.defineProperty(document, "hidden", { configurable: true, value: true });
+    await later(10);
+    expect(island.asked.length).toBe(0);
+    Reflect.deleteProperty(document, "hidden");
+    await later(1);
+    expect(island.asked.length).toBe(1);
+  });
+});
+
 describe("whose use", () => {
   test("users have no choice, and see neither users nor channels", () => {
     open({ url: "/detail?by=user&username=bob" });
@@ -351,7 +390,13 @@ describe("without figures", () => {
 
   test("what the server refuses with the page is asked again, and its reason is shown instead of zeros", async () => {
     const island = renderScreen(DetailScreen, {
-      data: { isAdmin: false, use: undefined, used: 0, first: undefined } satisfies DetailPageData,
+      data: {
+        isAdmin: false,
+        use: undefined,
+        used: 0,
+        first: undefined,
+        everyMinutes: 5,
+      } satisfies DetailPageData,
       url: "/detail?start_timestamp=1000&end_timestamp=9000000",
     });
     island.answer("GET /api/data/self/summary", {

@@ -220,6 +220,23 @@ describe("Codex", () => {
     expect(output).toMatchObject([{ type: "custom_tool_call", call_id: "t", input: "a\nb" }]);
   });
 
+  test("a conversation is compacted by its own provider, byte for byte and paid, and by no other", async () => {
+    const answered = `{"id":"resp_1", "object":"response.compaction","output":[{"type":"compaction","id":"cmp_1","encrypted_content":"x"}],"usage":{"input_tokens":900,"output_tokens":50,"total_tokens":950}}`;
+    g.upstream.script({ headers: { "content-type": "application/json" }, steps: [answered] });
+    const sent = JSON.stringify({
+      model: CODEX,
+      instructions: "You are Codex.",
+      input: [said("user", "hi")],
+    });
+    const response = await g.post("/v1/responses/compact", sent, HEADERS);
+    expect([response.status, await response.text()]).toEqual([200, answered]);
+    const [request] = g.upstream.requests;
+    expect([request?.url, request?.body.toString()]).toEqual(["/v1/responses/compact", sent]);
+    expect(await g.lastCharge()).toMatchObject({ modelName: CODEX, promptTokens: 900, completionTokens: 50 });
+    const refused = await g.post("/v1/responses/compact", { model: CLAUDE, input: "hi" });
+    expect([refused.status, g.upstream.requests.length]).toEqual([503, 1]);
+  });
+
   test("state at the provider is refused by name where it cannot be", async () => {
     const body = { ...turn(CLAUDE, []), previous_response_id: "resp_0" };
     const response = await g.post("/v1/responses", body);

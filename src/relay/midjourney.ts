@@ -18,6 +18,8 @@ import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../protocol/json.ts";
+import { scrub } from "../protocol/classify.ts";
+import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { askUpstream } from "./attempt.ts";
 import { corsHeaders, preflight } from "./cors.ts";
@@ -48,6 +50,7 @@ import type { TaskCall } from "./task-pipeline.ts";
 const SUBMIT_TIMEOUT_MS = 60_000;
 const SEED_TIMEOUT_MS = 30_000;
 const IMAGE_TIMEOUT_MS = 60_000;
+const MAX_ERROR_BYTES = 1000;
 const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
 const BYTES_PER_MIB = 1024 * 1024;
 const MAX_IDS = 1000;
@@ -62,8 +65,8 @@ function json(request: Request, body: unknown, status = 200): Response {
 }
 
 /** A task in the form of the proxies that clients speak to. */
-function told(deps: Deps, row: DrawingRow): Json {
-  const shown = shownImage(deps, row);
+function told(deps: Deps, row: DrawingRow, request: Request): Json {
+  const shown = shownImage(deps, row, new URL(request.url).origin);
   const isMoving = row.status !== "SUCCESS" && shown !== "" && shown !== row.imageUrl;
   return {
     id: row.mjId,
@@ -303,7 +306,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const caller = await admitTask(deps, relay, call);
       const row = await ownDrawing(deps, caller.user.id, id);
       if (!row) throw new DrawingError("task_no_found");
-      return json(call.request, told(deps, row));
+      return json(call.request, told(deps, row, call.request));
     });
 
   const listRoute = (call: TaskCall): Promise<Response> =>
@@ -313,7 +316,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const rows = await ownDrawings(deps, caller.user.id, ids.slice(0, MAX_IDS));
       return json(
         call.request,
-        rows.map((row) => told(deps, row)),
+        rows.map((row) => told(deps, row, call.request)),
       );
     });
 
@@ -339,8 +342,14 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     answered(call.request, async () => {
       const caller = await admitTask(deps, relay, call);
       const body = await bodyOf(call.request);
-      const row = await ownDrawing(deps, caller.user.id, asString(body["id"]) ?? "");
+      const id = asString(body["id"]) ?? "";
+      // The operator's own upstream pushes with an administrator's key, whoever the task belongs to.
+      const isOperator = caller.user.role >= Role.admin;
+      const row = await (isOperator && id !== ""
+        ? anyDrawing(deps, id)
+        : ownDrawing(deps, caller.user.id, id));
       if (!row) throw new DrawingError("midjourney_task_not_found");
+      const imageUrl = asString(body["imageUrl"]) ?? "";
       const progress = asString(body["progress"]) ?? row.progress;
       const status = asString(body["status"]) ?? row.status;
       // A failure has to come by the poller, which gives the charge back with it.
@@ -352,7 +361,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
         submitTimeMs: asNumber(body["submitTime"]) ?? row.submitTimeMs,
         startTimeMs: asNumber(body["startTime"]) ?? row.startTimeMs,
         finishTimeMs: asNumber(body["finishTime"]) ?? row.finishTimeMs,
-        imageUrl: asString(body["imageUrl"]) ?? row.imageUrl,
+        ...(imageUrl === "" || imageUrl === row.imageUrl ? {} : { imageUrl, imagePushed: !isOperator }),
         status: isFailure ? row.status : status,
         failReason: isFailure ? row.failReason : "",
       });
@@ -364,14 +373,20 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     const row = await anyDrawing(deps, id);
     if (!row || row.imageUrl === "") return json(request, { error: "midjourney_task_not_found" }, 400);
     const channel = deps.routing.channel(row.channelId);
+    const proxy = channel ? proxyOf(channel) : "";
+    if (proxy !== "" && !URL.canParse(proxy)) return json(request, { error: "proxy_url_invalid" }, 400);
     try {
-      const { allow_networks: networks } = channel?.setting ?? {};
       const answer = await deps.guard(row.imageUrl, {
         maxBytes: MAX_IMAGE_BYTES,
         timeoutMs: IMAGE_TIMEOUT_MS,
-        allow: Array.isArray(networks) ? networks : [],
+        // What a user pushed may not lead into networks that were opened for the upstream's own answers.
+        allow: channel && !row.imagePushed ? deps.reach.networks(row.imageUrl, channel) : [],
+        proxy,
       });
-      if (answer.status !== 200) return json(request, { error: "http_get_image_failed" }, answer.status);
+      if (answer.status !== 200) {
+        const text = new TextDecoder().decode(answer.bytes.subarray(0, MAX_ERROR_BYTES));
+        return json(request, { error: scrub(text) || "http_get_image_failed" }, answer.status);
+      }
       const said = answer.headers.get("content-type") ?? "";
       return new Response(answer.bytes, {
         headers: {

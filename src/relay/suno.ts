@@ -41,6 +41,8 @@ const BYTES_PER_MIB = 1024 * 1024;
 const MAX_IDS = 1000;
 const DEFAULT_VERSION = "chirp-v3-0";
 const SATURATED = "当前分组上游负载已饱和，请稍后再试";
+/** Words of a transport: what they tell is where the upstream lives. */
+const TRANSPORT = /\b(?:post|dial|https?)\b/i;
 const UNREACHABLE = "请求上游地址失败";
 const FIELDS = [
   "gpt_description_prompt",
@@ -61,6 +63,8 @@ class SongError extends Error {
     message: string,
     /** Another channel may be asked. */
     readonly isRetryable = false,
+    /** The message is the upstream's, not one of this file. */
+    readonly isUpstreams = false,
   ) {
     super(message);
   }
@@ -93,7 +97,8 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
       return await work();
     } catch (error) {
       if (error instanceof SongError) {
-        const message = error.status === 429 ? SATURATED : error.message;
+        const isTransport = error.isUpstreams && TRANSPORT.test(error.message);
+        const message = error.status === 429 ? SATURATED : isTransport ? UNREACHABLE : scrub(error.message);
         return json(request, { code: error.code, message, data: null }, error.status);
       }
       const view = {
@@ -161,7 +166,13 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
       throw new SongError(500, "do_request_failed", UNREACHABLE, true);
     }
     if (answer.status !== 200)
-      throw new SongError(answer.status, "fail_to_fetch_task", scrub(answer.text), mayRetry(answer.status));
+      throw new SongError(
+        answer.status,
+        "fail_to_fetch_task",
+        scrub(answer.text),
+        mayRetry(answer.status),
+        true,
+      );
     const wire = asObject(parseJson(answer.text));
     if (!wire)
       throw new SongError(500, "unmarshal_response_body_failed", "unmarshal_response_body_failed", true);
@@ -170,7 +181,8 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
       throw new SongError(
         500,
         asString(wire["code"]) ?? "upstream_error",
-        scrub(asString(wire["message"]) ?? ""),
+        asString(wire["message"]) ?? "",
+        true,
         true,
       );
     return { taskId, text: answer.text };

@@ -48,7 +48,7 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       isTagRow(row) ? null : cell(row);
   const number = (name: "priority" | "weight", min: number): Column<ListRow> => ({
     id: name,
-    title: t(`channel.${name}`),
+    title: t(name === "weight" ? "channel.weight" : "channel.priority"),
     align: "end",
     isSortable: true,
     cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,

@@ -148,7 +148,9 @@ async function overSocket(call: AdapterCall): Promise<Response> {
   const { path, domain } = sparkTarget(call.model, call.channel.other);
   const base = call.channel.baseUrl.trim().replace(/\/+$/, "").replace(/^http/, "ws") || SOCKET_BASE;
   const url = signSpark(`${base}${path}`, apiSecret, apiKey, call.nowMs());
-  const frames = framesOf(url, requestOf(call, appId, domain), call.signal, call.proxy ?? "");
+  const body = requestOf(call, appId, domain);
+  await call.reach?.(url);
+  const frames = framesOf(url, body, call.signal, call.proxy ?? "");
   const events = eventsFrom(frames);
   // The first frame decides whether this is an answer at all: an error before it is one of the attempt.
   const first = await events.next();

@@ -53,6 +53,7 @@ describe("signature and address", () => {
     expect(sparkTarget("SparkDesk-v4.0", "v2.1")).toEqual({ path: "/v4.0/chat", domain: "4.0Ultra" });
     expect(sparkTarget("generalv3.5", "v2.1").path).toBe("/v3.5/chat");
     expect(sparkTarget("max-32k", "")).toEqual({ path: "/chat/max-32k", domain: "max-32k" });
+    expect(sparkTarget("x1", "v2.1")).toEqual({ path: "/v1/x1", domain: "x1" });
     expect(sparkTarget("SparkDesk", "v2.1").domain).toBe("generalv2");
     expect(sparkTarget("SparkDesk", "").domain).toBe("lite");
     expect(sparkTarget("SparkDesk-../x", "").path).toBe("/v1.1/chat");

@@ -390,6 +390,7 @@ function upstreamRequest(
       signal,
       fetch: send,
       proxy: request.proxy,
+      reach: request.way,
       nowMs: () => context.clock.nowMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
     };

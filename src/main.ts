@@ -3,5 +3,7 @@
 import { runCommand } from "./cli.ts";
 import { makeRoomForRequests } from "./env.ts";
 
+// Databases, key files and copies are nobody else's to read, whoever made the directory.
+process.umask(0o077);
 makeRoomForRequests();
 await runCommand(process.argv.slice(2));

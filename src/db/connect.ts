@@ -15,7 +15,8 @@ export interface ConnectSettings {
   databaseUrl: string;
 }
 
-export async function connect(settings: ConnectSettings): Promise<Database> {
+/** `onPending`: called before the embedded database is changed; may throw to stop that. */
+export async function connect(settings: ConnectSettings, onPending?: () => void): Promise<Database> {
   if (settings.databaseUrl !== "") {
     const client = openPostgres(settings.databaseUrl);
     await migratePostgres(client);
@@ -24,6 +25,6 @@ export async function connect(settings: ConnectSettings): Promise<Database> {
   mkdirSync(settings.dataDir, { recursive: true, mode: 0o700 });
   const path = join(settings.dataDir, SQLITE_FILE);
   const client = openSqliteFile(path);
-  migrateSqlite(client, path);
+  migrateSqlite(client, path, undefined, onPending);
   return sqliteDatabase(client, path);
 }

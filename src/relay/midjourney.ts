@@ -15,7 +15,7 @@ import {
 } from "../core/drawing-tasks.ts";
 import type { DrawingRow } from "../core/drawing-tasks.ts";
 import { languageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../protocol/json.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -61,7 +61,10 @@ const raw = { parse: "none", ...checkedBy("relay key") } as const;
 const open = { parse: "none", ...checkedBy("nobody: picture of a task") } as const;
 
 function json(request: Request, body: unknown, status = 200): Response {
-  return Response.json(body, { status, headers: { ...corsHeaders(request), "cache-control": "no-store" } });
+  return Response.json(body, {
+    status,
+    headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+  });
 }
 
 /** A task in the form of the proxies that clients speak to. */
@@ -238,7 +241,12 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const text = isHidden ? JSON.stringify({ ...asObject(parseJson(answer.text)), code: 1 }) : answer.text;
       return new Response(text, {
         status: answer.status,
-        headers: { ...corsHeaders(request), "content-type": "application/json", "cache-control": "no-store" },
+        headers: {
+          ...corsHeaders(request),
+          "content-type": "application/json",
+          "cache-control": "no-store",
+          [REQUEST_ID_HEADER]: held.requestId,
+        },
       });
     } catch (error) {
       await held.release();
@@ -333,7 +341,11 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       });
       return new Response(answer.text, {
         status: answer.status,
-        headers: { ...corsHeaders(call.request), "content-type": "application/json" },
+        headers: {
+          ...corsHeaders(call.request),
+          "content-type": "application/json",
+          [REQUEST_ID_HEADER]: newRequestId(),
+        },
       });
     });
 
@@ -365,7 +377,9 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
         status: isFailure ? row.status : status,
         failReason: isFailure ? row.failReason : "",
       });
-      return new Response(null, { headers: corsHeaders(call.request) });
+      return new Response(null, {
+        headers: { ...corsHeaders(call.request), [REQUEST_ID_HEADER]: newRequestId() },
+      });
     });
 
   /** Without a key: the id is the secret, and it shows one picture. */

@@ -177,6 +177,67 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(Math.max(...asked.map((ids) => ids.length))).toBe(500);
     });
 
+    test("what no database can hold is stored without it: the work is charged, and no other task waits for it", async () => {
+      const before = await g.balance();
+      const id = await submit("/mj/submit/imagine", { prompt: "a\0b \ud800" });
+      const other = await imagine();
+      const song = await submit("/suno/submit/music", { gpt_description_prompt: "a\0\udc00" });
+      expect([id, other, song].every((each) => /^(task|song)-/.test(each))).toBe(true);
+      expect(before.quota - (await g.balance()).quota).toBe(150_000);
+      expect((await row(id))?.prompt).toBe("ab \ufffd");
+      upstream.set(id, {
+        progress: "50%",
+        status: "IN\0_PROGRESS",
+        promptEn: "\ud800",
+        startTime: 1e308,
+        finishTime: "NaN",
+        imageUrl: { not: "text" },
+        buttons: [{ label: "\0" }],
+        properties: "x".repeat(3_000_000),
+      });
+      upstream.set(other, { progress: "100%", status: "SUCCESS" });
+      await poll();
+      expect(await fetched(id)).toMatchObject({
+        status: "IN_PROGRESS",
+        promptEn: "\ufffd",
+        startTime: 0,
+        finishTime: 0,
+      });
+      expect((await fetched(other))["status"]).toBe("SUCCESS");
+      const missing = encodeURIComponent("a\0b");
+      const headers = { authorization: `Bearer ${g.key}` };
+      for (const path of [
+        `/mj/task/${missing}/fetch`,
+        `/mj/task/${missing}/image-seed`,
+        `/mj/image/${missing}`,
+        `/suno/fetch/${missing}`,
+      ])
+        expect([path, (await fetch(g.app.url + path, { headers })).status]).toEqual([path, 400]);
+      for (const [path, body] of [
+        ["/mj/task/list-by-condition", { ids: ["a\0b", "\ud800", 7, null] }],
+        ["/suno/fetch", { ids: ["a\0b", "\ud800", {}] }],
+      ] as const)
+        expect([path, (await g.post(path, body)).status]).toEqual([path, 200]);
+      for (const [path, body] of [
+        ["/mj/submit/change", { taskId: "a\0b", action: "REROLL" }],
+        ["/mj/notify", { id: "a\0b" }],
+        ["/suno/submit/music", { continue_clip_id: "c", task_id: "a\0b" }],
+      ] as const)
+        expect([path, (await g.post(path, body)).status]).toEqual([path, 400]);
+    });
+
+    test("every answer carries its request's id", async () => {
+      const headers = { authorization: `Bearer ${g.key}` };
+      for (const response of [
+        await g.post("/mj/submit/imagine", { prompt: "x" }),
+        await g.post("/mj/submit/imagine", {}),
+        await g.post("/suno/submit/music", {}),
+        await fetch(`${g.app.url}/mj/task/none/fetch`, { headers }),
+        await fetch(`${g.app.url}/suno/fetch/none`, { headers }),
+      ])
+        expect(response.headers.get("x-oneapi-request-id")).toMatch(/^\d{23}\w{8}$/);
+    });
+
     test("a failed task whose charge never came ends without a refund once there is no hope", async () => {
       const before = await g.balance();
       const killed = { userId: g.user.id, tokenId: g.tokenId, quota: 50_000, requestId: "never-settled" };

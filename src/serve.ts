@@ -49,6 +49,8 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     version: services.deps.version,
   });
 
+  // The binary starts with a compiler that holds back (scripts/build-binary.ts): from here on its work pays.
+  Bun.unsafe.setJITPolicy(1);
   collectWhenResting();
 
   let stopping: Promise<void> | undefined;

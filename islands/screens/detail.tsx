@@ -30,24 +30,25 @@ import { copyText } from "../ui/copy-button.tsx";
 import { Notice } from "../ui/feedback.tsx";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
-import { askedOf, DETAIL_PRESETS, DIMENSIONS, fits } from "./detail/asked.ts";
-import { isMeasure, lineOf, MEASURES, rankedSeries, sumsOf } from "./detail/data.ts";
-import type { DetailPageData, Measure, UseData, UseSeries } from "./detail/data.ts";
+import { askedOf, DETAIL_PRESETS, DIMENSIONS, FIGURES, fits } from "./detail/asked.ts";
+import { othersOf, rankedSeries } from "./detail/data.ts";
+import type { DetailPageData, UseData, UseSeries } from "./detail/data.ts";
 import { changeOf, Figures } from "./detail/figures.tsx";
 import { FirstSteps } from "./detail/first-steps.tsx";
 import { ScopeField } from "./detail/scope.tsx";
 import { logHref, parametersOf, pathOf, useDetail } from "./detail/use-detail.ts";
 
-const PLOT = 248;
+const PLOT = 300;
 const SMALL_PLOT = 96;
 const NOTHING: UseData = {
   from: 0,
   to: 0,
   step: "hour",
   by: "model",
+  figure: "quota",
   at: [],
+  lines: { quota: [], count: [], tokens: [] },
   series: [],
-  other: { id: "", name: "", quota: [], count: [], tokens: [] },
   otherSize: 0,
   errors: [],
   ms: [],
@@ -67,7 +68,8 @@ export default function DetailScreen() {
   const { range, by, scope } = asked;
   const { use: found, phase, failure, refresh } = useDetail(data, query, asked);
   const use = found ?? NOTHING;
-  const measure: Measure = isMeasure(query.show) ? query.show : "quota";
+  // What is shown follows the data, what is pressed the address: between both lies one call.
+  const { figure } = use;
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
 
   useShortcut({ keys: "r", label: "common.refresh", run: () => void refresh() });
@@ -97,7 +99,7 @@ export default function DetailScreen() {
       : use.by === "model"
         ? t("detail.noModel")
         : t(`detail.gone.${use.by}`, { id: series.id });
-  const ranked = rankedSeries(use, measure, labelOf, (count) => t("detail.other", { count }));
+  const ranked = rankedSeries(use, labelOf, t("detail.other", { count: use.otherSize }));
   const shown = ranked.filter(({ id }) => !hidden.has(id));
   const only = shown.length === 1 && ranked.length > 1 ? shown[0]?.id : undefined;
   const filterOf = (id: string): Record<string, string> | undefined => {
@@ -127,11 +129,12 @@ export default function DetailScreen() {
     setHidden(next);
   };
 
-  const sums = sumsOf(use);
-  const counts = lineOf(use, "count");
+  const counts = use.lines.count;
+  const sum = sumOf(use.lines[figure]);
+  const calls = sumOf(counts);
   const perUnit = site.quota_per_unit || 500_000;
-  const isMoney = measure === "quota" && site.display_in_currency !== false;
-  const format = (value: number) => (measure === "quota" ? formatQuota(value, site) : formatNumber(value));
+  const isMoney = figure === "quota" && site.display_in_currency !== false;
+  const format = (value: number) => (figure === "quota" ? formatQuota(value, site) : formatNumber(value));
   const formatAxis = (value: number) =>
     isMoney ? formatDollars(value / perUnit).replace(/\.00$/, "") : formatCompact(value);
   const within = range.preset
@@ -141,9 +144,9 @@ export default function DetailScreen() {
         to: formatDateTime(use.to * 1000, zone).slice(5, 16),
       });
   const shownSum = sumOf(shown.map(({ total }) => total));
-  const percent = hidden.size === 0 ? changeOf(sums[measure], use.previous[measure]) : undefined;
-  const sumPhrase = t(`detail.sum.${measure}`, {
-    value: measure === "tokens" ? formatCompact(shownSum) : format(shownSum),
+  const percent = hidden.size === 0 ? changeOf(sum, use.previous[figure]) : undefined;
+  const sumPhrase = t(`detail.sum.${figure}`, {
+    value: figure === "tokens" ? formatCompact(shownSum) : format(shownSum),
     count: shownSum,
   });
   const changePhrase =
@@ -160,28 +163,25 @@ export default function DetailScreen() {
   const leader = ranked[0];
   const summary =
     leader && leader.id !== "other"
-      ? `${sentence} ${t("detail.leader", { name: leader.label, share: shareText(leader.total, sums[measure]) })}`
+      ? t("detail.leader", { sentence, name: leader.label, share: shareText(leader.total, sum) })
       : sentence;
 
   const exportCsv = () => {
+    const others = othersOf(use);
+    const cell = (value = 0) => (figure === "quota" ? Number((value / perUnit).toFixed(12)) : value);
+    const unit = figure === "quota" ? " (USD)" : "";
     const heads = [
       `${t("chart.time")} (${zone})`,
-      ...use.series.flatMap((series) =>
-        MEASURES.map((each) => `${labelOf(series)} · ${t(`detail.measure.${each}`)}`),
-      ),
-      ...MEASURES.map(
-        (each) => `${t("detail.other", { count: use.otherSize })} · ${t(`detail.measure.${each}`)}`,
-      ),
+      `${t("chart.total")} · ${t(`detail.measure.${figure}`)}${unit}`,
+      ...use.series.map(labelOf),
+      t("detail.other", { count: use.otherSize }),
       t("detail.errors"),
     ];
     const rows = use.at.map((at, bar) => [
       formatDateTime(at * 1000, zone),
-      ...[...use.series, use.other].flatMap((series) =>
-        MEASURES.map((each) => {
-          const value = series[each][bar] ?? 0;
-          return each === "quota" ? Number((value / perUnit).toFixed(12)) : value;
-        }),
-      ),
+      cell(use.lines[figure][bar]),
+      ...use.series.map(({ values }) => cell(values[bar])),
+      cell(others[bar]),
       use.errors[bar],
     ]);
     downloadText(`usage-by-${use.by}-${use.from}-${use.to}.csv`, csvText(heads, rows));
@@ -190,7 +190,7 @@ export default function DetailScreen() {
 
   const steps = ["hour", "day", "week"] as const;
   const dimensions = isAdmin && scope === undefined ? DIMENSIONS.admin : DIMENSIONS.user;
-  const isEmpty = sums.count === 0 && sumOf(use.errors) === 0;
+  const isEmpty = calls === 0 && sumOf(use.errors) === 0;
   const failed = sumOf(use.errors);
   const axis = { at: use.at, to: use.to, step: use.step };
   const average = (first: number, last: number) => {
@@ -225,7 +225,11 @@ export default function DetailScreen() {
             change({ granularity: event.target.value === "auto" ? undefined : event.target.value })
           }
         >
-          <option value="auto">{t("detail.granularity.auto")}</option>
+          <option value="auto">
+            {asked.granularity === undefined
+              ? t("detail.granularity.autoOf", { step: t(`detail.granularity.${asked.step}`) })
+              : t("detail.granularity.auto")}
+          </option>
           {steps.map((step) => (
             <option key={step} value={step} disabled={!fits(step, range)}>
               {t(`detail.granularity.${step}`)}
@@ -249,18 +253,18 @@ export default function DetailScreen() {
           {failure}
         </Notice>
       ) : null}
-      <Figures use={use} isOwn={scope === "me"} used={data.used} />
-      {data.first && isEmpty ? <FirstSteps steps={data.first} /> : null}
-      {data.first && isEmpty ? null : (
+      {found ? <Figures use={use} isOwn={scope === "me"} used={data.used} /> : null}
+      {found && data.first && isEmpty ? <FirstSteps steps={data.first} /> : null}
+      {!found || (data.first && isEmpty) ? null : (
         <>
           <div className="detail-main">
             <section className="detail-chart">
               <BarChart
-                label={t(`detail.over.${measure}`)}
+                label={t(`detail.over.${figure}`)}
                 caption={sentence}
                 summary={summary}
                 axis={axis}
-                series={shown.toReversed()}
+                series={shown}
                 cursor={cursor}
                 height={PLOT}
                 format={format}
@@ -269,11 +273,11 @@ export default function DetailScreen() {
                 isWhole={!isMoney}
                 tools={
                   <div className="segments" role="group" aria-label={t("detail.measure")}>
-                    {MEASURES.map((each) => (
+                    {FIGURES.map((each) => (
                       <button
                         key={each}
                         type="button"
-                        aria-pressed={each === measure}
+                        aria-pressed={each === asked.figure}
                         onClick={() =>
                           setQuery({ show: each === "quota" ? undefined : each }, { replace: true })
                         }
@@ -329,7 +333,7 @@ export default function DetailScreen() {
                       href: filter && hrefOf(undefined, 2, filter),
                     };
                   })}
-                  format={measure === "tokens" ? formatCompact : format}
+                  format={figure === "tokens" ? formatCompact : format}
                   onToggle={toggle}
                 />
               )}
@@ -341,12 +345,12 @@ export default function DetailScreen() {
               caption={t("detail.errorSentence", {
                 value: formatNumber(failed),
                 count: failed,
-                share: shareText(failed, failed + sums.count) || "0%",
+                share: shareText(failed, failed + calls) || "0%",
               })}
               summary={t("detail.errorSentence", {
                 value: formatNumber(failed),
                 count: failed,
-                share: shareText(failed, failed + sums.count) || "0%",
+                share: shareText(failed, failed + calls) || "0%",
               })}
               axis={axis}
               series={[{ id: "errors", label: t("detail.errors"), slot: 0, values: use.errors }]}
@@ -366,23 +370,24 @@ export default function DetailScreen() {
             <BarChart
               label={t("detail.speed")}
               caption={t("detail.speedSentence", {
-                time: sums.count === 0 ? "–" : formatDuration(sumOf(use.ms) / sums.count),
+                time: calls === 0 ? "–" : formatDuration(sumOf(use.ms) / calls),
               })}
               summary={t("detail.speedSentence", {
-                time: sums.count === 0 ? "–" : formatDuration(sumOf(use.ms) / sums.count),
+                time: calls === 0 ? "–" : formatDuration(sumOf(use.ms) / calls),
               })}
               axis={axis}
               series={[
                 {
                   id: "speed",
                   label: t("detail.speed"),
-                  slot: 3,
+                  slot: 0,
                   values: use.ms.map((ms, bar) => (counts[bar] ? ms / (counts[bar] ?? 1) : 0)),
                 },
               ]}
               cursor={cursor}
               height={SMALL_PLOT}
               format={formatDuration}
+              formatAxis={(ms) => (ms === 0 ? "0" : formatDuration(ms))}
               textOf={average}
               isWhole={false}
               unit={1000}

@@ -119,7 +119,8 @@ export function upstreamFailure(
     retryable: base.retryable,
   };
   if (base.text !== undefined && base.text !== "" && !isSaturated) details.text = base.text;
-  const wait = retrySeconds(retryAfter);
+  // Google writes it into the body.
+  const wait = retrySeconds(retryAfter) ?? base.retryAfterSeconds;
   if (wait !== undefined) details.retryAfterSeconds = wait;
   const failure = new Failure(base.kind, isSaturated ? "upstream_saturated" : base.code, details);
   const refusal = { status: mapped, message: read.message, type: read.type ?? "", code };
@@ -143,6 +144,19 @@ export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
   if (status >= 200 && status < 300) return false;
   if (status === 400) return channelType === ANTHROPIC_TYPE;
   return !FINAL_STATUSES.has(status);
+}
+
+/**
+ * Seconds that an upstream asks to wait, as text: OpenAI's header in milliseconds, a number of seconds, or a date
+ * (RFC 9110, 10.2.3). Null when it asks for nothing.
+ */
+export function retryAfterOf(headers: Headers, nowMs: number): string | null {
+  const millis = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(millis) && millis >= 0) return String(millis / 1000);
+  const value = headers.get("retry-after");
+  if (value === null || value.trim() === "" || Number.isFinite(Number(value))) return value;
+  const dateMs = Date.parse(value);
+  return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - nowMs) / 1000);
 }
 
 async function errorBody(response: Response): Promise<unknown> {
@@ -248,7 +262,8 @@ export async function attempt(
       : await send(url, { method: "POST", headers, body });
     if (response.status !== 200) {
       const body = await errorBody(response);
-      throw upstreamFailure(dialect, channel, response.status, body, response.headers.get("retry-after"));
+      const retryAfter = retryAfterOf(response.headers, Date.now());
+      throw upstreamFailure(dialect, channel, response.status, body, retryAfter);
     }
   } catch (error) {
     settled();

@@ -10,6 +10,7 @@ import {
   sse,
 } from "../support/fake-upstream.ts";
 import type { Script } from "../support/fake-upstream.ts";
+import { retryAfterOf } from "../../src/relay/attempt.ts";
 import { errorOf, startGateway } from "./support.ts";
 import type { Gateway } from "./support.ts";
 
@@ -153,6 +154,30 @@ test("a saturated group says so, without the upstream's words, and passes on whe
   const response = await g.chat({ model });
   expect([response.status, response.headers.get("retry-after")]).toEqual([429, "17"]);
   expect((await errorOf(response)).message).toStartWith("当前分组上游负载已饱和，请稍后再试 (request id: ");
+});
+
+describe("how long an upstream wants to be left alone is read from", () => {
+  const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
+  test.each<[string, Record<string, string>, string | null]>([
+    ["seconds", { "retry-after": "17" }, "17"],
+    ["a date", { "retry-after": "Fri, 02 Jan 2026 03:04:47 GMT" }, "42"],
+    ["a date that is over", { "retry-after": "Fri, 02 Jan 2026 03:00:00 GMT" }, "0"],
+    ["milliseconds, where both are told", { "retry-after": "1", "retry-after-ms": "350" }, "0.35"],
+    ["nothing that is a time", { "retry-after": "soon" }, null],
+    ["no header at all", {}, null],
+  ])("%s", (_, headers, seconds) => {
+    expect(retryAfterOf(new Headers(headers), NOW)).toBe(seconds);
+  });
+
+  test("the body, where Google tells it", async () => {
+    const { model } = await pool(1, { type: 24 });
+    const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "37s" }];
+    g.upstream.script(
+      refuse(429, { error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "x", details } }),
+    );
+    const response = await g.chat({ model });
+    expect([response.status, response.headers.get("retry-after")]).toEqual([429, "37"]);
+  });
 });
 
 test("an unreachable upstream is reported without its address", async () => {

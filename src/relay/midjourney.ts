@@ -50,6 +50,8 @@ import type { TaskCall } from "./task-pipeline.ts";
 const SUBMIT_TIMEOUT_MS = 60_000;
 const SEED_TIMEOUT_MS = 30_000;
 const IMAGE_TIMEOUT_MS = 60_000;
+/** Pictures read at the same time: anybody may ask for them, and each is held in memory whole. */
+const MAX_DOWNLOADS = 16;
 const MAX_ERROR_BYTES = 1000;
 const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
 const BYTES_PER_MIB = 1024 * 1024;
@@ -107,6 +109,7 @@ interface Submitted {
 /** Typed as a bare plugin: the console never calls these, and two prefixes would double the types of all routes. */
 export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
   const { options, clock } = deps;
+  let downloads = 0;
 
   /** Failures in the form of this API; what the first checks refuse stays in OpenAI's. */
   async function answered(request: Request, work: () => Promise<Response>): Promise<Response> {
@@ -389,6 +392,12 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     const channel = deps.routing.channel(row.channelId);
     const proxy = channel ? proxyOf(channel) : "";
     if (proxy !== "" && !URL.canParse(proxy)) return json(request, { error: "proxy_url_invalid" }, 400);
+    if (downloads >= MAX_DOWNLOADS) {
+      const busy = json(request, { error: "http_get_image_failed" }, 503);
+      busy.headers.set("retry-after", "1");
+      return busy;
+    }
+    downloads++;
     try {
       const answer = await deps.guard(row.imageUrl, {
         maxBytes: MAX_IMAGE_BYTES,
@@ -413,6 +422,8 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       });
     } catch {
       return json(request, { error: "http_get_image_failed" }, 500);
+    } finally {
+      downloads--;
     }
   }
 

@@ -51,6 +51,9 @@ for (const database of ["sqlite", "postgres"] as const) {
     const upstream = new Map<string, Json>();
     const asked: string[][] = [];
     const proxied: string[] = [];
+    /** Pictures whose upstream takes its time. */
+    const waiting: (() => void)[] = [];
+    const crowded = Promise.withResolvers<void>();
     const server = createServer((request, response) => {
       const parts: Buffer[] = [];
       request.on("data", (part: Buffer) => parts.push(part));
@@ -67,6 +70,11 @@ for (const database of ["sqlite", "postgres"] as const) {
         }
         if (path === "/gone.png")
           return response.writeHead(404).end("no such picture on http://inner.example/x");
+        if (path === "/slow.png") {
+          waiting.push(() => response.writeHead(200, { "content-type": "image/png" }).end("PNG"));
+          if (waiting.length === 16) crowded.resolve();
+          return undefined;
+        }
         if (path.endsWith(".png")) return response.writeHead(200, { "content-type": "image/png" }).end("PNG");
         if (ids) asked.push(ids);
         if (isDown) return send({ error: "down" }, 503);
@@ -344,6 +352,30 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(status).toBe(404);
       expect(text).toContain("no such picture");
       expect(text).not.toContain("inner.example");
+    });
+
+    test("a crowd that asks for slow pictures fills no memory: the rest are told to come back", async () => {
+      const drawing = { userId: g.user.id, action: "IMAGINE", status: "SUCCESS", progress: "100%" };
+      await addDrawing(g.app.deps, {
+        ...drawing,
+        mjId: "slow",
+        channelId: mjChannel,
+        imageUrl: `${base}/slow.png`,
+      });
+      const refused: Response[] = [];
+      const told = Promise.withResolvers<void>();
+      const crowd = Array.from({ length: 24 }, async () => {
+        const response = await fetch(`${g.app.url}/mj/image/slow`);
+        if (response.status === 503 && refused.push(response) === 8) told.resolve();
+        return response;
+      });
+      // The refused ones are answered while the others still wait.
+      await Promise.all([crowded.promise, told.promise]);
+      expect(refused[0]?.headers.get("retry-after")).toBe("1");
+      for (const answer of waiting) answer();
+      const statuses = (await Promise.all(crowd)).map(({ status }) => status).sort((a, b) => a - b);
+      expect(statuses).toEqual([...Array<number>(16).fill(200), ...Array<number>(8).fill(503)]);
+      expect((await fetch(`${g.app.url}/mj/image/unknown`)).status).toBe(400);
     });
 
     test("pictures go through the channel's proxy", async () => {

@@ -5,9 +5,9 @@ import { createApp, createServices } from "./app.ts";
 import { audit, formatAudit } from "./core/audit.ts";
 import { createLogger } from "./core/logger.ts";
 import { WrongEncryptionKey } from "./core/options.ts";
-import { connect } from "./db/connect.ts";
+import { connect, DatabaseUnreachable } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
-import { DataDirInUse, lockDataDir } from "./db/data-dir-lock.ts";
+import { DataDirInUse, DataDirUnusable, lockDataDir } from "./db/data-dir-lock.ts";
 import { SchemaTooNew } from "./db/migrate.ts";
 import { EnvError, readEnv } from "./env.ts";
 import type { Env } from "./env.ts";
@@ -65,7 +65,9 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof EnvError ||
     error instanceof SchemaTooNew ||
     error instanceof WrongEncryptionKey ||
-    error instanceof DataDirInUse
+    error instanceof DataDirInUse ||
+    error instanceof DataDirUnusable ||
+    error instanceof DatabaseUnreachable
   );
 }
 

@@ -7,6 +7,8 @@ import DetailScreen from "../../islands/screens/detail.tsx";
 import { askedOf, fits } from "../../islands/screens/detail/asked.ts";
 import { forgetColours } from "../../islands/screens/detail/data.ts";
 import type { DetailPageData, UseData } from "../../islands/screens/detail/data.ts";
+import { t } from "../../islands/lib/i18n.ts";
+import { tableOf } from "../../islands/screens/detail/export.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
 
@@ -352,6 +354,48 @@ describe("whose use", () => {
         .getAllByRole("link")
         .map((each) => each.getAttribute("aria-label")),
     ).toEqual(["Usage log of bob"]);
+  });
+});
+
+describe("what others made up", () => {
+  const evil = [
+    { id: "<script>alert(1)</script>", name: "<script>alert(1)</script>", values: [400_000, 0, 0] },
+    { id: "=HYPERLINK(1)", name: "=HYPERLINK(1)", values: [0, 300_000, 0] },
+    { id: "\u202Etxt.exe", name: "\u202Etxt.exe", values: [0, 0, 1] },
+    { id: "x".repeat(5000), name: "x".repeat(5000), values: [1, 1, 1] },
+  ];
+
+  test("names of models are text wherever they stand, and find their own calls in the log", async () => {
+    const { user } = open({ page: { use: use({ series: evil }) } });
+    expect(document.querySelector("script")).toBeNull();
+    await user.click(within(chart("Spend over time")).getByText("Show as table"));
+    expect(screen.getByRole("columnheader", { name: "<script>alert(1)</script>" })).toBeTruthy();
+    const link = screen.getByRole("link", { name: "Usage log of <script>alert(1)</script>" });
+    expect(new URL((link as HTMLAnchorElement).href).searchParams.get("model_name")).toBe(
+      "<script>alert(1)</script>",
+    );
+  });
+
+  test("the exported table adds up to the figures, and its heads are no formulas", () => {
+    open();
+    const shown = use({ series: evil });
+    const { name, text } = tableOf(t, shown, 500_000, "UTC");
+    const [heads = "", ...rows] = text.replace("\uFEFF", "").trimEnd().split("\r\n");
+    expect(name).toBe(`usage-by-model-${shown.from}-${shown.to}.csv`);
+    expect(heads.split(",").slice(0, 5)).toEqual([
+      "Time (UTC)",
+      "Total · Spend (USD)",
+      "<script>alert(1)</script>",
+      "'=HYPERLINK(1)",
+      "\u202Etxt.exe",
+    ]);
+    const cells = rows.map((row) => row.split(",").slice(1).map(Number));
+    expect(cells.map(([total]) => total)).toEqual([1, 2, 1.5]);
+    for (const [total = 0, ...parts] of cells) {
+      const sum = parts.slice(0, -1).reduce((all, part) => all + part, 0);
+      expect(sum).toBeCloseTo(total, 9);
+    }
+    expect(cells.map((row) => row.at(-1))).toEqual([0, 2, 0]);
   });
 });
 

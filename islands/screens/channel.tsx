@@ -3,6 +3,7 @@
 import { Plus, SlidersHorizontal } from "lucide-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useRef, useState } from "react";
+import { loadAllTexts } from "../lib/all-texts.ts";
 import { api, call } from "../lib/api.ts";
 import { useCommand } from "../lib/commands.ts";
 import { useT } from "../lib/i18n.ts";
@@ -27,7 +28,8 @@ const ChannelDrawer = lazyPart(() => import("./channel/drawer.tsx"));
 const TestDrawer = lazyPart(() => import("./channel/test-drawer.tsx"));
 const TagDrawer = lazyPart(() => import("./channel/tag-drawer.tsx"));
 const TagDialog = lazyPart(() => import("./channel/tag-dialog.tsx"));
-const actions = () => import("./channel/actions.ts");
+/** With the texts that only parts say: the page itself brings no more than it shows. */
+const actions = async () => (await Promise.all([import("./channel/actions.ts"), loadAllTexts()]))[0];
 
 type Actions = Awaited<ReturnType<typeof actions>>;
 

@@ -21,7 +21,7 @@ import { channelColumns } from "./channel/columns.tsx";
 import { pageMenu, rowMenu } from "./channel/menus.ts";
 import type { ChannelRow, ListRow } from "./channel/row.ts";
 import { isTagRow, STATUS_DISABLED, STATUS_ENABLED, VIEW_FIELDS } from "./channel/row.ts";
-import { useChannels } from "./channel/use-channels.ts";
+import { isRunStarted, useChannels } from "./channel/use-channels.ts";
 import type { Channels } from "./channel/use-channels.ts";
 
 const ChannelDrawer = lazyPart(() => import("./channel/drawer.tsx"));
@@ -77,6 +77,10 @@ export default function ChannelScreen() {
   const [isBatch, setBatch] = useState(false);
   // The server cannot know what was stored here.
   useEffect(() => setBatch(readItem(KEYS.batchDelete) === "true"), []);
+  useEffect(() => {
+    // A run over all channels that this tab began goes on after a reload.
+    if (isRunStarted()) act((loaded) => loaded.followRun(channels));
+  }, []);
 
   const edited = useAddressed(channels, query.edit);
   const tested = useAddressed(channels, query.test);
@@ -133,6 +137,7 @@ export default function ChannelScreen() {
     types: data.types,
     tests: channels.tests,
     save: async (row, name, text) => (await actions()).saveQuick(channels, row, name, text),
+    onStatus: async (row, status) => (await actions()).setStatus(channels, plain([row]), status),
     onToggleTag: channels.toggleTag,
     onBalance: (row) => act((loaded) => loaded.updateBalance(channels, row)),
   });

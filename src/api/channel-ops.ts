@@ -33,6 +33,11 @@ function told(failure: Failure, request: Request): string {
   return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
 }
 
+/** Enough to tell long keys apart; of a short one it would be too much. */
+function tailOf(key: string): string {
+  return key.length >= 16 ? key.slice(-4) : "";
+}
+
 export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelWatch, probe: ChannelProbe) {
   const channelOf = (text: string): Channel => {
     const id = idOf(text);
@@ -128,7 +133,7 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
           return ok(
             deps.keyring.states(channel).map((state) => ({
               index: state.index,
-              tail: (channel.keys[state.index] ?? "").slice(-4),
+              tail: tailOf(channel.keys[state.index] ?? ""),
               rests_until: state.restsUntilMs > nowMs ? Math.ceil(state.restsUntilMs / 1000) : 0,
               reason: state.restsUntilMs > nowMs ? state.reason : "",
               detail: state.restsUntilMs > nowMs ? state.detail : "",

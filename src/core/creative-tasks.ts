@@ -11,6 +11,7 @@ import { DONE, NotInBooks } from "./drawing-tasks.ts";
 import type { TaskPaging } from "./drawing-tasks.ts";
 import { refundSteps } from "./ledger-refund.ts";
 import { quotaDisplay } from "./options.ts";
+import { isStorable, storableRow } from "./storable.ts";
 import { byPolls, nextPoll } from "./task-polling.ts";
 import type { PollOutcome } from "./task-polling.ts";
 
@@ -120,7 +121,7 @@ export async function addCreativeTask(
   deps: Pick<Deps, "db">,
   row: NewCreativeTask,
 ): Promise<CreativeTaskRow> {
-  const [added] = await deps.db.orm.insert(deps.db.t.tasks).values(row).returning();
+  const [added] = await deps.db.orm.insert(deps.db.t.tasks).values(storableRow(row)).returning();
   if (!added) throw new Error("the task was not stored");
   return added;
 }
@@ -140,12 +141,13 @@ export async function ownCreativeTasks(
   userId: number,
   taskIds: readonly string[],
 ): Promise<CreativeTaskRow[]> {
-  if (taskIds.length === 0) return [];
+  const ids = taskIds.filter(isStorable);
+  if (ids.length === 0) return [];
   const { tasks } = deps.db.t;
   return deps.db.orm
     .select()
     .from(tasks)
-    .where(and(eq(tasks.userId, userId), inArray(tasks.taskId, [...taskIds])))
+    .where(and(eq(tasks.userId, userId), inArray(tasks.taskId, ids)))
     .orderBy(desc(tasks.id));
 }
 
@@ -187,7 +189,7 @@ export async function moveCreativeTask(
   const { tasks } = deps.db.t;
   const moved = await deps.db.orm
     .update(tasks)
-    .set(changes)
+    .set(storableRow(changes))
     .where(and(eq(tasks.id, id), ne(tasks.progress, DONE)))
     .returning({ id: tasks.id });
   return moved.length > 0;
@@ -212,7 +214,7 @@ export async function failCreativeTask(
       const [ended] = yield* q(
         tx
           .update(tasks)
-          .set({ ...changes, status: "FAILURE", progress: DONE, quota, refunded: quota > 0 })
+          .set({ ...storableRow(changes), status: "FAILURE", progress: DONE, quota, refunded: quota > 0 })
           .where(and(eq(tasks.id, row.id), ne(tasks.progress, DONE)))
           .returning(),
       );

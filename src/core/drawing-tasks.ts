@@ -9,6 +9,7 @@ import { logQuotaText } from "../shared/money.ts";
 import type { Deps } from "./deps.ts";
 import { refundSteps } from "./ledger-refund.ts";
 import { quotaDisplay } from "./options.ts";
+import { isStorable, storableRow } from "./storable.ts";
 import { byPolls, nextPoll } from "./task-polling.ts";
 import type { PollOutcome } from "./task-polling.ts";
 
@@ -125,7 +126,7 @@ export async function listDrawings(
 export type NewDrawing = Partial<DrawingRow> & Pick<DrawingRow, "userId" | "mjId" | "action">;
 
 export async function addDrawing(deps: Pick<Deps, "db">, row: NewDrawing): Promise<DrawingRow> {
-  const [added] = await deps.db.orm.insert(deps.db.t.drawings).values(row).returning();
+  const [added] = await deps.db.orm.insert(deps.db.t.drawings).values(storableRow(row)).returning();
   if (!added) throw new Error("the drawing was not stored");
   return added;
 }
@@ -145,17 +146,19 @@ export async function ownDrawings(
   userId: number,
   mjIds: readonly string[],
 ): Promise<DrawingRow[]> {
-  if (mjIds.length === 0) return [];
+  const ids = mjIds.filter(isStorable);
+  if (ids.length === 0) return [];
   const { drawings } = deps.db.t;
   return deps.db.orm
     .select()
     .from(drawings)
-    .where(and(eq(drawings.userId, userId), inArray(drawings.mjId, [...mjIds])))
+    .where(and(eq(drawings.userId, userId), inArray(drawings.mjId, ids)))
     .orderBy(desc(drawings.id));
 }
 
 /** Whoever's it is: for pictures, whose ids are their secret, and the upstream's own pushes. */
 export async function anyDrawing(deps: Pick<Deps, "db">, mjId: string): Promise<DrawingRow | undefined> {
+  if (!isStorable(mjId)) return undefined;
   const { drawings } = deps.db.t;
   const [row] = await deps.db.orm
     .select()
@@ -201,7 +204,7 @@ export async function moveDrawing(
   const { drawings } = deps.db.t;
   const moved = await deps.db.orm
     .update(drawings)
-    .set(changes)
+    .set(storableRow(changes))
     .where(and(eq(drawings.id, id), ne(drawings.progress, DONE)))
     .returning({ id: drawings.id });
   return moved.length > 0;
@@ -226,7 +229,7 @@ export async function failDrawing(
       const [ended] = yield* q(
         tx
           .update(drawings)
-          .set({ ...changes, status: "FAILURE", progress: DONE, quota, refunded: quota > 0 })
+          .set({ ...storableRow(changes), status: "FAILURE", progress: DONE, quota, refunded: quota > 0 })
           .where(and(eq(drawings.id, row.id), ne(drawings.progress, DONE)))
           .returning(),
       );

@@ -62,6 +62,8 @@ export class AttemptFailure extends Error {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024;
+/** Lists of models and tasks; more is no answer to a small call. */
+const MAX_SMALL_BYTES = 32 * 1024 * 1024;
 const IDENTIFIER = /^[\w.:-]{1,64}$/;
 
 function verdictOf(failure: Failure): Verdict {
@@ -159,7 +161,8 @@ export function retryAfterOf(headers: Headers, nowMs: number): string | null {
   return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - nowMs) / 1000);
 }
 
-async function errorBody(response: Response): Promise<unknown> {
+/** The body as text, up to a size; `isHalfFine`: what came before a break or the cap is an answer, too. */
+async function cappedText(response: Response, maxBytes: number, isHalfFine: boolean): Promise<string> {
   if (!response.body) return "";
   const reader = response.body.getReader();
   const parts: Uint8Array[] = [];
@@ -170,15 +173,20 @@ async function errorBody(response: Response): Promise<unknown> {
       if (done) break;
       parts.push(value);
       size += value.length;
-      if (size >= MAX_ERROR_BYTES) {
+      if (size >= maxBytes) {
         await reader.cancel();
+        if (!isHalfFine) throw new Error("the answer is too large");
         break;
       }
     }
-  } catch {
-    // Half an error text is still one.
+  } catch (error) {
+    if (!isHalfFine) throw error;
   }
-  const text = Buffer.concat(parts).toString("utf8");
+  return Buffer.concat(parts).toString("utf8");
+}
+
+async function errorBody(response: Response): Promise<unknown> {
+  const text = await cappedText(response, MAX_ERROR_BYTES, true);
   return parseJson(text) ?? text;
 }
 
@@ -320,7 +328,11 @@ export async function askUpstream(
       ...(body === undefined ? {} : { body }),
       ...(proxy === "" ? {} : { proxy }),
     } as RequestInit);
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await cappedText(response, MAX_SMALL_BYTES, false),
+    };
   } catch (error) {
     throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });
   }

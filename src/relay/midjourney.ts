@@ -15,7 +15,7 @@ import {
 } from "../core/drawing-tasks.ts";
 import type { DrawingRow } from "../core/drawing-tasks.ts";
 import { languageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../protocol/json.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -50,6 +50,8 @@ import type { TaskCall } from "./task-pipeline.ts";
 const SUBMIT_TIMEOUT_MS = 60_000;
 const SEED_TIMEOUT_MS = 30_000;
 const IMAGE_TIMEOUT_MS = 60_000;
+/** Pictures read at the same time: anybody may ask for them, and each is held in memory whole. */
+const MAX_DOWNLOADS = 16;
 const MAX_ERROR_BYTES = 1000;
 const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
 const BYTES_PER_MIB = 1024 * 1024;
@@ -61,7 +63,10 @@ const raw = { parse: "none", ...checkedBy("relay key") } as const;
 const open = { parse: "none", ...checkedBy("nobody: picture of a task") } as const;
 
 function json(request: Request, body: unknown, status = 200): Response {
-  return Response.json(body, { status, headers: { ...corsHeaders(request), "cache-control": "no-store" } });
+  return Response.json(body, {
+    status,
+    headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+  });
 }
 
 /** A task in the form of the proxies that clients speak to. */
@@ -104,6 +109,7 @@ interface Submitted {
 /** Typed as a bare plugin: the console never calls these, and two prefixes would double the types of all routes. */
 export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
   const { options, clock } = deps;
+  let downloads = 0;
 
   /** Failures in the form of this API; what the first checks refuse stays in OpenAI's. */
   async function answered(request: Request, work: () => Promise<Response>): Promise<Response> {
@@ -238,7 +244,12 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const text = isHidden ? JSON.stringify({ ...asObject(parseJson(answer.text)), code: 1 }) : answer.text;
       return new Response(text, {
         status: answer.status,
-        headers: { ...corsHeaders(request), "content-type": "application/json", "cache-control": "no-store" },
+        headers: {
+          ...corsHeaders(request),
+          "content-type": "application/json",
+          "cache-control": "no-store",
+          [REQUEST_ID_HEADER]: held.requestId,
+        },
       });
     } catch (error) {
       await held.release();
@@ -333,7 +344,11 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       });
       return new Response(answer.text, {
         status: answer.status,
-        headers: { ...corsHeaders(call.request), "content-type": "application/json" },
+        headers: {
+          ...corsHeaders(call.request),
+          "content-type": "application/json",
+          [REQUEST_ID_HEADER]: newRequestId(),
+        },
       });
     });
 
@@ -365,7 +380,9 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
         status: isFailure ? row.status : status,
         failReason: isFailure ? row.failReason : "",
       });
-      return new Response(null, { headers: corsHeaders(call.request) });
+      return new Response(null, {
+        headers: { ...corsHeaders(call.request), [REQUEST_ID_HEADER]: newRequestId() },
+      });
     });
 
   /** Without a key: the id is the secret, and it shows one picture. */
@@ -375,6 +392,12 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     const channel = deps.routing.channel(row.channelId);
     const proxy = channel ? proxyOf(channel) : "";
     if (proxy !== "" && !URL.canParse(proxy)) return json(request, { error: "proxy_url_invalid" }, 400);
+    if (downloads >= MAX_DOWNLOADS) {
+      const busy = json(request, { error: "http_get_image_failed" }, 503);
+      busy.headers.set("retry-after", "1");
+      return busy;
+    }
+    downloads++;
     try {
       const answer = await deps.guard(row.imageUrl, {
         maxBytes: MAX_IMAGE_BYTES,
@@ -399,6 +422,8 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       });
     } catch {
       return json(request, { error: "http_get_image_failed" }, 500);
+    } finally {
+      downloads--;
     }
   }
 

@@ -11,7 +11,7 @@ import {
 import type { CreativeTaskRow } from "../core/creative-tasks.ts";
 import type { Deps } from "../core/deps.ts";
 import { languageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asList, asObject, asString, parseJson } from "../protocol/json.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -90,7 +90,10 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
   const { options, clock } = deps;
 
   const json = (request: Request, body: unknown, status = 200): Response =>
-    Response.json(body, { status, headers: { ...corsHeaders(request), "cache-control": "no-store" } });
+    Response.json(body, {
+      status,
+      headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+    });
 
   async function answered(request: Request, work: () => Promise<Response>): Promise<Response> {
     try {
@@ -226,7 +229,12 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
       if (price.quota > 0) await settleTask(held, caller, channel, model, price, action, startedMs);
       else await held.release();
       return new Response(text, {
-        headers: { ...corsHeaders(request), "content-type": "application/json", "cache-control": "no-store" },
+        headers: {
+          ...corsHeaders(request),
+          "content-type": "application/json",
+          "cache-control": "no-store",
+          [REQUEST_ID_HEADER]: held.requestId,
+        },
       });
     } catch (error) {
       await held.release();

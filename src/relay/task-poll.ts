@@ -89,13 +89,21 @@ async function overChannels<Row extends { channelId: number }>(
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, queue.length) }, worker));
 }
 
-/** Rows by what came of them. */
-async function judgedRows<Row>(
+/** The rows that wait on; one that cannot be judged holds up no other. */
+async function judgedRows<Row extends { id: number }>(
+  deps: Deps,
   rows: readonly Row[],
   judge: (row: Row) => Promise<Judgement>,
 ): Promise<Row[]> {
   const quiet: Row[] = [];
-  for (const row of rows) if ((await judge(row)) === "quiet") quiet.push(row);
+  for (const row of rows) {
+    try {
+      if ((await judge(row)) === "quiet") quiet.push(row);
+    } catch (error) {
+      deps.logger.warn("a task could not be judged", { task: row.id, error: String(error) });
+      quiet.push(row);
+    }
+  }
   return quiet;
 }
 
@@ -126,11 +134,11 @@ async function drawingRound(deps: Deps): Promise<void> {
     const nameless = rows.filter((row) => row.mjId === "");
     const waiting = rows.filter((row) => row.mjId !== "");
     const channel = deps.routing.channel(channelId);
-    const lost = await judgedRows(nameless, (row) => fail(row, { failReason: "no task id" }));
+    const lost = await judgedRows(deps, nameless, (row) => fail(row, { failReason: "no task id" }));
     await postponeDrawings(deps, lost, "quiet");
     if (waiting.length === 0) return;
     if (!channel) {
-      const left = await judgedRows(waiting, (row) => fail(row, { failReason: gone(channelId) }));
+      const left = await judgedRows(deps, waiting, (row) => fail(row, { failReason: gone(channelId) }));
       return postponeDrawings(deps, left, "quiet");
     }
     const secret = { "mj-api-secret": channel.keys[0] ?? "" };
@@ -139,7 +147,7 @@ async function drawingRound(deps: Deps): Promise<void> {
     const told = new Map(
       asList(wire).map((item) => [asString(asObject(item)?.["id"]) ?? "", asObject(item)]),
     );
-    const quiet = await judgedRows(waiting, (row) => judgeDrawing(deps, row, told.get(row.mjId), fail));
+    const quiet = await judgedRows(deps, waiting, (row) => judgeDrawing(deps, row, told.get(row.mjId), fail));
     await postponeDrawings(deps, quiet, Array.isArray(wire) ? "quiet" : "unreachable");
   });
 }
@@ -192,11 +200,11 @@ async function creativeRound(deps: Deps): Promise<void> {
     const nameless = rows.filter((row) => row.taskId === "");
     const waiting = rows.filter((row) => row.taskId !== "");
     const channel = deps.routing.channel(channelId);
-    const lost = await judgedRows(nameless, (row) => fail(row, { failReason: "no task id" }));
+    const lost = await judgedRows(deps, nameless, (row) => fail(row, { failReason: "no task id" }));
     await postponeCreativeTasks(deps, lost, "quiet");
     if (waiting.length === 0) return;
     if (!channel) {
-      const left = await judgedRows(waiting, (row) => fail(row, { failReason: gone(channelId) }));
+      const left = await judgedRows(deps, waiting, (row) => fail(row, { failReason: gone(channelId) }));
       return postponeCreativeTasks(deps, left, "quiet");
     }
     const key = { authorization: `Bearer ${channel.keys[0] ?? ""}` };
@@ -209,7 +217,9 @@ async function creativeRound(deps: Deps): Promise<void> {
         asObject(item),
       ]),
     );
-    const quiet = await judgedRows(waiting, (row) => judgeCreative(deps, row, told.get(row.taskId), fail));
+    const quiet = await judgedRows(deps, waiting, (row) =>
+      judgeCreative(deps, row, told.get(row.taskId), fail),
+    );
     await postponeCreativeTasks(deps, quiet, isAnswer ? "quiet" : "unreachable");
   });
 }

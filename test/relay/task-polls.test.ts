@@ -51,6 +51,9 @@ for (const database of ["sqlite", "postgres"] as const) {
     const upstream = new Map<string, Json>();
     const asked: string[][] = [];
     const proxied: string[] = [];
+    /** Pictures whose upstream takes its time. */
+    const waiting: (() => void)[] = [];
+    const crowded = Promise.withResolvers<void>();
     const server = createServer((request, response) => {
       const parts: Buffer[] = [];
       request.on("data", (part: Buffer) => parts.push(part));
@@ -67,6 +70,11 @@ for (const database of ["sqlite", "postgres"] as const) {
         }
         if (path === "/gone.png")
           return response.writeHead(404).end("no such picture on http://inner.example/x");
+        if (path === "/slow.png") {
+          waiting.push(() => response.writeHead(200, { "content-type": "image/png" }).end("PNG"));
+          if (waiting.length === 16) crowded.resolve();
+          return undefined;
+        }
         if (path.endsWith(".png")) return response.writeHead(200, { "content-type": "image/png" }).end("PNG");
         if (ids) asked.push(ids);
         if (isDown) return send({ error: "down" }, 503);
@@ -177,6 +185,67 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(Math.max(...asked.map((ids) => ids.length))).toBe(500);
     });
 
+    test("what no database can hold is stored without it: the work is charged, and no other task waits for it", async () => {
+      const before = await g.balance();
+      const id = await submit("/mj/submit/imagine", { prompt: "a\0b \ud800" });
+      const other = await imagine();
+      const song = await submit("/suno/submit/music", { gpt_description_prompt: "a\0\udc00" });
+      expect([id, other, song].every((each) => /^(task|song)-/.test(each))).toBe(true);
+      expect(before.quota - (await g.balance()).quota).toBe(150_000);
+      expect((await row(id))?.prompt).toBe("ab \ufffd");
+      upstream.set(id, {
+        progress: "50%",
+        status: "IN\0_PROGRESS",
+        promptEn: "\ud800",
+        startTime: 1e308,
+        finishTime: "NaN",
+        imageUrl: { not: "text" },
+        buttons: [{ label: "\0" }],
+        properties: "x".repeat(3_000_000),
+      });
+      upstream.set(other, { progress: "100%", status: "SUCCESS" });
+      await poll();
+      expect(await fetched(id)).toMatchObject({
+        status: "IN_PROGRESS",
+        promptEn: "\ufffd",
+        startTime: 0,
+        finishTime: 0,
+      });
+      expect((await fetched(other))["status"]).toBe("SUCCESS");
+      const missing = encodeURIComponent("a\0b");
+      const headers = { authorization: `Bearer ${g.key}` };
+      for (const path of [
+        `/mj/task/${missing}/fetch`,
+        `/mj/task/${missing}/image-seed`,
+        `/mj/image/${missing}`,
+        `/suno/fetch/${missing}`,
+      ])
+        expect([path, (await fetch(g.app.url + path, { headers })).status]).toEqual([path, 400]);
+      for (const [path, body] of [
+        ["/mj/task/list-by-condition", { ids: ["a\0b", "\ud800", 7, null] }],
+        ["/suno/fetch", { ids: ["a\0b", "\ud800", {}] }],
+      ] as const)
+        expect([path, (await g.post(path, body)).status]).toEqual([path, 200]);
+      for (const [path, body] of [
+        ["/mj/submit/change", { taskId: "a\0b", action: "REROLL" }],
+        ["/mj/notify", { id: "a\0b" }],
+        ["/suno/submit/music", { continue_clip_id: "c", task_id: "a\0b" }],
+      ] as const)
+        expect([path, (await g.post(path, body)).status]).toEqual([path, 400]);
+    });
+
+    test("every answer carries its request's id", async () => {
+      const headers = { authorization: `Bearer ${g.key}` };
+      for (const response of [
+        await g.post("/mj/submit/imagine", { prompt: "x" }),
+        await g.post("/mj/submit/imagine", {}),
+        await g.post("/suno/submit/music", {}),
+        await fetch(`${g.app.url}/mj/task/none/fetch`, { headers }),
+        await fetch(`${g.app.url}/suno/fetch/none`, { headers }),
+      ])
+        expect(response.headers.get("x-oneapi-request-id")).toMatch(/^\d{23}\w{8}$/);
+    });
+
     test("a failed task whose charge never came ends without a refund once there is no hope", async () => {
       const before = await g.balance();
       const killed = { userId: g.user.id, tokenId: g.tokenId, quota: 50_000, requestId: "never-settled" };
@@ -283,6 +352,30 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(status).toBe(404);
       expect(text).toContain("no such picture");
       expect(text).not.toContain("inner.example");
+    });
+
+    test("a crowd that asks for slow pictures fills no memory: the rest are told to come back", async () => {
+      const drawing = { userId: g.user.id, action: "IMAGINE", status: "SUCCESS", progress: "100%" };
+      await addDrawing(g.app.deps, {
+        ...drawing,
+        mjId: "slow",
+        channelId: mjChannel,
+        imageUrl: `${base}/slow.png`,
+      });
+      const refused: Response[] = [];
+      const told = Promise.withResolvers<void>();
+      const crowd = Array.from({ length: 24 }, async () => {
+        const response = await fetch(`${g.app.url}/mj/image/slow`);
+        if (response.status === 503 && refused.push(response) === 8) told.resolve();
+        return response;
+      });
+      // The refused ones are answered while the others still wait.
+      await Promise.all([crowded.promise, told.promise]);
+      expect(refused[0]?.headers.get("retry-after")).toBe("1");
+      for (const answer of waiting) answer();
+      const statuses = (await Promise.all(crowd)).map(({ status }) => status).sort((a, b) => a - b);
+      expect(statuses).toEqual([...Array<number>(16).fill(200), ...Array<number>(8).fill(503)]);
+      expect((await fetch(`${g.app.url}/mj/image/unknown`)).status).toBe(400);
     });
 
     test("pictures go through the channel's proxy", async () => {

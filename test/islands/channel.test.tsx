@@ -274,7 +274,7 @@ describe("tests", () => {
     await pageMenu(island, "Test all channels");
     expect(screen.getByText("Testing: 2 of 5, 1 failed")).toBeTruthy();
     expect(screen.getByRole("progressbar", { name: "Test all channels" })).toBeTruthy();
-    await screen.findByText("Tests done: 4 passed, 1 failed", undefined, { timeout: 5000 });
+    await screen.findByText("Tests done: 4 passed, 1 failed");
     expect(screen.queryByRole("progressbar")).toBeNull();
   });
 

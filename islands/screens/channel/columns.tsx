@@ -36,12 +36,13 @@ export interface ColumnContext {
   tests: ReadonlyMap<number, TestState>;
   /** Throws to roll back. */
   save: (row: ListRow, name: QuickField, text: string) => Promise<void>;
+  onStatus: (row: ListRow, status: number) => Promise<void>;
   onToggleTag: (tag: string) => void;
   onBalance: (row: ChannelRow) => void;
 }
 
 export function channelColumns(context: ColumnContext): Column<ListRow>[] {
-  const { t, types, tests, save, onToggleTag, onBalance } = context;
+  const { t, types, tests, save, onStatus, onToggleTag, onBalance } = context;
   const each =
     (cell: (row: ChannelRow) => React.ReactNode) =>
     (row: ListRow): React.ReactNode =>
@@ -88,6 +89,16 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       isSortable: true,
       card: "badge",
       cell: (row) => (isTagRow(row) ? <TagStatus row={row} t={t} /> : <ChannelStatus row={row} t={t} />),
+      edit: {
+        kind: "select",
+        choices: [
+          { value: String(STATUS_ENABLED), label: t("common.enabled") },
+          { value: String(STATUS_DISABLED), label: t("common.disabled") },
+        ],
+        value: (row) => (!isTagRow(row) && row.status === STATUS_ENABLED ? STATUS_ENABLED : STATUS_DISABLED),
+        save: (row, text) => onStatus(row, Number(text)),
+        isAllowed: (row) => !isTagRow(row),
+      },
     },
     {
       id: "type",

@@ -50,6 +50,7 @@ const USER = [
   "GET /api/log/self/stat",
   "GET /api/log/self/search",
   "GET /api/data/self",
+  "GET /api/data/self/summary",
 ];
 /** Root's alone. */
 const ROOT = ["GET /api/option/", "PUT /api/option/", "POST /api/option/rest_model_ratio"];
@@ -242,7 +243,7 @@ describe("answers", () => {
       "POST",
       "/api/token/",
       { name: 5 },
-      "应为最长 255 个字符且不含空字符的文本",
+      "应为 最长 255 个字符且不含空字符的文本",
       "a text of at most 255 characters",
     ],
     ["POST", "/api/token/", { remain_quota: -1 }, "之间的整数", "a whole number from 0 to"],
@@ -250,7 +251,7 @@ describe("answers", () => {
       "POST",
       "/api/token/",
       { unlimited_quota: "maybe" },
-      "应为布尔值 true 或 false",
+      "应为 布尔值 true 或 false",
       "expected true or false",
     ],
     ["PUT", "/api/token/", {}, "未提供，应为", "missing, expected a whole number from 1"],

@@ -36,12 +36,13 @@ export interface ColumnContext {
   tests: ReadonlyMap<number, TestState>;
   /** Throws to roll back. */
   save: (row: ListRow, name: QuickField, text: string) => Promise<void>;
+  onStatus: (row: ListRow, status: number) => Promise<void>;
   onToggleTag: (tag: string) => void;
   onBalance: (row: ChannelRow) => void;
 }
 
 export function channelColumns(context: ColumnContext): Column<ListRow>[] {
-  const { t, types, tests, save, onToggleTag, onBalance } = context;
+  const { t, types, tests, save, onStatus, onToggleTag, onBalance } = context;
   const each =
     (cell: (row: ChannelRow) => React.ReactNode) =>
     (row: ListRow): React.ReactNode =>
@@ -76,8 +77,9 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         ) : (
           <span className="channel-name">
             <TypeMark name={typeName(types, row.type, language.value)} />
-            <span className="channel-title">{row.name}</span>{" "}
-            <span className="text-muted tabular-nums">#{row.id}</span>
+            <span className="channel-title" title={row.name}>
+              {row.name} <span className="channel-id">#{row.id}</span>
+            </span>
           </span>
         ),
     },
@@ -87,6 +89,16 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       isSortable: true,
       card: "badge",
       cell: (row) => (isTagRow(row) ? <TagStatus row={row} t={t} /> : <ChannelStatus row={row} t={t} />),
+      edit: {
+        kind: "select",
+        choices: [
+          { value: String(STATUS_ENABLED), label: t("common.enabled") },
+          { value: String(STATUS_DISABLED), label: t("common.disabled") },
+        ],
+        value: (row) => (!isTagRow(row) && row.status === STATUS_ENABLED ? STATUS_ENABLED : STATUS_DISABLED),
+        save: (row, text) => onStatus(row, Number(text)),
+        isAllowed: (row) => !isTagRow(row),
+      },
     },
     {
       id: "type",
@@ -252,7 +264,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
           </span>
         </>
       ) : (
-        <span className="text-muted">{t("channel.balanceNever")}</span>
+        <span className="text-muted whitespace-nowrap">{t("channel.balanceNever")}</span>
       )}
     </button>
   );
@@ -265,7 +277,7 @@ function Names({ text }: { text: string }) {
     <span className="chips channel-names">
       {names.slice(0, 2).map((name) => (
         <Chip key={name} title={name}>
-          {name}
+          <span className="truncate">{name}</span>
         </Chip>
       ))}
       {names.length > 2 ? <span className="text-muted tabular-nums">+{names.length - 2}</span> : null}

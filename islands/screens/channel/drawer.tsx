@@ -6,22 +6,13 @@ import { api, ApiFailure, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
+import { readJson, writeItem } from "../../lib/storage.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { DrawerForm } from "../../ui/drawer.tsx";
-import {
-  Field,
-  NumberField,
-  SecretField,
-  Section,
-  SwitchField,
-  TextAreaField,
-  TextField,
-} from "../../ui/form.tsx";
+import { Field, SecretField, Section, TextAreaField, TextField } from "../../ui/form.tsx";
 import { KeysList } from "./keys-list.tsx";
-import { ModelsPart } from "./models-part.tsx";
 import type { ChannelPageData, ChannelRow, ChannelSummary } from "./row.ts";
 import { namesOf } from "./row.ts";
-import { TokenField } from "./token-field.tsx";
 import { TypeField } from "./type-field.tsx";
 import type { ChannelValues } from "./values.ts";
 import {
@@ -36,6 +27,7 @@ import {
   wrongNetworks,
 } from "./values.ts";
 
+const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
 const CUSTOM_TYPE = 8;
@@ -55,13 +47,27 @@ export interface ChannelDrawerProps {
 
 type Presets = Record<string, readonly string[] | null>;
 
-/** Model lists of the product, asked for when the editor opens. */
+/** Where the last lists are kept; the specification names the key. */
+const MODELS_KEY = "channel_models";
+
+function isPresets(value: unknown): value is Presets {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
+  return Object.values(value).every(
+    (each) => each === null || (Array.isArray(each) && each.every((name) => typeof name === "string")),
+  );
+}
+
+/** Model lists of the product: those of the last time at once, the present ones when they are there. */
 function useModelLists(): { presets: Presets; all: readonly string[] } {
-  const [lists, setLists] = useState<{ presets: Presets; all: readonly string[] }>({ presets: {}, all: [] });
+  const [lists, setLists] = useState(() => ({
+    presets: readJson<Presets>(MODELS_KEY, isPresets, {}),
+    all: [] as readonly string[],
+  }));
   useEffect(() => {
     let isOver = false;
     void Promise.all([call(api.models.get()), call(api.channel.models.get())]).then(
       ([presets, all]) => {
+        writeItem(MODELS_KEY, JSON.stringify(presets));
         if (!isOver) setLists({ presets: presets as Presets, all: all.map(({ id }) => id) });
       },
       // Without them the editor works; only filling in is not offered.
@@ -82,7 +88,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
   const [initial] = useState(() => (row ? valuesOf(row) : NEW_CHANNEL));
   const form = useForm<ChannelValues>({
     initial,
-    ...(isNew ? { draftKey: "channel", secrets: ["key", "other"] as const } : {}),
+    ...(isNew ? { draftKey: "channel", secrets: ["key", "other", "proxy"] as const } : {}),
     validate: (values) => ({
       ...(values.name.trim() === "" ? { name: t("channel.nameMissing") } : {}),
       ...(isNew && values.key.trim() === "" ? { key: t("channel.keyMissing") } : {}),
@@ -166,8 +172,8 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
         method: row ? "PUT" : "POST",
         path: "/api/channel/",
         body: row
-          ? { id: row.id, ...withoutKey(changedBody(initial, current)) }
-          : { ...bodyOf(current), key: "<key>" },
+          ? { id: row.id, ...withoutSecrets(changedBody(initial, current)) }
+          : withoutSecrets({ key: "", ...bodyOf(current) }),
       })}
       actions={
         <button
@@ -274,71 +280,14 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
           />
         ) : null}
       </Section>
-      <Section title={t("channel.section.models")}>
-        <ModelsPart form={form} row={row} related={related} all={all} />
-      </Section>
-      <Section title={t("channel.section.routing")}>
-        <TokenField
-          form={form}
-          name="groups"
-          label={t("channel.groups")}
-          hint={t("channel.groupsHint")}
-          isRequired
-          suggestions={data.groups}
-          placeholder={t("channel.addGroup")}
-        />
-        <div className="grid gap-x-4 sm:grid-cols-2">
-          <NumberField
-            form={form}
-            name="priority"
-            label={t("channel.priority")}
-            hint={t("channel.priorityHint")}
-            min={-999}
-            step={1}
-          />
-          <NumberField
-            form={form}
-            name="weight"
-            label={t("channel.weight")}
-            hint={t("channel.weightHint")}
-            min={0}
-            step={1}
-          />
-        </div>
-        <TextField
-          form={form}
-          name="tag"
-          label={t("channel.tag")}
-          hint={t("channel.tagHint")}
-          input={{ list: "channel-tags", autoComplete: "off" }}
-        />
-        <datalist id="channel-tags">
-          {tags.map(({ tag }) => (
-            <option key={tag} value={tag} />
-          ))}
-        </datalist>
-        <TextField
-          form={form}
-          name="testModel"
-          label={t("channel.testModel")}
-          hint={t("channel.testModelHint")}
-          isMono
-          input={{ list: "channel-test-models", autoComplete: "off", spellCheck: false }}
-        />
-        <datalist id="channel-test-models">
-          {namesOf(values.models)
-            .slice(0, 300)
-            .map((name) => (
-              <option key={name} value={name} />
-            ))}
-        </datalist>
-        <SwitchField
-          form={form}
-          name="autoBan"
-          label={t("channel.autoBan")}
-          hint={t("channel.autoBanHint")}
-        />
-      </Section>
+      <RoutingPart
+        form={form}
+        row={row}
+        related={related}
+        all={all}
+        groups={data.groups}
+        tags={tags.map(({ tag }) => tag)}
+      />
       <Section
         title={t("channel.section.rewrite")}
         isFolded={!wasRewritten && !isRewriteWrong}
@@ -373,6 +322,13 @@ function networksError(text: string, say: (line: string) => string): { allowNetw
   return wrong === undefined ? {} : { allowNetworks: say(wrong) };
 }
 
-function withoutKey<T extends object>(body: T): T {
-  return "key" in body ? { ...body, key: "<key>" } : body;
+/** For a command that is shown around: no key, and no name and password of a proxy. */
+function withoutSecrets<T extends { key?: string | undefined; setting?: string | undefined }>(body: T): T {
+  return {
+    ...body,
+    ...(body.key === undefined ? {} : { key: "<key>" }),
+    ...(body.setting === undefined
+      ? {}
+      : { setting: body.setting.replace(/(:\/\/)[^"/@]+@/g, "$1<user>:<password>@") }),
+  };
 }

@@ -1,5 +1,6 @@
-// The dashboard's figures for the question in the address: first ones from the page, later ones from one call.
+// The dashboard's figures for the question in the address: first ones from the page, later ones and new ones by one call.
 // Refuses to blank what is shown while it asks again, or when that fails.
+import { useEffect } from "react";
 import { api, call } from "../../lib/api.ts";
 import { status, timeZone, user } from "../../lib/boot.ts";
 import { useList } from "../../lib/list.ts";
@@ -10,11 +11,12 @@ import type { Asked } from "./asked.ts";
 import type { DetailPageData, UseData } from "./data.ts";
 
 /** Parameters of the call, by its own names. */
-export function parametersOf({ range, step, by, scope }: Asked) {
+export function parametersOf({ range, step, figure, by, scope }: Asked) {
   return {
     start_timestamp: String(range.from),
     end_timestamp: String(range.to - 1),
     granularity: step,
+    figure,
     by,
     time_zone: timeZone.peek(),
     ...(typeof scope === "object" ? scope : {}),
@@ -32,11 +34,11 @@ export function useDetail(
 ): { use: UseData | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
   // Hours are the same everywhere; days and weeks are those of the zone.
   const zone = asked.step === "hour" && asked.range.preset !== "today" ? "" : timeZone.value;
-  const { range, step, by, scope } = asked;
+  const { range, step, figure, by, scope } = asked;
   const list = useList<UseData>({
     initial: data.use && { rows: [data.use], total: 1 },
     // Relative ranges stay relative: the passing of time is no new question.
-    question: JSON.stringify([range.preset ?? [range.from, range.to], step, by, scope, zone]),
+    question: JSON.stringify([range.preset ?? [range.from, range.to], step, figure, by, scope, zone]),
     async load(signal) {
       const now = askedOf(query, Date.now(), timeZone.peek(), status.peek(), data.isAdmin);
       const options = { query: parametersOf(now), fetch: { signal } };
@@ -46,6 +48,17 @@ export function useDetail(
       return { rows: [use as UseData], total: 1 };
     },
   });
+  const { refresh } = list;
+  const isRelative = range.preset !== undefined;
+  useEffect(() => {
+    if (!isRelative) return undefined;
+    const timer = setInterval(
+      // Nobody looks at a hidden tab.
+      () => void (document.hidden ? undefined : refresh()),
+      Math.max(1, data.everyMinutes) * 60_000,
+    );
+    return () => clearInterval(timer);
+  }, [isRelative, refresh, data.everyMinutes]);
   return { use: list.rows[0], phase: list.phase, failure: list.failure, refresh: list.refresh };
 }
 

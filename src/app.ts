@@ -1,7 +1,7 @@
 // Builds the services and the application: cross-cutting plugins first, then the routes; tests call this.
 // Refuses to build when a route declares no permission.
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
@@ -22,7 +22,7 @@ import { createReach } from "./core/reach.ts";
 import { createRouting } from "./core/routing.ts";
 import { createSealer, encryptionSecret } from "./core/seal.ts";
 import { connect } from "./db/connect.ts";
-import { lockDataDir } from "./db/data-dir-lock.ts";
+import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
 import { parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
@@ -76,7 +76,7 @@ function readNodeId(dataDir: string): string {
 }
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
-  mkdirSync(env.dataDir, { recursive: true, mode: 0o700 });
+  prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
   const logger = overrides.logger ?? createLogger(env.logLevel);
   const clock = overrides.clock ?? { nowMs: () => Date.now() };

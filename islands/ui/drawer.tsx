@@ -198,7 +198,7 @@ export function DrawerForm<V extends Values>({
                 text={() => curlOf(curl(form.values))}
                 label={t("table.copyCurl")}
                 withText
-                className="btn-ghost ml-2"
+                className="ml-2"
               />
             ) : null}
           </span>

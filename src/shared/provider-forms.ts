@@ -153,7 +153,10 @@ export const PROVIDER_FORMS: readonly ProviderForm[] = [
     ],
   }),
   form(18, "own", "讯飞星火认知", "iFlytek Spark", "", {
-    keyHint: both("格式：APPID|APISecret|APIKey", "Format: APPID|APISecret|APIKey"),
+    keyHint: both(
+      "格式：APPID|APISecret|APIKey，或 HTTP 服务的 APIPassword",
+      "Format: APPID|APISecret|APIKey, or the APIPassword of the HTTP service",
+    ),
     fields: [
       {
         name: "other",

@@ -13,24 +13,36 @@ import { pictureCount, picturesFrom } from "./pictures.ts";
 const POLL_MS = 3000;
 const UNDER_WAY: ReadonlySet<string> = new Set(["PENDING", "RUNNING", "SUSPENDED"]);
 
+const isUnpaid = (code: string): boolean => code.startsWith("Arrearage");
+
 /** Errors whose status hides what they are about: a bill that was not paid comes as a bad request. */
 function statusOf(status: number, code: string): number {
-  if (code.startsWith("Arrearage")) return 402;
+  if (isUnpaid(code)) return 402;
   if (code.startsWith("Throttling")) return 429;
   return code === "InvalidApiKey" ? 401 : status;
 }
 
+function refused(
+  status: number,
+  code: string,
+  message: string,
+  own = "upstream_error",
+  wait: string | null = null,
+): Response {
+  const isPolicy = /^DataInspection|inspection_failed/i.test(code);
+  const type = isPolicy ? "content_policy_violation" : isUnpaid(code) ? "insufficient_quota" : own;
+  return errorResponse(statusOf(status, code), message, code, type, wait);
+}
+
 /** A refusal under the status that it means; in `{code, message}`, or in OpenAI's form at compatible addresses. */
 async function refusal(response: Response): Promise<Response> {
-  const { status, headers } = response;
   const text = await response.text();
   const body = asObject(parseJson(text));
   const error = asObject(body?.["error"]) ?? body;
-  const code = asString(error?.["code"]) ?? asString(error?.["type"]) ?? "";
+  const own = asString(error?.["type"]);
+  const code = asString(error?.["code"]) ?? own ?? "";
   const message = asString(error?.["message"]) ?? (body ? "" : text.slice(0, 2000));
-  const isPolicy = /DataInspection|inspection_failed/i.test(code);
-  const type = isPolicy ? "content_policy_violation" : (asString(error?.["type"]) ?? "upstream_error");
-  return errorResponse(statusOf(status, code), message, code, type, headers.get("retry-after"));
+  return refused(response.status, code, message, own, response.headers.get("retry-after"));
 }
 
 /** An OpenAI-shaped address: bytes as they come, refusals sorted. */
@@ -102,12 +114,7 @@ async function pictures(call: AdapterCall, wait: Wait): Promise<Response> {
     const message = asString(output["message"]) ?? code;
     const isPolicy = code.startsWith("DataInspection");
     const status = isPolicy || code.startsWith("InvalidParameter") ? 400 : 500;
-    return errorResponse(
-      statusOf(status, code),
-      message,
-      code,
-      isPolicy ? "content_policy_violation" : "upstream_error",
-    );
+    return refused(status, code, message);
   }
   const urls = asList(output["results"]).flatMap((item) => asString(asObject(item)?.["url"]) ?? []);
   return picturesFrom(call, urls);

@@ -12,6 +12,11 @@ import type { ToldError } from "../openai-stream.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 import { pictureCount, picturesAnswer, picturesFrom, pictureSize } from "./pictures.ts";
 
+/** The balance is used up. */
+const UNPAID = 1008;
+/** What was asked or was to be said is not allowed. */
+const POLICY_CODES: ReadonlySet<number> = new Set([1026, 1027]);
+
 /** The provider's list of error codes as statuses. */
 export function minimaxStatus(code: number): number {
   switch (code) {
@@ -20,7 +25,7 @@ export function minimaxStatus(code: number): number {
       return 401;
     case 2061:
       return 403;
-    case 1008:
+    case UNPAID:
       return 402;
     case 1002:
     case 1039:
@@ -39,24 +44,32 @@ export function minimaxStatus(code: number): number {
   }
 }
 
-/** What was asked or was to be said is not allowed. */
-const POLICY_CODES: ReadonlySet<number> = new Set([1026, 1027]);
-
 function errorIn(wire: JsonObject): ToldError | undefined {
   const told = asObject(wire["base_resp"]);
   const code = asNumber(told?.["status_code"]) ?? 0;
   if (code === 0) return undefined;
-  const type = POLICY_CODES.has(code) ? "content_policy_violation" : "minimax_error";
+  const type = POLICY_CODES.has(code)
+    ? "content_policy_violation"
+    : code === UNPAID
+      ? "insufficient_quota"
+      : "minimax_error";
   return { status: minimaxStatus(code), message: asString(told?.["status_msg"]) ?? "", code, type };
 }
 
-/** The last chunk repeats the whole message; what is new in it is the usage. */
-function chunkOf(wire: JsonObject): JsonObject | undefined {
+/** The last chunk repeats the whole message; new in it are the usage and, at times, why the answer ended. */
+function chunkOf(wire: JsonObject, isEnded: boolean): JsonObject | undefined {
   const { base_resp: _base, ...chunk } = wire;
-  const repeats = asList(wire["choices"]).some((choice) => asObject(asObject(choice)?.["message"]));
-  if (!repeats) return chunk;
-  if (!asObject(wire["usage"])) return undefined;
-  return { ...chunk, object: "chat.completion.chunk", choices: [] };
+  const told = asList(wire["choices"]).map(asObject);
+  if (!told.some((choice) => asObject(choice?.["message"]))) return chunk;
+  const choices = isEnded
+    ? []
+    : told.map((choice) => ({
+        index: choice?.["index"] ?? 0,
+        delta: {},
+        finish_reason: choice?.["finish_reason"],
+      }));
+  if (choices.length === 0 && !asObject(wire["usage"])) return undefined;
+  return { ...chunk, object: "chat.completion.chunk", choices };
 }
 
 async function chat(call: AdapterCall): Promise<Response> {

@@ -157,7 +157,8 @@ export async function tencent(call: AdapterCall): Promise<Response> {
   if (error) {
     const code = asString(error["Code"]) ?? "";
     const status = response.status === 200 ? tencentStatus(code) : response.status;
-    return errorResponse(status, asString(error["Message"]) ?? "", code, "tencent_error");
+    const type = status === 402 ? "insufficient_quota" : "tencent_error";
+    return errorResponse(status, asString(error["Message"]) ?? "", code, type);
   }
   const choice = asObject(asList(wire["Choices"])[0]);
   const reason = asString(choice?.["FinishReason"]) ?? "";

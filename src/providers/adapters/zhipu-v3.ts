@@ -55,6 +55,8 @@ function unquoted(text: string): string {
   return (typeof inner === "string" ? inner : text).trim();
 }
 
+/** The balance is used up. */
+const UNPAID = 1113;
 /** What was asked or was to be said is not allowed. */
 const UNSAFE = 1301;
 
@@ -62,7 +64,7 @@ const UNSAFE = 1301;
 function statusOf(code: number): number {
   if (code >= 1000 && code <= 1004) return 401;
   if (code === 1302 || code === 1305) return 429;
-  if (code === 1113) return 402;
+  if (code === UNPAID) return 402;
   return code >= 1000 ? 400 : 500;
 }
 
@@ -97,7 +99,8 @@ export async function zhipuV3(call: AdapterCall): Promise<Response> {
   const body = await readJson(response);
   if (body["success"] !== true) {
     const code = asNumber(body["code"]) ?? 0;
-    const type = code === UNSAFE ? "content_policy_violation" : "zhipu_error";
+    const type =
+      code === UNSAFE ? "content_policy_violation" : code === UNPAID ? "insufficient_quota" : "zhipu_error";
     return errorResponse(statusOf(code), asString(body["msg"]) ?? "", code, type);
   }
   const data = asObject(body["data"]);

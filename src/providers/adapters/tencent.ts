@@ -6,10 +6,12 @@ import { boundedCount } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
+  badAnswer,
   chatResponse,
   errorResponse,
   eventsOf,
   eventWriter,
+  jsonResponse,
   keyParts,
   readJson,
   streamFailure,
@@ -151,8 +153,10 @@ export async function tencent(call: AdapterCall): Promise<Response> {
   const response = await send(call, JSON.stringify(tencentRequest(call, request)));
   const isStream = (response.headers.get("content-type") ?? "").includes("event-stream");
   if (response.status === 200 && isStream) return chatResponse(call, streamedEvents(call, response));
-  const wire = asObject((await readJson(response.clone()))["Response"]);
-  if (!wire) return response;
+  const body = await readJson(response);
+  const wire = asObject(body["Response"]);
+  if (!wire && response.status === 200) throw badAnswer();
+  if (!wire) return jsonResponse(body, response.status);
   const error = asObject(wire["Error"]);
   if (error) {
     const code = asString(error["Code"]) ?? "";
@@ -161,6 +165,7 @@ export async function tencent(call: AdapterCall): Promise<Response> {
     return errorResponse(status, asString(error["Message"]) ?? "", code, type);
   }
   const choice = asObject(asList(wire["Choices"])[0]);
+  if (!choice) throw badAnswer();
   const reason = asString(choice?.["FinishReason"]) ?? "";
   const writer = eventWriter();
   return chatResponse(call, [

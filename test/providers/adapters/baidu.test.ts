@@ -235,6 +235,11 @@ test("an error in a stream ends it as one, and a stream that breaks off is no an
   expect(await codeOf(() => cut.text())).toBe("broken_stream");
 });
 
+test("what is no answer is none, whatever its status", async () => {
+  for (const isStream of [false, true])
+    expect(await codeOf(() => perform({ ...said("nonsense"), isStream }))).toBe("upstream_bad_answer");
+});
+
 test("embeddings come back in order; token lists are refused by name", async () => {
   const options = baidu({ input: ["a", "b"] }, { operation: "embeddings", model: "Embedding-V1" });
   const response = await perform(options);

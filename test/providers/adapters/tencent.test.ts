@@ -151,6 +151,11 @@ test("error codes under status 200 are sorted by family", async () => {
   }
 });
 
+test("what is no answer is none, whatever its status", async () => {
+  for (const prompt of ["nonsense", "empty"])
+    expect(await codeOf(() => perform(said(prompt)))).toBe("upstream_bad_answer");
+});
+
 test("a key that signs wrongly or is none blames the key", async () => {
   const wrong = await perform(hunyuan({}, { key: "1|AKIDexample|other" }));
   expect([wrong.status, (await failureOf(wrong)).kind]).toEqual([401, "upstream-auth"]);

@@ -40,6 +40,7 @@ export function createBaiduFake(): BaiduFake {
     const prompt = messages.at(-1)?.content ?? "";
     const code = /^code (\d+)$/.exec(prompt)?.[1];
     if (code) return refuse(Number(code), `says ${code}`);
+    if (prompt === "nonsense") return Response.json({ hello: "world" });
     const isStream = body["stream"] === true;
     const call = {
       name: "get_weather",

@@ -87,6 +87,8 @@ export async function tencentFake(request: Request): Promise<Response> {
   const prompt = messages.at(-1)?.Content ?? "";
   const code = /^code (\S+)$/.exec(prompt)?.[1];
   if (code) return refuse(code);
+  if (prompt === "nonsense") return Response.json({ hello: "world" });
+  if (prompt === "empty") return wrapped({ ...head, Choices: [], Usage });
   const hasTools = body["Tools"] !== undefined && prompt.includes("Weather");
   if (body["Stream"] === true)
     return new Response(streamOf(prompt, hasTools).join(""), {

@@ -208,7 +208,10 @@ export async function watchArrival(
     });
     const calls: string[] = [];
     visit.page.on("request", (request) => {
-      if (DATA_REQUESTS.has(request.resourceType())) calls.push(`${request.method()} ${request.url()}`);
+      // Texts for what may be opened later are a file below /a/, no data.
+      if (!DATA_REQUESTS.has(request.resourceType()) || new URL(request.url()).pathname.startsWith("/a/"))
+        return;
+      calls.push(`${request.method()} ${request.url()}`);
     });
     const answer = await visit.page.goto(addressOf(page), { waitUntil: "load" });
     const html = (await answer?.text()) ?? "";

@@ -73,7 +73,7 @@ export async function buildIslands(
     const file = basename(path);
     const imports = staticImports(file, imported);
     const parts = new Set([file, ...imports].flatMap((name) => requested.get(name) ?? []));
-    entries[entryName(meta.entryPoint)] = { file, imports, parts: [...parts] };
+    entries[entryName(meta.entryPoint)] = { file, imports, parts: [...parts], keys: [] };
   }
   return { entries, files };
 }

@@ -1,7 +1,7 @@
 // Builds the services and the application: cross-cutting plugins first, then the routes; tests call this.
 // Refuses to build when a route declares no permission.
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
@@ -22,7 +22,7 @@ import { createReach } from "./core/reach.ts";
 import { createRouting } from "./core/routing.ts";
 import { createSealer, encryptionSecret } from "./core/seal.ts";
 import { connect } from "./db/connect.ts";
-import { lockDataDir } from "./db/data-dir-lock.ts";
+import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
 import { parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
@@ -52,6 +52,7 @@ export interface Services {
   session: SessionSettings;
   gateway: Gateway;
   jobs: Scheduler;
+  lowQuota: LowQuota;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -75,7 +76,7 @@ function readNodeId(dataDir: string): string {
 }
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
-  mkdirSync(env.dataDir, { recursive: true, mode: 0o700 });
+  prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
   const logger = overrides.logger ?? createLogger(env.logLevel);
   const clock = overrides.clock ?? { nowMs: () => Date.now() };
@@ -114,7 +115,12 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     trustedProxies: env.trustedProxies,
   };
-  lowQuota = createLowQuota({ ...deps, accounts, guard: (address, limits) => deps.guard(address, limits) });
+  const lowBalances = createLowQuota({
+    ...deps,
+    accounts,
+    guard: (address, limits) => deps.guard(address, limits),
+  });
+  lowQuota = lowBalances;
   const session: SessionSettings = {
     accounts,
     secret: await sessionSecret(db, seal, env.sessionSecret),
@@ -132,12 +138,13 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     session,
     gateway: { relay, watch, probe },
     jobs,
+    lowQuota: lowBalances,
     async close() {
       await Promise.all([watch.stop(), jobs.stop()]);
       relay.close();
       routing.close();
       await ledger.close();
-      await lowQuota?.settled();
+      await lowBalances.settled();
       accounts.close();
       await db.close();
       lock.release();

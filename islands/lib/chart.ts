@@ -37,8 +37,8 @@ export function scaleOf(most: number, unit = 1, isWhole = true): Scale {
   if (wanted === 0) return { top: 4 * unit, ticks: [] };
   const rough = wanted / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const factor = STEPS.find((each) => each * power >= rough * 0.999_999) ?? 10;
-  const step = Math.max(factor * power, isWhole ? 1 : 0);
+  const isRound = (step: number) => step >= rough * 0.999_999 && (!isWhole || Number.isInteger(step));
+  const step = STEPS.map((each) => each * power).find(isRound) ?? Math.max(10 * power, 1);
   const count = Math.max(1, Math.ceil(wanted / step - 1e-9));
   // Multiplied, not added up: sums of 0.1 drift.
   const ticks = Array.from({ length: count }, (_, index) => (index + 1) * step * unit);
@@ -50,16 +50,14 @@ export function totalsOf(series: readonly ChartSeries[], size: number): number[]
   return Array.from({ length: size }, (_, bar) => sumOf(series.map(({ values }) => values[bar] ?? 0)));
 }
 
-/** Share of a bar's room that stays free. */
-const GAP = 0.18;
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
-}
+/** Room of one bar in the units of a plot; the stroke of a series is a little narrower (charts.css). */
+export const BAR = 10;
 
 /**
- * The bars of each series as one path, stacked in the given order from the baseline, in a box of `size` by `height`.
- * What is there is at least half a unit high, so that a single call is seen beside a thousand.
+ * The bars of each series as one path of upright strokes in a box of `size * BAR` by `height` pixels, stacked in the given
+ * order from the baseline. Each stroke reaches down to the baseline: drawn from the last series to the first, every one
+ * covers the lower part of those above it, and the page carries one number per bar instead of two. Ends lie on whole
+ * pixels; what is there is at least one high, so that a single call is seen beside a thousand.
  */
 export function stackPaths(
   series: readonly ChartSeries[],
@@ -67,18 +65,18 @@ export function stackPaths(
   height: number,
   top: number,
 ): string[] {
-  const base = Array.from({ length: size }, () => 0);
-  const width = rounded(1 - GAP);
+  const sums = Array.from({ length: size }, () => 0);
+  const edges = Array.from({ length: size }, () => 0);
   return series.map(({ values }) => {
     let path = "";
     for (let bar = 0; bar < size; bar++) {
       const value = values[bar] ?? 0;
       if (value <= 0) continue;
-      const from = base[bar] ?? 0;
-      const to = Math.min(height, Math.max(from + 0.5, from + (value / top) * height));
-      base[bar] = to;
-      const y = rounded(height - to);
-      path += `M${rounded(bar + GAP / 2)} ${y}h${width}v${rounded(to - from)}h-${width}z`;
+      const sum = (sums[bar] ?? 0) + value;
+      const to = Math.min(height, Math.max((edges[bar] ?? 0) + 1, Math.round((sum / top) * height)));
+      sums[bar] = sum;
+      edges[bar] = to;
+      path += `M${bar * BAR + BAR / 2} ${height}V${height - to}`;
     }
     return path;
   });
@@ -89,7 +87,7 @@ export function sparkPaths(values: readonly number[], height: number): { line: s
   const most = Math.max(...values, 0);
   if (values.length < 2 || most === 0) return { line: "", area: "" };
   // Half a stroke of room at both edges.
-  const y = (value: number) => rounded(height - 1 - (value / most) * (height - 2));
+  const y = (value: number) => Math.round(height - 1 - (value / most) * (height - 2));
   const line = values.map((value, at) => `${at === 0 ? "M" : "L"}${at} ${y(value)}`).join("");
   return { line, area: `${line}V${height}H0Z` };
 }

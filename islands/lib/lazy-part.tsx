@@ -2,6 +2,7 @@
 // Refuses to take part in the server render: it appears after hydration, when it is opened.
 import { useEffect, useState, useSyncExternalStore } from "react";
 import type { ComponentType } from "react";
+import { loadAllTexts } from "./all-texts.ts";
 
 const IDLE_LIMIT_MS = 3000;
 
@@ -25,7 +26,10 @@ export function lazyPart<Props extends object>(
   load: () => Promise<{ default: ComponentType<Props> }>,
 ): ComponentType<Props> {
   let loaded: ComponentType<Props> | undefined;
-  const get = async () => (loaded = (await load()).default);
+  const get = async () => {
+    const [module] = await Promise.all([load(), loadAllTexts()]);
+    return (loaded = module.default);
+  };
   // A failed early fetch is no failure: opening the part asks again and says so.
   const fetchEarly = () => void get().catch(() => undefined);
   if (typeof requestIdleCallback === "function") requestIdleCallback(fetchEarly, { timeout: IDLE_LIMIT_MS });

@@ -262,7 +262,7 @@ export default function ChannelScreen() {
           onSelection={(rows) => {
             selected.current = plain(rows);
           }}
-          {...(isTagMode ? {} : { loadAll: channels.loadAll })}
+          {...(isTagMode ? { paged: shown.rows.filter(isTagRow).length } : { loadAll: channels.loadAll })}
           bulk={(rows, clear) => {
             const chosen = plain(rows);
             const button = (label: string, run: () => void, look = "btn-default") => (

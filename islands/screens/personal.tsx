@@ -47,6 +47,7 @@ export interface PersonalData {
   /** The first ones; `modelCount` are there in all. */
   models: string[];
   modelCount: number;
+  isExpanded: boolean;
   hasSecret: boolean;
   hasPassword: boolean;
   hasAccessToken: boolean;
@@ -90,9 +91,9 @@ export default function Personal() {
   return (
     <>
       <PageHeader title={t("shell.nav.profile")} note={t("personal.purpose")} />
-      <div className="with-index">
+      <div className="gap-8 xl:grid xl:grid-cols-[minmax(0,48rem)_11rem]">
         <Sections sections={sections.map(([id, key]) => ({ id, title: t(key) }))} />
-        <div className="flex min-w-0 max-w-3xl flex-col gap-4">
+        <div className="flex min-w-0 max-w-3xl flex-col gap-4 xl:order-first">
           <IdentityCard self={self} />
           <PasswordCard hasPassword={data.hasPassword} />
           <TokenCard hasToken={data.hasAccessToken} />
@@ -109,7 +110,7 @@ export default function Personal() {
               accepts.current = next;
             }}
           />
-          <ModelsCard models={data.models} count={data.modelCount} />
+          <ModelsCard models={data.models} count={data.modelCount} isExpanded={data.isExpanded} />
           <InvitationCard invitation={invitation} onMoved={moved} />
           <ShortcutsSwitch />
           {self.role < ROOT ? <DangerCard username={self.username} /> : null}
@@ -155,7 +156,7 @@ function IdentityCard({ self }: { self: Self }) {
         <CopyButton text={String(self.id)} label={t("personal.copyId")} />
       </span>,
     ],
-    [t("personal.role"), t(self.role >= ADMIN ? "common.role.admin" : "common.role.user")],
+    [t("personal.role"), t(self.role >= ADMIN ? "personal.rank.admin" : "personal.rank.user")],
     [t("personal.group"), <Chip>{self.group}</Chip>],
     [t("personal.balance"), formatQuota(user.value?.quota ?? self.quota)],
     [t("personal.used"), formatQuota(self.used_quota)],

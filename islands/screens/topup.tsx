@@ -80,7 +80,7 @@ export default function Wallet() {
   return (
     <>
       <PageHeader title={t("topup.title")} note={t("topup.purpose")} />
-      <div className="grid gap-4 lg:grid-cols-2 mb-6">
+      <div className="mb-6 grid items-start gap-4 lg:grid-cols-2">
         <section className="panel" aria-labelledby="balance-title">
           <h2 id="balance-title" className="font-semibold">
             {t("topup.balance")}

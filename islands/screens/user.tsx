@@ -171,6 +171,7 @@ export default function UserScreen() {
     },
     {
       id: "inviter",
+      card: "hidden",
       title: t("user.inviter"),
       cell: (row) =>
         row.inviter_id > 0 ? (

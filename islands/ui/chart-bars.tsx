@@ -2,9 +2,9 @@
 // Refuses to be pointer-only or colour-only, and to change its height: empty, loading and full are equally high.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
-import type { ReactNode } from "react";
+import type { CSSProperties, ReactNode } from "react";
 import { timeZone } from "../lib/boot.ts";
-import { axisLabels, scaleOf, spanText, stackPaths, sumOf, totalsOf } from "../lib/chart.ts";
+import { axisLabels, BAR, scaleOf, spanText, stackPaths, sumOf, totalsOf } from "../lib/chart.ts";
 import type { ChartSeries, TimeAxis } from "../lib/chart.ts";
 import type { ChartCursor } from "../lib/chart-cursor.ts";
 import { useT } from "../lib/i18n.ts";
@@ -76,8 +76,8 @@ export function BarChart(props: BarChartProps) {
         <span className="chart-title">{props.caption}</span>
         {props.tools}
       </figcaption>
-      <div className="chart-body">
-        <div className="chart-scale" style={{ height }} aria-hidden>
+      <div className="chart-body" style={{ "--plot": `${height}px` } as CSSProperties}>
+        <div className="chart-scale" aria-hidden>
           {scale.ticks.toReversed().map((tick) => (
             <span key={tick} style={{ bottom: `${(tick / scale.top) * 100}%` }}>
               {formatAxis(tick)}
@@ -89,7 +89,6 @@ export function BarChart(props: BarChartProps) {
         </div>
         <div
           className="chart-plot"
-          style={{ height }}
           role="slider"
           tabIndex={0}
           aria-label={t("chart.cursor", { name: label })}
@@ -106,28 +105,31 @@ export function BarChart(props: BarChartProps) {
           onFocus={() => setFocused(true)}
           onBlur={() => setFocused(false)}
         >
-          <svg viewBox={`0 0 ${Math.max(1, size)} ${height}`} preserveAspectRatio="none" aria-hidden>
+          <svg viewBox={`0 0 ${Math.max(1, size) * BAR} ${height}`} preserveAspectRatio="none" aria-hidden>
             {scale.ticks.map((tick) => {
-              const y = height - (tick / scale.top) * height;
-              return <path key={tick} className="chart-grid" d={`M0 ${y}H${size}`} />;
+              const y = Math.round(height - (tick / scale.top) * height);
+              return <path key={tick} className="chart-grid" d={`M0 ${y}H${size * BAR}`} />;
             })}
             {span ? (
               <rect
                 className="chart-span"
-                x={span.first}
+                x={span.first * BAR}
                 y={0}
-                width={span.last - span.first + 1}
+                width={(span.last - span.first + 1) * BAR}
                 height={height}
               />
             ) : null}
-            {series.map((each, index) => (
-              <path
-                key={each.id}
-                className="chart-series"
-                data-slot={props.isBroken ? "broken" : each.slot}
-                d={paths[index]}
-              />
-            ))}
+            {/* From the top of the stack down: see stackPaths. */}
+            {series
+              .map((each, index) => (
+                <path
+                  key={each.id}
+                  className="chart-series"
+                  data-slot={props.isBroken ? "broken" : each.slot}
+                  d={paths[index]}
+                />
+              ))
+              .toReversed()}
           </svg>
           {most === 0 && props.empty ? <div className="chart-empty">{props.empty}</div> : null}
           {span && (isHovered || isFocused) ? (
@@ -211,7 +213,7 @@ function ChartTable({
                 <th scope="row">{titleOf(bar, bar)}</th>
                 <td>{textOf?.(bar, bar) ?? format(totals[bar] ?? 0)}</td>
                 {columns.map((each) => (
-                  <td key={each.id}>{format(each.values[bar] ?? 0)}</td>
+                  <td key={each.id}>{each.values[bar] ? format(each.values[bar] ?? 0) : "–"}</td>
                 ))}
               </tr>
             ),

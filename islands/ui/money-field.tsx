@@ -60,6 +60,8 @@ export interface MoneyFieldProps<V extends Values> extends Omit<FieldProps<V>, "
   /** Names the group of presets. */
   presetsLabel?: string;
   hint?: ReactNode;
+  /** The first thing to fill in. */
+  hasFocus?: boolean;
 }
 
 /** The form's value is a whole number of units; undefined when empty, NaN when it is no amount. */
@@ -67,6 +69,7 @@ export function MoneyField<V extends Values>({
   presets = [],
   presetsLabel,
   hint,
+  hasFocus = false,
   ...field
 }: MoneyFieldProps<V>) {
   const { form, name } = field;
@@ -94,6 +97,7 @@ export function MoneyField<V extends Values>({
               inputMode="decimal"
               autoComplete="off"
               disabled={field.isDisabled}
+              data-autofocus={hasFocus ? "" : undefined}
               value={shown}
               onChange={(event) => {
                 setText(event.target.value);

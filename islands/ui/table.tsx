@@ -52,6 +52,8 @@ export interface DataTableProps<Row> {
   onSort?: (sort: SortState | undefined) => void;
   page: number;
   pageSize: number;
+  /** How many of what is paged stand on this page, where that is not its rows: tags with their channels. */
+  paged?: number;
   onPage: (page: number) => void;
   onPageSize: (size: number) => void;
   /** Storage key of the column settings. */
@@ -324,7 +326,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         page={page}
         pageSize={pageSize}
         total={list.total}
-        shown={rows.length}
+        shown={props.paged ?? rows.length}
         onPage={props.onPage}
         onPageSize={props.onPageSize}
       />

@@ -1,7 +1,7 @@
 // Controller of /api/data: the hourly series that dashboards draw, and the same use summed for the console's own.
 // Refuses users other people's use and more than a month at once; only administrators ask for everybody or a name.
 import { Elysia, t } from "elysia";
-import { dashboard, DIMENSIONS } from "../core/dashboard.ts";
+import { dashboard, DIMENSIONS, FIGURES } from "../core/dashboard.ts";
 import type { Dimension } from "../core/dashboard.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/log-filter.ts";
@@ -33,6 +33,8 @@ const summaryQuery = {
   end_timestamp: moment,
   /** hour, day or week; everything else: what suits the range. */
   granularity: t.Optional(plainText(20)),
+  /** What is split and ranked: quota, count or tokens. */
+  figure: t.Optional(plainText(20)),
   /** model, user, channel or key. */
   by: t.Optional(plainText(20)),
   /** Whose days and weeks, "Asia/Shanghai"; UTC where unknown. */
@@ -46,6 +48,7 @@ interface SentRange {
 
 interface SentSummary extends SentRange {
   granularity?: string | undefined;
+  figure?: string | undefined;
   by?: string | undefined;
   time_zone?: string | undefined;
 }
@@ -68,6 +71,7 @@ export function data(deps: Deps, session: SessionSettings) {
       from,
       to: to + 1,
       step: STEPS.find((step): step is Step => step === sent.granularity),
+      figure: FIGURES.find((each) => each === sent.figure) ?? "quota",
       by: dimensions.find((each) => each === sent.by) ?? "model",
       zone: isTimeZone(sent.time_zone ?? "") ? (sent.time_zone ?? "UTC") : "UTC",
     });

@@ -1,6 +1,6 @@
 // The dashboard's figures: use over time by model, user, channel or key, in bars of a visitor's own calendar.
 // Refuses to read raw rows, except errors (of which there are few) and the last unfinished hour of the comparison.
-import { and, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { countRows, sumOf } from "../db/database.ts";
@@ -12,11 +12,14 @@ import type { Deps } from "./deps.ts";
 import { consumeWhere, HOUR_SECONDS, rareWhere, rollupWhere, splitRange } from "./log-filter.ts";
 import type { LogFilter } from "./log-filter.ts";
 
-/** A chart has no more bars than this, and no more series of its own per figure. */
+/** A chart has no more bars than this, and no more series of its own. */
 export const MOST_BARS = 120;
 const MOST_SERIES = 8;
-/** Series beyond are not looked at one by one; they count as "other". */
+/** Series beyond are not counted one by one. */
 const MOST_RANKED = 50_000;
+
+export const FIGURES = ["quota", "count", "tokens"] as const;
+export type Figure = (typeof FIGURES)[number];
 
 export const DIMENSIONS = ["model", "user", "channel", "key"] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
@@ -29,6 +32,8 @@ export interface DashboardQuery {
   to: number;
   /** undefined: what suits the range. */
   step?: Step | undefined;
+  /** What is split by the dimension, and decides who leads. */
+  figure: Figure;
   by: Dimension;
   /** Name of the zone whose days and weeks are drawn. */
   zone: string;
@@ -42,15 +47,13 @@ export interface Sums {
   tokens: number;
 }
 
-/** One value per bar and figure. */
 export interface Series {
-  /** The model's name, or the id as text; "" together with `size` for everything without a series of its own. */
+  /** The model's name, or the id as text. */
   id: string;
   /** What people call it; "" when it has no name (any more). */
   name: string;
-  quota: number[];
-  count: number[];
-  tokens: number[];
+  /** One per bar. */
+  values: number[];
 }
 
 export interface Dashboard {
@@ -59,12 +62,13 @@ export interface Dashboard {
   to: number;
   step: Step;
   by: Dimension;
+  figure: Figure;
   /** Start of each bar. */
   at: number[];
-  /** By quota, highest first. */
+  /** Whole units, calls, prompt and completion tokens: one per bar. */
+  lines: Record<Figure, number[]>;
+  /** The leaders of the figure, highest first; what is left to its line belongs to `otherSize` others. */
   series: Series[];
-  /** Everything else, and how many it is. */
-  other: Series;
   otherSize: number;
   /** Per bar: failed calls, and the time that the counted calls took in milliseconds. */
   errors: number[];
@@ -76,19 +80,6 @@ export interface Dashboard {
 }
 
 type DashboardDeps = Pick<Deps, "db" | "clock">;
-
-interface Ranked extends Sums {
-  id: string | number;
-}
-
-/** Who is worth a series of its own: the highest by any of the three figures. */
-function leaders(rows: readonly Ranked[]): Ranked[] {
-  const chosen = new Set<Ranked>();
-  for (const field of ["quota", "count", "tokens"] as const) {
-    for (const row of rows.toSorted((a, b) => b[field] - a[field]).slice(0, MOST_SERIES)) chosen.add(row);
-  }
-  return rows.filter((row) => chosen.has(row));
-}
 
 /** Start of the hour, or of the local day as seconds of the local clock, that a moment of UTC falls on. */
 function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[]): SQL {
@@ -107,8 +98,8 @@ function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[
 }
 
 /**
- * Use over time. Sums of all series and "other" are the figures of the range: every bar adds up, and so do the log's rows
- * of the same range. Throws `data_bars_many` when the step makes more than MOST_BARS bars.
+ * Use over time. The lines add up to what the log's rows of the same range do, and the series to no more than their line.
+ * Throws `data_bars_many` when the step makes more than MOST_BARS bars.
  */
 export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Promise<Dashboard> {
   const { db } = deps;
@@ -130,25 +121,22 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   }[query.by];
   const tokens = sql`${rollups.promptTokens} + ${rollups.completionTokens}`;
   const where = rollupWhere(db, filter, from, to);
-  const ranked: Ranked[] = await db.reader
-    .select({
-      id: sql<string | number>`${column}`.as("id"),
-      quota: sumOf(rollups.quota).as("quota"),
-      count: sumOf(rollups.count).as("count"),
-      tokens: sumOf(tokens).as("tokens"),
-    })
+  const value = { quota: rollups.quota, count: rollups.count, tokens }[query.figure];
+  const ranked = await db.reader
+    .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
     .from(rollups)
     .where(where)
     .groupBy(column)
-    .orderBy(desc(sql`quota`), desc(sql`count`))
+    .orderBy(desc(sql`value`), asc(sql`id`))
     .limit(MOST_RANKED);
-  const own = leaders(ranked);
+  const worthy = ranked.filter((row) => row.value > 0);
+  const own = worthy.slice(0, MOST_SERIES).map(({ id }) => id);
 
   const slot =
     own.length === 0
       ? sql`-1`
       : sql`case ${sql.join(
-          own.map(({ id }, index) => sql`when ${column} = ${id} then ${sql.raw(String(index))}`),
+          own.map((id, index) => sql`when ${column} = ${id} then ${sql.raw(String(index))}`),
           sql` `,
         )} else -1 end`;
   const inner = db.reader
@@ -188,37 +176,36 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   ]);
 
   const zeros = (): number[] => Array.from(bars.at, () => 0);
-  const seriesOf = (id: string, name: string): Series => ({
-    id,
-    name,
-    quota: zeros(),
-    count: zeros(),
-    tokens: zeros(),
-  });
-  const series = own.map(({ id }) => seriesOf(String(id), names.get(String(id)) ?? ""));
-  const other = seriesOf("", "");
+  const series = own.map((id): Series => ({
+    id: String(id),
+    name: names.get(String(id)) ?? "",
+    values: zeros(),
+  }));
+  const lines = { quota: zeros(), count: zeros(), tokens: zeros() };
   const [errors, ms] = [zeros(), zeros()];
   // Local days count as days of UTC here: their offset is already in them.
   const barOf = (unit: unknown): number =>
     Math.min(Math.max(bucketNumber(Number(unit), step, 0) - bars.first, 0), bars.at.length - 1);
+  const add = (into: number[] | undefined, bar: number, amount: number): void => {
+    if (into) into[bar] = (into[bar] ?? 0) + amount;
+  };
   for (const row of rows) {
     const bar = barOf(row.unit);
-    const into = series[Number(row.slot)] ?? other;
-    for (const field of ["quota", "count", "tokens"] as const) {
-      into[field][bar] = (into[field][bar] ?? 0) + row[field];
-    }
-    ms[bar] = (ms[bar] ?? 0) + row.ms;
+    for (const figure of FIGURES) add(lines[figure], bar, row[figure]);
+    add(series[Number(row.slot)]?.values, bar, row[query.figure]);
+    add(ms, bar, row.ms);
   }
-  for (const row of errorRows) errors[barOf(row.unit)] = (errors[barOf(row.unit)] ?? 0) + row.total;
+  for (const row of errorRows) add(errors, barOf(row.unit), row.total);
   return {
     from,
     to,
     step,
     by: query.by,
+    figure: query.figure,
     at: bars.at,
+    lines,
     series,
-    other,
-    otherSize: ranked.length - own.length,
+    otherSize: worthy.length - own.length,
     errors,
     ms,
     previous,
@@ -259,10 +246,10 @@ async function sumsBetween(deps: DashboardDeps, filter: LogFilter, from: number,
 async function namesOf(
   { db }: DashboardDeps,
   by: Dimension,
-  rows: readonly Ranked[],
+  own: readonly (string | number)[],
 ): Promise<Map<string, string>> {
-  if (by === "model") return new Map(rows.map(({ id }) => [String(id), String(id)]));
-  const ids = rows.map(({ id }) => Number(id));
+  if (by === "model") return new Map(own.map((id) => [String(id), String(id)]));
+  const ids = own.map(Number);
   if (ids.length === 0) return new Map();
   const { users, channels, tokens } = db.t;
   const found = await (by === "user"

@@ -130,5 +130,7 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
 }
 
 function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.message}` : "";
+  return (error.stack ?? error.message) + cause;
 }

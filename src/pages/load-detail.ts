@@ -19,11 +19,11 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;
   if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined };
   const query = Object.fromEntries(url.searchParams);
-  const { range, step, by, scope } = askedOf(query, deps.clock.nowMs(), timeZone, status, isAdmin);
+  const { range, step, figure, by, scope } = askedOf(query, deps.clock.nowMs(), timeZone, status, isAdmin);
   const userId = scope === "me" ? user.id : scope && ((await userIdOf(deps, scope.username)) ?? NOBODY);
   const ask = async () => {
     if (!isAdmin) assertOwnRange(range.from, range.to - 1);
-    return dashboard(deps, { userId, from: range.from, to: range.to, step, by, zone: timeZone });
+    return dashboard(deps, { userId, from: range.from, to: range.to, step, figure, by, zone: timeZone });
   };
   const [use, isUsed] = await Promise.all([
     ask().catch((error: unknown) => {

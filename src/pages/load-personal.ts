@@ -7,7 +7,7 @@ import type { LoaderContext } from "./page.ts";
 
 const MODELS_AT_FIRST = 100;
 
-export async function loadPersonal({ deps, user }: LoaderContext) {
+export async function loadPersonal({ deps, user, remembered }: LoaderContext) {
   if (!user) return undefined;
   const [self, invitation, secrets] = await Promise.all([
     getUser(deps, user.id),
@@ -20,6 +20,7 @@ export async function loadPersonal({ deps, user }: LoaderContext) {
     invitation,
     models: models.slice(0, MODELS_AT_FIRST),
     modelCount: models.length,
+    isExpanded: remembered?.("modelsExpanded") === "true",
     hasSecret: Boolean(user.setting.webhook_secret),
     ...secrets,
   };

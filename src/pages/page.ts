@@ -48,6 +48,11 @@ export interface Page {
   statusCode?: number;
 }
 
+/** An address of the specification for what another page shows: visitors who may see that are sent there. */
+export interface Moved extends Pick<Page, "path" | "access"> {
+  to: (params: Record<string, string>) => string;
+}
+
 export interface RenderContext {
   user: BootUser | undefined;
   status: SiteStatus;

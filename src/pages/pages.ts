@@ -28,7 +28,7 @@ import { loadSetup } from "./load-setup.ts";
 import { loadUsers } from "./load-users.ts";
 import { loadWallet } from "./load-wallet.ts";
 import { aboutPage, brokenPage, forbiddenPage, notFoundPage } from "./plain-pages.tsx";
-import type { Page } from "./page.ts";
+import type { Moved, Page } from "./page.ts";
 import { homePage } from "./public-pages.tsx";
 
 export { brokenPage, forbiddenPage, notFoundPage };
@@ -193,4 +193,17 @@ export const pages: readonly Page[] = [
     screen: { name: "personal", component: Personal },
     loader: loadPersonal,
   },
+];
+
+/** Addresses that open a drawer of a list, or another page. */
+export const moved: readonly Moved[] = [
+  { path: "/channel/add", access: "admin", to: () => "/channel?new=1" },
+  {
+    path: "/channel/edit/:id",
+    access: "admin",
+    to: ({ id }) => `/channel?edit=${encodeURIComponent(id ?? "")}`,
+  },
+  { path: "/user/edit/:id", access: "admin", to: ({ id }) => `/user?edit=${encodeURIComponent(id ?? "")}` },
+  // One's own account.
+  { path: "/user/edit", access: "user", to: () => "/personal" },
 ];

@@ -14,8 +14,8 @@ import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, userOfClaims } from
 import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import { isTimeZone } from "../shared/local-time.ts";
-import type { Page, RenderContext } from "./page.ts";
-import { brokenPage, forbiddenPage, notFoundPage, pages } from "./pages.ts";
+import type { Moved, Page, RenderContext } from "./page.ts";
+import { brokenPage, forbiddenPage, moved, notFoundPage, pages } from "./pages.ts";
 import { renderPage } from "./render.tsx";
 import { pageResponse } from "./respond.ts";
 
@@ -88,11 +88,13 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     }
   }
 
+  /** `to`: where the page is really shown; sent there is only who may see it. */
   async function open(
     page: Page,
     request: Request,
     user: UserAccount | undefined,
     params: Record<string, string>,
+    to?: Moved["to"],
   ): Promise<Response> {
     const refused = refuseShortHost({ request });
     if (refused) return refused;
@@ -104,6 +106,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
       if (user.role < ACCESS_ROLE[page.access]) return respond(forbiddenPage, request, user, params);
     }
+    if (to) return redirect(to(params));
     return respond(page, request, user, params);
   }
 
@@ -125,6 +128,15 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     );
   }
 
+  for (const { path, access, to } of moved) {
+    routes.get(
+      path,
+      ({ request, params, visitor }) =>
+        open({ ...forbiddenPage, access }, request, visitor, params as Record<string, string>, to),
+      checkedBy("page table"),
+    );
+  }
+
   // Whatever no other route knows: an API path answers like an API, anything else with a page.
   routes.get(
     "/*",
@@ -133,7 +145,9 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (refused) return refused;
       if (isApiPath(new URL(request.url).pathname)) return unknownPath(request);
       const { done } = await setupState(deps);
-      return done ? respond(notFoundPage, request, visitor, {}) : redirect("/setup");
+      if (!done) return redirect("/setup");
+      const page: Page = visitor ? { ...notFoundPage, shell: "console" } : notFoundPage;
+      return respond(page, request, visitor, {});
     },
     checkedBy("page table"),
   );

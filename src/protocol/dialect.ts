@@ -43,6 +43,8 @@ export interface AnswerContext {
   includeUsage?: boolean;
   /** Gemini without alt=sse streams a JSON array. */
   framing?: "sse" | "json-array";
+  /** Anthropic: our own estimate of the prompt, for a stream whose upstream tells no usage at its beginning. */
+  promptTokens?: number;
   /** Renders the public text of a failure for the error frame; defaults to text or code. */
   failureText?: (failure: Failure) => string;
 }

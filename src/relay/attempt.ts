@@ -62,6 +62,8 @@ export class AttemptFailure extends Error {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024;
+/** Lists of models and tasks; more is no answer to a small call. */
+const MAX_SMALL_BYTES = 32 * 1024 * 1024;
 const IDENTIFIER = /^[\w.:-]{1,64}$/;
 
 function verdictOf(failure: Failure): Verdict {
@@ -119,7 +121,8 @@ export function upstreamFailure(
     retryable: base.retryable,
   };
   if (base.text !== undefined && base.text !== "" && !isSaturated) details.text = base.text;
-  const wait = retrySeconds(retryAfter);
+  // Google writes it into the body.
+  const wait = retrySeconds(retryAfter) ?? base.retryAfterSeconds;
   if (wait !== undefined) details.retryAfterSeconds = wait;
   const failure = new Failure(base.kind, isSaturated ? "upstream_saturated" : base.code, details);
   const refusal = { status: mapped, message: read.message, type: read.type ?? "", code };
@@ -145,7 +148,21 @@ export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
   return !FINAL_STATUSES.has(status);
 }
 
-async function errorBody(response: Response): Promise<unknown> {
+/**
+ * Seconds that an upstream asks to wait, as text: OpenAI's header in milliseconds, a number of seconds, or a date
+ * (RFC 9110, 10.2.3). Null when it asks for nothing.
+ */
+export function retryAfterOf(headers: Headers, nowMs: number): string | null {
+  const millis = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(millis) && millis >= 0) return String(millis / 1000);
+  const value = headers.get("retry-after");
+  if (value === null || value.trim() === "" || Number.isFinite(Number(value))) return value;
+  const dateMs = Date.parse(value);
+  return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - nowMs) / 1000);
+}
+
+/** The body as text, up to a size; `isHalfFine`: what came before a break or the cap is an answer, too. */
+async function cappedText(response: Response, maxBytes: number, isHalfFine: boolean): Promise<string> {
   if (!response.body) return "";
   const reader = response.body.getReader();
   const parts: Uint8Array[] = [];
@@ -156,15 +173,20 @@ async function errorBody(response: Response): Promise<unknown> {
       if (done) break;
       parts.push(value);
       size += value.length;
-      if (size >= MAX_ERROR_BYTES) {
+      if (size >= maxBytes) {
         await reader.cancel();
+        if (!isHalfFine) throw new Error("the answer is too large");
         break;
       }
     }
-  } catch {
-    // Half an error text is still one.
+  } catch (error) {
+    if (!isHalfFine) throw error;
   }
-  const text = Buffer.concat(parts).toString("utf8");
+  return Buffer.concat(parts).toString("utf8");
+}
+
+async function errorBody(response: Response): Promise<unknown> {
+  const text = await cappedText(response, MAX_ERROR_BYTES, true);
   return parseJson(text) ?? text;
 }
 
@@ -248,7 +270,8 @@ export async function attempt(
       : await send(url, { method: "POST", headers, body });
     if (response.status !== 200) {
       const body = await errorBody(response);
-      throw upstreamFailure(dialect, channel, response.status, body, response.headers.get("retry-after"));
+      const retryAfter = retryAfterOf(response.headers, Date.now());
+      throw upstreamFailure(dialect, channel, response.status, body, retryAfter);
     }
   } catch (error) {
     settled();
@@ -305,7 +328,11 @@ export async function askUpstream(
       ...(body === undefined ? {} : { body }),
       ...(proxy === "" ? {} : { proxy }),
     } as RequestInit);
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await cappedText(response, MAX_SMALL_BYTES, false),
+    };
   } catch (error) {
     throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });
   }

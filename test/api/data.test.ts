@@ -1,7 +1,7 @@
 // The dashboard's figures over the wire: equal to what the raw rows add up to, in the visitor's own days and weeks.
 // Refuses rows made by hand: every call goes through the ledger; the expectation is added up from the log itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Dashboard, Series } from "../../src/core/dashboard.ts";
+import type { Dashboard } from "../../src/core/dashboard.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
@@ -114,11 +114,11 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
         row.createdAt < to &&
         (who === undefined || row.userId === who.id),
     );
-  const whole = (found: Dashboard) => {
-    const every: Series[] = [...found.series, found.other];
-    const field = (name: "quota" | "count" | "tokens") => total(every.flatMap((series) => series[name]));
-    return { quota: field("quota"), count: field("count"), tokens: field("tokens") };
-  };
+  const whole = ({ lines }: Dashboard) => ({
+    quota: total(lines.quota),
+    count: total(lines.count),
+    tokens: total(lines.tokens),
+  });
 
   test("each series and the whole are what the log's rows add up to, and the rest is told", async () => {
     const from = NOW - (NOW % HOUR) - 8 * DAY;
@@ -126,19 +126,20 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
     const { data } = await ask(`/summary?${range(from, to)}&granularity=day`);
     expect(data).toMatchObject({ from, to, step: "day", by: "model" });
     expect(whole(data)).toEqual(sumsOf(calls(from, to)));
-    expect(data.series.length + data.otherSize).toBe(11);
-    // Eleven models: the eight dearest, and whoever is among the eight by calls or tokens.
-    expect(data.otherSize).toBeLessThan(4);
-    const quotas = data.series.map((series) => total(series.quota));
-    expect(quotas).toEqual(quotas.toSorted((a, b) => b - a));
-    for (const series of data.series) {
-      const own = calls(from, to).filter((row) => row.modelName === series.id);
-      expect([series.name, total(series.quota), total(series.count), total(series.tokens)]).toEqual([
-        series.id,
-        sumsOf(own).quota,
-        own.length,
-        sumsOf(own).tokens,
-      ]);
+    for (const figure of ["quota", "count", "tokens"] as const) {
+      const found = (await ask(`/summary?${range(from, to)}&granularity=day&figure=${figure}`)).data;
+      const expected = Array.from({ length: 11 }, (_, index) => {
+        const own = calls(from, to).filter((row) => row.modelName === `model-${index}`);
+        return [`model-${index}`, sumsOf(own)[figure]] as const;
+      }).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+      // Eleven models: the leaders of this very figure, by their own names, and how many are left.
+      expect(found.series.map(({ id, name, values }) => [id, name, total(values)])).toEqual(
+        expected.slice(0, 8).map(([id, sum]) => [id, id, sum]),
+      );
+      expect([found.figure, found.otherSize]).toEqual([figure, 3]);
+      for (const [bar, sum] of found.lines[figure].entries()) {
+        expect(total(found.series.map(({ values }) => values[bar] ?? 0))).toBeLessThanOrEqual(sum);
+      }
     }
     expect(total(data.ms)).toBe(total(calls(from, to).map((row) => row.useTimeMs)));
     expect(total(data.errors)).toBe(3);
@@ -162,10 +163,7 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
       const own = rows.filter((row) => localDay(row.createdAt) === localDay(at));
       return [sumsOf(own.filter((row) => row.type === 2)).quota, own.filter((row) => row.type === 5).length];
     });
-    const every = [...data.series, data.other];
-    expect(
-      data.at.map((_, bar) => [total(every.map((series) => series.quota[bar] ?? 0)), data.errors[bar]]),
-    ).toEqual(byDay as (number | undefined)[][]);
+    expect(data.at.map((_, bar) => [data.lines.quota[bar], data.errors[bar]])).toEqual(byDay);
     // The same days seen from UTC are others.
     const utc = (await ask(`/summary?${range(from, to)}&granularity=day`)).data;
     expect(utc.at.length).toBe(8);
@@ -182,8 +180,7 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
     const hours = (await ask(`/summary?${range(NOW - DAY, NOW)}`)).data;
     expect([hours.step, hours.at.length]).toEqual(["hour", 25]);
     for (const [bar, at] of hours.at.entries()) {
-      const shown = total([...hours.series, hours.other].map((series) => series.count[bar] ?? 0));
-      expect([at, shown]).toEqual([at, calls(at, at + HOUR).length]);
+      expect([at, hours.lines.count[bar]]).toEqual([at, calls(at, at + HOUR).length]);
     }
     expect((await ask(`/summary?${range(NOW - 9 * DAY, NOW)}`)).data.step).toBe("day");
     expect((await ask(`/summary?${range(NOW - 300 * DAY, NOW)}`)).data.step).toBe("week");
@@ -238,7 +235,15 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
     expect((await ask(`/summary?${range(1, NOW)}`)).code).toBe("data_bars_many");
     expect((await ask(`/summary?end_timestamp=999999999999999`)).success).toBe(true);
     for (const value of ["-1", "1e309", "%00", "'%20or%201=1", "../../etc", "9".repeat(15)]) {
-      for (const name of ["start_timestamp", "end_timestamp", "granularity", "by", "time_zone", "username"]) {
+      for (const name of [
+        "start_timestamp",
+        "end_timestamp",
+        "granularity",
+        "figure",
+        "by",
+        "time_zone",
+        "username",
+      ]) {
         const answer = await app.call("GET", `/api/data/summary?${name}=${value}`, undefined, admin);
         expect([name, value, answer.status < 500]).toEqual([name, value, true]);
       }

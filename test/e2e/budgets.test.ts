@@ -69,9 +69,10 @@ test("a page above any budget is named with its figure", () => {
 });
 
 test("what two screens load is shared, the rest is a screen's own", () => {
-  const entry = (file: string, ...imports: string[]) => ({ file, imports, parts: [] });
+  const entry = (file: string, ...imports: string[]) => ({ file, imports, parts: [], keys: [] });
   const manifest = {
     css: "",
+    texts: { zh: "", en: "" },
     entries: { mount: entry("m", "react"), a: entry("a", "kit", "only-a"), b: entry("b", "kit", "react") },
   };
   expect(ownFiles(manifest, "a")).toEqual(["a", "only-a"]);

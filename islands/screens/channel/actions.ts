@@ -12,6 +12,13 @@ import type { Channels } from "./use-channels.ts";
 
 const TESTS_AT_ONCE = 3;
 const POLL_MS = 1000;
+/** Written out: a name made at run time would bring every text of the area into the page. */
+const FIELD_TITLES: Record<QuickField, string> = {
+  priority: "channel.priority",
+  weight: "channel.weight",
+  group: "channel.groups",
+  tag: "channel.tag",
+};
 
 /** The channels behind rows: heads of tags stand for all of theirs. */
 export function channelsOf(rows: readonly ListRow[]): ChannelRow[] {
@@ -117,7 +124,7 @@ export async function saveQuick(
   toast({
     key: `channel ${name}`,
     text: t("channel.fieldSaved", {
-      field: t(`channel.${name === "group" ? "groups" : name}`),
+      field: t(FIELD_TITLES[name]),
       value: String(value),
     }),
     undo: async () => {

@@ -48,7 +48,7 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       isTagRow(row) ? null : cell(row);
   const number = (name: "priority" | "weight", min: number): Column<ListRow> => ({
     id: name,
-    title: t(`channel.${name}`),
+    title: t(name === "weight" ? "channel.weight" : "channel.priority"),
     align: "end",
     isSortable: true,
     cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
@@ -76,8 +76,9 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         ) : (
           <span className="channel-name">
             <TypeMark name={typeName(types, row.type, language.value)} />
-            <span className="channel-title">{row.name}</span>{" "}
-            <span className="text-muted tabular-nums">#{row.id}</span>
+            <span className="channel-title" title={row.name}>
+              {row.name} <span className="channel-id">#{row.id}</span>
+            </span>
           </span>
         ),
     },
@@ -252,7 +253,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
           </span>
         </>
       ) : (
-        <span className="text-muted">{t("channel.balanceNever")}</span>
+        <span className="text-muted whitespace-nowrap">{t("channel.balanceNever")}</span>
       )}
     </button>
   );
@@ -265,7 +266,7 @@ function Names({ text }: { text: string }) {
     <span className="chips channel-names">
       {names.slice(0, 2).map((name) => (
         <Chip key={name} title={name}>
-          {name}
+          <span className="truncate">{name}</span>
         </Chip>
       ))}
       {names.length > 2 ? <span className="text-muted tabular-nums">+{names.length - 2}</span> : null}

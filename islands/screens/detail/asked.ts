@@ -10,6 +10,9 @@ export const DETAIL_PRESETS: readonly Preset[] = ["24h", "today", "7d", "30d"];
 export const DIMENSIONS = { admin: ["model", "user", "channel", "key"], user: ["model", "key"] } as const;
 export type Dimension = (typeof DIMENSIONS)["admin"][number];
 
+export const FIGURES = ["quota", "count", "tokens"] as const;
+export type Figure = (typeof FIGURES)[number];
+
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 /** As the server has it: no chart has more bars. */
@@ -26,6 +29,7 @@ export interface Asked {
   /** Named in the address; undefined: automatic. */
   granularity: Step | undefined;
   step: Step;
+  figure: Figure;
   by: Dimension;
   /** undefined: everybody. */
   scope: "me" | { username: string } | undefined;
@@ -73,6 +77,7 @@ export function askedOf(
     range,
     granularity,
     step: granularity ?? (isPlain ? siteStep : stepFor(range.to - range.from)),
+    figure: FIGURES.find((each) => each === query.show) ?? "quota",
     by: dimensions.find((each) => each === query.by) ?? "model",
     scope:
       !isAdmin || query.scope === "me" ? "me" : query.username ? { username: query.username } : undefined,

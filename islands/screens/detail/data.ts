@@ -1,22 +1,14 @@
-// What the dashboard screen gets with the page and from its call, and the view of one figure of it.
-// Refuses to rank by what is not shown: leaders and "other" are those of the chosen figure.
-import { assignSlots, SLOTS, sumOf } from "../../lib/chart.ts";
+// What the dashboard screen gets with the page and from its call, and its series with their colours.
+// Refuses to sum by itself: lines, leaders and what is left are the server's.
+import { assignSlots, sumOf } from "../../lib/chart.ts";
 import type { ChartSeries } from "../../lib/chart.ts";
 import type { Step } from "../../../src/shared/local-time.ts";
-import type { Dimension } from "./asked.ts";
-
-export interface Sums {
-  quota: number;
-  count: number;
-  tokens: number;
-}
+import type { Dimension, Figure } from "./asked.ts";
 
 export interface UseSeries {
   id: string;
   name: string;
-  quota: number[];
-  count: number[];
-  tokens: number[];
+  values: number[];
 }
 
 /** As `core/dashboard.ts` answers. */
@@ -25,13 +17,14 @@ export interface UseData {
   to: number;
   step: Step;
   by: Dimension;
+  figure: Figure;
   at: number[];
+  lines: Record<Figure, number[]>;
   series: UseSeries[];
-  other: UseSeries;
   otherSize: number;
   errors: number[];
   ms: number[];
-  previous: Sums;
+  previous: Record<Figure, number>;
   elapsed: number;
 }
 
@@ -51,26 +44,6 @@ export interface DetailPageData {
   first: FirstSteps | undefined;
 }
 
-export const MEASURES = ["quota", "count", "tokens"] as const;
-export type Measure = (typeof MEASURES)[number];
-
-export function isMeasure(text: string | undefined): text is Measure {
-  return (MEASURES as readonly (string | undefined)[]).includes(text);
-}
-
-/** Figures of the whole range. */
-export function sumsOf(use: UseData): Sums {
-  const every = [...use.series, use.other];
-  const of = (measure: Measure) => sumOf(every.map((series) => sumOf(series[measure])));
-  return { quota: of("quota"), count: of("count"), tokens: of("tokens") };
-}
-
-/** One figure over time, all series together. */
-export function lineOf(use: UseData, measure: Measure): number[] {
-  const every = [...use.series, use.other];
-  return use.at.map((_, bar) => sumOf(every.map((series) => series[measure][bar] ?? 0)));
-}
-
 export interface RankedSeries extends ChartSeries {
   total: number;
 }
@@ -83,41 +56,49 @@ export function forgetColours(): void {
   memories.clear();
 }
 
+/** What the series leave of their figure, per bar. */
+export function othersOf(use: UseData): number[] {
+  return use.lines[use.figure].map(
+    (whole, bar) => whole - sumOf(use.series.map(({ values }) => values[bar] ?? 0)),
+  );
+}
+
 /**
- * The leaders of a figure, highest first, and everything else as one grey series at the end. `labelOf` names what has no
- * name of its own; `otherLabel` is given how many there are.
+ * The leaders, highest first, and everything else as one grey series at the end. `labelOf` names what has no name of its
+ * own.
  */
 export function rankedSeries(
   use: UseData,
-  measure: Measure,
   labelOf: (series: UseSeries) => string,
-  otherLabel: (size: number) => string,
+  otherLabel: string,
 ): RankedSeries[] {
-  const ranked = use.series
-    .map((series) => ({ series, total: sumOf(series[measure]) }))
-    .filter(({ total }) => total > 0)
-    .toSorted((a, b) => b.total - a.total);
-  const leaders = ranked.slice(0, SLOTS);
-  const rest = ranked.slice(SLOTS).map(({ series }) => series);
   const memory = memories.get(use.by) ?? new Map<string, number>();
   // The server's renders share this module: only a browser has a session to remember.
   if (typeof document !== "undefined") memories.set(use.by, memory);
   const slots = assignSlots(
-    leaders.map(({ series }) => series.id),
+    use.series.map(({ id }) => id),
     memory,
   );
-  const shown: RankedSeries[] = leaders.map(({ series, total }) => ({
+  const shown: RankedSeries[] = use.series.map((series) => ({
     id: `${use.by} ${series.id}`,
     label: labelOf(series),
     slot: slots.get(series.id) ?? 0,
-    values: series[measure],
-    total,
+    values: series.values,
+    total: sumOf(series.values),
   }));
-  const others = [...rest, use.other];
-  const values = use.at.map((_, bar) => sumOf(others.map((series) => series[measure][bar] ?? 0)));
+  const values = othersOf(use);
   const total = sumOf(values);
-  if (total > 0) {
-    shown.push({ id: "other", label: otherLabel(rest.length + use.otherSize), slot: 0, values, total });
-  }
+  if (total > 0) shown.push({ id: "other", label: otherLabel, slot: 0, values, total });
   return shown;
+}
+
+/** What the log is filtered by to show what is behind a series; undefined where it cannot be asked for. */
+export function filterOfSeries(use: UseData, id: string): Record<string, string> | undefined {
+  const series = use.series.find((each) => `${use.by} ${each.id}` === id);
+  if (!series) return undefined;
+  if (use.by === "model") return { model_name: series.id };
+  if (use.by === "channel") return { channel: series.id };
+  // Names are what the log filters by: who has none any more cannot be asked for.
+  if (series.name === "") return undefined;
+  return use.by === "user" ? { username: series.name } : { token_name: series.name };
 }

@@ -7,8 +7,9 @@ import { user } from "../../lib/boot.ts";
 import { useSignals } from "@preact/signals-react/runtime";
 import { Money } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/chart-spark.tsx";
+import { sumOf } from "../../lib/chart.ts";
 import type { UseData } from "./data.ts";
-import { lineOf, sumsOf } from "./data.ts";
+import { changeText } from "./words.ts";
 
 const DAY = 86_400;
 
@@ -22,7 +23,8 @@ export interface FiguresProps {
 export function Figures({ use, isOwn, used }: FiguresProps) {
   const t = useT();
   useSignals();
-  const sums = sumsOf(use);
+  const { lines } = use;
+  const sums = { quota: sumOf(lines.quota), count: sumOf(lines.count), tokens: sumOf(lines.tokens) };
   const balance = user.value?.quota ?? 0;
   const minutes = Math.max(1, use.elapsed / 60);
   const perDay = use.elapsed > 0 ? (sums.quota / use.elapsed) * DAY : 0;
@@ -46,20 +48,20 @@ export function Figures({ use, isOwn, used }: FiguresProps) {
         label={t("detail.measure.quota")}
         value={<Money quota={sums.quota} />}
         note={<Change now={sums.quota} before={use.previous.quota} />}
-        line={lineOf(use, "quota")}
+        line={lines.quota}
       />
       <Tile
         label={t("detail.measure.count")}
         value={formatNumber(sums.count)}
         note={<Change now={sums.count} before={use.previous.count} />}
-        line={lineOf(use, "count")}
+        line={lines.count}
       />
       <Tile
         label={t("detail.measure.tokens")}
         value={formatCompact(sums.tokens)}
         title={formatNumber(sums.tokens)}
         note={<Change now={sums.tokens} before={use.previous.tokens} />}
-        line={lineOf(use, "tokens")}
+        line={lines.tokens}
       />
       <Tile
         label={t("detail.rates")}
@@ -81,22 +83,9 @@ function rate(value: number): string {
   return value < 0.001 ? "<0.001" : formatCompact(Number(value.toPrecision(3)));
 }
 
-/** In percent, `+8%` and in words for readers. */
-export function changeOf(now: number, before: number): number | undefined {
-  return before > 0 ? Math.round((now / before - 1) * 100) : undefined;
-}
-
 function Change({ now, before }: { now: number; before: number }) {
   const t = useT();
-  const percent = changeOf(now, before);
-  if (percent === undefined) return <>{t("detail.noBefore")}</>;
-  return (
-    <>
-      {t(percent > 0 ? "detail.more" : percent < 0 ? "detail.less" : "detail.same", {
-        percent: formatNumber(Math.abs(percent)),
-      })}
-    </>
-  );
+  return <>{changeText(t, now, before) || t("detail.noBefore")}</>;
 }
 
 function Tile({

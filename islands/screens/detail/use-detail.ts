@@ -10,11 +10,12 @@ import type { Asked } from "./asked.ts";
 import type { DetailPageData, UseData } from "./data.ts";
 
 /** Parameters of the call, by its own names. */
-export function parametersOf({ range, step, by, scope }: Asked) {
+export function parametersOf({ range, step, figure, by, scope }: Asked) {
   return {
     start_timestamp: String(range.from),
     end_timestamp: String(range.to - 1),
     granularity: step,
+    figure,
     by,
     time_zone: timeZone.peek(),
     ...(typeof scope === "object" ? scope : {}),
@@ -32,11 +33,11 @@ export function useDetail(
 ): { use: UseData | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
   // Hours are the same everywhere; days and weeks are those of the zone.
   const zone = asked.step === "hour" && asked.range.preset !== "today" ? "" : timeZone.value;
-  const { range, step, by, scope } = asked;
+  const { range, step, figure, by, scope } = asked;
   const list = useList<UseData>({
     initial: data.use && { rows: [data.use], total: 1 },
     // Relative ranges stay relative: the passing of time is no new question.
-    question: JSON.stringify([range.preset ?? [range.from, range.to], step, by, scope, zone]),
+    question: JSON.stringify([range.preset ?? [range.from, range.to], step, figure, by, scope, zone]),
     async load(signal) {
       const now = askedOf(query, Date.now(), timeZone.peek(), status.peek(), data.isAdmin);
       const options = { query: parametersOf(now), fetch: { signal } };

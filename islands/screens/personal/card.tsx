@@ -25,15 +25,20 @@ export function Card({
   );
 }
 
-/** Links to the sections: down the side where there is room, one row that scrolls on phones. */
+/** Links to the sections beside them, where there is room for both. */
 export function Sections({ sections }: { sections: readonly { id: string; title: string }[] }) {
   const t = useT();
   return (
-    <nav className="section-index" aria-label={t("personal.sections")}>
-      <ul>
+    <nav className="hidden xl:block" aria-label={t("personal.sections")}>
+      <ul className="sticky top-16 flex flex-col border-l border-base-300">
         {sections.map(({ id, title }) => (
           <li key={id}>
-            <a href={`#${id}`}>{title}</a>
+            <a
+              className="block px-3 py-1 text-[13px] text-muted hover:text-base-content hover:underline"
+              href={`#${id}`}
+            >
+              {title}
+            </a>
           </li>
         ))}
       </ul>

@@ -5,7 +5,7 @@ import { api, call, callWhole } from "../../lib/api.ts";
 import { user } from "../../lib/boot.ts";
 import { compareNames, formatDollars, formatNumber } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
-import { KEYS, readItem, writeItem } from "../../lib/storage.ts";
+import { KEYS, writeCookie, writeItem } from "../../lib/storage.ts";
 import { copyText } from "../../ui/copy-button.tsx";
 import { toast, toastFailure } from "../../ui/feedback.tsx";
 import { Card } from "./card.tsx";
@@ -98,17 +98,22 @@ function usePrices(): { look: () => void; textOf: (model: string) => string | un
   };
 }
 
-export function ModelsCard({ models, count }: { models: readonly string[]; count: number }) {
+export interface ModelsCardProps {
+  models: readonly string[];
+  count: number;
+  /** As the visitor left it. */
+  isExpanded: boolean;
+}
+
+export function ModelsCard({ models, count, isExpanded }: ModelsCardProps) {
   const t = useT();
   const [all, setAll] = useState(models);
   const [term, setTerm] = useState("");
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useState(isExpanded);
   const { look, textOf } = usePrices();
   const isWhole = all.length >= count;
   const needsAll = (isOpen || term.trim() !== "") && !isWhole;
 
-  // The server cannot know what was stored here.
-  useEffect(() => setOpen(readItem(KEYS.modelsExpanded) === "true"), []);
   useEffect(() => {
     if (!needsAll) return undefined;
     let isCurrent = true;
@@ -144,6 +149,8 @@ export function ModelsCard({ models, count }: { models: readonly string[]; count
   const toggle = () => {
     setOpen(!isOpen);
     writeItem(KEYS.modelsExpanded, String(!isOpen));
+    // The server draws the first paint as it was left.
+    writeCookie(KEYS.modelsExpanded, String(!isOpen));
   };
 
   return (

@@ -75,7 +75,7 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
 
   const done = results.filter((result) => result.success).length;
   return (
-    <section className="panel" aria-labelledby={`${id}-title`}>
+    <section className="panel lg:row-span-2" aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`} className="font-semibold">
         {t("topup.redeem")}
       </h2>
@@ -94,7 +94,7 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
           ref={field}
           id={id}
           className="textarea mono mt-1 w-full"
-          rows={3}
+          rows={4}
           value={text}
           autoComplete="off"
           autoCapitalize="off"

@@ -48,7 +48,7 @@ export default function QuotaDrawer({
         body: { id: row.id, ...quotaBody(values) },
       })}
     >
-      <QuotaFields form={form} before={row.quota} />
+      <QuotaFields form={form} before={row.quota} hasFocus />
     </DrawerForm>
   );
 }

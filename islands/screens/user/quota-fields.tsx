@@ -11,7 +11,15 @@ import type { QuotaValues } from "./row.ts";
 
 const PRESET_DOLLARS = [1, 10, 50, 100] as const;
 
-export function QuotaFields<V extends QuotaValues>({ form, before }: { form: Form<V>; before: number }) {
+export function QuotaFields<V extends QuotaValues>({
+  form,
+  before,
+  hasFocus = false,
+}: {
+  form: Form<V>;
+  before: number;
+  hasFocus?: boolean;
+}) {
   const t = useT();
   const { mode } = form.values;
   const after = balanceAfter(before, form.values);
@@ -37,6 +45,7 @@ export function QuotaFields<V extends QuotaValues>({ form, before }: { form: For
       <MoneyField
         form={form}
         name="amount"
+        hasFocus={hasFocus}
         label={t(mode === "set" ? "user.newBalance" : "user.amount")}
         presets={PRESET_DOLLARS.map((dollars) => dollars * perUnit)}
         presetsLabel={t("user.amountPresets")}

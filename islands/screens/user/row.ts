@@ -37,9 +37,9 @@ export const DISABLED = 2;
 export const LOCKED = 3;
 
 const RANKS: Record<number, string> = {
-  [Rank.user]: "common.role.user",
-  [Rank.admin]: "common.role.admin",
-  [Rank.root]: "common.role.root",
+  [Rank.user]: "user.rank.user",
+  [Rank.admin]: "user.rank.admin",
+  [Rank.root]: "user.rank.root",
 };
 
 /** Key of the rank's name; whatever is no rank is unknown. */

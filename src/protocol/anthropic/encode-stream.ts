@@ -21,6 +21,13 @@ interface OpenBlock {
   redacted: boolean;
 }
 
+/** Clients show how full the context is from the first event on; the last one brings the upstream's own numbers. */
+function estimated(promptTokens: number): Usage {
+  const usage = emptyUsage();
+  usage.input.fresh = promptTokens;
+  return usage;
+}
+
 export function encodeStream(context: AnswerContext): StreamEncoder {
   let nextIndex = 0;
   let block: OpenBlock | null = null;
@@ -138,7 +145,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
             content: [],
             stop_reason: null,
             stop_sequence: null,
-            usage: encodeUsage(event.usage ?? emptyUsage()),
+            usage: encodeUsage(event.usage ?? estimated(context.promptTokens ?? 0)),
           };
           return frame("message_start", { message });
         }

@@ -305,6 +305,7 @@ function decodeTool(wire: JsonObject): Tool[] {
           ...defined({
             description: asString(item["description"]),
             schema: item["parametersJsonSchema"] ?? toJsonSchema(item["parameters"]),
+            extra: rest(item, ["name", "description", "parameters", "parametersJsonSchema"]),
           }),
         });
       }

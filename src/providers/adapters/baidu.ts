@@ -160,12 +160,12 @@ async function ask(call: AdapterCall, body: unknown): Promise<Asked> {
   }
 }
 
+/** Older models tell the completion frame by frame, and only the total over all of them. */
 function usage(raw: unknown): Usage {
   const wire = asObject(raw);
   const prompt = asNumber(wire?.["prompt_tokens"]) ?? 0;
-  const completion =
-    asNumber(wire?.["completion_tokens"]) ?? (asNumber(wire?.["total_tokens"]) ?? 0) - prompt;
-  return usageOf(prompt, completion, wire);
+  const rest = (asNumber(wire?.["total_tokens"]) ?? 0) - prompt;
+  return usageOf(prompt, rest > 0 ? rest : wire?.["completion_tokens"], wire);
 }
 
 /** Words and function call of one frame, or of a whole answer; `calls` counts what was opened before. */

@@ -70,8 +70,8 @@ export function tencentStatus(code: string): number {
 }
 
 interface ReadState {
-  /** Place of the tool call that is open; -1 = none. */
-  at: number;
+  /** What the open tool call goes by: its index, else its id; undefined = none is open. */
+  at: number | string | undefined;
 }
 
 function spoken(
@@ -87,7 +87,8 @@ function spoken(
   for (const [position, value] of asList(message?.["ToolCalls"]).entries()) {
     const tool = asObject(value);
     const asked = asObject(tool?.["Function"]);
-    const at = asNumber(tool?.["Index"]) ?? position;
+    // Pieces of a call belong together by its id; newer answers count the calls as well.
+    const at = asNumber(tool?.["Index"]) ?? (asString(tool?.["Id"]) || position);
     const input = asString(asked?.["Arguments"]) ?? "";
     if (at === state.at) out.push(...writer.json(input));
     else {
@@ -101,7 +102,7 @@ function spoken(
 
 async function* streamedEvents(call: AdapterCall, response: Response): AsyncGenerator<CanonicalEvent> {
   const writer = eventWriter();
-  const state: ReadState = { at: -1 };
+  const state: ReadState = { at: undefined };
   let last: unknown;
   let reason = "";
   for await (const { data } of eventsOf(response)) {
@@ -170,7 +171,7 @@ export async function tencent(call: AdapterCall): Promise<Response> {
   const writer = eventWriter();
   return chatResponse(call, [
     ...writer.start(asString(wire["Id"])),
-    ...spoken(call, writer, asObject(choice?.["Message"]), { at: -1 }),
+    ...spoken(call, writer, asObject(choice?.["Message"]), { at: undefined }),
     ...writer.finish(FINISH[reason] ?? "other", reason, usage(wire["Usage"])),
   ]);
 }

@@ -67,6 +67,8 @@ test("answers, whole and streamed, with usage and the settings in the provider's
     user_id: "u",
   });
   expect((await whole(said("long"))).reason).toBe("length");
+  const { usage } = await streamed(said("frame by frame"));
+  expect([usage.input.fresh, usage.output.text]).toEqual([11, 7]);
 });
 
 test("models have addresses of their own, others go by their name in small letters", async () => {

@@ -50,7 +50,12 @@ test("answers, whole and streamed, with thoughts and usage in disjoint numbers",
 
 test("tools are offered with their schema as text and called, whole and in pieces", async () => {
   const asked = { messages: [{ role: "user", content: "Weather?" }], tools: [WEATHER_TOOL] };
-  for (const answer of [await whole(hunyuan(asked)), await streamed(hunyuan(asked))]) {
+  const older = { ...asked, messages: [{ role: "user", content: "Weather by id?" }] };
+  for (const answer of [
+    await whole(hunyuan(asked)),
+    await streamed(hunyuan(older)),
+    await streamed(hunyuan(asked)),
+  ]) {
     const calls = answer.blocks.filter((block) => block.kind === "tool-call");
     expect(calls.map((call) => [call.callId, call.name, call.text])).toEqual([
       ["call_a", "get_weather", '{"city":"Paris"}'],

@@ -95,6 +95,28 @@ test("calls and their results travel back", async () => {
   ]);
 });
 
+test("system text stands in front, and neighbours of one role become one message", async () => {
+  const user = (content: string) => ({ role: "user", content });
+  await whole(
+    hunyuan({
+      messages: [
+        user("one"),
+        { role: "developer", content: "Be brief." },
+        user("two"),
+        { role: "assistant", content: "yes" },
+        { role: "system", content: "Be kind." },
+        user("three"),
+      ],
+    }),
+  );
+  expect(sent()["Messages"]).toEqual([
+    { Role: "system", Content: "Be brief.\nBe kind." },
+    { Role: "user", Content: "one\ntwo" },
+    { Role: "assistant", Content: "yes" },
+    { Role: "user", Content: "three" },
+  ]);
+});
+
 test("a tool can be forced or barred; forcing one of several is refused by name", async () => {
   const asked = { tools: [WEATHER_TOOL] };
   await whole(hunyuan({ ...asked, tool_choice: "required" }));

@@ -7,6 +7,7 @@ import type {
   JsonObject,
   Message,
   Part,
+  Reasoning,
   Signature,
   Tool,
   ToolCallPart,
@@ -16,6 +17,8 @@ import { defined } from "../assemble.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
+import { dropSampling, nearestEffort, openaiTraits } from "../openai-models.ts";
+import type { OpenaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeTurns } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
@@ -40,11 +43,34 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   writeSettings(request, context, body, dropped);
   writeTools(request, body, dropped);
   writeFormat(request, body);
-  const effort = effortOf(request.reasoning);
-  if (effort !== undefined) body["reasoning_effort"] = effort;
-  else if (request.reasoning) drop(dropped, "reasoning");
+  if (home) {
+    if (request.reasoning?.effort !== undefined) body["reasoning_effort"] = request.reasoning.effort;
+  } else {
+    const traits = openaiTraits(String(body["model"]));
+    writeReasoning(request.reasoning, traits, body, dropped);
+    dropSampling(body, traits, dropped);
+  }
   carryExtras(request, DIALECT, body, dropped);
   return { body, dropped };
+}
+
+function writeReasoning(
+  reasoning: Reasoning | undefined,
+  traits: OpenaiTraits,
+  body: JsonObject,
+  dropped: string[],
+): void {
+  if (!reasoning) return;
+  const isOff = reasoning.mode === "off" || reasoning.budgetTokens === 0;
+  // A model that does not reason has nothing to switch off.
+  if (isOff && (traits.efforts === undefined || traits.efforts.length === 0)) {
+    if (traits.efforts === undefined) drop(dropped, "reasoning");
+    return;
+  }
+  const wanted = isOff ? "none" : effortOf(reasoning);
+  const effort = wanted === undefined ? undefined : nearestEffort(wanted, traits);
+  if (effort === undefined) drop(dropped, "reasoning");
+  else body["reasoning_effort"] = effort;
 }
 
 function writeSettings(

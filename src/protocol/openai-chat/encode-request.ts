@@ -15,6 +15,7 @@ import type {
 } from "../canonical.ts";
 import { defined } from "../assemble.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { asArguments, asFunction, takesCustomTools } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
 import { dropSampling, nearestEffort, openaiTraits } from "../openai-models.ts";
@@ -31,9 +32,11 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   const home = request.dialect === DIALECT;
   const body: JsonObject = { model: context.model ?? request.model };
   // Calls of one turn belong into one message; the Responses API spreads them over items.
+  const said =
+    home || takesCustomTools(DIALECT, String(body["model"])) ? request : withoutCustom(request, dropped);
   const messages = home
-    ? request.messages
-    : mergeTurns(request.messages, (role) => (role === "assistant" ? role : null));
+    ? said.messages
+    : mergeTurns(said.messages, (role) => (role === "assistant" ? role : null));
   body["messages"] = messages.flatMap((message) => encodeMessage(message, home, context, dropped));
   if (request.stream !== undefined) body["stream"] = request.stream;
   if (request.streamUsage !== undefined) {
@@ -41,7 +44,7 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
     body["stream_options"] = { ...left, include_usage: request.streamUsage };
   }
   writeSettings(request, context, body, dropped);
-  writeTools(request, body, dropped);
+  writeTools(said, body, dropped);
   writeFormat(request, body);
   if (home) {
     if (request.reasoning?.effort !== undefined) body["reasoning_effort"] = request.reasoning.effort;
@@ -52,6 +55,25 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   }
   carryExtras(request, DIALECT, body, dropped);
   return { body, dropped };
+}
+
+/** The same request with functions in place of free-text tools, in its history too. */
+function withoutCustom(request: CanonicalRequest, dropped: string[]): CanonicalRequest {
+  if (!request.tools?.some((tool) => tool.type === "custom")) return request;
+  const { toolChoice: choice } = request;
+  return {
+    ...request,
+    tools: request.tools.map((tool) => (tool.type === "custom" ? asFunction(tool, dropped) : tool)),
+    ...(choice?.mode === "tool" ? { toolChoice: { mode: "tool", name: choice.name } } : {}),
+    messages: request.messages.map((message) => ({
+      ...message,
+      parts: message.parts.map((part) =>
+        part.type === "tool-call" && part.custom
+          ? { ...part, custom: false, input: asArguments(part.input) }
+          : part,
+      ),
+    })),
+  };
 }
 
 function writeReasoning(

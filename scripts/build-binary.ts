@@ -20,6 +20,10 @@ export async function buildBinary(projectDir: string, target?: string): Promise<
       "--minify",
       "--bytecode",
       "--format=esm",
+      // What runs once at the start is not worth compiling; serve.ts returns to the usual policy.
+      "--compile-jit-policy=8",
+      // Where a package offers both, its modules: of the icons only those that are drawn come in (650 KB less to parse).
+      "--conditions=module",
       "--no-compile-autoload-dotenv",
       "--no-compile-autoload-bunfig",
       ...(target ? [`--target=${target}`] : []),

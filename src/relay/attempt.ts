@@ -2,6 +2,7 @@
 // Refuses to follow redirects and to show where the upstream lives; the only file that calls inference upstreams.
 import type { Channel } from "../core/channel-rows.ts";
 import type { Verdict } from "../core/picker.ts";
+import type { Way } from "../core/reach.ts";
 import { readErrorBody, retrySeconds, scrub } from "../protocol/classify.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { parseJson } from "../protocol/json.ts";
@@ -17,6 +18,8 @@ export interface UpstreamRequest {
   adapter?: (send: UpstreamFetch, signal: AbortSignal) => Promise<Response>;
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
+  /** Judges each address before it is called. */
+  way: (url: string) => Way | Promise<Way>;
 }
 
 export interface AttemptLimits {
@@ -59,6 +62,8 @@ export class AttemptFailure extends Error {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024;
+/** Lists of models and tasks; more is no answer to a small call. */
+const MAX_SMALL_BYTES = 32 * 1024 * 1024;
 const IDENTIFIER = /^[\w.:-]{1,64}$/;
 
 function verdictOf(failure: Failure): Verdict {
@@ -156,7 +161,8 @@ export function retryAfterOf(headers: Headers, nowMs: number): string | null {
   return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - nowMs) / 1000);
 }
 
-async function errorBody(response: Response): Promise<unknown> {
+/** The body as text, up to a size; `isHalfFine`: what came before a break or the cap is an answer, too. */
+async function cappedText(response: Response, maxBytes: number, isHalfFine: boolean): Promise<string> {
   if (!response.body) return "";
   const reader = response.body.getReader();
   const parts: Uint8Array[] = [];
@@ -167,16 +173,27 @@ async function errorBody(response: Response): Promise<unknown> {
       if (done) break;
       parts.push(value);
       size += value.length;
-      if (size >= MAX_ERROR_BYTES) {
+      if (size >= maxBytes) {
         await reader.cancel();
+        if (!isHalfFine) throw new Error("the answer is too large");
         break;
       }
     }
-  } catch {
-    // Half an error text is still one.
+  } catch (error) {
+    if (!isHalfFine) throw error;
   }
-  const text = Buffer.concat(parts).toString("utf8");
+  return Buffer.concat(parts).toString("utf8");
+}
+
+async function errorBody(response: Response): Promise<unknown> {
+  const text = await cappedText(response, MAX_ERROR_BYTES, true);
   return parseJson(text) ?? text;
+}
+
+function withHost(headers: ConstructorParameters<typeof Headers>[0], host: string): Headers {
+  const all = new Headers(headers);
+  all.set("host", host);
+  return all;
 }
 
 type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up";
@@ -234,15 +251,19 @@ export async function attempt(
   let response: Response;
   try {
     const { signal } = controller;
-    const send: UpstreamFetch = (url, init) =>
-      fetch(url, {
+    const send: UpstreamFetch = async (url, init) => {
+      const way = request.way(url);
+      const { url: target, host } = way instanceof Promise ? await way : way;
+      return fetch(target, {
         ...init,
+        ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),
         redirect: "manual",
         signal,
         // Bun's own idle limit would cut a model that thinks for five minutes.
         timeout: false,
         ...(request.proxy === "" ? {} : { proxy: request.proxy }),
       } as RequestInit);
+    };
     const { url, headers, body } = request;
     response = request.adapter
       ? await request.adapter(send, signal)
@@ -287,6 +308,8 @@ export interface SmallRequest {
   body?: string | Uint8Array<ArrayBuffer>;
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
+  /** Judges the address before it is called. */
+  way: (url: string) => Way | Promise<Way>;
   timeoutMs: number;
 }
 
@@ -295,16 +318,21 @@ export async function askUpstream(
   request: SmallRequest,
 ): Promise<{ status: number; headers: Headers; text: string }> {
   const { url, method = "GET", headers, body, proxy, timeoutMs } = request;
+  const { url: target, host } = await request.way(url);
   try {
-    const response = await fetch(url, {
+    const response = await fetch(target, {
       method,
-      headers,
+      headers: host === undefined ? headers : { ...headers, host },
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
       ...(body === undefined ? {} : { body }),
       ...(proxy === "" ? {} : { proxy }),
     } as RequestInit);
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await cappedText(response, MAX_SMALL_BYTES, false),
+    };
   } catch (error) {
     throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });
   }

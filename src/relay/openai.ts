@@ -133,7 +133,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
         { callerOf: (body) => playgroundCaller(deps, user, body) },
       );
     },
-    { parse: "none", open: "visitor", detail: checkedBy("relay key").detail },
+    { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },
   );
 
   return new Elysia().use(routes).use(playground);

@@ -9,7 +9,7 @@ import { mediaToInline } from "../protocol/media.ts";
 import { hasForeignProof } from "../protocol/signatures.ts";
 import type { Adapter, AdapterCall } from "../providers/adapter.ts";
 import { ADAPTERS } from "../providers/adapters.ts";
-import { routeFor } from "../providers/address.ts";
+import { requireServed, routeFor } from "../providers/address.ts";
 import type { FoundRoute } from "../providers/address.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
@@ -50,7 +50,7 @@ export interface Plan {
   upstream: UpstreamRequest;
 }
 
-export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring"> {
+export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring" | "reach"> {
   fetchMedia: MediaFetch;
 }
 
@@ -84,6 +84,17 @@ export function canServe(channel: Channel, endpoint: Endpoint, model: string): b
   if (!found) return false;
   if (needsAdapter(row, found)) return adapterOf(row, found) !== undefined;
   return channel.baseUrl !== "" || row.baseUrl !== "";
+}
+
+/** Why nobody can be asked through the channel, whatever the call: its provider is gone, or not served yet. */
+export function unservedReason(channel: Channel): Failure | undefined {
+  const row = providerOf(channel.type);
+  try {
+    if (row) requireServed(row);
+  } catch (error) {
+    if (error instanceof Failure) return error;
+  }
+  return undefined;
 }
 
 /** The name to send upstream; chains were followed when the channel was read. */
@@ -178,6 +189,7 @@ function unserved(call: Call): Failure {
 export function planCall(context: PlanContext, call: Call, channel: Channel): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
+  requireServed(row);
   const mapped = mappedModel(channel, call.model);
   const found = findRoute(row, call.endpoint, mapped);
   if (!found) throw unserved(call);
@@ -354,6 +366,7 @@ function upstreamRequest(
     headers,
     body: "",
     proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
+    way: (url) => context.reach.way(url, channel),
   };
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);
@@ -376,6 +389,8 @@ function upstreamRequest(
       headers,
       signal,
       fetch: send,
+      proxy: request.proxy,
+      reach: request.way,
       nowMs: () => context.clock.nowMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
     };

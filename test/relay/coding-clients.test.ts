@@ -242,8 +242,8 @@ describe("Codex", () => {
     );
     const response = await g.post("/v1/responses", turn(CHAT, []), HEADERS);
     const events = dataLines(await response.text());
-    const { output } = events.at(-1)?.["response"] as { output: Wire[] };
-    expect(output).toMatchObject([{ type: "custom_tool_call", call_id: "call_1", input: text }]);
+    const told = [{ type: "custom_tool_call", call_id: "call_1", input: text }];
+    expect(events.at(-1)).toMatchObject({ type: "response.completed", response: { output: told } });
     const { tools } = lastBody() as { tools: Wire[] };
     expect(tools.map((tool) => tool["type"])).toEqual(["function", "function"]);
   });

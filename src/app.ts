@@ -52,6 +52,7 @@ export interface Services {
   session: SessionSettings;
   gateway: Gateway;
   jobs: Scheduler;
+  lowQuota: LowQuota;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -114,7 +115,12 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     trustedProxies: env.trustedProxies,
   };
-  lowQuota = createLowQuota({ ...deps, accounts, guard: (address, limits) => deps.guard(address, limits) });
+  const lowBalances = createLowQuota({
+    ...deps,
+    accounts,
+    guard: (address, limits) => deps.guard(address, limits),
+  });
+  lowQuota = lowBalances;
   const session: SessionSettings = {
     accounts,
     secret: await sessionSecret(db, seal, env.sessionSecret),
@@ -132,12 +138,13 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     session,
     gateway: { relay, watch, probe },
     jobs,
+    lowQuota: lowBalances,
     async close() {
       await Promise.all([watch.stop(), jobs.stop()]);
       relay.close();
       routing.close();
       await ledger.close();
-      await lowQuota?.settled();
+      await lowBalances.settled();
       accounts.close();
       await db.close();
       lock.release();

@@ -32,6 +32,8 @@ export interface ChartCursorOptions {
   onOpen: (span: Span) => void;
   /** A stretch was dragged, or chosen with Shift and confirmed with Enter. */
   onZoom: (span: Span) => void;
+  /** A click on a single bar; it is pinned where this is absent. */
+  onClick?: (span: Span) => void;
 }
 
 interface Pin {
@@ -40,7 +42,7 @@ interface Pin {
 }
 
 /** One cursor may serve several charts of the same bars. */
-export function useChartCursor({ size, onOpen, onZoom }: ChartCursorOptions): ChartCursor {
+export function useChartCursor({ size, onOpen, onZoom, onClick }: ChartCursorOptions): ChartCursor {
   const [hover, setHover] = useState<number>();
   const [pin, setPin] = useState<Pin>();
   const [isDragging, setDragging] = useState(false);
@@ -108,8 +110,11 @@ export function useChartCursor({ size, onOpen, onZoom }: ChartCursorOptions): Ch
       onPointerUp() {
         if (!isDragging || !pinned) return;
         setDragging(false);
-        if (pinned.first === pinned.last) setPin({ at: pinned.first, anchor: undefined });
-        else act(pinned);
+        if (pinned.first !== pinned.last) act(pinned);
+        else if (onClick) {
+          clear();
+          onClick(pinned);
+        } else setPin({ at: pinned.first, anchor: undefined });
       },
       onPointerCancel: clear,
       onPointerLeave() {

@@ -37,8 +37,8 @@ export function scaleOf(most: number, unit = 1, isWhole = true): Scale {
   if (wanted === 0) return { top: 4 * unit, ticks: [] };
   const rough = wanted / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const factor = STEPS.find((each) => each * power >= rough * 0.999_999) ?? 10;
-  const step = Math.max(factor * power, isWhole ? 1 : 0);
+  const isRound = (step: number) => step >= rough * 0.999_999 && (!isWhole || Number.isInteger(step));
+  const step = STEPS.map((each) => each * power).find(isRound) ?? Math.max(10 * power, 1);
   const count = Math.max(1, Math.ceil(wanted / step - 1e-9));
   // Multiplied, not added up: sums of 0.1 drift.
   const ticks = Array.from({ length: count }, (_, index) => (index + 1) * step * unit);

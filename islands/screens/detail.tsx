@@ -4,20 +4,12 @@ import { ArrowRight, Download, FileTerminal, RotateCw } from "lucide-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
 import { address, bootData, nowMs, status, timeZone } from "../lib/boot.ts";
-import { shareText, spanText, sumOf } from "../lib/chart.ts";
+import { spanText, sumOf } from "../lib/chart.ts";
 import { useChartCursor } from "../lib/chart-cursor.ts";
 import type { Span } from "../lib/chart-cursor.ts";
 import { useCommand } from "../lib/commands.ts";
-import { csvText, downloadText } from "../lib/csv.ts";
+import { downloadText } from "../lib/csv.ts";
 import { curlOf } from "../lib/curl.ts";
-import {
-  formatCompact,
-  formatDateTime,
-  formatDollars,
-  formatDuration,
-  formatNumber,
-  formatQuota,
-} from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { leaveFor } from "../lib/leave.ts";
@@ -31,15 +23,17 @@ import { Notice } from "../ui/feedback.tsx";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { askedOf, DETAIL_PRESETS, DIMENSIONS, FIGURES, fits } from "./detail/asked.ts";
-import { othersOf, rankedSeries } from "./detail/data.ts";
-import type { DetailPageData, UseData, UseSeries } from "./detail/data.ts";
-import { changeOf, Figures } from "./detail/figures.tsx";
+import { filterOfSeries, rankedSeries } from "./detail/data.ts";
+import type { DetailPageData, UseData } from "./detail/data.ts";
+import { tableOf } from "./detail/export.ts";
+import { Figures } from "./detail/figures.tsx";
 import { FirstSteps } from "./detail/first-steps.tsx";
 import { ScopeField } from "./detail/scope.tsx";
+import { SideCharts } from "./detail/side-charts.tsx";
 import { logHref, parametersOf, pathOf, useDetail } from "./detail/use-detail.ts";
+import { formatsOf, labelOf, sentencesOf } from "./detail/words.ts";
 
 const PLOT = 300;
-const SMALL_PLOT = 96;
 const NOTHING: UseData = {
   from: 0,
   to: 0,
@@ -93,24 +87,14 @@ export default function DetailScreen() {
   const hrefOf = (span: Span | undefined, type: 2 | 5 = 2, more: Record<string, string> = {}) =>
     logHref(asked, { ...spanRange(span), type, more });
 
-  const labelOf = (series: UseSeries) =>
-    series.name !== ""
-      ? series.name
-      : use.by === "model"
-        ? t("detail.noModel")
-        : t(`detail.gone.${use.by}`, { id: series.id });
-  const ranked = rankedSeries(use, labelOf, t("detail.other", { count: use.otherSize }));
+  const ranked = rankedSeries(
+    use,
+    (series) => labelOf(t, use, series),
+    t("detail.other", { count: use.otherSize }),
+  );
   const shown = ranked.filter(({ id }) => !hidden.has(id));
   const only = shown.length === 1 && ranked.length > 1 ? shown[0]?.id : undefined;
-  const filterOf = (id: string): Record<string, string> | undefined => {
-    const series = use.series.find((each) => `${use.by} ${each.id}` === id);
-    if (!series) return undefined;
-    if (use.by === "model") return { model_name: series.id };
-    if (use.by === "channel") return { channel: series.id };
-    // Names are what the log filters by: who has none any more cannot be asked for.
-    if (series.name === "") return undefined;
-    return use.by === "user" ? { username: series.name } : { token_name: series.name };
-  };
+  const filterOf = (id: string) => filterOfSeries(use, id);
   const onlyFilter = only === undefined ? {} : (filterOf(only) ?? {});
   const cursor = useChartCursor({
     size: use.at.length,
@@ -129,74 +113,18 @@ export default function DetailScreen() {
     setHidden(next);
   };
 
-  const counts = use.lines.count;
-  const sum = sumOf(use.lines[figure]);
-  const calls = sumOf(counts);
-  const perUnit = site.quota_per_unit || 500_000;
-  const isMoney = figure === "quota" && site.display_in_currency !== false;
-  const format = (value: number) => (figure === "quota" ? formatQuota(value, site) : formatNumber(value));
-  const formatAxis = (value: number) =>
-    isMoney ? formatDollars(value / perUnit).replace(/\.00$/, "") : formatCompact(value);
-  const within = range.preset
-    ? t(`detail.within.${range.preset}`)
-    : t("detail.within.custom", {
-        from: formatDateTime(use.from * 1000, zone).slice(5, 16),
-        to: formatDateTime(use.to * 1000, zone).slice(5, 16),
-      });
-  const shownSum = sumOf(shown.map(({ total }) => total));
-  const percent = hidden.size === 0 ? changeOf(sum, use.previous[figure]) : undefined;
-  const sumPhrase = t(`detail.sum.${figure}`, {
-    value: figure === "tokens" ? formatCompact(shownSum) : format(shownSum),
-    count: shownSum,
-  });
-  const changePhrase =
-    percent === undefined
-      ? ""
-      : t(percent > 0 ? "detail.phrase.more" : percent < 0 ? "detail.phrase.less" : "detail.phrase.same", {
-          percent: formatNumber(Math.abs(percent)),
-        });
-  const sentence = t(changePhrase === "" ? "detail.sentence" : "detail.sentenceChange", {
-    sum: sumPhrase,
-    within,
-    change: changePhrase,
-  });
-  const leader = ranked[0];
-  const summary =
-    leader && leader.id !== "other"
-      ? t("detail.leader", { sentence, name: leader.label, share: shareText(leader.total, sum) })
-      : sentence;
-
+  const formats = formatsOf(use, site);
+  const { sentence, summary } = sentencesOf(t, use, formats, shown, ranked, range.preset, zone);
   const exportCsv = () => {
-    const others = othersOf(use);
-    const cell = (value = 0) => (figure === "quota" ? Number((value / perUnit).toFixed(12)) : value);
-    const unit = figure === "quota" ? " (USD)" : "";
-    const heads = [
-      `${t("chart.time")} (${zone})`,
-      `${t("chart.total")} · ${t(`detail.measure.${figure}`)}${unit}`,
-      ...use.series.map(labelOf),
-      t("detail.other", { count: use.otherSize }),
-      t("detail.errors"),
-    ];
-    const rows = use.at.map((at, bar) => [
-      formatDateTime(at * 1000, zone),
-      cell(use.lines[figure][bar]),
-      ...use.series.map(({ values }) => cell(values[bar])),
-      cell(others[bar]),
-      use.errors[bar],
-    ]);
-    downloadText(`usage-by-${use.by}-${use.from}-${use.to}.csv`, csvText(heads, rows));
+    const { name, text } = tableOf(t, use, site.quota_per_unit || 500_000, zone);
+    downloadText(name, text);
   };
   useCommand({ id: "do detail export", kind: "do", title: t("table.export"), run: exportCsv });
 
   const steps = ["hour", "day", "week"] as const;
   const dimensions = isAdmin && scope === undefined ? DIMENSIONS.admin : DIMENSIONS.user;
-  const isEmpty = calls === 0 && sumOf(use.errors) === 0;
-  const failed = sumOf(use.errors);
+  const isEmpty = sumOf(use.lines.count) === 0 && sumOf(use.errors) === 0;
   const axis = { at: use.at, to: use.to, step: use.step };
-  const average = (first: number, last: number) => {
-    const calls = sumOf(counts.slice(first, last + 1));
-    return calls === 0 ? "–" : formatDuration(sumOf(use.ms.slice(first, last + 1)) / calls);
-  };
   const { pinned } = cursor;
   return (
     <>
@@ -267,10 +195,10 @@ export default function DetailScreen() {
                 series={shown}
                 cursor={cursor}
                 height={PLOT}
-                format={format}
-                formatAxis={formatAxis}
-                unit={isMoney ? perUnit : 1}
-                isWhole={!isMoney}
+                format={formats.format}
+                formatAxis={formats.formatAxis}
+                unit={formats.unit}
+                isWhole={formats.isWhole}
                 tools={
                   <div className="segments" role="group" aria-label={t("detail.measure")}>
                     {FIGURES.map((each) => (
@@ -333,67 +261,13 @@ export default function DetailScreen() {
                       href: filter && hrefOf(undefined, 2, filter),
                     };
                   })}
-                  format={figure === "tokens" ? formatCompact : format}
+                  format={formats.formatShort}
                   onToggle={toggle}
                 />
               )}
             </section>
           </div>
-          <div className="detail-pair">
-            <BarChart
-              label={t("detail.errors")}
-              caption={t("detail.errorSentence", {
-                value: formatNumber(failed),
-                count: failed,
-                share: shareText(failed, failed + calls) || "0%",
-              })}
-              summary={t("detail.errorSentence", {
-                value: formatNumber(failed),
-                count: failed,
-                share: shareText(failed, failed + calls) || "0%",
-              })}
-              axis={axis}
-              series={[{ id: "errors", label: t("detail.errors"), slot: 0, values: use.errors }]}
-              isBroken
-              cursor={cursor}
-              height={SMALL_PLOT}
-              format={formatNumber}
-              formatAxis={formatCompact}
-              empty={<p className="text-muted">{t("detail.noErrors")}</p>}
-              foot={
-                <a className="chart-more" href={hrefOf(pinned, 5)}>
-                  {t("detail.errorLog")}
-                  <ArrowRight aria-hidden size={14} />
-                </a>
-              }
-            />
-            <BarChart
-              label={t("detail.speed")}
-              caption={t("detail.speedSentence", {
-                time: calls === 0 ? "–" : formatDuration(sumOf(use.ms) / calls),
-              })}
-              summary={t("detail.speedSentence", {
-                time: calls === 0 ? "–" : formatDuration(sumOf(use.ms) / calls),
-              })}
-              axis={axis}
-              series={[
-                {
-                  id: "speed",
-                  label: t("detail.speed"),
-                  slot: 0,
-                  values: use.ms.map((ms, bar) => (counts[bar] ? ms / (counts[bar] ?? 1) : 0)),
-                },
-              ]}
-              cursor={cursor}
-              height={SMALL_PLOT}
-              format={formatDuration}
-              formatAxis={(ms) => (ms === 0 ? "0" : formatDuration(ms))}
-              textOf={average}
-              isWhole={false}
-              unit={1000}
-              empty={<p className="text-muted">{t("detail.empty")}</p>}
-            />
-          </div>
+          <SideCharts use={use} axis={axis} cursor={cursor} errorHref={hrefOf(pinned, 5)} />
         </>
       )}
     </>

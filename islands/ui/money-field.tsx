@@ -97,7 +97,7 @@ export function MoneyField<V extends Values>({
               inputMode="decimal"
               autoComplete="off"
               disabled={field.isDisabled}
-              autoFocus={hasFocus}
+              data-autofocus={hasFocus ? "" : undefined}
               value={shown}
               onChange={(event) => {
                 setText(event.target.value);

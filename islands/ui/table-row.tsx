@@ -53,7 +53,15 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       {isChosen === undefined ? null : isChosen === null ? (
         <td role="cell" className="cell-check" />
       ) : (
-        <td role="cell" className="cell-check">
+        // The whole cell is the target: browsers give a finger's tap beside the small box to the cell.
+        <td
+          role="cell"
+          className="cell-check"
+          onClick={(event) => {
+            event.stopPropagation();
+            if (event.target === event.currentTarget) onChoose(event.shiftKey);
+          }}
+        >
           <input
             type="checkbox"
             className="checkbox"

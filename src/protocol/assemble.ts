@@ -45,6 +45,23 @@ export interface Answer {
   opaque: { dialect: DialectName; value: unknown }[];
 }
 
+/**
+ * An answer of nothing but text, which most answers are: read without the machinery of streams. What it gives equals
+ * what the decoder of the stream would (test/protocol/text-answers.test.ts holds them together).
+ */
+export function textAnswer(
+  head: Pick<Answer, "id" | "model" | "createdAt" | "extra">,
+  texts: readonly string[],
+  end: Pick<Answer, "usage" | "reason" | "rawReason" | "stopSequence">,
+): Answer {
+  return { ...head, blocks: texts.map((text) => newBlock("text", { text })), ...end, opaque: [] };
+}
+
+/** Whether a field says nothing: absent, null, or an empty list. */
+export function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}
+
 /** A block with nothing in it yet. */
 export function newBlock(kind: BlockKind, more: Partial<AnswerBlock> = {}): AnswerBlock {
   return { kind, text: "", notes: [], opaque: [], ...more };

@@ -86,6 +86,7 @@ function listLost(request: CanonicalRequest, target: DialectName, dropped: strin
   const visit = (part: Part): void => {
     // Thinking travels by its proof, or is listed as a whole.
     if (part.type === "thinking") return;
+    if (part.cache) drop(dropped, "cache_control");
     list("content", part.extra);
     if (part.type === "tool-result") part.content.forEach(visit);
   };
@@ -100,6 +101,7 @@ function listLost(request: CanonicalRequest, target: DialectName, dropped: strin
         list(`tools.${tool.name}`, rest(tool.value, ["type", "name"]));
       continue;
     }
+    if (tool.type === "function" && tool.cache) drop(dropped, "cache_control");
     const { function: inner, ...outer } = tool.extra ?? {};
     list("tools", outer);
     if (typeof inner === "object") list("tools", inner as JsonObject);

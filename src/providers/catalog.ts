@@ -181,7 +181,7 @@ const ROWS: readonly ProviderRow[] = [
     owner: "claude",
     auth: { kind: "header", name: "x-api-key" },
     asksForStreamUsage: true,
-    operations: { messages: { dialect: "anthropic", url: "{base}/v1/messages" } },
+    operations: { messages: { dialect: "anthropic", url: "{base}/v1/messages{query}" } },
     modelsListing: OPENAI_MODELS,
   }),
   row(15, {

@@ -17,8 +17,8 @@ export interface ToldError {
 export interface ChunkReader {
   /** The error that a chunk or a whole answer is, if it is one. */
   error: (wire: JsonObject) => ToldError | undefined;
-  /** The chunk as it goes on; undefined leaves it out. Absent: as it is. */
-  chunk?: (wire: JsonObject) => JsonObject | undefined;
+  /** The chunk as it goes on; undefined leaves it out. `isEnded`: one before it told why the answer ended. */
+  chunk?: (wire: JsonObject, isEnded: boolean) => JsonObject | undefined;
 }
 
 const DONE = "data: [DONE]\n\n";
@@ -39,9 +39,9 @@ async function* checked(
   let isEnded = false;
   let last: JsonObject = {};
   const read = (wire: JsonObject): string => {
+    const kept = reader.chunk ? reader.chunk(wire, isEnded) : wire;
     isEnded ||= hasEnded(wire);
     last = wire;
-    const kept = reader.chunk ? reader.chunk(wire) : wire;
     return kept ? frame(kept) : "";
   };
   if (first) yield read(first);

@@ -66,13 +66,21 @@ function needsAdapter(row: ProviderRow, found: FoundRoute): boolean {
   return found.route.adapter !== undefined || row.auth.kind === "adapter";
 }
 
+/** The route for an endpoint: only conversations are converted, and a part of an operation needs its own address. */
+function findRoute(row: ProviderRow, endpoint: Endpoint, model: string): FoundRoute | undefined {
+  const found = routeFor(row, endpoint.name, model);
+  if (!found || endpoint.isConversation) return found;
+  if (found.operation !== endpoint.name) return undefined;
+  return endpoint.isPart === true && !/\{(?:path|tail)\}/.test(found.route.url) ? undefined : found;
+}
+
 /** Whether the channel can serve the endpoint: in the client's own dialect, or through a conversion. */
 export function canServe(channel: Channel, endpoint: Endpoint, model: string): boolean {
   const row = providerOf(channel.type);
   if (!row || row.status === "retired" || row.status === "later") return false;
   const { modelMapping } = channel;
   const mapped = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
-  const found = routeFor(row, endpoint.name, mapped);
+  const found = findRoute(row, endpoint, mapped);
   if (!found) return false;
   if (needsAdapter(row, found)) return adapterOf(row, found) !== undefined;
   return channel.baseUrl !== "" || row.baseUrl !== "";
@@ -183,7 +191,7 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
   if (!row) throw unserved(call);
   requireServed(row);
   const mapped = mappedModel(channel, call.model);
-  const found = routeFor(row, call.endpoint.name, mapped);
+  const found = findRoute(row, call.endpoint, mapped);
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
   const { key, index: keyIndex } = context.keyring.next(channel, context.clock.nowMs());
@@ -382,6 +390,7 @@ function upstreamRequest(
       signal,
       fetch: send,
       proxy: request.proxy,
+      reach: request.way,
       nowMs: () => context.clock.nowMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
     };

@@ -16,6 +16,7 @@ import type { Asked, Island } from "./render.tsx";
 beforeAll(async () => {
   // Parts that are loaded on demand: a slow first import must not decide a test.
   await import("../../islands/screens/channel/drawer.tsx");
+  await import("../../islands/screens/channel/routing-part.tsx");
   await import("../../islands/screens/channel/rewrite-part.tsx");
   await import("../../islands/screens/channel/actions.ts");
 });

@@ -12,6 +12,7 @@ beforeAll(async () => {
     import("../../islands/screens/channel/actions.ts"),
     import("../../islands/screens/channel/tag-dialog.tsx"),
     import("../../islands/screens/channel/tag-drawer.tsx"),
+    import("../../islands/screens/channel/mapping-field.tsx"),
     import("../../islands/screens/channel/test-drawer.tsx"),
   ]);
 });

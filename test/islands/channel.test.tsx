@@ -382,6 +382,18 @@ describe("deleting", () => {
   });
 });
 
+describe("selecting", () => {
+  test("the whole cell around a checkbox selects: a finger beside the small box opens nothing", async () => {
+    const island = openChannels();
+    const box = screen.getByRole<HTMLInputElement>("checkbox", { name: "Select alpha" });
+    await island.user.click(box.closest("td")!);
+    expect(box.checked).toBe(true);
+    await island.user.click(box.closest("td")!);
+    expect(box.checked).toBe(false);
+    expect(location.search).toBe("");
+  });
+});
+
 describe("by keyboard", () => {
   test("c opens a new channel, j walks the rows, x selects, o opens the editor", async () => {
     const island = openChannels();

@@ -66,6 +66,7 @@ describe("scales", () => {
     expect(scaleOf(1_000_000, 500_000, false).ticks).toEqual([250_000, 500_000, 750_000, 1_000_000]);
     expect(scaleOf(1).ticks).toEqual([1]);
     expect(scaleOf(3).ticks).toEqual([1, 2, 3]);
+    expect(scaleOf(9).ticks).toEqual([5, 10]);
     expect(scaleOf(0)).toEqual({ top: 4, ticks: [] });
   });
 

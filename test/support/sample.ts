@@ -120,7 +120,7 @@ export async function startSample(words: SampleWords = PLAIN_WORDS): Promise<Sam
           : "",
       keySealed: deps.seal.seal("channel", `upstream-key-${index}`),
       models: (index === 0 ? models : models.slice(0, 3 + (index % 4))).join(","),
-      group: index === 0 ? groups.slice(0, 200).join(",") : (groups[index % groups.length] ?? ""),
+      group: index === 0 ? groups.slice(0, 20).join(",") : (groups[index % groups.length] ?? ""),
       weight: index % 3,
       priority: index % 4,
       usedQuota: index * 777_777,

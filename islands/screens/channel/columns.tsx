@@ -76,7 +76,9 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         ) : (
           <span className="channel-name">
             <TypeMark name={typeName(types, row.type, language.value)} />
-            <span className="channel-title">{row.name}</span> <span className="channel-id">#{row.id}</span>
+            <span className="channel-title" title={row.name}>
+              {row.name} <span className="channel-id">#{row.id}</span>
+            </span>
           </span>
         ),
     },

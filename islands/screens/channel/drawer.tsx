@@ -8,20 +8,10 @@ import { language, useT } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
 import { confirm } from "../../ui/confirm.tsx";
 import { DrawerForm } from "../../ui/drawer.tsx";
-import {
-  Field,
-  NumberField,
-  SecretField,
-  Section,
-  SwitchField,
-  TextAreaField,
-  TextField,
-} from "../../ui/form.tsx";
+import { Field, SecretField, Section, TextAreaField, TextField } from "../../ui/form.tsx";
 import { KeysList } from "./keys-list.tsx";
-import { ModelsPart } from "./models-part.tsx";
 import type { ChannelPageData, ChannelRow, ChannelSummary } from "./row.ts";
 import { namesOf } from "./row.ts";
-import { TokenField } from "./token-field.tsx";
 import { TypeField } from "./type-field.tsx";
 import type { ChannelValues } from "./values.ts";
 import {
@@ -36,6 +26,7 @@ import {
   wrongNetworks,
 } from "./values.ts";
 
+const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
 const CUSTOM_TYPE = 8;
@@ -274,71 +265,14 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
           />
         ) : null}
       </Section>
-      <Section title={t("channel.section.models")}>
-        <ModelsPart form={form} row={row} related={related} all={all} />
-      </Section>
-      <Section title={t("channel.section.routing")}>
-        <TokenField
-          form={form}
-          name="groups"
-          label={t("channel.groups")}
-          hint={t("channel.groupsHint")}
-          isRequired
-          suggestions={data.groups}
-          placeholder={t("channel.addGroup")}
-        />
-        <div className="grid gap-x-4 sm:grid-cols-2">
-          <NumberField
-            form={form}
-            name="priority"
-            label={t("channel.priority")}
-            hint={t("channel.priorityHint")}
-            min={-999}
-            step={1}
-          />
-          <NumberField
-            form={form}
-            name="weight"
-            label={t("channel.weight")}
-            hint={t("channel.weightHint")}
-            min={0}
-            step={1}
-          />
-        </div>
-        <TextField
-          form={form}
-          name="tag"
-          label={t("channel.tag")}
-          hint={t("channel.tagHint")}
-          input={{ list: "channel-tags", autoComplete: "off" }}
-        />
-        <datalist id="channel-tags">
-          {tags.map(({ tag }) => (
-            <option key={tag} value={tag} />
-          ))}
-        </datalist>
-        <TextField
-          form={form}
-          name="testModel"
-          label={t("channel.testModel")}
-          hint={t("channel.testModelHint")}
-          isMono
-          input={{ list: "channel-test-models", autoComplete: "off", spellCheck: false }}
-        />
-        <datalist id="channel-test-models">
-          {namesOf(values.models)
-            .slice(0, 300)
-            .map((name) => (
-              <option key={name} value={name} />
-            ))}
-        </datalist>
-        <SwitchField
-          form={form}
-          name="autoBan"
-          label={t("channel.autoBan")}
-          hint={t("channel.autoBanHint")}
-        />
-      </Section>
+      <RoutingPart
+        form={form}
+        row={row}
+        related={related}
+        all={all}
+        groups={data.groups}
+        tags={tags.map(({ tag }) => tag)}
+      />
       <Section
         title={t("channel.section.rewrite")}
         isFolded={!wasRewritten && !isRewriteWrong}

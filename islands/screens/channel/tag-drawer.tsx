@@ -6,20 +6,22 @@ import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
+import { lazyPart } from "../../lib/lazy-part.tsx";
 import type { Translate } from "../../lib/i18n.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { toast, toastFailure } from "../../ui/feedback.tsx";
 import { NumberField, TextField } from "../../ui/form.tsx";
-import { MapField } from "../../ui/map-editor.tsx";
 import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import { isJsonObject } from "./values.ts";
 
+const MappingField = lazyPart(() => import("./mapping-field.tsx"));
+
 const FIELDS = ["tag", "priority", "weight", "models", "groups", "modelMapping"] as const;
 type FieldName = (typeof FIELDS)[number];
 
-interface TagValues extends Record<string, unknown> {
+export interface TagValues extends Record<string, unknown> {
   tag: string;
   priority: number | undefined;
   weight: number | undefined;
@@ -235,16 +237,7 @@ function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
         />
       ))}
       {part("modelMapping", t("channel.modelMapping"), (isDisabled) => (
-        <MapField
-          form={form}
-          name="modelMapping"
-          label={t("channel.modelMapping")}
-          kind="text"
-          keyLabel={t("channel.mappingFrom")}
-          valueLabel={t("channel.mappingTo")}
-          keySuggestions={namesOf(values.models)}
-          isDisabled={isDisabled}
-        />
+        <MappingField form={form} isDisabled={isDisabled} />
       ))}
       <section className="tag-preview" aria-label={t("channel.tagPreview")} aria-live="polite">
         <p className="font-semibold">{t("channel.tagPreview")}</p>

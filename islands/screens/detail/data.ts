@@ -91,3 +91,14 @@ export function rankedSeries(
   if (total > 0) shown.push({ id: "other", label: otherLabel, slot: 0, values, total });
   return shown;
 }
+
+/** What the log is filtered by to show what is behind a series; undefined where it cannot be asked for. */
+export function filterOfSeries(use: UseData, id: string): Record<string, string> | undefined {
+  const series = use.series.find((each) => `${use.by} ${each.id}` === id);
+  if (!series) return undefined;
+  if (use.by === "model") return { model_name: series.id };
+  if (use.by === "channel") return { channel: series.id };
+  // Names are what the log filters by: who has none any more cannot be asked for.
+  if (series.name === "") return undefined;
+  return use.by === "user" ? { username: series.name } : { token_name: series.name };
+}

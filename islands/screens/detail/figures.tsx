@@ -9,6 +9,7 @@ import { Money } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/chart-spark.tsx";
 import { sumOf } from "../../lib/chart.ts";
 import type { UseData } from "./data.ts";
+import { changeText } from "./words.ts";
 
 const DAY = 86_400;
 
@@ -82,22 +83,9 @@ function rate(value: number): string {
   return value < 0.001 ? "<0.001" : formatCompact(Number(value.toPrecision(3)));
 }
 
-/** In percent, `+8%` and in words for readers. */
-export function changeOf(now: number, before: number): number | undefined {
-  return before > 0 ? Math.round((now / before - 1) * 100) : undefined;
-}
-
 function Change({ now, before }: { now: number; before: number }) {
   const t = useT();
-  const percent = changeOf(now, before);
-  if (percent === undefined) return <>{t("detail.noBefore")}</>;
-  return (
-    <>
-      {t(percent > 0 ? "detail.more" : percent < 0 ? "detail.less" : "detail.same", {
-        percent: formatNumber(Math.abs(percent)),
-      })}
-    </>
-  );
+  return <>{changeText(t, now, before) || t("detail.noBefore")}</>;
 }
 
 function Tile({

@@ -15,7 +15,8 @@ import { decodeUsage, mergeUsage } from "./usage.ts";
 import { finishFromWire } from "./wire.ts";
 
 const DIALECT = "anthropic";
-const MESSAGE_FIELDS = new Set([
+/** Fields of a message with a canonical place. */
+export const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   "id",
   "type",
   "role",

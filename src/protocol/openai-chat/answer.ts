@@ -1,17 +1,19 @@
 // Whole chat completion answers, both ways, by way of the stream halves: a message is one large delta.
 // Refuses an answer that is an error object: decoding throws the upstream's failure.
 import { Failure } from "../../shared/failures.ts";
+import { emptyUsage } from "../../shared/usage.ts";
 import { citationFor } from "../citations.ts";
-import { choicesOf, collect, signatureOf } from "../assemble.ts";
+import { choicesOf, collect, defined, isBlank, signatureOf, textAnswer } from "../assemble.ts";
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { asList, asObject, asString, dataUrl } from "../json.ts";
+import { asList, asObject, asString, dataUrl, rest } from "../json.ts";
 import { packSignature } from "../signatures.ts";
 import { decodeStream } from "./decode-stream.ts";
-import { encodeUsage } from "./usage.ts";
-import { finishToWire } from "./wire.ts";
+import { decodeUsage, encodeUsage } from "./usage.ts";
+import { ANSWER_FIELDS, finishFromWire, finishToWire } from "./wire.ts";
+import type { WireChunk } from "./wire.ts";
 
 /** Throws the upstream's failure for `{"error": …}` and for bodies that are no chat completion. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
@@ -22,9 +24,31 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
   if (wire["error"]) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   const decoder = decodeStream(context);
   const choices = asList(wire["choices"]);
+  const plain = choices.length === 1 ? plainAnswer(wire, asObject(choices[0])) : undefined;
+  if (plain) return plain;
   const events = decoder.read(choices.every(isPlaced) ? wire : wholeAsChunk(wire));
   events.push(...decoder.push({ event: "", data: "[DONE]" }));
   return collect(events);
+}
+
+/** One choice of plain text; undefined for everything else. */
+function plainAnswer(wire: JsonObject, choice: JsonObject | undefined): Answer | undefined {
+  const message = asObject(choice?.["message"]);
+  const raw = choice?.["finish_reason"];
+  if (!choice || !message || choice["index"] !== 0 || typeof raw !== "string" || raw === "") return undefined;
+  if (!isBlank(choice["logprobs"]) || choice["delta"] !== undefined) return undefined;
+  const { content } = message;
+  if (typeof content !== "string") return undefined;
+  for (const key in message) {
+    if (key !== "role" && key !== "content" && !isBlank(message[key])) return undefined;
+  }
+  const extra = rest(wire, ANSWER_FIELDS);
+  const { id, model, created: createdAt } = wire as WireChunk;
+  return textAnswer(defined({ id, model, createdAt, extra }), content === "" ? [] : [content], {
+    usage: decodeUsage(wire["usage"]) ?? emptyUsage(),
+    reason: finishFromWire(raw),
+    rawReason: raw,
+  });
 }
 
 /** Whether the decoder finds the places by itself: a choice that tells its number, and calls without numbers of their own. */
@@ -77,6 +101,9 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject
 }
 
 function encodeMessage(blocks: readonly AnswerBlock[]): JsonObject {
+  const [first] = blocks;
+  if (first && blocks.length === 1 && first.kind === "text" && first.notes.length === 0)
+    return { role: "assistant", content: first.text, refusal: null };
   const textOf = (kind: AnswerBlock["kind"]): string | null => {
     const found = blocks.filter((block) => block.kind === kind);
     return found.length === 0 ? null : found.map((block) => block.text).join("");
@@ -134,6 +161,7 @@ function encodeCall(block: AnswerBlock): JsonObject {
 }
 
 function joinLogprobs(blocks: readonly AnswerBlock[]): JsonObject | null {
+  if (blocks.every((block) => block.notes.length === 0)) return null;
   const content: unknown[] = [];
   const refusal: unknown[] = [];
   let found = false;

@@ -56,13 +56,20 @@ function errorIn(wire: JsonObject): ToldError | undefined {
   return { status: minimaxStatus(code), message: asString(told?.["status_msg"]) ?? "", code, type };
 }
 
-/** The last chunk repeats the whole message; what is new in it is the usage. */
-function chunkOf(wire: JsonObject): JsonObject | undefined {
+/** The last chunk repeats the whole message; new in it are the usage and, at times, why the answer ended. */
+function chunkOf(wire: JsonObject, isEnded: boolean): JsonObject | undefined {
   const { base_resp: _base, ...chunk } = wire;
-  const repeats = asList(wire["choices"]).some((choice) => asObject(asObject(choice)?.["message"]));
-  if (!repeats) return chunk;
-  if (!asObject(wire["usage"])) return undefined;
-  return { ...chunk, object: "chat.completion.chunk", choices: [] };
+  const told = asList(wire["choices"]).map(asObject);
+  if (!told.some((choice) => asObject(choice?.["message"]))) return chunk;
+  const choices = isEnded
+    ? []
+    : told.map((choice) => ({
+        index: choice?.["index"] ?? 0,
+        delta: {},
+        finish_reason: choice?.["finish_reason"],
+      }));
+  if (choices.length === 0 && !asObject(wire["usage"])) return undefined;
+  return { ...chunk, object: "chat.completion.chunk", choices };
 }
 
 async function chat(call: AdapterCall): Promise<Response> {

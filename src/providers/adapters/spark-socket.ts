@@ -23,6 +23,7 @@ const DOMAINS: Readonly<Record<string, string>> = {
 const NAMED: Readonly<Record<string, string>> = {
   "pro-128k": "/chat/pro-128k",
   "max-32k": "/chat/max-32k",
+  x1: "/v1/x1",
 };
 
 function ofVersion(version: string): SparkTarget {

@@ -112,7 +112,7 @@ async function* eventsFrom(frames: AsyncGenerator<string>): AsyncGenerator<Canon
 }
 
 /** Only the larger models know a system turn; the others are told in a turn of their own that they answer. */
-const KNOWS_SYSTEM: ReadonlySet<string> = new Set(["generalv3.5", "max-32k", "4.0Ultra"]);
+const KNOWS_SYSTEM: ReadonlySet<string> = new Set(["generalv3.5", "max-32k", "4.0Ultra", "x1"]);
 
 function requestOf(call: AdapterCall, appId: string, domain: string): JsonObject {
   const request = askedOf(call, {});
@@ -148,7 +148,9 @@ async function overSocket(call: AdapterCall): Promise<Response> {
   const { path, domain } = sparkTarget(call.model, call.channel.other);
   const base = call.channel.baseUrl.trim().replace(/\/+$/, "").replace(/^http/, "ws") || SOCKET_BASE;
   const url = signSpark(`${base}${path}`, apiSecret, apiKey, call.nowMs());
-  const frames = framesOf(url, requestOf(call, appId, domain), call.signal, call.proxy ?? "");
+  const body = requestOf(call, appId, domain);
+  await call.reach?.(url);
+  const frames = framesOf(url, body, call.signal, call.proxy ?? "");
   const events = eventsFrom(frames);
   // The first frame decides whether this is an answer at all: an error before it is one of the attempt.
   const first = await events.next();
@@ -171,12 +173,9 @@ async function overHttp(call: AdapterCall): Promise<Response> {
   const isNamed = /^SparkDesk/i.test(call.model);
   const model = isNamed ? sparkTarget(call.model, call.channel.other).domain : call.model;
   const authorization = `Bearer ${call.key.trim()}`;
-  const response = await post(
-    call,
-    `${base}/v1/chat/completions`,
-    { ...call.body, model },
-    { authorization },
-  );
+  // The reasoning models stand at a version of their own.
+  const path = model.startsWith("x1") ? "/v2/chat/completions" : "/v1/chat/completions";
+  const response = await post(call, base + path, { ...call.body, model }, { authorization });
   if (response.status !== 200) {
     const body = await readJson(response);
     // Codes are told beside or inside of `error`, and the status alone does not say whose trouble it is.

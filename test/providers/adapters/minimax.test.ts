@@ -50,6 +50,8 @@ describe("chat", () => {
     expect(wire).toEndWith("data: [DONE]\n\n");
     expect(wire).not.toContain("Hello world");
     expect(wire.split("finish_reason").length - 1).toBe(1);
+    const late = await streamed(said("late end"));
+    expect([text(late), late.reason, late.usage.input.fresh]).toEqual(["Hello world", "stop", 11]);
   });
 
   test("refusals are errors, sorted by their code, before anything is answered", async () => {

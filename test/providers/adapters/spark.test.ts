@@ -1,12 +1,10 @@
 // iFlytek Spark: the published signature, the socket with its handshake, frames and codes, its end when a caller
 // leaves, the way through a proxy, and the OpenAI-shaped address of single passwords.
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { signSpark, sparkTarget } from "../../../src/providers/adapters/spark-socket.ts";
 import { xunfei } from "../../../src/providers/adapters/xunfei.ts";
 import type { Failure } from "../../../src/shared/failures.ts";
+import { startTunnel } from "../../support/tunnel.ts";
 import { PASSWORD, SOCKET_KEY, startSparkFake } from "./fakes/spark.ts";
 import type { SparkFake } from "./fakes/spark.ts";
 import {
@@ -55,6 +53,7 @@ describe("signature and address", () => {
     expect(sparkTarget("SparkDesk-v4.0", "v2.1")).toEqual({ path: "/v4.0/chat", domain: "4.0Ultra" });
     expect(sparkTarget("generalv3.5", "v2.1").path).toBe("/v3.5/chat");
     expect(sparkTarget("max-32k", "")).toEqual({ path: "/chat/max-32k", domain: "max-32k" });
+    expect(sparkTarget("x1", "v2.1")).toEqual({ path: "/v1/x1", domain: "x1" });
     expect(sparkTarget("SparkDesk", "v2.1").domain).toBe("generalv2");
     expect(sparkTarget("SparkDesk", "").domain).toBe("lite");
     expect(sparkTarget("SparkDesk-../x", "").path).toBe("/v1.1/chat");
@@ -163,27 +162,11 @@ describe("the socket", () => {
   });
 
   test("goes through the channel's proxy", async () => {
-    const tunnels: string[] = [];
-    const proxy = createServer();
-    proxy.on("connect", (request, client, head) => {
-      tunnels.push(request.url ?? "");
-      const [host = "", port = ""] = (request.url ?? "").split(":");
-      const target = connect(Number(port), host, () => {
-        client.write("HTTP/1.1 200 Connection Established\r\n\r\n");
-        target.write(head);
-        target.pipe(client);
-        client.pipe(target);
-      });
-      target.on("error", () => client.destroy());
-      client.on("error", () => target.destroy());
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-    const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    const response = await xunfei({ ...adapterCall(spark()), proxy: address });
+    const proxy = await startTunnel();
+    const response = await xunfei({ ...adapterCall(spark()), proxy: proxy.url });
     expect(response.status).toBe(200);
-    expect(tunnels).toEqual([new URL(fake.url).host]);
-    proxy.closeAllConnections();
-    proxy.close();
+    expect(proxy.tunnels).toEqual([new URL(fake.url).host]);
+    proxy.stop();
   });
 
   test("tools, pictures, formats and several answers are refused by name, before a socket is opened", async () => {

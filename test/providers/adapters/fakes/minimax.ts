@@ -48,6 +48,7 @@ function chat(body: Json): Response {
     return frames([chunk({ tool_calls: CALLS.map((call) => ({ index: 0, ...call })) }, "tool_calls"), whole]);
   const first = chunk({ content: "Hello" });
   if (prompt === "cut") return frames([first]);
+  if (prompt === "late end") return frames([first, chunk({ content: " world" }), whole]);
   if (prompt === "late error") return frames([first, refuse(1002)]);
   return frames([first, chunk({ content: " world" }, "stop"), whole]);
 }

@@ -94,13 +94,15 @@ export function startSparkFake(): SparkFake {
     hostname: "127.0.0.1",
     async fetch(request, self) {
       const url = new URL(request.url);
-      if (url.pathname === "/v1/chat/completions") {
+      if (url.pathname.endsWith("/chat/completions")) {
         if (request.headers.get("authorization") !== `Bearer ${PASSWORD}`)
           return Response.json(
             { message: "HMAC signature cannot be verified: fail to retrieve credential" },
             { status: 401 },
           );
         const body = (await request.json()) as Json;
+        if (url.pathname !== `${body["model"] === "x1" ? "/v2" : "/v1"}/chat/completions`)
+          return Response.json({ error: { message: "model and path do not match" } }, { status: 404 });
         posted.push(body);
         return answer(body);
       }

@@ -310,6 +310,11 @@ export function buildSchema(d: Dialect) {
       failReason: d.text().notNull().default(""),
       buttons: d.text().notNull().default(""),
       properties: d.text().notNull().default(""),
+      /** The address came by a user's push, not from the upstream's own answer. */
+      imagePushed: d.bool().notNull().default(false),
+      /** Rounds of asking without news, and when to ask again (Unix milliseconds). */
+      polls: d.int().notNull().default(0),
+      nextPollMs: d.big().notNull().default(0),
     },
     (t) => [
       d.index("midjourneys_user").on(t.userId, t.submitTimeMs),
@@ -347,6 +352,9 @@ export function buildSchema(d: Dialect) {
       failReason: d.text().notNull().default(""),
       properties: d.text().notNull().default(""),
       data: d.text().notNull().default(""),
+      /** As of drawings. */
+      polls: d.int().notNull().default(0),
+      nextPollMs: d.big().notNull().default(0),
     },
     (t) => [
       d.index("tasks_user").on(t.userId, t.submitTime),

@@ -6,6 +6,7 @@ import type { ComponentType } from "react";
 import { hydrateRoot } from "react-dom/client";
 import type { Boot, ThemeMode } from "./lib/boot.ts";
 import { installBoot, nowMs, readBoot, theme, timeZone, user } from "./lib/boot.ts";
+import { loadAllTexts } from "./lib/all-texts.ts";
 import { formatQuota } from "./lib/format.ts";
 import { addTexts, setLanguage, t } from "./lib/i18n.ts";
 import { listenForKeys } from "./lib/keys.ts";
@@ -63,6 +64,14 @@ async function mount(element: Element, boot: Boot, chunk: string): Promise<void>
   });
 }
 
+/** Open parts change along: they need more texts than the page came with. */
+async function changeLanguage({ language, texts, allTexts }: Boot): Promise<void> {
+  addTexts(language, texts);
+  // Without them the open parts would show names of texts; the page itself has what it needs.
+  await loadAllTexts(language, allTexts).catch((error: unknown) => console.error(error));
+  setLanguage(language);
+}
+
 /** Islands change what the frame also shows: the balance in the avatar menu. */
 function followSignals(): void {
   effect(() => {
@@ -74,9 +83,7 @@ function followSignals(): void {
     theme.value = (event as CustomEvent<ThemeMode>).detail;
   });
   document.addEventListener(LANGUAGE_EVENT, (event) => {
-    const { language, texts } = (event as CustomEvent<Boot>).detail;
-    addTexts(language, texts);
-    setLanguage(language);
+    void changeLanguage((event as CustomEvent<Boot>).detail);
   });
 }
 

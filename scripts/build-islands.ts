@@ -36,6 +36,7 @@ export async function buildIslands(
     target: "browser",
     format: "esm",
     splitting: true,
+    minChunkSize: 16_384,
     minify,
     metafile: true,
     sourcemap: minify ? "none" : "inline",
@@ -54,12 +55,13 @@ export async function buildIslands(
   }
   const outputs = result.metafile?.outputs ?? {};
   const imported = new Map<string, string[]>();
+  const requested = new Map<string, string[]>();
   const entries: Record<string, Entry> = {};
   for (const [path, meta] of Object.entries(outputs)) {
-    imported.set(
-      basename(path),
-      meta.imports.filter((each) => each.kind === "import-statement").map((each) => basename(each.path)),
-    );
+    const of = (kind: string) =>
+      meta.imports.filter((each) => each.kind === kind).map((each) => basename(each.path));
+    imported.set(basename(path), of("import-statement"));
+    requested.set(basename(path), of("dynamic-import"));
   }
   for (const [path, meta] of Object.entries(outputs)) {
     if (!meta.entryPoint) continue;
@@ -69,7 +71,9 @@ export async function buildIslands(
     );
     if (!isEntry) continue;
     const file = basename(path);
-    entries[entryName(meta.entryPoint)] = { file, imports: staticImports(file, imported) };
+    const imports = staticImports(file, imported);
+    const parts = new Set([file, ...imports].flatMap((name) => requested.get(name) ?? []));
+    entries[entryName(meta.entryPoint)] = { file, imports, parts: [...parts], keys: [] };
   }
   return { entries, files };
 }

@@ -2,9 +2,11 @@
 // with --binary also the single executable dist/weir. Refuses to redo work when none of its inputs changed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Language } from "../src/shared/enums.ts";
 import { buildBinary } from "./build-binary.ts";
 import { buildIslands } from "./build-islands.ts";
 import { buildStyles } from "./build-styles.ts";
+import { buildTexts } from "./build-texts.ts";
 import { compressAll } from "./build-compress.ts";
 import { gzipSize } from "./build-compress.ts";
 
@@ -14,7 +16,7 @@ const ASSET_DIR = join(DIST_DIR, "a");
 const STAMP = join(DIST_DIR, "inputs.txt");
 
 /** What the front end is made from; types of src/routes.ts vanish in the bundle, src/shared does not. */
-const INPUT_DIRS = ["islands", "views", "src/pages", "src/shared", "scripts"];
+const INPUT_DIRS = ["islands", "views", "src/pages", "src/shared", "locales", "scripts"];
 const INPUT_FILES = ["package.json", "bun.lock", "tsconfig.json"];
 
 export interface Entry {
@@ -22,12 +24,18 @@ export interface Entry {
   file: string;
   /** Static imports of the entry, for modulepreload. */
   imports: string[];
+  /** What it fetches later on, when the page is idle or a part is opened. */
+  parts: string[];
+  /** Names of the texts that it may show before a part is opened. */
+  keys: string[];
 }
 
 export interface Manifest {
   /** Key: `mount`, `lite`, or the name of a screen. */
   entries: Record<string, Entry>;
   css: string;
+  /** Every text of the islands, one file per language: fetched when the page is idle, cached for good. */
+  texts: Record<Language, string>;
 }
 
 function filesBelow(dir: string): string[] {
@@ -63,8 +71,9 @@ export async function buildFrontEnd(options: { force?: boolean; quick?: boolean 
     buildIslands(PROJECT_DIR, ASSET_DIR, options.quick !== true),
     buildStyles(PROJECT_DIR, ASSET_DIR),
   ]);
-  const manifest: Manifest = { entries: islands.entries, css };
-  const kept = new Set([...islands.files, css]);
+  const texts = buildTexts(PROJECT_DIR, ASSET_DIR, islands.entries, islands.files);
+  const manifest: Manifest = { entries: islands.entries, css, texts };
+  const kept = new Set([...islands.files, css, ...Object.values(texts)]);
   for (const name of readdirSync(ASSET_DIR)) {
     if (!kept.has(name.replace(/\.(br|zst|gz)$/, ""))) rmSync(join(ASSET_DIR, name));
   }

@@ -1,11 +1,14 @@
 // `bun run check`: types, format, lint, rooms and locale parity; stops with the first failing step's code.
 
+/** This very program: started by npx there may be no other on the path. */
+const BUN = process.execPath;
+
 const STEPS: readonly (readonly [string, string[]])[] = [
-  ["types", ["bun", "check", "--no-script"]],
+  ["types", [BUN, "check", "--no-script"]],
   [
     "format",
     [
-      "bun",
+      BUN,
       "fmt",
       "--check",
       "--no-script",
@@ -21,7 +24,8 @@ const STEPS: readonly (readonly [string, string[]])[] = [
   [
     "lint",
     [
-      "bunx",
+      BUN,
+      "x",
       "oxlint",
       "--type-aware",
       "--deny-warnings",
@@ -34,7 +38,7 @@ const STEPS: readonly (readonly [string, string[]])[] = [
       "scripts",
     ],
   ],
-  ["rooms and locales", ["bun", "test", "./test/rooms.test.ts", "./test/locales.test.ts"]],
+  ["rooms and locales", [BUN, "test", "./test/rooms.test.ts", "./test/locales.test.ts"]],
 ];
 
 for (const [name, command] of STEPS) {

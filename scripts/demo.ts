@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
 const ROOT = { username: "root", password: "weir-demo-root" };
 const USER = { username: "alice", password: "weir-demo-user" };
 
-const build = Bun.spawnSync(["bun", "scripts/build.ts"], { stdout: "ignore", stderr: "inherit" });
+const build = Bun.spawnSync([process.execPath, "scripts/build.ts"], { stdout: "ignore", stderr: "inherit" });
 if (build.exitCode !== 0) process.exit(build.exitCode);
 
 const dataDir = join(import.meta.dir, "..", "data", "demo");

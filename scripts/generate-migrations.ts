@@ -15,7 +15,8 @@ for (const dialect of DIALECTS) {
   mkdirSync(`drizzle/migrations/${dialect}`, { recursive: true });
   const child = Bun.spawnSync(
     [
-      "bunx",
+      process.execPath,
+      "x",
       "drizzle-kit",
       "generate",
       "--dialect",

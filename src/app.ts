@@ -1,10 +1,10 @@
 // Builds the services and the application: cross-cutting plugins first, then the routes; tests call this.
 // Refuses to build when a route declares no permission.
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openapi } from "@elysiajs/openapi";
 import { Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
 import { createAccounts } from "./core/accounts.ts";
 import type { Clock, Deps, Logger } from "./core/deps.ts";
@@ -14,15 +14,19 @@ import type { Lookup } from "./core/guard.ts";
 import { createKeyring } from "./core/keyring.ts";
 import { createLedger } from "./core/ledger.ts";
 import { createLogger } from "./core/logger.ts";
+import { createLowQuota } from "./core/low-quota.ts";
+import type { BalanceWatch, LowQuota } from "./core/low-quota.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
 import { createPriceBook } from "./core/price-book.ts";
+import { createReach } from "./core/reach.ts";
 import { createRouting } from "./core/routing.ts";
 import { createSealer, encryptionSecret } from "./core/seal.ts";
 import { connect } from "./db/connect.ts";
-import { lockDataDir } from "./db/data-dir-lock.ts";
+import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
 import { parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
+import { openapiDocument } from "./http/document.ts";
 import { failures, unknownPath } from "./http/failures.ts";
 import { refuseShortHost } from "./http/host.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
@@ -43,13 +47,12 @@ import type { Gateway } from "./routes.ts";
 /** Above the largest body an operator may allow (option relay.max_body_mb): the relay refuses by itself, with 413. */
 const MAX_BODY_BYTES = 1100 * 1024 * 1024;
 
-const DOCUMENT_PATH = "/openapi.json";
-
 export interface Services {
   deps: Deps;
   session: SessionSettings;
   gateway: Gateway;
   jobs: Scheduler;
+  lowQuota: LowQuota;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -57,7 +60,7 @@ export interface Services {
 export interface Overrides {
   clock?: Clock;
   logger?: Logger;
-  /** Name server of the guard. */
+  /** Name server of the guard and of channels' addresses. */
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
@@ -73,7 +76,7 @@ function readNodeId(dataDir: string): string {
 }
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
-  mkdirSync(env.dataDir, { recursive: true, mode: 0o700 });
+  prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
   const logger = overrides.logger ?? createLogger(env.logLevel);
   const clock = overrides.clock ?? { nowMs: () => Date.now() };
@@ -83,7 +86,14 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const options = await createOptions(db, seal);
   const accounts = await createAccounts({ db, seal, clock, logger });
   const nodeId = readNodeId(env.dataDir);
-  const ledger = await createLedger({ db, clock, logger, accounts, options, dataDir: env.dataDir, nodeId });
+  // What the ledger applies before the services stand was told by an earlier run.
+  let lowQuota: LowQuota | undefined;
+  const balances: BalanceWatch = {
+    charged: (changed) => lowQuota?.charged(changed),
+    credited: (ids) => lowQuota?.credited(ids),
+  };
+  const { dataDir } = env;
+  const ledger = await createLedger({ db, clock, logger, accounts, options, dataDir, nodeId, balances });
   const routing = await createRouting({ db, seal, logger });
   const deps: Deps = {
     db,
@@ -96,14 +106,21 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     prices: createPriceBook(options),
     guard: createGuard(overrides.lookup),
+    reach: createReach(env.upstreamNetworks, clock, overrides.lookup),
     keyring: createKeyring(),
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
-    dataDir: env.dataDir,
+    dataDir,
     nodeId,
     trustedProxies: env.trustedProxies,
   };
+  const lowBalances = createLowQuota({
+    ...deps,
+    accounts,
+    guard: (address, limits) => deps.guard(address, limits),
+  });
+  lowQuota = lowBalances;
   const session: SessionSettings = {
     accounts,
     secret: await sessionSecret(db, seal, env.sessionSecret),
@@ -121,11 +138,13 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     session,
     gateway: { relay, watch, probe },
     jobs,
+    lowQuota: lowBalances,
     async close() {
       await Promise.all([watch.stop(), jobs.stop()]);
       relay.close();
       routing.close();
       await ledger.close();
+      await lowBalances.settled();
       accounts.close();
       await db.close();
       lock.release();
@@ -136,39 +155,13 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
   const serve = { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES };
-  const app = new Elysia({ serve, websocket: socketSettings })
+  const app: AnyElysia = new Elysia({ serve, websocket: socketSettings })
     .use(failures(deps.logger, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
-    .use(
-      openapi({
-        // The document only: its usual viewer is loaded from elsewhere, which this product never does.
-        provider: null,
-        path: "/openapi",
-        specPath: DOCUMENT_PATH,
-        exclude: { paths: [/^\/(?!api|v1|pg)/] },
-        documentation: {
-          info: {
-            title: "Weir",
-            version: deps.version,
-            description: "REST calls of the console, and the relay.",
-          },
-          components: {
-            securitySchemes: {
-              session: {
-                type: "apiKey",
-                in: "cookie",
-                name: "session",
-                description: "With the New-Api-User header.",
-              },
-            },
-          },
-        },
-      }),
-    )
     .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())
+    .use(openapiDocument(() => app, deps.version))
     .use(createPages(deps, session, manifest));
-  // The document lists what the routes declare and holds no data: anybody may read it.
-  assertEveryRouteDeclaresAccess(app.routes.filter((route) => route.path !== DOCUMENT_PATH));
+  assertEveryRouteDeclaresAccess(app.routes);
   return app;
 }

@@ -5,8 +5,9 @@ import { createApp, createServices } from "./app.ts";
 import { audit, formatAudit } from "./core/audit.ts";
 import { createLogger } from "./core/logger.ts";
 import { WrongEncryptionKey } from "./core/options.ts";
-import { connect } from "./db/connect.ts";
-import { DataDirInUse } from "./db/data-dir-lock.ts";
+import { connect, DatabaseUnreachable } from "./db/connect.ts";
+import type { Database } from "./db/database.ts";
+import { DataDirInUse, DataDirUnusable, lockDataDir } from "./db/data-dir-lock.ts";
 import { SchemaTooNew } from "./db/migrate.ts";
 import { EnvError, readEnv } from "./env.ts";
 import type { Env } from "./env.ts";
@@ -24,7 +25,7 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
   audit: {
     about: "recompute every sum of the books and print each difference",
     run: async (env) => {
-      const db = await connect(env);
+      const db = await openBeside(env);
       const report = await audit(db);
       console.log(formatAudit(report));
       await db.close();
@@ -34,7 +35,7 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
   migrate: {
     about: "bring the database to the current schema and end",
     run: async (env) => {
-      await (await connect(env)).close();
+      await (await openBeside(env)).close();
       console.log("The database has the current schema.");
       return 0;
     },
@@ -48,6 +49,11 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
   },
 };
 
+/** Opens the database while a server may be running on it: its tables are not changed under that server. */
+function openBeside(env: Env): Promise<Database> {
+  return connect(env, () => lockDataDir(env.dataDir).release());
+}
+
 function usage(): string {
   const rows = Object.entries(COMMANDS).map(([name, { about }]) => `  ${name.padEnd(10)}${about}`);
   return `weir ${packageJson.version}\n\nusage: weir [command]\n\n${rows.join("\n")}`;
@@ -59,7 +65,9 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof EnvError ||
     error instanceof SchemaTooNew ||
     error instanceof WrongEncryptionKey ||
-    error instanceof DataDirInUse
+    error instanceof DataDirInUse ||
+    error instanceof DataDirUnusable ||
+    error instanceof DatabaseUnreachable
   );
 }
 

@@ -20,13 +20,37 @@ export interface Env {
   encryptionKey: string;
   /** Addresses or CIDR ranges whose forwarded headers count. */
   trustedProxies: string[];
+  /** Closed networks that channels' addresses may lie in, as addresses and CIDR ranges. */
+  upstreamNetworks: string[];
   logLevel: LogLevel;
 }
 
 /** Thrown for a wrong setting; the start prints its sentence and ends. */
 export class EnvError extends Error {}
 
+/** Words for networks that operators commonly run upstreams in. */
+const NETWORK_WORDS: Readonly<Record<string, readonly string[]>> = {
+  loopback: ["127.0.0.0/8", "::1/128"],
+  private: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
+  none: [],
+};
+
 const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
+
+/** The entries of a comma list. */
+function entriesOf(text: string): string[] {
+  return text
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+}
+
+/** Written in full: "10.0.0" is an address to some parsers, but no operator means 10.0.0.0 by it. */
+function isNetwork(entry: string): boolean {
+  const [address = ""] = entry.split("/");
+  const isFull = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
+  return isFull && (address === entry || ipaddr.isValidCIDR(entry));
+}
 
 export function readEnv(source: Record<string, string | undefined> = process.env): Env {
   const text = (name: string, fallback = "") => source[name]?.trim() || fallback;
@@ -55,15 +79,20 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new EnvError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
   }
-  const trustedProxies = text("TRUSTED_PROXIES")
-    .split(",")
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== "");
+  const trustedProxies = entriesOf(text("TRUSTED_PROXIES"));
   for (const entry of trustedProxies) {
-    if (!ipaddr.isValid(entry) && !ipaddr.isValidCIDR(entry)) {
+    if (!isNetwork(entry)) {
       throw new EnvError(`TRUSTED_PROXIES holds "${entry}", which is neither an address nor a CIDR range.`);
     }
   }
+  const upstreamNetworks = entriesOf(text("UPSTREAM_NETWORKS", "loopback,private")).flatMap((entry) => {
+    const networks = Object.hasOwn(NETWORK_WORDS, entry) ? NETWORK_WORDS[entry] : undefined;
+    if (networks) return networks;
+    if (isNetwork(entry)) return [entry];
+    throw new EnvError(
+      `UPSTREAM_NETWORKS holds "${entry}", which is neither loopback, private or none, nor an address or a CIDR range.`,
+    );
+  });
   return {
     port,
     host: text("HOST", "0.0.0.0"),
@@ -73,6 +102,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     sessionSecret,
     encryptionKey,
     trustedProxies,
+    upstreamNetworks,
     logLevel,
   };
 }

@@ -2,6 +2,8 @@
 // Refuses to start on a wrong setting, with one sentence that names it.
 import { makeRoomForRequests } from "./env.ts";
 
+// Databases, key files and copies are nobody else's to read, whoever made the directory.
+process.umask(0o077);
 makeRoomForRequests();
 // Loaded only now: a process that is about to replace itself would evaluate every module for nothing.
 const { runCommand } = await import("./cli.ts");

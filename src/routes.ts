@@ -5,6 +5,7 @@ import { account } from "./api/account.ts";
 import { catalog } from "./api/catalog.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
+import { data } from "./api/data.ts";
 import { logs } from "./api/logs.ts";
 import { options } from "./api/options.ts";
 import { redemptions } from "./api/redemptions.ts";
@@ -44,7 +45,8 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
-    .use(logs(deps, session)) //          /api/log, /api/data
+    .use(logs(deps, session)) //          /api/log
+    .use(data(deps, session)) //          /api/data
     .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj
     .use(sunoRelay(deps, relay)) //       /suno
     .use(tasks(deps, session)) //         /api/mj, /api/task

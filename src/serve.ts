@@ -2,6 +2,7 @@
 // Refuses new connections while draining; running answers get a bounded time to finish.
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
+import { EnvError } from "./env.ts";
 import type { Env } from "./env.ts";
 import { drainSockets } from "./http/sockets.ts";
 
@@ -54,6 +55,13 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   });
   await new Promise<void>((resolve) => {
     app.listen({ port: env.port, hostname: env.host, idleTimeout: 0, reusePort: false }, () => resolve());
+  }).catch((error: unknown) => {
+    const isTaken = (error as { code?: unknown }).code === "EADDRINUSE";
+    throw new EnvError(
+      isTaken
+        ? `PORT ${env.port} is in use: stop the other program, or set PORT.`
+        : `HOST is "${env.host}", PORT ${env.port}, where this machine cannot listen: ${String(error)}.`,
+    );
   });
   const port = app.server?.port ?? env.port;
   logger.info("serving", {

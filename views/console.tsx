@@ -51,12 +51,20 @@ export function ConsoleFrame(props: FrameProps) {
             <b aria-current="page">{title}</b>
           </nav>
           {site.selfUse || site.demo ? (
-            <span className="badge badge-sm ml-2 border-base-300 bg-base-200 text-muted">
+            <span
+              className="badge badge-sm mode-badge"
+              title={t(site.demo ? "shell.mode.demo" : "shell.mode.self")}
+            >
               {t(site.demo ? "shell.mode.demo" : "shell.mode.self")}
             </span>
           ) : null}
           <span className="grow" />
-          <button type="button" className="palette-button" data-palette="" aria-label={t("shell.palette")}>
+          <button
+            type="button"
+            className="palette-button"
+            data-palette=""
+            aria-label={`${t("shell.paletteHint")} Ctrl K`}
+          >
             <Search aria-hidden className="size-4" />
             <span>{t("shell.paletteHint")}</span>
             <kbd className="kbd kbd-sm">Ctrl K</kbd>

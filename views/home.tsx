@@ -1,4 +1,4 @@
-// The home page: what this is, its base URL, a first call in three languages, the operator's own content and notice.
+// The home page: what this is, its base URL, a first call in three dialects, the operator's own content and notice.
 // Refuses to need scripts: the samples switch with radio buttons, only copying needs lite.
 import { KeyRound, LogIn, MessageSquareText } from "lucide-react";
 import type { Translate } from "./document.tsx";
@@ -66,7 +66,7 @@ export function HomeView(props: HomeViewProps) {
           <div
             className="tabs tabs-border relative mt-2"
             role="radiogroup"
-            aria-label={t("public.sampleLanguage")}
+            aria-label={t("public.sampleDialect")}
           >
             {samples.map(({ id, title, code }, index) => (
               <SamplePart

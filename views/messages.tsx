@@ -7,10 +7,13 @@ export function NotFoundView({
   t,
   path,
   nearest,
+  hasPalette,
 }: {
   t: Translate;
   path: string;
   nearest: readonly { href: string; title: string }[];
+  /** In the console's frame, where the palette is. */
+  hasPalette: boolean;
 }) {
   return (
     <section className="prose-page">
@@ -30,7 +33,13 @@ export function NotFoundView({
           </ul>
         </>
       ) : null}
-      <p>
+      <p className="flex flex-wrap items-center gap-3">
+        {hasPalette ? (
+          <button type="button" className="btn btn-default" data-palette="">
+            {t("shell.palette")}
+            <kbd className="kbd kbd-sm">Ctrl K</kbd>
+          </button>
+        ) : null}
         <a href="/">{t("shell.top.home")}</a>
       </p>
     </section>

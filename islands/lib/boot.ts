@@ -35,6 +35,8 @@ export interface Boot<Data = unknown> {
   nowMs: number;
   /** Texts of the page's areas in its language: "area.key" to text. */
   texts: Record<string, string>;
+  /** Address of every text in this language, for what is opened later; empty: all are here already. */
+  allTexts: string;
   /** What the page's loader answered. */
   data: Data;
 }
@@ -51,6 +53,7 @@ const VISITOR: Boot = {
   timeZone: "UTC",
   nowMs: 0,
   texts: {},
+  allTexts: "",
   data: undefined,
 };
 

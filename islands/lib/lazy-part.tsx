@@ -1,30 +1,55 @@
 // Parts of a screen that the first paint does not need (editors, dialogs): own chunk, fetched when the page is idle.
 // Refuses to take part in the server render: it appears after hydration, when it is opened.
-import { Suspense, lazy, useEffect, useState } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import type { ComponentType } from "react";
+import { loadAllTexts } from "./all-texts.ts";
 
 const IDLE_LIMIT_MS = 3000;
 
+const never = () => () => undefined;
+
+/** False on the server and while a server-rendered page comes to life, true from then on. */
+function useIsAlive(): boolean {
+  return useSyncExternalStore(
+    never,
+    () => true,
+    () => false,
+  );
+}
+
 /**
  * `const Editor = lazyPart(() => import("./token/drawer.tsx"))`; the module's default export is the component. Render it
- * only while it is open.
+ * only while it is open. Once fetched it opens in the same frame as what was pressed, so that focus moves as if it had
+ * always been there. A failed fetch is thrown to the crash box around the screen, whose Retry asks again.
  */
 export function lazyPart<Props extends object>(
   load: () => Promise<{ default: ComponentType<Props> }>,
 ): ComponentType<Props> {
-  const Part = lazy(load);
+  let loaded: ComponentType<Props> | undefined;
+  const get = async () => {
+    const [module] = await Promise.all([load(), loadAllTexts()]);
+    return (loaded = module.default);
+  };
   // A failed early fetch is no failure: opening the part asks again and says so.
-  const fetchEarly = () => void load().catch(() => undefined);
+  const fetchEarly = () => void get().catch(() => undefined);
   if (typeof requestIdleCallback === "function") requestIdleCallback(fetchEarly, { timeout: IDLE_LIMIT_MS });
   else if (typeof window !== "undefined") setTimeout(fetchEarly, IDLE_LIMIT_MS);
   return function LazyPart(props: Props) {
-    const [isMounted, setMounted] = useState(false);
-    useEffect(() => setMounted(true), []);
-    if (!isMounted) return null;
-    return (
-      <Suspense fallback={null}>
-        <Part {...props} />
-      </Suspense>
-    );
+    const isAlive = useIsAlive();
+    const [Part, setPart] = useState(() => loaded);
+    const [failure, setFailure] = useState<{ error: unknown }>();
+    useEffect(() => {
+      if (Part) return undefined;
+      let isGone = false;
+      get().then(
+        (part) => isGone || setPart(() => part),
+        (error: unknown) => isGone || setFailure({ error }),
+      );
+      return () => {
+        isGone = true;
+      };
+    }, [Part]);
+    if (failure) throw failure.error;
+    return isAlive && Part ? <Part {...props} /> : null;
   };
 }

@@ -1,16 +1,17 @@
 // What every island is wrapped in, equal on the server and in the browser: the screen, toasts, questions, palette.
 // Refuses to let a crash of the screen blank the page: it shows message, code, Retry and Copy instead.
-import { Component, Suspense, lazy, useEffect, useState } from "react";
+import { Component, useEffect, useState } from "react";
 import type { ComponentType, ErrorInfo, ReactNode } from "react";
 import { ConfirmHost } from "../ui/confirm.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Toasts } from "../ui/feedback.tsx";
 import { t, useT } from "./i18n.ts";
 import { registerShortcut } from "./keys.ts";
+import { lazyPart } from "./lazy-part.tsx";
 import { PALETTE_EVENT } from "./shell.ts";
 
-const CommandMenu = lazy(() => import("../ui/command-menu.tsx"));
-const ShortcutSheet = lazy(() => import("../ui/shortcut-sheet.tsx"));
+const CommandMenu = lazyPart(() => import("../ui/command-menu.tsx"));
+const ShortcutSheet = lazyPart(() => import("../ui/shortcut-sheet.tsx"));
 
 interface CrashState {
   error: Error | undefined;
@@ -56,7 +57,7 @@ export class CrashBox extends Component<{ children: ReactNode }, CrashState> {
   }
 }
 
-/** Palette and shortcut sheet, loaded on first use: most visits never open them. */
+/** Palette and shortcut sheet: own chunks, fetched when the page is idle. */
 function LayerHost() {
   const [open, setOpen] = useState<"palette" | "shortcuts">();
   useEffect(() => {
@@ -71,11 +72,7 @@ function LayerHost() {
   }, []);
   if (open === undefined) return null;
   const close = () => setOpen(undefined);
-  return (
-    <Suspense fallback={null}>
-      {open === "palette" ? <CommandMenu onClose={close} /> : <ShortcutSheet onClose={close} />}
-    </Suspense>
-  );
+  return open === "palette" ? <CommandMenu onClose={close} /> : <ShortcutSheet onClose={close} />;
 }
 
 /** Says that the connection is gone, for as long as it is. */

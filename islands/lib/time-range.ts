@@ -1,6 +1,9 @@
 // Ranges of time in the address: relative ones stay relative ("24h"), fixed ones are two Unix seconds.
 // Refuses ranges that end before they begin.
+import { offsetSeconds, startOfDay } from "../../src/shared/local-time.ts";
 import type { Query } from "./url-state.ts";
+
+export { startOfDay };
 
 export const PRESETS = ["1h", "24h", "7d", "30d", "today"] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -18,36 +21,6 @@ const SECONDS: Record<Exclude<Preset, "today">, number> = {
   "7d": 7 * 86_400,
   "30d": 30 * 86_400,
 };
-
-/** Offset of a zone from UTC at a moment, in seconds. */
-function offsetSeconds(zone: string, ms: number): number {
-  const parts = new Intl.DateTimeFormat("en-US", {
-    timeZone: zone,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  }).formatToParts(ms);
-  const part = (type: string) => Number(parts.find((each) => each.type === type)?.value ?? 0);
-  const local = Date.UTC(
-    part("year"),
-    part("month") - 1,
-    part("day"),
-    part("hour"),
-    part("minute"),
-    part("second"),
-  );
-  return Math.round(local / 1000) - Math.floor(ms / 1000);
-}
-
-/** Midnight of the day that a moment falls on in a zone, in Unix seconds. */
-export function startOfDay(ms: number, zone: string): number {
-  const local = Math.floor(ms / 1000) + offsetSeconds(zone, ms);
-  return local - (((local % 86_400) + 86_400) % 86_400) - offsetSeconds(zone, ms);
-}
 
 /** `?range=24h`, or `?start_timestamp=…&end_timestamp=…` in seconds. */
 export function rangeOf(query: Query, nowMs: number, zone: string, fallback: Preset): TimeRange {

@@ -1,196 +1,178 @@
-// Channels: the table with quick edits, adding and changing, enabling and disabling with undo, deleting.
+// Channels: the table with its views, tag mode, quick edits, tests and balances; editors and dialogs come when opened.
 // Refuses to delete without naming what and how many.
-import { Ban, CircleCheck, Pencil, Plus, Trash2 } from "lucide-react";
-import { providerForm } from "../../src/shared/provider-forms.ts";
-import { api, call, callWhole } from "../lib/api.ts";
-import { bootData } from "../lib/boot.ts";
-import { language, useT } from "../lib/i18n.ts";
+import { Plus, SlidersHorizontal } from "lucide-react";
+import { useSignals } from "@preact/signals-react/runtime";
+import { useEffect, useRef, useState } from "react";
+import { api, call } from "../lib/api.ts";
+import { useCommand } from "../lib/commands.ts";
+import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
-import { useList } from "../lib/list.ts";
-import { useTableQuery } from "../lib/table-query.ts";
+import { KEYS, readItem, writeCookie, writeItem } from "../lib/storage.ts";
 import { setQuery } from "../lib/url-state.ts";
-import { Chip, Latency, Money, StatusDot, When } from "../ui/badges.tsx";
-import type { StatusTone } from "../ui/badges.tsx";
-import { confirm } from "../ui/confirm.tsx";
-import { toast, toastFailure } from "../ui/feedback.tsx";
+import { Notice, toast, toastFailure } from "../ui/feedback.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
+import { Menu } from "../ui/menu.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
-import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
-import type { ChannelPageData, ChannelRow } from "./channel/row.ts";
-import { namesOf, reasonOf, RESPONSE_MS } from "./channel/row.ts";
+import { ViewTabs } from "../ui/view-tabs.tsx";
+import { channelColumns } from "./channel/columns.tsx";
+import { pageMenu, rowMenu } from "./channel/menus.ts";
+import type { ChannelRow, ListRow } from "./channel/row.ts";
+import { isTagRow, STATUS_DISABLED, STATUS_ENABLED, VIEW_FIELDS } from "./channel/row.ts";
+import { useChannels } from "./channel/use-channels.ts";
+import type { Channels } from "./channel/use-channels.ts";
 
 const ChannelDrawer = lazyPart(() => import("./channel/drawer.tsx"));
+const TestDrawer = lazyPart(() => import("./channel/test-drawer.tsx"));
+const TagDrawer = lazyPart(() => import("./channel/tag-drawer.tsx"));
+const TagDialog = lazyPart(() => import("./channel/tag-dialog.tsx"));
+const actions = () => import("./channel/actions.ts");
 
-const STATUS: Record<number, [StatusTone, string]> = {
-  1: ["ok", "common.enabled"],
-  2: ["off", "common.disabled"],
-  3: ["attention", "channel.autoDisabled"],
-};
+type Actions = Awaited<ReturnType<typeof actions>>;
 
-type Numbers = Pick<ChannelRow, "priority" | "weight">;
+/** Written for this browser and for the server's first paint. */
+function remember(key: string, isOn: boolean): void {
+  writeItem(key, String(isOn));
+  writeCookie(key, String(isOn));
+}
+
+/** The channel that the address names: one of the rows, else asked for; a missing one is said. */
+function useAddressed(channels: Channels, id: string | undefined): ChannelRow | undefined {
+  const t = useT();
+  const [fetched, setFetched] = useState<ChannelRow>();
+  const listed = channels.list.rows.find((row) => String(row.id) === id);
+  const isKnown = listed !== undefined || id === undefined;
+  const isReady = channels.list.phase === "ready";
+  useEffect(() => {
+    if (isKnown || !isReady) return undefined;
+    let isOver = false;
+    call(api.channel({ id: id ?? "" }).get()).then(
+      (row) => {
+        if (!isOver) setFetched(row);
+      },
+      () => {
+        if (isOver) return;
+        toast({ key: "channel missing", tone: "error", text: t("channel.notFound") });
+        setQuery({ edit: undefined, test: undefined }, { replace: true });
+      },
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [id, isKnown, isReady]);
+  return listed ?? (String(fetched?.id) === id ? fetched : undefined);
+}
 
 export default function ChannelScreen() {
   const t = useT();
-  const data = bootData<ChannelPageData>();
-  const table = useTableQuery(data.pageSize);
-  const { query, page, pageSize } = table;
-  const filters = { keyword: query.keyword ?? "", group: query.group ?? "", model: query.model ?? "" };
-  const isFiltered = Object.values(filters).some((value) => value !== "");
-  const idSort = query.sort === "-id" ? "true" : "false";
-  const list = useList<ChannelRow>({
-    initial: data,
-    question: JSON.stringify([filters, idSort, page, pageSize]),
-    async load() {
-      const answer = isFiltered
-        ? await callWhole(api.channel.search.get({ query: { ...filters, id_sort: idSort } }))
-        : await callWhole(
-            api.channel.get({ query: { p: String(page - 1), page_size: String(pageSize), id_sort: idSort } }),
-          );
-      const whole = answer as { data: ChannelRow[]; total?: number };
-      return { rows: whole.data, total: whole.total ?? (isFiltered ? whole.data.length : -1) };
-    },
-  });
-  const editing = list.rows.find((row) => String(row.id) === query.edit);
-  const close = () => setQuery({ new: undefined, edit: undefined });
+  useSignals();
+  const channels = useChannels();
+  const { data, table, query, shown, summary, isTagMode, run } = channels;
+  const selected = useRef<readonly ChannelRow[]>([]);
+  const [tagging, setTagging] = useState<{ rows: readonly ChannelRow[]; clear?: () => void }>();
+  const [editingMany, setEditingMany] = useState<readonly ChannelRow[]>();
+  const [isBatch, setBatch] = useState(false);
+  // The server cannot know what was stored here.
+  useEffect(() => setBatch(readItem(KEYS.batchDelete) === "true"), []);
+
+  const edited = useAddressed(channels, query.edit);
+  const tested = useAddressed(channels, query.test);
+  const act = (work: (loaded: Actions) => Promise<void>) => void actions().then(work).catch(toastFailure);
+  const plain = (rows: readonly ListRow[]) => rows.filter((row): row is ChannelRow => !isTagRow(row));
+
+  const setView = (patch: Record<string, string | undefined>) => {
+    if ("tag_mode" in patch) remember(KEYS.tagMode, patch.tag_mode === "true");
+    table.setFilters(patch);
+  };
+  const setSort = (sort: { id: string; isDescending: boolean } | undefined) => {
+    remember(KEYS.idSort, sort?.id === "id");
+    table.setSort(sort);
+  };
+  const isIdSort = query.sort === "-id";
+  const toggleBatch = () => {
+    writeItem(KEYS.batchDelete, String(!isBatch));
+    setBatch(!isBatch);
+  };
+  const startTag = (rows: readonly ChannelRow[], clear?: () => void) => {
+    if (rows.length === 0) toast({ tone: "warning", text: t("channel.chooseToTag") });
+    else setTagging({ rows, ...(clear ? { clear } : {}) });
+  };
+
   useShortcut({ keys: "c", label: "channel.new", run: () => setQuery({ new: 1 }) });
+  useCommand({
+    id: "do channel new",
+    kind: "do",
+    title: t("channel.new"),
+    run: () => setQuery({ new: 1 }),
+  });
+  useCommand({
+    id: "do channel test all",
+    kind: "do",
+    title: t("channel.testAll"),
+    run: () => act((loaded) => loaded.testAll(channels)),
+  });
+  useCommand({
+    id: "do channel tag",
+    kind: "do",
+    title: t("channel.setTag"),
+    run: () => startTag(selected.current),
+  });
+  useCommand({
+    id: "do channel delete",
+    kind: "do",
+    title: t("channel.deleteSelected"),
+    run: () => act((loaded) => loaded.remove(channels, selected.current)),
+  });
 
-  const setStatus = async (rows: readonly ChannelRow[], next: number) => {
-    const ids = new Set(rows.map(({ id }) => id));
-    const undo = list.patch((all) =>
-      all.map((each) => (ids.has(each.id) ? { ...each, status: next } : each)),
-    );
-    try {
-      for (const { id } of rows) await call(api.channel.put({ id, status: next }));
-      const before = new Map(rows.map((row) => [row.id, row.status]));
-      toast({
-        key: "channel status",
-        text: t(next === 1 ? "channel.nowEnabled" : "channel.nowDisabled", { count: rows.length }),
-        undo: async () => {
-          for (const [id, was] of before) await call(api.channel.put({ id, status: was === 1 ? 1 : 2 }));
-          await list.refresh();
-        },
-      });
-    } catch (error) {
-      undo();
-      toastFailure(error);
-    }
-  };
-
-  const remove = async (rows: readonly ChannelRow[], clear?: () => void) => {
-    const [first] = rows;
-    if (!first) return;
-    const yes = await confirm({
-      title:
-        rows.length === 1
-          ? t("channel.deleteOne", { name: first.name })
-          : t("channel.deleteMany", { count: rows.length }),
-      text: t("channel.deleteText"),
-      action: rows.length === 1 ? t("common.delete") : t("channel.deleteManyAction", { count: rows.length }),
-      isDanger: true,
-      ...(rows.length > 20 ? { typed: String(rows.length) } : {}),
-    });
-    if (!yes) return;
-    try {
-      await call(api.channel.batch.post({ ids: rows.map(({ id }) => id) }));
-      toast({ text: t("common.deleted") });
-      clear?.();
-    } catch (error) {
-      toastFailure(error);
-    }
-    await list.refresh();
-  };
-
-  const saveNumber = (name: keyof Numbers) => async (row: ChannelRow, text: string) => {
-    if (text.trim() === "") return;
-    const value = Number.parseInt(text, 10);
-    await call(api.channel.put({ id: row.id, [name]: value }));
-    list.patch((rows) => rows.map((each) => (each.id === row.id ? { ...each, [name]: value } : each)));
-  };
-
-  const columns: Column<ChannelRow>[] = [
-    {
-      id: "name",
-      title: t("channel.name"),
-      isIdentity: true,
-      card: "title",
-      cell: (row) => (
-        <span>
-          {row.name} <span className="text-muted tabular-nums">#{row.id}</span>
-        </span>
-      ),
-    },
-    {
-      id: "status",
-      title: t("channel.status"),
-      card: "badge",
-      cell: (row) => {
-        const [tone, key] = STATUS[row.status] ?? ["off", "common.unknown"];
-        const reason = row.status === 3 ? reasonOf(row) : undefined;
-        return (
-          <StatusDot tone={tone} reason={reason?.reason}>
-            {t(key)}
-          </StatusDot>
-        );
-      },
-    },
-    {
-      id: "type",
-      title: t("channel.type"),
-      cell: (row) => <Chip>{providerForm(row.type)?.label[language.value] ?? String(row.type)}</Chip>,
-    },
-    { id: "groups", title: t("channel.groups"), cell: (row) => <Names text={row.group} /> },
-    { id: "models", title: t("channel.modelsTitle"), cell: (row) => <Names text={row.models} /> },
-    {
-      id: "response",
-      title: t("channel.responseTime"),
-      align: "end",
-      cell: (row) =>
-        row.response_time === 0 ? (
-          <span className="text-muted">{t("channel.notTested")}</span>
-        ) : (
-          <Latency ms={row.response_time} thresholdsMs={RESPONSE_MS} />
-        ),
-    },
-    { id: "used", title: t("channel.used"), align: "end", cell: (row) => <Money quota={row.used_quota} /> },
-    {
-      id: "priority",
-      title: t("channel.priority"),
-      align: "end",
-      cell: (row) => row.priority,
-      edit: { kind: "number", min: -999, value: (row) => row.priority, save: saveNumber("priority") },
-    },
-    {
-      id: "weight",
-      title: t("channel.weight"),
-      align: "end",
-      cell: (row) => row.weight,
-      edit: { kind: "number", min: 0, value: (row) => row.weight, save: saveNumber("weight") },
-    },
-    {
-      id: "tag",
-      title: t("channel.tag"),
-      isHiddenByDefault: true,
-      cell: (row) => (row.tag ? <Chip>{row.tag}</Chip> : "–"),
-    },
-    {
-      id: "created",
-      title: t("channel.created"),
-      isHiddenByDefault: true,
-      cell: (row) => <When at={row.created_time} />,
-    },
-  ];
-
+  const menuContext = { t, channels, act };
+  const columns = channelColumns({
+    t,
+    types: data.types,
+    tests: channels.tests,
+    save: async (row, name, text) => (await actions()).saveQuick(channels, row, name, text),
+    onToggleTag: channels.toggleTag,
+    onBalance: (row) => act((loaded) => loaded.updateBalance(channels, row)),
+  });
   const add = (
     <button type="button" className="btn btn-primary" onClick={() => setQuery({ new: 1 })}>
       <Plus aria-hidden size={16} />
       {t("channel.new")}
     </button>
   );
+  const view = (id: string, patch: Record<string, string>, count?: number) => ({
+    id,
+    label: t(`channel.view.${id}`),
+    query: patch,
+    ...(count === undefined ? {} : { count }),
+  });
+  const tag = query.tag_edit;
+  const untagged = summary.total - summary.tags.reduce((sum, each) => sum + each.count, 0);
+
   return (
     <>
-      <PageHeader title={t("channel.title")} note={t("channel.purpose")} action={add} />
+      <PageHeader
+        title={t("channel.title")}
+        note={t("channel.purpose")}
+        action={add}
+        overflow={pageMenu(menuContext)}
+      />
+      <ViewTabs
+        label={t("channel.views")}
+        screen="channel"
+        builtIn={[
+          view("all", {}, summary.total),
+          view("enabled", { status: "1" }, summary.enabled),
+          view("autoDisabled", { status: "3" }, summary.auto_disabled),
+          view("disabled", { status: "2" }, summary.disabled),
+          view("untested", { untested: "true" }, summary.untested),
+          view("byTag", { tag_mode: "true" }, summary.tags.length),
+        ]}
+        fields={VIEW_FIELDS}
+        query={query}
+        onOpen={setView}
+        columnsKey={KEYS.channelColumns}
+      />
       <FilterBar
         searchName="keyword"
         searchLabel={t("channel.search")}
@@ -201,98 +183,188 @@ export default function ChannelScreen() {
             choices: data.groups.map((name) => ({ value: name, label: name })),
           },
           { name: "model", label: t("channel.modelsTitle") },
+          {
+            name: "tag",
+            label: t("channel.tag"),
+            choices: summary.tags.map((each) => ({ value: each.tag, label: `${each.tag} (${each.count})` })),
+          },
         ]}
         query={query}
         onChange={table.setFilters}
-      />
-      <DataTable
-        label={t("channel.title")}
-        columns={columns}
-        list={list}
-        rowKey={(row) => row.id}
-        rowName={(row) => row.name}
-        rowHref={(row) => `/channel?edit=${row.id}`}
-        onOpen={(row) => setQuery({ edit: row.id })}
-        isMuted={(row) => row.status !== 1}
-        columnsKey="channels-table-columns"
-        rowMenu={(row) => [
-          [
-            { id: "edit", label: t("common.edit"), icon: Pencil, onSelect: () => setQuery({ edit: row.id }) },
-            row.status === 1
-              ? {
-                  id: "disable",
-                  label: t("common.disable"),
-                  icon: Ban,
-                  onSelect: () => void setStatus([row], 2),
-                }
-              : {
-                  id: "enable",
-                  label: t("common.enable"),
-                  icon: CircleCheck,
-                  onSelect: () => void setStatus([row], 1),
-                },
-          ],
-          [
-            {
-              id: "delete",
-              label: t("common.delete"),
-              icon: Trash2,
-              isDanger: true,
-              onSelect: () => void remove([row]),
-            },
-          ],
-        ]}
-        bulk={(rows, clear) => (
-          <>
-            <button type="button" className="btn btn-sm btn-default" onClick={() => void setStatus(rows, 1)}>
-              {t("common.enable")}
-            </button>
-            <button type="button" className="btn btn-sm btn-default" onClick={() => void setStatus(rows, 2)}>
-              {t("common.disable")}
-            </button>
+      >
+        <Menu
+          label={t("channel.display")}
+          className="btn btn-sm btn-ghost text-muted"
+          groups={[
+            [
+              {
+                id: "id-sort",
+                label: t("channel.idSort"),
+                isChecked: isIdSort,
+                onSelect: () => setSort(isIdSort ? undefined : { id: "id", isDescending: true }),
+              },
+              {
+                id: "tag-mode",
+                label: t("channel.tagMode"),
+                isChecked: isTagMode,
+                onSelect: () => setView({ tag_mode: isTagMode ? undefined : "true" }),
+              },
+              {
+                id: "batch",
+                label: t("channel.batchMode"),
+                isChecked: isBatch,
+                onSelect: toggleBatch,
+              },
+            ],
+          ]}
+        >
+          <SlidersHorizontal aria-hidden size={14} />
+          {t("channel.display")}
+        </Menu>
+      </FilterBar>
+      {run ? (
+        <div className="run-bar">
+          <span role="status">
+            {t("channel.test.progress", { done: run.done, total: run.total, failed: run.failed })}
+          </span>
+          <progress max={Math.max(1, run.total)} value={run.done} aria-label={t("channel.testAll")} />
+        </div>
+      ) : null}
+      {isTagMode && untagged > 0 ? (
+        <Notice
+          tone="info"
+          action={
             <button
               type="button"
-              className="btn btn-sm btn-error btn-soft"
-              onClick={() => void remove(rows, clear)}
+              className="btn btn-sm btn-default"
+              onClick={() => setView({ tag_mode: undefined })}
             >
-              {t("common.delete")}
+              {t("channel.showAll")}
             </button>
-          </>
-        )}
-        page={page}
-        pageSize={pageSize}
-        onPage={table.setPage}
-        onPageSize={table.setPageSize}
-        isFiltered={isFiltered}
-        onClearFilters={() => table.setFilters({ keyword: undefined, group: undefined, model: undefined })}
-        empty={{ title: t("channel.empty"), text: t("channel.emptyText"), action: add }}
-      />
-      {query.new === "1" || editing !== undefined ? (
+          }
+        >
+          {t("channel.untagged", { count: untagged })}
+        </Notice>
+      ) : null}
+      <div className="channel-table" data-batch={isBatch ? "" : undefined}>
+        <DataTable
+          label={t("channel.title")}
+          columns={columns}
+          list={shown}
+          rowKey={(row) => (isTagRow(row) ? `tag ${row.tag}` : row.id)}
+          rowName={(row) => (isTagRow(row) ? row.tag : row.name)}
+          rowHref={(row) => (isTagRow(row) ? undefined : `/channel?edit=${row.id}`)}
+          onOpen={(row) => (isTagRow(row) ? channels.toggleTag(row.tag) : setQuery({ edit: row.id }))}
+          isMuted={(row) => !isTagRow(row) && row.status !== STATUS_ENABLED}
+          isSelectable={(row) => !isTagRow(row)}
+          columnsKey={KEYS.channelColumns}
+          rowMenu={(row) => rowMenu(menuContext, row)}
+          onSelection={(rows) => {
+            selected.current = plain(rows);
+          }}
+          {...(isTagMode ? { paged: shown.rows.filter(isTagRow).length } : { loadAll: channels.loadAll })}
+          bulk={(rows, clear) => {
+            const chosen = plain(rows);
+            const button = (label: string, run: () => void, look = "btn-default") => (
+              <button type="button" className={`btn btn-sm ${look}`} onClick={run}>
+                {label}
+              </button>
+            );
+            return (
+              <>
+                {button(t("common.enable"), () =>
+                  act((loaded) => loaded.setStatus(channels, chosen, STATUS_ENABLED)),
+                )}
+                {button(t("common.disable"), () =>
+                  act((loaded) => loaded.setStatus(channels, chosen, STATUS_DISABLED)),
+                )}
+                {button(t("channel.test"), () => act((loaded) => loaded.testChannels(channels, chosen)))}
+                {button(t("channel.setTag"), () => startTag(chosen, clear))}
+                {button(t("channel.editMany"), () => setEditingMany(chosen))}
+                {button(
+                  t("common.delete"),
+                  () => act((loaded) => loaded.remove(channels, chosen, clear)),
+                  "btn-error btn-soft",
+                )}
+              </>
+            );
+          }}
+          sort={table.sort}
+          onSort={setSort}
+          page={table.page}
+          pageSize={table.pageSize}
+          onPage={table.setPage}
+          onPageSize={table.setPageSize}
+          isFiltered={channels.isFiltered}
+          onClearFilters={() =>
+            table.setFilters(
+              Object.fromEntries(
+                VIEW_FIELDS.filter((name) => name !== "tag_mode" && name !== "sort").map((name) => [
+                  name,
+                  undefined,
+                ]),
+              ),
+            )
+          }
+          empty={
+            isTagMode
+              ? { title: t("channel.noTags"), text: t("channel.noTagsText") }
+              : { title: t("channel.empty"), text: t("channel.emptyText"), action: add }
+          }
+        />
+      </div>
+      {query.new === "1" || edited !== undefined ? (
         <ChannelDrawer
-          key={editing?.id ?? "new"}
-          row={editing}
-          isOpen
+          key={edited?.id ?? "new"}
+          row={edited}
           data={data}
-          onClose={close}
-          onSaved={() => {
-            toast({ text: t("common.saved") });
-            void list.refresh();
+          tags={summary.tags}
+          onClose={() => setQuery({ new: undefined, edit: undefined })}
+          onSaved={(ids, shouldTest) => {
+            toast({
+              key: "channel saved",
+              text: ids.length > 1 ? t("channel.savedMany", { count: ids.length }) : t("channel.saved"),
+            });
+            void channels.refresh();
+            if (shouldTest && ids.length > 0) act(async (loaded) => loaded.testIds(channels, ids));
+          }}
+        />
+      ) : null}
+      {tested !== undefined ? (
+        <TestDrawer
+          key={tested.id}
+          row={tested}
+          onClose={() => {
+            setQuery({ test: undefined });
+            void channels.refresh();
+          }}
+        />
+      ) : null}
+      {tag !== undefined || editingMany !== undefined ? (
+        <TagDrawer
+          key={tag ?? "many"}
+          tag={tag}
+          rows={editingMany}
+          groups={data.groups}
+          onClose={() => {
+            setEditingMany(undefined);
+            if (tag !== undefined) setQuery({ tag_edit: undefined });
+          }}
+          onSaved={() => void channels.refresh()}
+        />
+      ) : null}
+      {tagging ? (
+        <TagDialog
+          count={tagging.rows.length}
+          tags={summary.tags.map((each) => each.tag)}
+          onClose={() => setTagging(undefined)}
+          onSave={async (name) => {
+            const loaded = await actions();
+            await loaded.tagRows(channels, tagging.rows, name);
+            tagging.clear?.();
           }}
         />
       ) : null}
     </>
-  );
-}
-
-/** The first two names and how many more. */
-function Names({ text }: { text: string }) {
-  const names = namesOf(text);
-  return (
-    <span className="inline-flex flex-wrap gap-1" title={names.join(", ")}>
-      {names.slice(0, 2).map((name) => (
-        <Chip key={name}>{name}</Chip>
-      ))}
-      {names.length > 2 ? <span className="text-muted tabular-nums">+{names.length - 2}</span> : null}
-    </span>
   );
 }

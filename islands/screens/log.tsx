@@ -25,7 +25,6 @@ import { DataTable } from "../ui/table.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { ViewTabs } from "../ui/view-tabs.tsx";
 import { logColumns } from "./log/cells.tsx";
-import { exportTable } from "./log/export.ts";
 import { Histogram } from "./log/histogram.tsx";
 import type { LogPageData, LogRow } from "./log/row.ts";
 import { LOG_TYPES, rowKeyOf, typeKey, VIEW_FIELDS } from "./log/row.ts";
@@ -69,10 +68,11 @@ export default function LogScreen() {
   useShortcut({ keys: "l", label: "log.live", run: toggleLive });
 
   const parameters = () => ({ ...filters, ...periodOf(query, Date.now()) });
-  const csv = useCsvExport<LogRow>(() => {
+  const csv = useCsvExport<LogRow>(async () => {
     // What is written while the export runs belongs to the next one.
     const now = Math.floor(Date.now() / 1000);
     const asked = parameters();
+    const { exportTable } = await import("./log/export.ts");
     const fixed = { ...asked, end_timestamp: String(Math.min(Number(asked.end_timestamp), now)) };
     return {
       name: `usage-${fixed.start_timestamp}-${fixed.end_timestamp}`,

@@ -1,23 +1,27 @@
 // The profile: who one is, password and system token, bindings, models, notices, prices, invitations, the way out.
-// Refuses to show a system token twice and to delete an account without its name being typed.
+// Refuses to delete an account without its name being typed.
 import { useSignals } from "@preact/signals-react/runtime";
-import { KeyRound, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { Trash2 } from "lucide-react";
+import { useRef } from "react";
 import { api, call } from "../lib/api.ts";
-import { bootData, user } from "../lib/boot.ts";
+import { bootData, status, user } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
 import { formatNumber, formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
+import { leaveFor } from "../lib/leave.ts";
+import { KEYS, removeItem } from "../lib/storage.ts";
 import { Chip } from "../ui/badges.tsx";
 import { confirm } from "../ui/confirm.tsx";
-import { copyText, CopyButton } from "../ui/copy-button.tsx";
-import { Notice, toast, toastFailure } from "../ui/feedback.tsx";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { toast, toastFailure } from "../ui/feedback.tsx";
 import { TextField } from "../ui/form.tsx";
-import { PageHeader } from "../ui/page-header.tsx";
-import { NoticeSettings } from "./personal/notices.tsx";
-import { Card, SaveRow } from "./personal/card.tsx";
 import { InvitationCard } from "../ui/invitation-card.tsx";
 import type { Invitation } from "../ui/invitation-card.tsx";
+import { PageHeader } from "../ui/page-header.tsx";
+import { Card, SaveRow, Sections } from "./personal/card.tsx";
+import { ModelsCard } from "./personal/models.tsx";
+import { NoticesCard, PricesCard, settingOf } from "./personal/notices.tsx";
+import { PasswordCard, ShortcutsSwitch, TokenCard } from "./personal/security.tsx";
 
 interface Self {
   id: number;
@@ -37,142 +41,140 @@ interface Self {
   setting: string;
 }
 
-interface PersonalData {
+export interface PersonalData {
   self: Self;
   invitation: Invitation;
+  /** The first ones; `modelCount` are there in all. */
   models: string[];
+  modelCount: number;
+  isExpanded: boolean;
   hasSecret: boolean;
+  hasPassword: boolean;
+  hasAccessToken: boolean;
 }
 
-const BINDINGS = ["email", "wechat_id", "github_id", "oidc_id", "telegram_id", "linux_do_id"] as const;
+/** Each with the flag of the site that opens it; an address needs none. */
+const BINDINGS = [
+  ["email", undefined],
+  ["wechat_id", "wechat_login"],
+  ["github_id", "github_oauth"],
+  ["oidc_id", "oidc_enabled"],
+  ["telegram_id", "telegram_oauth"],
+  ["linux_do_id", "linuxdo_oauth"],
+] as const;
 const ADMIN = 10;
 const ROOT = 100;
-/** Models shown before the list is unfolded. */
-const FEW_MODELS = 10;
+const MAX_DISPLAY_NAME = 20;
 
 export default function Personal() {
   useSignals();
   const t = useT();
-  const { self, invitation, models, hasSecret } = bootData<PersonalData>();
-  const balance = user.value?.quota ?? self.quota;
+  const data = bootData<PersonalData>();
+  const { self, invitation } = data;
+  const setting = settingOf(self.setting);
+  const accepts = useRef(setting["accept_unset_model_ratio_model"] === true);
   const moved = (quota: number) => {
     if (user.value) user.value = { ...user.value, quota: user.value.quota + quota };
   };
+  const sections = [
+    ["identity", "personal.identity"],
+    ["password", "personal.password"],
+    ["token", "personal.token"],
+    ["bindings", "personal.bindings"],
+    ["notices", "personal.notices"],
+    ["prices", "personal.prices"],
+    ["models", "personal.models"],
+    ["invitation", "topup.invitation"],
+    ["shortcuts", "personal.keyboard"],
+    ...(self.role < ROOT ? [["danger", "personal.danger"] as const] : []),
+  ] as const;
   return (
     <>
       <PageHeader title={t("shell.nav.profile")} note={t("personal.purpose")} />
-      <div className="flex flex-col gap-4 max-w-3xl">
-        <Card id="identity" title={t("personal.identity")}>
-          <dl className="facts">
-            <div>
-              <dt>{t("personal.username")}</dt>
-              <dd>{self.username}</dd>
-            </div>
-            <div>
-              <dt>{t("personal.id")}</dt>
-              <dd className="mono">{self.id}</dd>
-            </div>
-            <div>
-              <dt>{t("personal.role")}</dt>
-              <dd>{t(self.role >= ADMIN ? "common.role.admin" : "common.role.user")}</dd>
-            </div>
-            <div>
-              <dt>{t("personal.group")}</dt>
-              <dd>
-                <Chip>{self.group}</Chip>
-              </dd>
-            </div>
-            <div>
-              <dt>{t("personal.balance")}</dt>
-              <dd>{formatQuota(balance)}</dd>
-            </div>
-            <div>
-              <dt>{t("personal.used")}</dt>
-              <dd>{formatQuota(self.used_quota)}</dd>
-            </div>
-            <div>
-              <dt>{t("personal.requests")}</dt>
-              <dd>{formatNumber(self.request_count)}</dd>
-            </div>
-          </dl>
-        </Card>
-        <AccountCard self={self} />
-        <TokenCard />
-        <Card id="bindings" title={t("personal.bindings")}>
-          <dl className="facts">
-            {BINDINGS.map((name) => (
-              <div key={name}>
-                <dt>{t(`personal.binding.${name}`)}</dt>
-                <dd>
-                  {self[name] === "" ? (
-                    <span className="text-muted">{t("personal.unbound")}</span>
-                  ) : (
-                    <Chip>{self[name]}</Chip>
-                  )}
-                </dd>
-              </div>
-            ))}
-          </dl>
-        </Card>
-        <NoticeSettings setting={self.setting} hasSecret={hasSecret} />
-        <ModelsCard models={models} />
-        <InvitationCard invitation={invitation} onMoved={moved} />
-        {self.role < ROOT ? <DangerCard username={self.username} /> : null}
+      <div className="gap-8 xl:grid xl:grid-cols-[minmax(0,48rem)_11rem]">
+        <Sections sections={sections.map(([id, key]) => ({ id, title: t(key) }))} />
+        <div className="flex min-w-0 max-w-3xl flex-col gap-4 xl:order-first">
+          <IdentityCard self={self} />
+          <PasswordCard hasPassword={data.hasPassword} />
+          <TokenCard hasToken={data.hasAccessToken} />
+          <BindingsCard self={self} />
+          <NoticesCard
+            setting={setting}
+            hasSecret={data.hasSecret}
+            email={self.email}
+            acceptsUnpriced={() => accepts.current}
+          />
+          <PricesCard
+            initial={accepts.current}
+            onChange={(next) => {
+              accepts.current = next;
+            }}
+          />
+          <ModelsCard models={data.models} count={data.modelCount} isExpanded={data.isExpanded} />
+          <InvitationCard invitation={invitation} onMoved={moved} />
+          <ShortcutsSwitch />
+          {self.role < ROOT ? <DangerCard username={self.username} /> : null}
+        </div>
       </div>
     </>
   );
 }
 
-interface AccountValues extends Record<string, unknown> {
+interface NameValues extends Record<string, unknown> {
   display_name: string;
-  original_password: string;
-  password: string;
-  again: string;
 }
 
-function AccountCard({ self }: { self: Self }) {
+function IdentityCard({ self }: { self: Self }) {
+  useSignals();
   const t = useT();
-  const initial: AccountValues = {
-    display_name: self.display_name,
-    original_password: "",
-    password: "",
-    again: "",
-  };
-  const form = useForm<AccountValues>({
-    initial,
-    secrets: ["original_password", "password", "again"],
-    validate: (values) => ({
-      ...(values.original_password === "" ? { original_password: t("personal.oldPasswordMissing") } : {}),
-      ...(values.password !== "" && values.password.length < 8
-        ? { password: t("personal.badPassword") }
-        : {}),
-      ...(values.password !== values.again ? { again: t("personal.passwordsDiffer") } : {}),
-    }),
+  const form = useForm<NameValues>({
+    initial: { display_name: self.display_name },
+    validate: ({ display_name: name }) =>
+      name.trim() === ""
+        ? { display_name: t("form.required") }
+        : Array.from(name.trim()).length > MAX_DISPLAY_NAME
+          ? { display_name: t("personal.longDisplayName") }
+          : {},
   });
-  const { values } = form;
   const save = async () => {
     try {
-      const isSaved = await form.submit(async () => {
-        await call(
-          api.user.self.put({
-            display_name: values.display_name.trim(),
-            original_password: values.original_password,
-            ...(values.password === "" ? {} : { password: values.password }),
-          }),
-        );
+      const isSaved = await form.submit(async ({ display_name: name }) => {
+        await call(api.user.self.put({ display_name: name.trim() }));
+        if (user.peek()) user.value = { ...user.peek()!, display_name: name.trim() };
       });
-      if (!isSaved) return;
-      if (user.peek()) user.value = { ...user.peek()!, display_name: values.display_name.trim() };
-      form.reset({ ...initial, display_name: values.display_name.trim() });
-      toast({ text: t("common.saved") });
+      if (isSaved) toast({ text: t("common.saved") });
     } catch (error) {
-      toastFailure(error);
+      toastFailure(error, "name");
     }
   };
+  const facts: [string, React.ReactNode][] = [
+    [t("personal.username"), self.username],
+    [
+      t("personal.id"),
+      <span className="inline-flex items-center gap-1">
+        <span className="mono">{self.id}</span>
+        <CopyButton text={String(self.id)} label={t("personal.copyId")} />
+      </span>,
+    ],
+    [t("personal.role"), t(self.role >= ADMIN ? "personal.rank.admin" : "personal.rank.user")],
+    [t("personal.group"), <Chip>{self.group}</Chip>],
+    [t("personal.balance"), formatQuota(user.value?.quota ?? self.quota)],
+    [t("personal.used"), formatQuota(self.used_quota)],
+    [t("personal.requests"), formatNumber(self.request_count)],
+  ];
   return (
-    <Card id="account" title={t("personal.account")} note={t("personal.accountNote")}>
+    <Card id="identity" title={t("personal.identity")}>
+      <dl className="facts">
+        {facts.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
       <form
         ref={form.element}
+        className="mt-4"
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
@@ -183,118 +185,36 @@ function AccountCard({ self }: { self: Self }) {
           form={form}
           name="display_name"
           label={t("personal.displayName")}
-          input={{ maxLength: 20, autoComplete: "nickname" }}
+          hint={t("personal.displayNameHint")}
+          input={{ autoComplete: "nickname" }}
         />
-        <TextField
-          form={form}
-          name="original_password"
-          label={t("personal.oldPassword")}
-          hint={t("personal.oldPasswordHint")}
-          isRequired
-          type="password"
-          input={{ autoComplete: "current-password" }}
-        />
-        <div className="field-row">
-          <TextField
-            form={form}
-            name="password"
-            label={t("personal.newPassword")}
-            hint={t("personal.newPasswordHint")}
-            type="password"
-            input={{ autoComplete: "new-password", maxLength: 72 }}
-          />
-          <TextField
-            form={form}
-            name="again"
-            label={t("personal.newPasswordAgain")}
-            type="password"
-            input={{ autoComplete: "new-password", maxLength: 72 }}
-          />
-        </div>
         <SaveRow isBusy={form.isBusy} isDirty={form.isDirty} />
       </form>
     </Card>
   );
 }
 
-function TokenCard() {
+function BindingsCard({ self }: { self: Self }) {
   const t = useT();
-  const [token, setToken] = useState("");
-  const renew = async () => {
-    const yes = await confirm({
-      title: t("personal.tokenAsk"),
-      text: t("personal.tokenConsequence"),
-      action: t("personal.tokenMake"),
-    });
-    if (!yes) return;
-    try {
-      setToken((await call(api.user.token.get())) as string);
-    } catch (error) {
-      toastFailure(error);
-    }
-  };
+  const flags = status.peek() as unknown as Record<string, unknown>;
   return (
-    <Card id="token" title={t("personal.token")} note={t("personal.tokenNote")}>
-      {token === "" ? null : (
-        <Notice tone="success" onClose={() => setToken("")}>
-          <p>{t("personal.tokenOnce")}</p>
-          <p className="flex items-center gap-2 mt-1">
-            <code className="mono break-all">{token}</code>
-            <CopyButton text={token} label={t("personal.tokenCopy")} />
-          </p>
-        </Notice>
-      )}
-      <button type="button" className="btn btn-default" onClick={() => void renew()}>
-        <KeyRound aria-hidden size={16} />
-        {t("personal.tokenMake")}
-      </button>
-    </Card>
-  );
-}
-
-function ModelsCard({ models }: { models: readonly string[] }) {
-  const t = useT();
-  const [term, setTerm] = useState("");
-  const [isOpen, setOpen] = useState(false);
-  const found = models.filter((name) => name.toLowerCase().includes(term.trim().toLowerCase()));
-  const shown = isOpen || term.trim() !== "" ? found.slice(0, 500) : found.slice(0, FEW_MODELS);
-  return (
-    <Card id="models" title={t("personal.models")} note={t("personal.modelsNote", { count: models.length })}>
-      {models.length > FEW_MODELS ? (
-        <input
-          className="input mb-3"
-          type="search"
-          aria-label={t("personal.modelsSearch")}
-          placeholder={t("personal.modelsSearch")}
-          value={term}
-          onChange={(event) => setTerm(event.target.value)}
-        />
-      ) : null}
-      {found.length === 0 ? <p className="text-muted">{t("personal.noModels")}</p> : null}
-      <ul className="chips">
-        {shown.map((name) => (
-          <li key={name}>
-            <button
-              type="button"
-              className="chip"
-              title={t("personal.copyModel", { name })}
-              onClick={() => void copyText(name)}
-            >
-              {name}
-            </button>
-          </li>
+    <Card id="bindings" title={t("personal.bindings")}>
+      <dl className="facts">
+        {BINDINGS.map(([name, flag]) => (
+          <div key={name}>
+            <dt>{t(`personal.binding.${name}`)}</dt>
+            <dd>
+              {self[name] !== "" ? (
+                <Chip>{self[name]}</Chip>
+              ) : (
+                <span className="text-muted">
+                  {t(flag === undefined || flags[flag] === true ? "personal.unbound" : "personal.notEnabled")}
+                </span>
+              )}
+            </dd>
+          </div>
         ))}
-      </ul>
-      {term.trim() === "" && found.length > FEW_MODELS ? (
-        <button
-          type="button"
-          className="btn btn-sm btn-ghost mt-2"
-          aria-expanded={isOpen}
-          onClick={() => setOpen(!isOpen)}
-        >
-          {isOpen ? t("personal.fewModels") : t("personal.allModels", { count: found.length })}
-        </button>
-      ) : null}
+      </dl>
     </Card>
   );
 }
@@ -304,7 +224,7 @@ function DangerCard({ username }: { username: string }) {
   const remove = async () => {
     const yes = await confirm({
       title: t("personal.deleteAsk"),
-      text: t("personal.deleteText"),
+      text: t("personal.deleteText", { balance: formatQuota(user.peek()?.quota ?? 0) }),
       action: t("personal.delete"),
       isDanger: true,
       typed: username,
@@ -312,13 +232,14 @@ function DangerCard({ username }: { username: string }) {
     if (!yes) return;
     try {
       await call(api.user.self.delete());
-      window.location.assign("/login");
+      removeItem(KEYS.user);
+      leaveFor("/login");
     } catch (error) {
-      toastFailure(error);
+      toastFailure(error, "delete");
     }
   };
   return (
-    <Card id="danger" title={t("personal.danger")} note={t("personal.deleteText")}>
+    <Card id="danger" title={t("personal.danger")} note={t("personal.deleteNote")}>
       <button type="button" className="btn btn-error btn-soft" onClick={() => void remove()}>
         <Trash2 aria-hidden size={16} />
         {t("personal.delete")}

@@ -81,7 +81,7 @@ export default function PlaygroundScreen() {
   const panel = (
     <SettingsPanel
       settings={settings}
-      groups={data.groups}
+      groups={playground.groups}
       models={models}
       onChange={playground.setSettings}
       onReset={playground.resetSettings}

@@ -1,126 +1,52 @@
 // Redemption codes: made in batches, sold elsewhere, seen here as unused, disabled or used.
 // Refuses to edit or enable a used code; the server holds the same rule.
-import { Ban, CircleCheck, Copy, Pencil, Plus, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { Ban, CircleCheck, Copy, Download, FileTerminal, Pencil, Plus, Trash2 } from "lucide-react";
+import { useRef, useState } from "react";
 import { api, call } from "../lib/api.ts";
-import { bootData } from "../lib/boot.ts";
-import { maskSecret } from "../lib/format.ts";
+import { address, bootData } from "../lib/boot.ts";
+import { curlOf } from "../lib/curl.ts";
+import { formatDateTime, maskSecret } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
 import { useList } from "../lib/list.ts";
+import { useRowById } from "../lib/row-by-id.ts";
 import { useTableQuery } from "../lib/table-query.ts";
-import { setQuery } from "../lib/url-state.ts";
+import { patchUrl, setQuery } from "../lib/url-state.ts";
 import { Money, StatusDot, When } from "../ui/badges.tsx";
-import type { StatusTone } from "../ui/badges.tsx";
 import { confirm } from "../ui/confirm.tsx";
 import { copyText, CopyButton } from "../ui/copy-button.tsx";
+import { ExportProgress, useCsvExport } from "../ui/csv-export.tsx";
 import { toast, toastFailure } from "../ui/feedback.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
-import { PageHeader, TabLinks } from "../ui/page-header.tsx";
+import type { MenuGroups } from "../ui/menu.tsx";
+import { dollarsText } from "../ui/money-field.tsx";
+import { PageHeader } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
-import { CreatedCodes } from "./redemption/created.tsx";
-import type { CodeRow, RedemptionPageData } from "./redemption/row.ts";
+import { ViewTabs } from "../ui/view-tabs.tsx";
+import { DISABLED, MAX_IDS, STATUS, UNUSED, USED } from "./redemption/row.ts";
+import type { CodeBatch, CodeRow, RedemptionPageData } from "./redemption/row.ts";
 
 const CodeDrawer = lazyPart(() => import("./redemption/drawer.tsx"));
+const CreatedCodes = lazyPart(() => import("./redemption/created.tsx"));
 
-const UNUSED = 1;
-const DISABLED = 2;
-const USED = 3;
-const STATUS: Record<number, [StatusTone, string]> = {
-  [UNUSED]: ["ok", "redemption.status.unused"],
-  [DISABLED]: ["off", "redemption.status.disabled"],
-  [USED]: ["running", "redemption.status.used"],
-};
-const VIEWS = ["", "1", "2", "3"] as const;
-const VIEW_TEXTS: Record<string, string> = {
-  "": "common.all",
-  "1": "redemption.status.unused",
-  "2": "redemption.status.disabled",
-  "3": "redemption.status.used",
-};
+const COLUMNS_KEY = "redemptions-table-columns";
+const PAGE_OF_ALL = 100;
 
-export default function RedemptionScreen() {
-  const t = useT();
-  const data = bootData<RedemptionPageData>();
-  const table = useTableQuery(data.pageSize);
-  const { query, page, pageSize } = table;
-  const [created, setCreated] = useState<{ keys: readonly string[]; name: string }>();
-  const view = query.status ?? "";
-  const list = useList<CodeRow>({
-    initial: data,
-    question: JSON.stringify([query.keyword, view, page, pageSize]),
-    async load() {
-      const found = await call(
-        api.redemption.search.get({
-          query: {
-            keyword: query.keyword ?? "",
-            p: String(page),
-            page_size: String(pageSize),
-            ...(view === "" ? {} : { status: view }),
-          },
-        }),
-      );
-      return { rows: found.items as CodeRow[], total: found.total };
-    },
-  });
-  const editing = list.rows.find((row) => String(row.id) === query.edit && row.status === UNUSED);
-  const isOpen = query.new === "1" || editing !== undefined;
-  const close = () => setQuery({ new: undefined, edit: undefined });
-  useShortcut({ keys: "c", label: "redemption.new", run: () => setQuery({ new: 1 }) });
+type Translate = ReturnType<typeof useT>;
 
-  const setStatus = async (rows: readonly CodeRow[], next: number) => {
-    const changing = rows.filter((row) => row.status !== USED && row.status !== next);
-    if (changing.length === 0) return;
-    const ids = new Set(changing.map((row) => row.id));
-    const undo = list.patch((all) => all.map((row) => (ids.has(row.id) ? { ...row, status: next } : row)));
-    try {
-      for (const row of changing)
-        await call(api.redemption.put({ id: row.id, status: next }, { query: { status_only: "true" } }));
-      toast({
-        key: "redemption status",
-        text: t(next === UNUSED ? "redemption.nowEnabled" : "redemption.nowDisabled", {
-          count: changing.length,
-        }),
-        undo: () =>
-          setStatus(
-            changing.map((row) => ({ ...row, status: next })),
-            next === UNUSED ? DISABLED : UNUSED,
-          ),
-      });
-    } catch (error) {
-      undo();
-      toastFailure(error);
-      await list.refresh();
-    }
-  };
+async function changeAll(rows: readonly CodeRow[], action: "enable" | "disable" | "delete"): Promise<number> {
+  let count = 0;
+  for (let at = 0; at < rows.length; at += MAX_IDS) {
+    const ids = rows.slice(at, at + MAX_IDS).map((row) => row.id);
+    count += await call(api.redemption.batch.post({ ids, action }));
+  }
+  return count;
+}
 
-  const remove = async (rows: readonly CodeRow[], clear?: () => void) => {
-    const [first] = rows;
-    if (!first) return;
-    const yes = await confirm({
-      title:
-        rows.length === 1
-          ? t("redemption.deleteOne", { name: first.name })
-          : t("redemption.deleteMany", { count: rows.length }),
-      text: t("redemption.deleteText"),
-      action: t("common.delete"),
-      isDanger: true,
-      ...(rows.length > 20 ? { typed: String(rows.length) } : {}),
-    });
-    if (!yes) return;
-    try {
-      for (const row of rows) await call(api.redemption({ id: row.id }).delete());
-      toast({ text: t("common.deleted") });
-      clear?.();
-    } catch (error) {
-      toastFailure(error);
-    }
-    await list.refresh();
-  };
-
-  const columns: Column<CodeRow>[] = [
+function codeColumns(t: Translate): Column<CodeRow>[] {
+  return [
     { id: "name", title: t("redemption.name"), isIdentity: true, card: "title", cell: (row) => row.name },
     {
       id: "key",
@@ -149,41 +75,249 @@ export default function RedemptionScreen() {
       cell: (row) =>
         row.used_user_id > 0 ? (
           <span className="inline-flex flex-wrap gap-x-2">
-            <a className="link" href={`/user?keyword=${row.used_user_id}`}>
+            <a
+              className="link"
+              href={patchUrl("/user", { keyword: row.used_user_id, edit: row.used_user_id })}
+            >
               {row.used_username || `#${row.used_user_id}`}
             </a>
-            <When at={row.redeemed_time} />
+            <span className="text-muted">
+              <When at={row.redeemed_time} />
+            </span>
           </span>
         ) : (
           <span className="text-muted">{t("common.none")}</span>
         ),
     },
   ];
+}
 
+export default function RedemptionScreen() {
+  const t = useT();
+  const data = bootData<RedemptionPageData>();
+  const table = useTableQuery(data.pageSize);
+  const { query, page, pageSize } = table;
+  const [created, setCreated] = useState<CodeBatch>();
+  const selected = useRef<readonly CodeRow[]>([]);
+  const filters = { keyword: query.keyword ?? "", status: query.status ?? "" };
+  const isFiltered = filters.keyword !== "" || filters.status !== "";
+  const ask = async (at: number, size: number) => {
+    const found = await call(
+      api.redemption.search.get({ query: { ...filters, p: String(at), page_size: String(size) } }),
+    );
+    return { rows: found.items as CodeRow[], total: found.total };
+  };
+  const list = useList<CodeRow>({
+    initial: data,
+    question: JSON.stringify([filters, page, pageSize]),
+    load: () => ask(page, pageSize),
+  });
+  const loadAll = async () => {
+    const rows: CodeRow[] = [];
+    for (let at = 1; ; at++) {
+      const next = await ask(at, PAGE_OF_ALL);
+      rows.push(...next.rows);
+      if (next.rows.length < PAGE_OF_ALL) return rows;
+    }
+  };
+  const close = () => setQuery({ new: undefined, edit: undefined });
+  const open = useRowById<CodeRow>(
+    query.edit,
+    list.rows,
+    (id) => call(api.redemption({ id }).get()) as Promise<CodeRow>,
+    close,
+  );
+  useShortcut({ keys: "c", label: "redemption.new", run: () => setQuery({ new: 1 }) });
+  const csv = useCsvExport<CodeRow>(() => ({
+    name: "codes",
+    heads: [
+      t("redemption.code"),
+      t("redemption.name"),
+      t("redemption.statusTitle"),
+      t("redemption.csvDollars"),
+      t("redemption.csvQuota"),
+      t("redemption.createdAt"),
+      t("redemption.usedBy"),
+      t("redemption.usedAt"),
+    ],
+    load: (at) => ask(at, PAGE_OF_ALL),
+    rowKey: (row) => row.id,
+    cells: (row) => [
+      row.key,
+      row.name,
+      t(STATUS[row.status]?.[1] ?? "common.unknown"),
+      dollarsText(row.quota),
+      row.quota,
+      formatDateTime(row.created_time * 1000),
+      row.used_username,
+      row.redeemed_time > 0 ? formatDateTime(row.redeemed_time * 1000) : "",
+    ],
+  }));
+
+  const setStatus = async (rows: readonly CodeRow[], next: number, clear?: () => void, isUndo = false) => {
+    const changing = rows.filter((row) => row.status !== USED && row.status !== next);
+    if (changing.length === 0) {
+      toast({ key: "redemption status", tone: "info", text: t("redemption.nothingToSwitch") });
+      return;
+    }
+    const ids = new Set(changing.map((row) => row.id));
+    const rollBack = list.patch((all) =>
+      all.map((row) => (ids.has(row.id) ? { ...row, status: next } : row)),
+    );
+    try {
+      const count = await changeAll(changing, next === UNUSED ? "enable" : "disable");
+      clear?.();
+      if (!isUndo)
+        toast({
+          key: "redemption status",
+          text: t(next === UNUSED ? "redemption.nowEnabled" : "redemption.nowDisabled", { count }),
+          undo: () =>
+            setStatus(
+              changing.map((row) => ({ ...row, status: next })),
+              next === UNUSED ? DISABLED : UNUSED,
+              undefined,
+              true,
+            ),
+        });
+      // Somebody redeemed one in the meantime: the list knows better.
+      if (count !== changing.length) await list.refresh();
+    } catch (error) {
+      rollBack();
+      toastFailure(error);
+      await list.refresh();
+    }
+  };
+
+  const remove = async (rows: readonly CodeRow[], clear?: () => void) => {
+    const [first] = rows;
+    if (!first) return;
+    const count = rows.length;
+    const unused = rows.filter((row) => row.status === UNUSED).length;
+    const yes = await confirm({
+      title:
+        count === 1 ? t("redemption.deleteOne", { name: first.name }) : t("redemption.deleteMany", { count }),
+      text: unused > 0 ? t("redemption.deleteUnused", { count: unused }) : t("redemption.deleteText"),
+      action: count === 1 ? t("common.delete") : t("redemption.deleteAction", { count }),
+      isDanger: true,
+      ...(count > 20 ? { typed: String(count) } : {}),
+    });
+    if (!yes) return;
+    try {
+      await changeAll(rows, "delete");
+      toast({ text: t("common.deleted") });
+      clear?.();
+    } catch (error) {
+      toastFailure(error);
+    }
+    await list.refresh();
+  };
+
+  /** Actions of the header work on the selection, and say so when there is none. */
+  const withSelection = (run: (rows: readonly CodeRow[]) => void) => () => {
+    if (selected.current.length === 0) toast({ tone: "error", text: t("redemption.selectOne") });
+    else run(selected.current);
+  };
+  const copyCodes = (rows: readonly CodeRow[]) =>
+    void copyText(rows.map((row) => `${row.name}    ${row.key}`).join("\n"));
+
+  const rowMenu = (row: CodeRow): MenuGroups => [
+    [
+      { id: "copy", label: t("redemption.copyOne"), icon: Copy, onSelect: () => void copyText(row.key) },
+      ...(row.status === UNUSED
+        ? [
+            { id: "edit", label: t("common.edit"), icon: Pencil, onSelect: () => setQuery({ edit: row.id }) },
+            {
+              id: "disable",
+              label: t("common.disable"),
+              icon: Ban,
+              onSelect: () => void setStatus([row], DISABLED),
+            },
+          ]
+        : []),
+      ...(row.status === DISABLED
+        ? [
+            {
+              id: "enable",
+              label: t("common.enable"),
+              icon: CircleCheck,
+              onSelect: () => void setStatus([row], UNUSED),
+            },
+          ]
+        : []),
+    ],
+    [
+      {
+        id: "delete",
+        label: t("common.delete"),
+        icon: Trash2,
+        isDanger: true,
+        onSelect: () => void remove([row]),
+      },
+    ],
+  ];
+
+  const newButton = (className: string) => (
+    <button type="button" className={className} onClick={() => setQuery({ new: 1 })}>
+      <Plus aria-hidden size={16} />
+      {t("redemption.new")}
+    </button>
+  );
   return (
     <>
       <PageHeader
         title={t("shell.nav.redemptions")}
         note={t("redemption.purpose")}
-        action={
-          <button type="button" className="btn btn-primary" onClick={() => setQuery({ new: 1 })}>
-            <Plus aria-hidden size={16} />
-            {t("redemption.new")}
-          </button>
-        }
+        action={newButton("btn btn-primary")}
+        overflow={[
+          [
+            { id: "csv", label: t("table.export"), icon: Download, onSelect: csv.start },
+            {
+              id: "copy",
+              label: t("redemption.copySelected"),
+              icon: Copy,
+              onSelect: withSelection(copyCodes),
+            },
+            {
+              id: "curl",
+              label: t("table.copyCurl"),
+              icon: FileTerminal,
+              onSelect: () =>
+                void copyText(
+                  curlOf({
+                    path: "/api/redemption/search",
+                    query: { ...filters, p: page, page_size: pageSize },
+                  }),
+                ),
+            },
+          ],
+          [
+            {
+              id: "delete",
+              label: t("redemption.deleteSelected"),
+              icon: Trash2,
+              isDanger: true,
+              onSelect: withSelection((rows) => void remove(rows)),
+            },
+          ],
+        ]}
       />
-      {created ? (
-        <CreatedCodes keys={created.keys} name={created.name} onClose={() => setCreated(undefined)} />
-      ) : null}
-      <TabLinks
-        label={t("redemption.views")}
-        current={view}
-        tabs={VIEWS.map((id) => ({
-          id,
-          label: t(VIEW_TEXTS[id] ?? ""),
-          href: id === "" ? "/redemption" : `/redemption?status=${id}`,
-        }))}
-        onOpen={(id) => table.setFilters({ status: id || undefined })}
+      {created ? <CreatedCodes batch={created} onClose={() => setCreated(undefined)} /> : null}
+      <ExportProgress {...csv} />
+      <ViewTabs
+        label={t("table.views")}
+        screen="redemption"
+        builtIn={[
+          { id: "all", label: t("common.all"), query: {} },
+          ...[UNUSED, USED, DISABLED].map((status) => ({
+            id: String(status),
+            label: t(STATUS[status]?.[1] ?? ""),
+            query: { status: String(status) },
+          })),
+        ]}
+        fields={["keyword", "status"]}
+        query={query}
+        onOpen={table.setFilters}
+        columnsKey={COLUMNS_KEY}
       />
       <FilterBar
         searchName="keyword"
@@ -194,72 +328,35 @@ export default function RedemptionScreen() {
       />
       <DataTable
         label={t("shell.nav.redemptions")}
-        columns={columns}
+        columns={codeColumns(t)}
         list={list}
         rowKey={(row) => row.id}
         rowName={(row) => row.name}
-        rowHref={(row) => `/redemption?edit=${row.id}`}
-        onOpen={(row) => (row.status === UNUSED ? setQuery({ edit: row.id }) : undefined)}
+        rowHref={(row) => patchUrl(address.peek(), { edit: row.id })}
+        onOpen={(row) => setQuery({ edit: row.id })}
         isMuted={(row) => row.status !== UNUSED}
-        columnsKey="redemptions-table-columns"
-        rowMenu={(row) => [
-          [
-            {
-              id: "copy",
-              label: t("redemption.copyOne"),
-              icon: Copy,
-              onSelect: () => void copyText(row.key),
-            },
-            ...(row.status === UNUSED
-              ? [
-                  {
-                    id: "edit",
-                    label: t("common.edit"),
-                    icon: Pencil,
-                    onSelect: () => setQuery({ edit: row.id }),
-                  },
-                  {
-                    id: "disable",
-                    label: t("common.disable"),
-                    icon: Ban,
-                    onSelect: () => void setStatus([row], DISABLED),
-                  },
-                ]
-              : []),
-            ...(row.status === DISABLED
-              ? [
-                  {
-                    id: "enable",
-                    label: t("common.enable"),
-                    icon: CircleCheck,
-                    onSelect: () => void setStatus([row], UNUSED),
-                  },
-                ]
-              : []),
-          ],
-          [
-            {
-              id: "delete",
-              label: t("common.delete"),
-              icon: Trash2,
-              isDanger: true,
-              onSelect: () => void remove([row]),
-            },
-          ],
-        ]}
+        columnsKey={COLUMNS_KEY}
+        rowMenu={rowMenu}
+        loadAll={loadAll}
+        onSelection={(rows) => {
+          selected.current = rows;
+        }}
         bulk={(rows, clear) => (
           <>
-            <button
-              type="button"
-              className="btn btn-sm btn-default"
-              onClick={() => void copyText(rows.map((row) => `${row.name}    ${row.key}`).join("\n"))}
-            >
+            <button type="button" className="btn btn-sm btn-default" onClick={() => copyCodes(rows)}>
               {t("redemption.copySelected")}
             </button>
             <button
               type="button"
               className="btn btn-sm btn-default"
-              onClick={() => void setStatus(rows, DISABLED)}
+              onClick={() => void setStatus(rows, UNUSED, clear)}
+            >
+              {t("common.enable")}
+            </button>
+            <button
+              type="button"
+              className="btn btn-sm btn-default"
+              onClick={() => void setStatus(rows, DISABLED, clear)}
             >
               {t("common.disable")}
             </button>
@@ -276,25 +373,21 @@ export default function RedemptionScreen() {
         pageSize={pageSize}
         onPage={table.setPage}
         onPageSize={table.setPageSize}
-        isFiltered={(query.keyword ?? "") !== "" || view !== ""}
+        isFiltered={isFiltered}
         onClearFilters={() => table.setFilters({ keyword: undefined, status: undefined })}
         empty={{
           title: t("redemption.empty"),
           text: t("redemption.emptyText"),
-          action: (
-            <button type="button" className="btn btn-sm btn-primary" onClick={() => setQuery({ new: 1 })}>
-              {t("redemption.new")}
-            </button>
-          ),
+          action: newButton("btn btn-sm btn-primary"),
         }}
       />
-      {isOpen ? (
+      {query.new === "1" || open ? (
         <CodeDrawer
-          key={editing?.id ?? "new"}
-          row={editing}
+          key={open?.id ?? "new"}
+          row={query.new === "1" ? undefined : open}
           onClose={close}
-          onSaved={(keys, name) => {
-            if (keys.length > 0) setCreated({ keys, name });
+          onSaved={(batch) => {
+            if (batch) setCreated(batch);
             toast({ text: t("common.saved") });
             void list.refresh();
           }}

@@ -19,7 +19,7 @@ const STEPS = ["database", "account", "mode"] as const;
 
 export default function SetupScreen() {
   const t = useT();
-  const { databaseType, rootExists } = bootData<SetupData>();
+  const { databaseType, databaseVersion, rootExists } = bootData<SetupData>();
   const [step, setStep] = useState(0);
   const [isDone, setDone] = useState(false);
   const [refusal, setRefusal] = useState("");
@@ -100,7 +100,7 @@ export default function SetupScreen() {
         <h2 ref={heading} tabIndex={-1} className="mb-3 outline-none">
           {t(`setup.step.${name}`)}
         </h2>
-        {name === "database" ? <DatabaseStep type={databaseType} /> : null}
+        {name === "database" ? <DatabaseStep type={databaseType} version={databaseVersion} /> : null}
         {name === "account" ? <AccountStep form={plain} rootExists={rootExists} /> : null}
         {name === "mode" ? <ModeStep form={plain} /> : null}
         {refusal === "" ? null : (

@@ -33,10 +33,11 @@ import { PageHeader } from "../ui/page-header.tsx";
 import { DataTable } from "../ui/table.tsx";
 import { ViewTabs } from "../ui/view-tabs.tsx";
 import { STATUS, tokenColumns } from "./token/cells.tsx";
+import { openChat } from "./token/open-chat.ts";
 import type { TokenPageData, TokenRow } from "./token/row.ts";
 import { stateOf } from "./token/row.ts";
-import { openChat, UsePanel } from "./token/use-panel.tsx";
 
+const UsePanel = lazyPart(() => import("./token/use-panel.tsx"));
 const TokenDrawer = lazyPart(() => import("./token/drawer.tsx"));
 
 const COLUMNS_KEY = "tokens-table-columns";

@@ -1,27 +1,43 @@
 // Users: who they are, what they have and used, and what the viewer's rank may do about it.
 // Refuses to offer what the rank forbids; deleted accounts stay readable and have no actions.
 import { useSignals } from "@preact/signals-react/runtime";
-import { ArrowDown, ArrowUp, Ban, CircleCheck, Pencil, Plus, ScrollText, Trash2 } from "lucide-react";
+import {
+  ArrowDown,
+  ArrowUp,
+  Ban,
+  CircleCheck,
+  Coins,
+  Copy,
+  FileTerminal,
+  Pencil,
+  Plus,
+  ScrollText,
+  Trash2,
+} from "lucide-react";
 import { api, call } from "../lib/api.ts";
-import { bootData, user } from "../lib/boot.ts";
+import { address, bootData, user } from "../lib/boot.ts";
+import { curlOf } from "../lib/curl.ts";
 import { formatNumber, formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
 import { useList } from "../lib/list.ts";
+import { useRowById } from "../lib/row-by-id.ts";
 import { useTableQuery } from "../lib/table-query.ts";
-import { setQuery } from "../lib/url-state.ts";
+import { patchUrl, setQuery } from "../lib/url-state.ts";
 import { Chip, Money, StatusDot } from "../ui/badges.tsx";
 import { confirm } from "../ui/confirm.tsx";
+import { copyText } from "../ui/copy-button.tsx";
 import { toast, toastFailure } from "../ui/feedback.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
-import { actionsFor, DISABLED, ENABLED, mayTouch, Rank } from "./user/row.ts";
+import { actionsFor, DISABLED, ENABLED, mayRead, mayTouch, rankKey } from "./user/row.ts";
 import type { ManageAction, UserPageData, UserRow } from "./user/row.ts";
 
 const UserDrawer = lazyPart(() => import("./user/drawer.tsx"));
+const QuotaDrawer = lazyPart(() => import("./user/quota-drawer.tsx"));
 
 const ICONS = {
   enable: CircleCheck,
@@ -30,11 +46,6 @@ const ICONS = {
   demote: ArrowDown,
   delete: Trash2,
 } as const;
-
-function rankKey(role: number): string {
-  if (role >= Rank.root) return "common.role.root";
-  return role >= Rank.admin ? "common.role.admin" : "common.role.user";
-}
 
 export default function UserScreen() {
   useSignals();
@@ -60,16 +71,24 @@ export default function UserScreen() {
       return { rows: found.items as UserRow[], total: found.total };
     },
   });
-  const editing = list.rows.find((row) => String(row.id) === query.edit && mayTouch(viewer, row));
-  const isOpen = query.new === "1" || editing !== undefined;
+  const close = () => setQuery({ new: undefined, edit: undefined, quota: undefined });
+  const asked = useRowById<UserRow>(
+    query.edit ?? query.quota,
+    list.rows,
+    (id) => call(api.user({ id: String(id) }).get()) as Promise<UserRow>,
+    close,
+  );
+  const open = asked && mayRead(viewer, asked) ? asked : undefined;
+  const isQuota = query.edit === undefined && open !== undefined && mayTouch(viewer, open);
+  const isEditing = query.edit !== undefined && open !== undefined;
   useShortcut({ keys: "c", label: "user.new", run: () => setQuery({ new: 1 }) });
 
   const manage = async (row: UserRow, action: ManageAction) => {
     if (action !== "enable") {
       const yes = await confirm({
         title: t(`user.ask.${action}`, { name: row.username }),
-        text: t(`user.consequence.${action}`),
-        action: t(`user.action.${action}`),
+        text: t(`user.consequence.${action}`, { balance: formatQuota(row.quota) }),
+        action: t(`user.act.${action}`, { name: row.username }),
         isDanger: action === "delete" || action === "disable",
         ...(action === "delete" ? { typed: row.username } : {}),
       });
@@ -123,10 +142,11 @@ export default function UserScreen() {
       card: "badge",
       cell: (row) => {
         if (row.DeletedAt !== null) return <StatusDot tone="off">{t("user.deleted")}</StatusDot>;
-        return row.status === ENABLED ? (
-          <StatusDot tone="ok">{t("common.enabled")}</StatusDot>
+        if (row.status === ENABLED) return <StatusDot tone="ok">{t("user.status.enabled")}</StatusDot>;
+        return row.status === DISABLED ? (
+          <StatusDot tone="broken">{t("user.status.disabled")}</StatusDot>
         ) : (
-          <StatusDot tone={row.status === DISABLED ? "broken" : "off"}>{t("common.disabled")}</StatusDot>
+          <StatusDot tone="off">{t("user.status.locked")}</StatusDot>
         );
       },
     },
@@ -151,8 +171,8 @@ export default function UserScreen() {
     },
     {
       id: "inviter",
+      card: "hidden",
       title: t("user.inviter"),
-      isHiddenByDefault: true,
       cell: (row) =>
         row.inviter_id > 0 ? (
           <a className="link" href={`/user?keyword=${row.inviter_id}`}>
@@ -175,6 +195,22 @@ export default function UserScreen() {
             {t("user.new")}
           </button>
         }
+        overflow={[
+          [
+            {
+              id: "curl",
+              label: t("table.copyCurl"),
+              icon: FileTerminal,
+              onSelect: () =>
+                void copyText(
+                  curlOf({
+                    path: "/api/user/search",
+                    query: { keyword: query.keyword, group: query.group, p: page, page_size: pageSize },
+                  }),
+                ),
+            },
+          ],
+        ]}
       />
       <FilterBar
         searchName="keyword"
@@ -195,11 +231,12 @@ export default function UserScreen() {
         list={list}
         rowKey={(row) => row.id}
         rowName={(row) => row.username}
-        rowHref={(row) => `/user?edit=${row.id}`}
-        onOpen={(row) => (mayTouch(viewer, row) ? setQuery({ edit: row.id }) : undefined)}
+        rowHref={(row) => (mayRead(viewer, row) ? patchUrl(address.peek(), { edit: row.id }) : undefined)}
+        onOpen={(row) => (mayRead(viewer, row) ? setQuery({ edit: row.id }) : undefined)}
         isMuted={(row) => row.DeletedAt !== null || row.status !== ENABLED}
         columnsKey="users-table-columns"
         rowMenu={(row) => {
+          if (row.DeletedAt !== null) return [];
           const actions = actionsFor(viewer, row);
           const item = (action: ManageAction) => ({
             id: action,
@@ -218,13 +255,25 @@ export default function UserScreen() {
                       icon: Pencil,
                       onSelect: () => setQuery({ edit: row.id }),
                     },
+                    {
+                      id: "quota",
+                      label: t("user.changeQuota"),
+                      icon: Coins,
+                      onSelect: () => setQuery({ quota: row.id }),
+                    },
                   ]
                 : []),
               {
                 id: "log",
                 label: t("user.toLog"),
                 icon: ScrollText,
-                onSelect: () => window.location.assign(`/log?username=${encodeURIComponent(row.username)}`),
+                href: patchUrl("/log", { username: row.username, range: "30d" }),
+              },
+              {
+                id: "copy",
+                label: t("user.copyId"),
+                icon: Copy,
+                onSelect: () => void copyText(String(row.id)),
               },
             ],
             actions.filter((action) => action !== "delete").map(item),
@@ -239,17 +288,17 @@ export default function UserScreen() {
         onClearFilters={() => table.setFilters({ keyword: undefined, group: undefined })}
         empty={{ title: t("user.empty"), text: t("user.emptyText") }}
       />
-      {isOpen ? (
+      {query.new === "1" || isEditing ? (
         <UserDrawer
-          key={editing?.id ?? "new"}
-          row={editing}
+          key={isEditing ? open.id : "new"}
+          row={isEditing ? open : undefined}
           groups={data.groups}
-          onClose={() => setQuery({ new: undefined, edit: undefined })}
-          onSaved={() => {
-            toast({ text: t("common.saved") });
-            void list.refresh();
-          }}
+          onClose={close}
+          onSaved={() => void list.refresh()}
         />
+      ) : null}
+      {isQuota ? (
+        <QuotaDrawer key={open.id} row={open} onClose={close} onSaved={() => void list.refresh()} />
       ) : null}
     </>
   );

@@ -89,6 +89,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
           role="listbox"
           aria-label={t("shell.palette")}
           className="palette-list"
+          hidden={found.length === 0}
         >
           {found.map((command, index) => (
             <li
@@ -111,10 +112,12 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
               </small>
             </li>
           ))}
-          {found.length === 0 ? (
-            <li className="p-4 text-center text-muted">{t("shell.paletteEmpty")}</li>
-          ) : null}
         </ul>
+        {found.length === 0 ? (
+          <p className="p-4 text-center text-muted" role="status">
+            {t("shell.paletteEmpty")}
+          </p>
+        ) : null}
       </div>
     </dialog>
   );

@@ -1,7 +1,6 @@
 // "Export CSV" of a list: asks for every page of the current filter, shows how far it is, and hands the file over.
 // Refuses to go on in silence: it can be cancelled, and a cut list says so.
 import { useEffect, useRef, useState } from "react";
-import { collectRows, csvText, downloadText } from "../lib/csv.ts";
 import type { CollectOptions, CsvCell } from "../lib/csv.ts";
 import { formatNumber } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
@@ -24,7 +23,8 @@ export interface CsvExport {
   cancel: () => void;
 }
 
-export function useCsvExport<Row>(source: () => CsvSource<Row>): CsvExport {
+/** What writes the file is fetched with the first export; `source` may fetch its part as well. */
+export function useCsvExport<Row>(source: () => CsvSource<Row> | Promise<CsvSource<Row>>): CsvExport {
   const [progress, setProgress] = useState<CsvExport["progress"]>();
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
@@ -34,7 +34,8 @@ export function useCsvExport<Row>(source: () => CsvSource<Row>): CsvExport {
     running.current = controller;
     setProgress({ done: 0, total: -1 });
     try {
-      const { name, heads, cells, load, rowKey } = source();
+      const [{ collectRows, csvText, downloadText }, { name, heads, cells, load, rowKey }] =
+        await Promise.all([import("../lib/csv.ts"), source()]);
       const { rows, isCut } = await collectRows({
         load,
         rowKey,

@@ -58,9 +58,13 @@ function OpenDrawer({
     const opener = document.activeElement;
     const box = dialog.current;
     box?.showModal();
-    const first = box?.querySelector<HTMLElement>(
-      "[autofocus], .drawer-body :is(input, select, textarea):not([disabled], .drawer-body details:not([open]) *)",
-    );
+    const find = (selector: string) => box?.querySelector<HTMLElement>(selector);
+    // React focuses instead of writing `autofocus`, and opening a dialog moves the focus away again.
+    const first =
+      find("[data-autofocus]") ??
+      find(
+        "[autofocus], .drawer-body :is(input, select, textarea):not([disabled], .drawer-body details:not([open]) *)",
+      );
     // Without a field there is nothing to fill in: the keys of the drawer work at once.
     (first ?? box)?.focus();
     return () => {
@@ -194,7 +198,7 @@ export function DrawerForm<V extends Values>({
                 text={() => curlOf(curl(form.values))}
                 label={t("table.copyCurl")}
                 withText
-                className="btn-ghost ml-2"
+                className="ml-2"
               />
             ) : null}
           </span>

@@ -1,12 +1,15 @@
 // The invitation card: the link to hand out, what it brought, and moving the reward into the balance.
 // Refuses transfers below one unit and above the reward before the server has to.
 import { useId, useState } from "react";
+import { DEFAULT_QUOTA_PER_UNIT } from "../../src/shared/money.ts";
 import { api, call } from "../lib/api.ts";
 import { status } from "../lib/boot.ts";
+import { useForm } from "../lib/form.ts";
 import { formatNumber, formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { toast, toastFailure } from "./feedback.tsx";
+import { MoneyField } from "./money-field.tsx";
 
 export interface Invitation {
   code: string;
@@ -15,6 +18,10 @@ export interface Invitation {
   /** Reward that is not moved yet, and all of it ever. */
   quota: number;
   history: number;
+}
+
+interface TransferValues extends Record<string, unknown> {
+  quota: number | undefined;
 }
 
 export function InvitationCard({
@@ -27,40 +34,18 @@ export function InvitationCard({
   const t = useT();
   const id = useId();
   const site = status.peek();
-  const minimum = site.quota_per_unit || 500_000;
+  const minimum = site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
   const [left, setLeft] = useState(invitation.quota);
-  const [dollars, setDollars] = useState("");
-  const [problem, setProblem] = useState("");
-  const [isBusy, setBusy] = useState(false);
   const link = `${(site.server_address || "").replace(/\/+$/, "")}/register?aff=${invitation.code}`;
 
-  const move = async () => {
-    const quota = dollars.trim() === "" ? left : Math.round(Number(dollars) * minimum);
-    if (!Number.isFinite(quota) || quota < minimum)
-      return setProblem(t("topup.transferLow", { minimum: formatQuota(minimum) }));
-    if (quota > left) return setProblem(t("topup.transferShort"));
-    setProblem("");
-    setBusy(true);
-    try {
-      await call(api.user.aff_transfer.post({ quota }));
-      setLeft(left - quota);
-      setDollars("");
-      onMoved(quota);
-      toast({ text: t("topup.transferred", { amount: formatQuota(quota) }) });
-    } catch (error) {
-      toastFailure(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-
   return (
-    <section className="panel" aria-labelledby={`${id}-title`}>
+    <section className="panel" id="invitation" aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`} className="font-semibold">
         {t("topup.invitation")}
       </h2>
-      <p className="flex items-center gap-2 mt-2 min-w-0">
-        <code className="mono break-all">{link}</code>
+      <p className="mt-1 text-sm text-muted">{t("topup.invitationNote")}</p>
+      <p className="mt-2 flex min-w-0 items-center gap-2">
+        <code className="mono min-w-0 break-all">{link}</code>
         <CopyButton text={link} label={t("topup.copyLink")} />
       </p>
       <dl className="facts mt-3">
@@ -78,43 +63,74 @@ export function InvitationCard({
         </div>
       </dl>
       {left >= minimum ? (
-        <form
-          className="flex flex-wrap items-end gap-2 mt-3"
-          noValidate
-          onSubmit={(event) => {
-            event.preventDefault();
-            void move();
+        <TransferForm
+          key={left}
+          left={left}
+          minimum={minimum}
+          onMoved={(quota) => {
+            setLeft(left - quota);
+            onMoved(quota);
           }}
-        >
-          <div>
-            <label className="field-label" htmlFor={id}>
-              {t("topup.transferAmount")}
-            </label>
-            <input
-              id={id}
-              className="input"
-              inputMode="decimal"
-              value={dollars}
-              placeholder={(left / minimum).toFixed(2)}
-              aria-invalid={problem !== ""}
-              aria-describedby={problem === "" ? undefined : `${id}-problem`}
-              onChange={(event) => setDollars(event.target.value)}
-            />
-          </div>
-          <button type="submit" className="btn btn-default" disabled={isBusy}>
-            {t("topup.transfer")}
-          </button>
-          {problem === "" ? null : (
-            <p id={`${id}-problem`} className="text-error text-sm basis-full" role="alert">
-              {problem}
-            </p>
-          )}
-        </form>
+        />
       ) : (
-        <p className="text-muted text-sm mt-3">
+        <p className="mt-3 text-sm text-muted">
           {t("topup.transferFrom", { minimum: formatQuota(minimum) })}
         </p>
       )}
     </section>
+  );
+}
+
+function TransferForm({
+  left,
+  minimum,
+  onMoved,
+}: {
+  left: number;
+  minimum: number;
+  onMoved: (quota: number) => void;
+}) {
+  const t = useT();
+  const form = useForm<TransferValues>({
+    initial: { quota: left },
+    validate: ({ quota }) =>
+      quota === undefined || !(quota >= minimum)
+        ? { quota: t("topup.transferLow", { minimum: formatQuota(minimum) }) }
+        : quota > left
+          ? { quota: t("topup.transferShort") }
+          : {},
+  });
+  const move = async () => {
+    try {
+      await form.submit(async ({ quota = 0 }) => {
+        await call(api.user.aff_transfer.post({ quota }));
+        toast({ text: t("topup.transferred", { amount: formatQuota(quota) }) });
+        onMoved(quota);
+      });
+    } catch (error) {
+      toastFailure(error, "transfer");
+    }
+  };
+  return (
+    <form
+      ref={form.element}
+      className="mt-3"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void move();
+      }}
+    >
+      <MoneyField
+        form={{ ...form, isChanged: () => false }}
+        name="quota"
+        label={t("topup.transferAmount")}
+        presets={left === minimum ? [] : [minimum, left]}
+        presetsLabel={t("topup.transferPresets")}
+      />
+      <button type="submit" className="btn btn-default" disabled={form.isBusy} aria-busy={form.isBusy}>
+        {t("topup.transfer")}
+      </button>
+    </form>
   );
 }

@@ -16,8 +16,8 @@ export interface TableRowProps<Row> {
   menu: MenuGroups;
   isMuted: boolean;
   isNew: boolean;
-  /** undefined: rows cannot be selected. */
-  isChosen: boolean | undefined;
+  /** undefined: rows cannot be selected; null: others can, this one not. */
+  isChosen: boolean | null | undefined;
   onChoose: (isRange: boolean) => void;
   href: string | undefined;
   onOpen: ((row: Row) => void) | undefined;
@@ -36,7 +36,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       data-muted={props.isMuted ? "" : undefined}
       data-new={props.isNew ? "" : undefined}
       data-open={onOpen ? "" : undefined}
-      aria-selected={isChosen}
+      aria-selected={isChosen ?? undefined}
       onClick={(event) => {
         if (isInteractive(event.target) || getSelection()?.toString()) return;
         onOpen?.(row);
@@ -50,8 +50,18 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
         event.preventDefault();
       }}
     >
-      {isChosen === undefined ? null : (
-        <td role="cell" className="cell-check">
+      {isChosen === undefined ? null : isChosen === null ? (
+        <td role="cell" className="cell-check" />
+      ) : (
+        // The whole cell is the target: browsers give a finger's tap beside the small box to the cell.
+        <td
+          role="cell"
+          className="cell-check"
+          onClick={(event) => {
+            event.stopPropagation();
+            if (event.target === event.currentTarget) onChoose(event.shiftKey);
+          }}
+        >
           <input
             type="checkbox"
             className="checkbox"

@@ -28,12 +28,17 @@ export interface Selection<Row> {
   setBeyond: (rows: readonly Row[]) => void;
 }
 
-export function useSelection<Row>(rows: readonly Kept<Row>[], data: readonly Row[]): Selection<Row> {
+export function useSelection<Row>(
+  rows: readonly Kept<Row>[],
+  data: readonly Row[],
+  isSelectable: (row: Row) => boolean = () => true,
+): Selection<Row> {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [beyond, setBeyond] = useState<readonly Row[]>();
   const last = useRef<number>(undefined);
   useEffect(() => setBeyond(undefined), [data, chosen]);
   const selected = rows.filter(({ id }) => chosen.has(id));
+  const free = (some: readonly Kept<Row>[]) => some.filter(({ original }) => isSelectable(original));
   return {
     has: (id) => chosen.has(id),
     rows: beyond ?? selected.map(({ original }) => original),
@@ -46,14 +51,14 @@ export function useSelection<Row>(rows: readonly Kept<Row>[], data: readonly Row
       const [low, high] = from < index ? [from, index] : [index, from];
       const value = isRange || !chosen.has(rows[index]?.id ?? "");
       const next = new Set(chosen);
-      for (const { id } of rows.slice(low, high + 1)) {
+      for (const { id } of free(rows.slice(low, high + 1))) {
         if (value) next.add(id);
         else next.delete(id);
       }
       setChosen(next);
       last.current = index;
     },
-    setPage: (isOn) => setChosen(new Set(isOn ? rows.map(({ id }) => id) : [])),
+    setPage: (isOn) => setChosen(new Set(isOn ? free(rows).map(({ id }) => id) : [])),
     clear: () => setChosen(new Set()),
   };
 }

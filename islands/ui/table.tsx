@@ -1,11 +1,5 @@
-// The table of every list screen: state by TanStack, markup and keyboard are ours; rows become cards on phones.
+// The table of every list screen: columns as chosen, selection, keyboard; rows become cards on phones.
 // Refuses to hide what it does: every action of a row is in its menu, failures keep the old rows.
-import {
-  columnOrderingFeature,
-  columnVisibilityFeature,
-  tableFeatures,
-  useTable,
-} from "@tanstack/react-table";
 import { ArrowDown, ArrowUp, ArrowUpDown } from "lucide-react";
 import { Fragment, useEffect, useMemo, useRef } from "react";
 import type { ReactNode } from "react";
@@ -23,9 +17,6 @@ import { SkeletonRows, TableRow } from "./table-row.tsx";
 import { BulkBar, useSelection } from "./table-selection.tsx";
 import { TableSettings } from "./table-settings.tsx";
 
-/** Selection is a set of our own: the feature would be a fifth of the library for one page of rows. */
-const features = tableFeatures({ columnOrderingFeature, columnVisibilityFeature });
-
 export interface SortState {
   id: string;
   isDescending: boolean;
@@ -39,12 +30,14 @@ export interface DataTableProps<Row> {
   rowKey: (row: Row) => string | number;
   /** Name of a row for its checkbox and menu: "Select alpha". */
   rowName: (row: Row) => string;
-  /** Address that opens the row; the identity cell links to it. */
-  rowHref?: (row: Row) => string;
+  /** Address that opens the row; the identity cell links to it. Undefined: this one cannot be opened. */
+  rowHref?: (row: Row) => string | undefined;
   onOpen?: (row: Row) => void;
   rowMenu?: (row: Row) => MenuGroups;
   /** Muted row: disabled things. */
   isMuted?: (row: Row) => boolean;
+  /** Rows that cannot be selected where others can: heads of groups. */
+  isSelectable?: (row: Row) => boolean;
   /** Buttons of the bar that appears with a selection; absent: rows cannot be selected. */
   bulk?: (rows: readonly Row[], clear: () => void) => ReactNode;
   /** Every row of the filter, for "select all N matching"; absent: only rows of the page can be selected. */
@@ -59,6 +52,8 @@ export interface DataTableProps<Row> {
   onSort?: (sort: SortState | undefined) => void;
   page: number;
   pageSize: number;
+  /** How many of what is paged stand on this page, where that is not its rows: tags with their channels. */
+  paged?: number;
   onPage: (page: number) => void;
   onPageSize: (size: number) => void;
   /** Storage key of the column settings. */
@@ -109,22 +104,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const settings = useColumnChoice(columns, props.columnsKey);
   const body = useRef<HTMLTableSectionElement>(null);
 
-  const definitions = useMemo(() => columns.map(({ id, title }) => ({ id, header: title })), [columns]);
-  const data = list.rows as Row[];
-  const table = useTable({
-    features,
-    columns: definitions,
-    data,
-    getRowId: (row: Row) => String(rowKey(row)),
-    state: {
-      columnOrder: settings.order,
-      columnVisibility: Object.fromEntries([...settings.hidden].map((id) => [id, false])),
-    },
-  });
+  const data = list.rows;
   const byId = new Map(columns.map((column) => [column.id, column]));
-  const visible = table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []);
-  const rows = table.getRowModel().rows;
-  const selection = useSelection(rows, data);
+  const visible = settings.order.flatMap((id) => (settings.hidden.has(id) ? [] : (byId.get(id) ?? [])));
+  const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
+  const selection = useSelection(rows, data, props.isSelectable);
+  const selectable = props.isSelectable ? data.filter(props.isSelectable).length : rows.length;
   const { onSelection, fresh } = props;
   useEffect(() => {
     onSelection?.(selection.rows);
@@ -211,9 +196,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                     type="checkbox"
                     className="checkbox"
                     aria-label={t("table.selectPage")}
-                    checked={rows.length > 0 && selection.count === rows.length}
+                    checked={selectable > 0 && selection.count === selectable}
                     ref={(box) => {
-                      if (box) box.indeterminate = selection.count > 0 && selection.count < rows.length;
+                      if (box) box.indeterminate = selection.count > 0 && selection.count < selectable;
                     }}
                     onChange={(event) => selection.setPage(event.target.checked)}
                   />
@@ -271,7 +256,13 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
                       menu={rowMenu?.(original) ?? []}
                       isMuted={props.isMuted?.(original) ?? false}
                       isNew={fresh !== undefined && index < fresh.count}
-                      isChosen={canSelect ? selection.has(row.id) : undefined}
+                      isChosen={
+                        !canSelect
+                          ? undefined
+                          : props.isSelectable?.(original) === false
+                            ? null
+                            : selection.has(row.id)
+                      }
                       onChoose={(isRange) => selection.toggle(index, isRange)}
                       href={props.rowHref?.(original)}
                       onOpen={props.onOpen}
@@ -335,7 +326,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         page={page}
         pageSize={pageSize}
         total={list.total}
-        shown={rows.length}
+        shown={props.paged ?? rows.length}
         onPage={props.onPage}
         onPageSize={props.onPageSize}
       />

@@ -6,14 +6,16 @@ import { nowMs, timeZone } from "../lib/boot.ts";
 import { formatDateTime } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { PRESETS, parseLocal, rangePatch, shiftRange } from "../lib/time-range.ts";
-import type { TimeRange } from "../lib/time-range.ts";
+import type { Preset, TimeRange } from "../lib/time-range.ts";
 
 export interface TimeRangeFieldProps {
   range: TimeRange;
   onChange: (patch: Record<string, string | number | undefined>) => void;
+  /** All of them where absent. */
+  presets?: readonly Preset[];
 }
 
-export function TimeRangeField({ range, onChange }: TimeRangeFieldProps) {
+export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRangeFieldProps) {
   const t = useT();
   useSignals();
   const zone = timeZone.value;
@@ -43,11 +45,11 @@ export function TimeRangeField({ range, onChange }: TimeRangeFieldProps) {
         aria-label={t("table.range.label")}
         value={range.preset ?? "custom"}
         onChange={(event) => {
-          const preset = PRESETS.find((each) => each === event.target.value);
+          const preset = presets.find((each) => each === event.target.value);
           onChange(rangePatch(preset ?? { from: range.from, to: range.to }));
         }}
       >
-        {PRESETS.map((preset) => (
+        {presets.map((preset) => (
           <option key={preset} value={preset}>
             {t(`table.range.${preset}`)}
           </option>

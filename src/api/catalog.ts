@@ -1,9 +1,10 @@
 // Controller of the catalogue: models, groups and prices as guests, users and administrators may see them.
 // Refuses nothing beyond the declared access: everything here is read from memory.
-import { Elysia } from "elysia";
+import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { groupChoices, groupNames, modelsForUser, presetModelsByType, pricingFor } from "../core/models.ts";
 import { ok } from "../http/envelope.ts";
+import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 
@@ -17,7 +18,11 @@ export function catalog(deps: Deps, session: SessionSettings) {
         open: "visitor",
       })
       .get("/group/", () => ok(groupNames(deps)), { access: "admin" })
-      .get("/user/models", ({ actor }) => ok(modelsForUser(deps, actor)), { access: "user" })
+      // † `group` narrows the answer to one of the caller's usable groups.
+      .get("/user/models", ({ actor, query }) => ok(modelsForUser(deps, actor, query.group)), {
+        access: "user",
+        query: t.Object({ group: t.Optional(plainText(64)) }),
+      })
       .get("/user/self/groups", ({ actor }) => ok(groupChoices(deps, actor)), { access: "user" })
       .get("/user/groups", () => ok(groupChoices(deps, undefined)), { open: "public" })
   );

@@ -14,11 +14,28 @@ import type { SessionSettings } from "../http/session.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
-/** An administrator also reads what was really said. */
+/** The message inside a provider's error object; undefined where the text is none. */
+function providerWords(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string | null };
+    const message = typeof error === "object" ? error?.message : error;
+    return typeof message === "string" && message !== "" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An administrator reads what was really said: the provider's own words, else our text with the cause behind it. */
 function told(failure: Failure, request: Request): string {
   const text = failureText(failure, languageOf(request));
   const { internal } = failure;
-  return internal === undefined || internal === "" || text.includes(internal) ? text : `${text}: ${internal}`;
+  if (internal === undefined || internal === "" || text.includes(internal)) return text;
+  return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
+}
+
+/** Enough to tell long keys apart; of a short one it would be too much. */
+function tailOf(key: string): string {
+  return key.length >= 16 ? key.slice(-4) : "";
 }
 
 export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelWatch, probe: ChannelProbe) {
@@ -116,7 +133,7 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
           return ok(
             deps.keyring.states(channel).map((state) => ({
               index: state.index,
-              tail: (channel.keys[state.index] ?? "").slice(-4),
+              tail: tailOf(channel.keys[state.index] ?? ""),
               rests_until: state.restsUntilMs > nowMs ? Math.ceil(state.restsUntilMs / 1000) : 0,
               reason: state.restsUntilMs > nowMs ? state.reason : "",
               detail: state.restsUntilMs > nowMs ? state.detail : "",

@@ -1,4 +1,4 @@
-// Controller of /api/log and /api/data: usage rows, their figures and the dashboard's series.
+// Controller of /api/log: usage rows and their figures.
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
 import { createAttemptLimit } from "../core/attempt-limit.ts";
@@ -16,7 +16,7 @@ import {
   userIdOf,
 } from "../core/logs.ts";
 import type { LogPage } from "../core/logs.ts";
-import { logStat, ownSeries, quotaSeries } from "../core/statistics.ts";
+import { logStat } from "../core/statistics.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
@@ -101,19 +101,10 @@ export function logs(deps: Deps, session: SessionSettings) {
   };
   const page = (found: LogPage, at: { page: number; pageSize: number }) =>
     ok({ items: found.items, total: found.total, page: at.page, page_size: at.pageSize });
-  const range = (sent: { start_timestamp?: string | undefined; end_timestamp?: string | undefined }) => {
-    const to = positive(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
-    return { from: positive(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
-  };
   /** Open ends become now and a month before it. */
   const bounded = (filter: LogFilter): LogFilter => {
     const to = filter.to === END_OF_TIME ? Math.floor(deps.clock.nowMs() / 1000) + 1 : filter.to;
     return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
-  };
-  const rangeQuery = {
-    start_timestamp: moment,
-    end_timestamp: moment,
-    default_time: t.Optional(plainText(20)),
   };
 
   return new Elysia({ prefix: "/api" })
@@ -200,23 +191,5 @@ export function logs(deps: Deps, session: SessionSettings) {
         return ok(await clearLogs(deps, before));
       },
       { access: "admin", query: t.Object({ target_timestamp: moment }) },
-    )
-    .get(
-      "/data/",
-      async ({ query }) => {
-        const { username } = query;
-        if (!username) return ok(await quotaSeries(deps, range(query)));
-        const id = (await userIdOf(deps, username)) ?? NOBODY;
-        return ok(await quotaSeries(deps, { ...range(query), user: { id, username } }));
-      },
-      { access: "admin", query: t.Object({ ...rangeQuery, username: t.Optional(plainText(255)) }) },
-    )
-    .get(
-      "/data/self",
-      async ({ actor, query }) => {
-        const { from, to } = range(query);
-        return ok(await ownSeries(deps, actor, from, to));
-      },
-      { access: "user", query: t.Object(rangeQuery) },
     );
 }

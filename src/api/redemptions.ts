@@ -3,10 +3,12 @@
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import {
+  changeRedemptions,
   createRedemptions,
   deleteRedemption,
   getRedemption,
   listRedemptions,
+  REDEMPTION_ACTIONS,
   updateRedemption,
 } from "../core/redemptions.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -18,6 +20,8 @@ import { refuse } from "../shared/failures.ts";
 
 const whole = t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+/** The console sends larger selections in parts. */
+const MAX_IDS = 1000;
 const listQuery = {
   ...pageQuery,
   keyword: t.Optional(plainText(255)),
@@ -43,37 +47,47 @@ export function redemptions(deps: Deps, session: SessionSettings) {
     const { items, total } = await listRedemptions(deps, { keyword: query.keyword, status, page, pageSize });
     return ok({ items, total, page, page_size: pageSize });
   };
-  return new Elysia({ prefix: "/api/redemption" })
-    .use(policy(session))
-    .get("/", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
-    .get("/search", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
-    .get("/:id", async ({ params }) => ok(await getRedemption(deps, requireId(params.id))), {
-      access: "admin",
-    })
-    .post("/", async ({ actor, body }) => ok(await createRedemptions(deps, actor, body)), {
-      access: "admin",
-      body: t.Object({ name: plainText(255), quota: whole, count: whole }),
-    })
-    .put(
-      "/",
-      async ({ body, query }) => ok(await updateRedemption(deps, body, (query.status_only ?? "") !== "")),
-      {
+  return (
+    new Elysia({ prefix: "/api/redemption" })
+      .use(policy(session))
+      .get("/", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
+      .get("/search", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
+      .get("/:id", async ({ params }) => ok(await getRedemption(deps, requireId(params.id))), {
         access: "admin",
-        query: t.Object({ status_only: t.Optional(plainText(10)) }),
+      })
+      .post("/", async ({ actor, body }) => ok(await createRedemptions(deps, actor, body)), {
+        access: "admin",
+        body: t.Object({ name: plainText(255), quota: whole, count: whole }),
+      })
+      // † Many codes in one go; data is how many it changed.
+      .post("/batch", async ({ body }) => ok(await changeRedemptions(deps, body.ids, body.action)), {
+        access: "admin",
         body: t.Object({
-          id,
-          name: t.Optional(plainText(255)),
-          quota: t.Optional(whole),
-          status: t.Optional(t.Integer({ minimum: 0, maximum: 9 })),
+          ids: t.Array(id, { minItems: 1, maxItems: MAX_IDS }),
+          action: t.UnionEnum(REDEMPTION_ACTIONS),
         }),
-      },
-    )
-    .delete(
-      "/:id",
-      async ({ params }) => {
-        await deleteRedemption(deps, requireId(params.id));
-        return done();
-      },
-      { access: "admin" },
-    );
+      })
+      .put(
+        "/",
+        async ({ body, query }) => ok(await updateRedemption(deps, body, (query.status_only ?? "") !== "")),
+        {
+          access: "admin",
+          query: t.Object({ status_only: t.Optional(plainText(10)) }),
+          body: t.Object({
+            id,
+            name: t.Optional(plainText(255)),
+            quota: t.Optional(whole),
+            status: t.Optional(t.Integer({ minimum: 0, maximum: 9 })),
+          }),
+        },
+      )
+      .delete(
+        "/:id",
+        async ({ params }) => {
+          await deleteRedemption(deps, requireId(params.id));
+          return done();
+        },
+        { access: "admin" },
+      )
+  );
 }

@@ -65,9 +65,10 @@ function taskFilter(query: Sent): CreativeTaskFilter {
 
 export function tasks(deps: Deps, session: SessionSettings) {
   /** The list is a bare array; `total` beside it lets a pager know where it ends. */
-  const drawings = async (filter: DrawingFilter, query: Sent) => {
+  const drawings = async (filter: DrawingFilter, query: Sent, request: Request) => {
     const { offset, pageSize } = pageOf(query, 0);
-    const { items, total } = await listDrawings(deps, filter, { offset, limit: pageSize });
+    const paging = { offset, limit: pageSize };
+    const { items, total } = await listDrawings(deps, filter, paging, new URL(request.url).origin);
     return { ...ok(items), total };
   };
   const creative = async (filter: CreativeTaskFilter, query: Sent) => {
@@ -77,15 +78,15 @@ export function tasks(deps: Deps, session: SessionSettings) {
   };
   return new Elysia({ prefix: "/api" })
     .use(policy(session))
-    .get("/mj/", ({ query }) => drawings(drawingFilter(query), query), {
+    .get("/mj/", ({ query, request }) => drawings(drawingFilter(query), query, request), {
       access: "admin",
       query: t.Object(drawingQuery),
     })
     .get(
       "/mj/self",
-      ({ query, actor }) => {
+      ({ query, actor, request }) => {
         const { channelId: _, ...filter } = drawingFilter(query);
-        return drawings({ ...filter, userId: actor.id }, query);
+        return drawings({ ...filter, userId: actor.id }, query, request);
       },
       { access: "user", query: t.Object(drawingQuery) },
     )

@@ -2,15 +2,8 @@
 // Refuses by rank: an administrator never touches a same or higher rank.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import {
-  createUser,
-  getUserFor,
-  listUsers,
-  MANAGE_ACTIONS,
-  manageUser,
-  removeUser,
-  updateUser,
-} from "../core/users.ts";
+import { createUser, getUserFor, listUsers, manageUser, removeUser, updateUser } from "../core/users.ts";
+import { keysOfUser } from "../core/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -25,7 +18,7 @@ const newUserBody = t.Object({
   username: name,
   password: name,
   display_name: t.Optional(name),
-  role: t.Optional(t.Integer()),
+  role: t.Optional(t.Integer({ minimum: 0, maximum: 100 })),
 });
 
 const userBody = t.Object({
@@ -34,12 +27,22 @@ const userBody = t.Object({
   display_name: t.Optional(name),
   password: t.Optional(name),
   group: t.Optional(plainText(64)),
-  quota: t.Optional(t.Integer()),
+  quota: t.Optional(t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+  quota_change: t.Optional(
+    t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+  ),
 });
 
 const manageBody = t.Object({
   id,
-  action: t.UnionEnum(MANAGE_ACTIONS),
+  // Not UnionEnum: it has a default, and a call without an action would disable the user.
+  action: t.Union([
+    t.Literal("disable"),
+    t.Literal("enable"),
+    t.Literal("delete"),
+    t.Literal("promote"),
+    t.Literal("demote"),
+  ]),
 });
 
 export function users(deps: Deps, session: SessionSettings) {
@@ -58,47 +61,57 @@ export function users(deps: Deps, session: SessionSettings) {
     });
     return ok({ items, total, page, page_size: pageSize });
   };
-  return new Elysia({ prefix: "/api/user" })
-    .use(policy(session))
-    .get("/", ({ query }) => list({ p: query.p, page_size: query.page_size }), {
-      access: "admin",
-      query: t.Object(pageQuery),
-    })
-    .get("/search", ({ query }) => list(query), {
-      access: "admin",
-      query: t.Object({
-        ...pageQuery,
-        keyword: t.Optional(name),
-        group: t.Optional(plainText(64)),
-      }),
-    })
-    .post("/", async ({ actor, body }) => ok({ id: await createUser(deps, actor, body) }), {
-      access: "admin",
-      body: newUserBody,
-    })
-    .put(
-      "/",
-      async ({ actor, body }) => {
-        await updateUser(deps, actor, body);
-        return done();
-      },
-      { access: "admin", body: userBody },
-    )
-    .post("/manage", async ({ actor, body }) => ok(await manageUser(deps, actor, body.id, body.action)), {
-      access: "admin",
-      body: manageBody,
-    })
-    .get("/:id", async ({ actor, params }) => ok(await getUserFor(deps, actor, requireId(params.id))), {
-      access: "admin",
-    })
-    .delete(
-      "/:id",
-      async ({ actor, params }) => {
-        await removeUser(deps, actor, requireId(params.id));
-        return done();
-      },
-      { access: "admin" },
-    );
+  return (
+    new Elysia({ prefix: "/api/user" })
+      .use(policy(session))
+      .get("/", ({ query }) => list({ p: query.p, page_size: query.page_size }), {
+        access: "admin",
+        query: t.Object(pageQuery),
+      })
+      .get("/search", ({ query }) => list(query), {
+        access: "admin",
+        query: t.Object({
+          ...pageQuery,
+          keyword: t.Optional(name),
+          group: t.Optional(plainText(64)),
+        }),
+      })
+      .post("/", async ({ actor, body }) => ok({ id: await createUser(deps, actor, body) }), {
+        access: "admin",
+        body: newUserBody,
+      })
+      .put(
+        "/",
+        async ({ actor, body }) => {
+          await updateUser(deps, actor, body);
+          return done();
+        },
+        { access: "admin", body: userBody },
+      )
+      .post("/manage", async ({ actor, body }) => ok(await manageUser(deps, actor, body.id, body.action)), {
+        access: "admin",
+        body: manageBody,
+      })
+      .get("/:id", async ({ actor, params }) => ok(await getUserFor(deps, actor, requireId(params.id))), {
+        access: "admin",
+      })
+      // † Names and figures of the user's keys, never the keys.
+      .get(
+        "/:id/keys",
+        async ({ actor, params }) => ok(await keysOfUser(deps, actor, requireId(params.id))),
+        {
+          access: "admin",
+        },
+      )
+      .delete(
+        "/:id",
+        async ({ actor, params }) => {
+          await removeUser(deps, actor, requireId(params.id));
+          return done();
+        },
+        { access: "admin" },
+      )
+  );
 }
 
 function requireId(text: string): number {

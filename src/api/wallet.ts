@@ -1,40 +1,94 @@
 // The caller's wallet: redeeming codes, invitations, and the own settings.
-// Refuses more than a few guesses at codes per account and per address.
+// Refuses more than a few guesses at codes per account and per address, and more than a few test notices.
 import { Elysia, t } from "elysia";
 import { affiliateCode, transferReward } from "../core/affiliates.ts";
 import { createAttemptLimit } from "../core/attempt-limit.ts";
-import type { Deps } from "../core/deps.ts";
-import { redeem, redeemAll } from "../core/redemptions.ts";
-import { updateSetting } from "../core/user-setting.ts";
+import type { Deps, UserAccount } from "../core/deps.ts";
+import { redeem } from "../core/redemptions.ts";
+import { testSetting, updateSetting } from "../core/user-setting.ts";
 import { done, ok } from "../http/envelope.ts";
 import { failureText, languageOf, messageText } from "../http/messages.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
-import { Failure } from "../shared/failures.ts";
+import { Failure, refuse } from "../shared/failures.ts";
 
 const WINDOW_MS = 20 * 60_000;
 const WRONG_PER_ACCOUNT = 20;
 const WRONG_PER_ADDRESS = 200;
 const MAX_CODES = 100;
+/** A test notice makes this server call an address of the user's choice. */
+const TESTS_PER_ACCOUNT = 5;
+const TEST_WINDOW_MS = 10 * 60_000;
+
+const settingBody = t.Object({
+  notify_type: t.Optional(plainText(20)),
+  quota_warning_threshold: t.Optional(t.Number()),
+  webhook_url: t.Optional(plainText(2048)),
+  webhook_secret: t.Optional(plainText(255)),
+  notification_email: t.Optional(plainText(320)),
+  accept_unset_model_ratio_model: t.Optional(t.Boolean()),
+});
+
+/** What became of one of several codes. */
+interface RedeemResult {
+  key: string;
+  /** Whole units; 0 when it was refused. */
+  quota: number;
+  /** Undefined: it was redeemed. */
+  failure: Failure | undefined;
+}
 
 export function wallet(deps: Deps, session: SessionSettings) {
   const nowMs = () => deps.clock.nowMs();
   const perAccount = createAttemptLimit(WRONG_PER_ACCOUNT, WINDOW_MS, nowMs);
   const perAddress = createAttemptLimit(WRONG_PER_ADDRESS, WINDOW_MS, nowMs);
 
+  const tests = createAttemptLimit(TESTS_PER_ACCOUNT, TEST_WINDOW_MS, nowMs);
+
   /** Every guess costs an attempt; a good code gives it back. */
-  async function guarded<T>(userId: number, address: string, work: () => Promise<T>): Promise<T> {
-    const waitSeconds = perAddress.take(address) ?? perAccount.take(String(userId));
-    if (waitSeconds !== undefined)
-      throw new Failure("limit", "too_many_attempts", {
-        params: { seconds: waitSeconds },
-        retryAfterSeconds: waitSeconds,
-      });
-    const result = await work();
+  function takeAttempt(userId: number, address: string): Failure | undefined {
+    const seconds = perAddress.take(address) ?? perAccount.take(String(userId));
+    return seconds === undefined
+      ? undefined
+      : new Failure("limit", "too_many_attempts", { params: { seconds }, retryAfterSeconds: seconds });
+  }
+
+  function giveBack(userId: number, address: string): void {
     perAddress.giveBack(address);
     perAccount.giveBack(String(userId));
-    return result;
+  }
+
+  async function redeemOne(actor: UserAccount, address: string, key: string): Promise<number> {
+    const refused = takeAttempt(actor.id, address);
+    if (refused) throw refused;
+    const quota = await redeem(deps, actor, key);
+    giveBack(actor.id, address);
+    return quota;
+  }
+
+  /** Answers for every code, also when the attempts run out half-way: what was credited before has to be told. */
+  async function redeemSeveral(
+    actor: UserAccount,
+    address: string,
+    keys: readonly string[],
+  ): Promise<RedeemResult[]> {
+    const results: RedeemResult[] = [];
+    for (const key of keys) {
+      try {
+        results.push({ key, quota: await redeemOne(actor, address, key), failure: undefined });
+      } catch (error) {
+        if (results.length === 0 && (!(error instanceof Failure) || error.kind === "limit")) throw error;
+        if (!(error instanceof Failure))
+          deps.logger.error("a code could not be redeemed", { user: actor.id, error: String(error) });
+        results.push({
+          key,
+          quota: 0,
+          failure: error instanceof Failure ? error : refuse("redemption_failed"),
+        });
+      }
+    }
+    return results;
   }
 
   return (
@@ -42,8 +96,7 @@ export function wallet(deps: Deps, session: SessionSettings) {
       .use(policy(session))
       .post(
         "/topup",
-        async ({ actor, body, address }) =>
-          ok(await guarded(actor.id, address, () => redeem(deps, actor, body.key ?? ""))),
+        async ({ actor, body, address }) => ok(await redeemOne(actor, address, body.key ?? "")),
         { access: "user", body: t.Object({ key: t.Optional(plainText(255)) }) },
       )
       // † Several codes at once, each with an answer of its own.
@@ -52,24 +105,12 @@ export function wallet(deps: Deps, session: SessionSettings) {
         async ({ actor, body, address, request }) => {
           const keys = [...new Set(body.keys.map((key) => key.trim()).filter((key) => key !== ""))];
           const language = languageOf(request);
-          const results = [];
-          for (const key of keys) {
-            const [result] = await guarded(actor.id, address, async () => {
-              const list = await redeemAll(deps, actor, [key]);
-              const problem = list[0]?.failure;
-              // A wrong guess keeps its attempt: only the answer goes on.
-              if (problem) perAccount.take(String(actor.id));
-              return list;
-            });
-            if (!result) continue;
-            const { failure } = result;
-            results.push({
-              key,
-              quota: result.quota,
-              success: failure === undefined,
-              message: failure ? failureText(failure, language) : "",
-            });
-          }
+          const results = (await redeemSeveral(actor, address, keys)).map(({ key, quota, failure }) => ({
+            key,
+            quota,
+            success: failure === undefined,
+            message: failure ? failureText(failure, language) : "",
+          }));
           return ok(results);
         },
         {
@@ -89,22 +130,31 @@ export function wallet(deps: Deps, session: SessionSettings) {
           body: t.Object({ quota: t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }) }),
         },
       )
+      // † Sends a test notice the way the body says, without saving it.
+      .post(
+        "/setting/test",
+        async ({ actor, body, request }) => {
+          const seconds = tests.take(String(actor.id));
+          if (seconds !== undefined)
+            throw new Failure("limit", "too_many_attempts", {
+              params: { seconds },
+              retryAfterSeconds: seconds,
+            });
+          await testSetting(deps, actor, body, languageOf(request));
+          return done();
+        },
+        { access: "user", body: settingBody },
+      )
       .put(
         "/setting",
         async ({ actor, body, request }) => {
-          await updateSetting(deps, actor, body);
-          return { ...done(), message: messageText("setting_saved", languageOf(request)) };
+          const language = languageOf(request);
+          await updateSetting(deps, actor, body, language);
+          return { ...done(), message: messageText("setting_saved", language) };
         },
         {
           access: "user",
-          body: t.Object({
-            notify_type: t.Optional(plainText(20)),
-            quota_warning_threshold: t.Optional(t.Number()),
-            webhook_url: t.Optional(plainText(2048)),
-            webhook_secret: t.Optional(plainText(255)),
-            notification_email: t.Optional(plainText(320)),
-            accept_unset_model_ratio_model: t.Optional(t.Boolean()),
-          }),
+          body: settingBody,
         },
       )
   );

@@ -1,5 +1,6 @@
 // What a person may write into a channel, checked and brought into the form of the row.
 // Refuses JSON columns of the wrong shape, addresses that are none, names that are too long, and Vertex without region.
+import ipaddr from "ipaddr.js";
 import { providerForm, splitsKeysByLine } from "../shared/provider-forms.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 import { followMapping } from "./channel-rows.ts";
@@ -117,6 +118,14 @@ function statusMappingText(text: string): string {
   return mapping;
 }
 
+/** An address or a CIDR range, written in full. */
+function isNetwork(entry: unknown): boolean {
+  if (typeof entry !== "string") return false;
+  const [address = ""] = entry.split("/");
+  const isFull = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
+  return isFull && (address === entry || ipaddr.isValidCIDR(entry));
+}
+
 function objectText(field: "param_override" | "setting", text: string): string {
   const trimmed = text.trim();
   if (trimmed === "") return "";
@@ -127,6 +136,13 @@ function objectText(field: "param_override" | "setting", text: string): string {
     const isAddress = typeof proxy === "string" && URL.canParse(proxy);
     if (!isAddress || !/^(https?|socks5h?):\/\//.test(proxy))
       throw refuseField(field, "channel_proxy_invalid");
+  }
+  const networks = field === "setting" ? value["allow_networks"] : undefined;
+  if (networks !== undefined && networks !== null) {
+    const list: unknown[] = Array.isArray(networks) ? networks : [networks];
+    const wrong = Array.isArray(networks) ? list.find((entry) => !isNetwork(entry)) : networks;
+    if (wrong !== undefined)
+      throw refuseField(field, "channel_networks_invalid", { entry: JSON.stringify(wrong).slice(0, 64) });
   }
   return trimmed;
 }

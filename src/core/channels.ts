@@ -1,8 +1,8 @@
-// Channels: the lists of the console, and adding, changing, tagging and deleting them.
+// Channels: adding, changing, tagging and deleting them.
 // Refuses to hand out keys: they go in sealed and no call of this file reads them back.
-import { and, asc, desc, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
+import { eq, inArray } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { contains, countRows, q } from "../db/database.ts";
+import { q } from "../db/database.ts";
 import type { Orm, Steps } from "../db/database.ts";
 import { ChannelStatus } from "../shared/enums.ts";
 import { refuse } from "../shared/failures.ts";
@@ -18,72 +18,11 @@ import {
   tagText,
 } from "./channel-input.ts";
 import type { ChannelInput } from "./channel-input.ts";
+import { channelJson } from "./channel-list.ts";
+import type { ChannelJson } from "./channel-list.ts";
 import type { ChannelRow } from "./channel-rows.ts";
 import type { Deps } from "./deps.ts";
 import { sha256Hex } from "./seal.ts";
-
-/** A channel as the wire knows it; the key is always empty. */
-export interface ChannelJson {
-  id: number;
-  type: number;
-  key: "";
-  openai_organization: string | null;
-  test_model: string | null;
-  status: number;
-  name: string;
-  weight: number;
-  created_time: number;
-  test_time: number;
-  response_time: number;
-  base_url: string;
-  other: string;
-  balance: number;
-  balance_updated_time: number;
-  models: string;
-  group: string;
-  used_quota: number;
-  model_mapping: string;
-  status_code_mapping: string;
-  priority: number;
-  auto_ban: number;
-  other_info: string;
-  tag: string | null;
-  setting: string;
-  param_override: string;
-  max_input_tokens: number;
-}
-
-function channelJson(row: ChannelRow): ChannelJson {
-  return {
-    id: row.id,
-    type: row.type,
-    key: "",
-    openai_organization: row.openaiOrganization,
-    test_model: row.testModel,
-    status: row.status,
-    name: row.name,
-    weight: row.weight,
-    created_time: row.createdTime,
-    test_time: row.testTime,
-    response_time: row.responseTime,
-    base_url: row.baseUrl,
-    other: row.other,
-    balance: row.balance,
-    balance_updated_time: row.balanceUpdatedTime,
-    models: row.models,
-    group: row.group,
-    used_quota: row.usedQuota,
-    model_mapping: row.modelMapping,
-    status_code_mapping: row.statusCodeMapping,
-    priority: row.priority,
-    auto_ban: row.autoBan,
-    other_info: row.otherInfo,
-    tag: row.tag,
-    setting: row.setting,
-    param_override: row.paramOverride,
-    max_input_tokens: row.maxInputTokens,
-  };
-}
 
 const IDS_PER_QUERY = 500;
 const MAX_NAME_CHARS = 512;
@@ -93,91 +32,6 @@ function chunks<T>(list: readonly T[]): T[][] {
   for (let from = 0; from < list.length; from += IDS_PER_QUERY)
     parts.push(list.slice(from, from + IDS_PER_QUERY));
   return parts;
-}
-
-// --- lists ---------------------------------------------------------------------------------------------------------
-
-export interface ChannelQuery {
-  keyword?: string | undefined;
-  group?: string | undefined;
-  model?: string | undefined;
-  /** Newest first; otherwise by descending priority. */
-  idSort: boolean;
-  /** Pages over tags: the answer has every channel of the tags of this page, `total` counts tags. */
-  tagMode: boolean;
-  offset: number;
-  limit: number;
-}
-
-/** A group in a comma list; the list is short, the table too. */
-function inGroup(deps: Deps, group: string): SQL {
-  const { channels } = deps.db.t;
-  const pattern = `%,${group.replace(/[\\%_]/g, (c) => `\\${c}`)},%`;
-  return sql`(',' || ${channels.group} || ',') like ${pattern} escape '\\'`;
-}
-
-function filterOf(deps: Deps, query: ChannelQuery): SQL | undefined {
-  const { channels } = deps.db.t;
-  const filters: (SQL | undefined)[] = [];
-  const keyword = query.keyword?.trim() ?? "";
-  if (keyword !== "") {
-    filters.push(
-      or(
-        /^\d{1,15}$/.test(keyword) ? eq(channels.id, Number(keyword)) : undefined,
-        contains(channels.name, keyword),
-        contains(channels.baseUrl, keyword),
-        eq(channels.keyHash, sha256Hex(keyword)),
-      ),
-    );
-  }
-  const model = query.model?.trim() ?? "";
-  if (model !== "") filters.push(contains(channels.models, model));
-  const group = query.group?.trim() ?? "";
-  if (group !== "" && group !== "null") filters.push(inGroup(deps, group));
-  return and(...filters);
-}
-
-export interface ChannelList {
-  items: ChannelJson[];
-  total: number;
-}
-
-export async function listChannels(deps: Deps, query: ChannelQuery): Promise<ChannelList> {
-  const { channels } = deps.db.t;
-  const { orm } = deps.db;
-  const where = filterOf(deps, query);
-  const order = query.idSort ? [desc(channels.id)] : [desc(channels.priority), desc(channels.id)];
-  if (query.tagMode) {
-    const tagged = and(where, isNotNull(channels.tag), ne(channels.tag, ""));
-    const tags = await orm
-      .selectDistinct({ tag: channels.tag })
-      .from(channels)
-      .where(tagged)
-      .orderBy(asc(channels.tag));
-    const names = tags.map(({ tag }) => tag ?? "").slice(query.offset, query.offset + query.limit);
-    const rows = await orm
-      .select()
-      .from(channels)
-      .where(inArray(channels.tag, names.length > 0 ? names : [""]))
-      .orderBy(...order);
-    return { items: rows.map(channelJson), total: tags.length };
-  }
-  const rows = await orm
-    .select()
-    .from(channels)
-    .where(where)
-    .orderBy(...order)
-    .limit(query.limit)
-    .offset(query.offset);
-  const [count] = await orm.select({ total: countRows() }).from(channels).where(where);
-  return { items: rows.map(channelJson), total: count?.total ?? 0 };
-}
-
-export async function getChannel(deps: Deps, id: number): Promise<ChannelJson> {
-  const { channels } = deps.db.t;
-  const [row] = await deps.db.orm.select().from(channels).where(eq(channels.id, id));
-  if (!row) throw refuse("record_missing");
-  return channelJson(row);
 }
 
 // --- one channel ---------------------------------------------------------------------------------------------------
@@ -221,7 +75,7 @@ export async function updateChannel(deps: Deps, id: number, input: ChannelInput)
     return row;
   });
   await deps.routing.refresh([id]);
-  return channelJson(saved);
+  return channelJson(deps, saved);
 }
 
 /** A disabled copy with the same key, used nothing yet; answers its id. */

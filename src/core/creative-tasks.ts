@@ -11,6 +11,9 @@ import { DONE, NotInBooks } from "./drawing-tasks.ts";
 import type { TaskPaging } from "./drawing-tasks.ts";
 import { refundSteps } from "./ledger-refund.ts";
 import { quotaDisplay } from "./options.ts";
+import { isStorable, storableRow } from "./storable.ts";
+import { byPolls, nextPoll } from "./task-polling.ts";
+import type { PollOutcome } from "./task-polling.ts";
 
 export type CreativeTaskRow = Schema["tasks"]["$inferSelect"];
 
@@ -118,7 +121,7 @@ export async function addCreativeTask(
   deps: Pick<Deps, "db">,
   row: NewCreativeTask,
 ): Promise<CreativeTaskRow> {
-  const [added] = await deps.db.orm.insert(deps.db.t.tasks).values(row).returning();
+  const [added] = await deps.db.orm.insert(deps.db.t.tasks).values(storableRow(row)).returning();
   if (!added) throw new Error("the task was not stored");
   return added;
 }
@@ -138,18 +141,43 @@ export async function ownCreativeTasks(
   userId: number,
   taskIds: readonly string[],
 ): Promise<CreativeTaskRow[]> {
-  if (taskIds.length === 0) return [];
+  const ids = taskIds.filter(isStorable);
+  if (ids.length === 0) return [];
   const { tasks } = deps.db.t;
   return deps.db.orm
     .select()
     .from(tasks)
-    .where(and(eq(tasks.userId, userId), inArray(tasks.taskId, [...taskIds])))
+    .where(and(eq(tasks.userId, userId), inArray(tasks.taskId, ids)))
     .orderBy(desc(tasks.id));
 }
 
-export async function openCreativeTasks(deps: Pick<Deps, "db">, limit: number): Promise<CreativeTaskRow[]> {
+/** Open tasks whose upstream is to be asked now, those that have waited longest first. */
+export async function dueCreativeTasks(
+  deps: Pick<Deps, "db" | "clock">,
+  limit: number,
+): Promise<CreativeTaskRow[]> {
   const { tasks } = deps.db.t;
-  return deps.db.orm.select().from(tasks).where(ne(tasks.progress, DONE)).orderBy(tasks.id).limit(limit);
+  return deps.db.orm
+    .select()
+    .from(tasks)
+    .where(and(ne(tasks.progress, DONE), lte(tasks.nextPollMs, deps.clock.nowMs())))
+    .orderBy(tasks.nextPollMs, tasks.id)
+    .limit(limit);
+}
+
+/** Writes down when tasks without news are asked for again. */
+export async function postponeCreativeTasks(
+  deps: Pick<Deps, "db" | "clock">,
+  rows: readonly CreativeTaskRow[],
+  outcome: PollOutcome,
+): Promise<void> {
+  const { tasks } = deps.db.t;
+  for (const [polls, ids] of byPolls(rows))
+    await deps.db.orm
+      .update(tasks)
+      .set(nextPoll(polls, outcome, deps.clock.nowMs()))
+      .where(inArray(tasks.id, ids))
+      .returning({ id: tasks.id });
 }
 
 /** Moves a task on; false when it had ended already. */
@@ -161,7 +189,7 @@ export async function moveCreativeTask(
   const { tasks } = deps.db.t;
   const moved = await deps.db.orm
     .update(tasks)
-    .set(changes)
+    .set(storableRow(changes))
     .where(and(eq(tasks.id, id), ne(tasks.progress, DONE)))
     .returning({ id: tasks.id });
   return moved.length > 0;
@@ -169,25 +197,28 @@ export async function moveCreativeTask(
 
 /**
  * Ends a task as failed and gives its charge back: status, sums and the sentence of the log in one transaction. Does
- * nothing when the task has ended already. False while the charge is not in the books yet: try again.
+ * nothing when the task has ended already. False while the charge is not in the books yet: try again, and say
+ * `isUncharged` when it never came.
  */
 export async function failCreativeTask(
   deps: Deps,
   row: CreativeTaskRow,
   changes: Partial<CreativeTaskRow>,
+  isUncharged = false,
 ): Promise<boolean> {
   const { tasks } = deps.db.t;
+  const quota = isUncharged ? 0 : row.quota;
   await deps.ledger.flush();
   const outcome = await deps.db
     .atomic(function* (tx) {
       const [ended] = yield* q(
         tx
           .update(tasks)
-          .set({ ...changes, status: "FAILURE", progress: DONE, refunded: row.quota > 0 })
+          .set({ ...storableRow(changes), status: "FAILURE", progress: DONE, quota, refunded: quota > 0 })
           .where(and(eq(tasks.id, row.id), ne(tasks.progress, DONE)))
           .returning(),
       );
-      if (!ended || row.quota <= 0) return "ended";
+      if (!ended || quota <= 0) return "ended";
       const isBack = yield* refundSteps(deps.db, tx, row);
       if (!isBack) throw new NotInBooks();
       yield* deps.ledger.logSteps(tx, {

@@ -1,7 +1,9 @@
 // What core, relay and api work with: one bundle of services, built once in src/app.ts and passed down.
 // Holds types only, so that any room may name a service without importing its implementation.
 import type { Database, Orm, Steps } from "../db/database.ts";
+import type { Language } from "../shared/enums.ts";
 import type { Guard } from "./guard.ts";
+import type { Reach } from "./reach.ts";
 import type { Keyring } from "./keyring.ts";
 import type { OptionStore } from "./options.ts";
 import type { PriceBook } from "./price-book.ts";
@@ -28,6 +30,8 @@ export interface UserSetting {
   webhook_secret?: string;
   notification_email?: string;
   accept_unset_model_ratio_model?: boolean;
+  /** † Of notices; absent: Chinese. */
+  language?: Language;
 }
 
 /** A user as the hot path sees it. One object per user and process; fields are updated in place. */
@@ -201,6 +205,8 @@ export interface Deps {
   presets?: ModelPresets;
   /** The only way out to addresses that people typed. */
   guard: Guard;
+  /** Where channels may connect. */
+  reach: Reach;
   /** Turns and rests of channels with several keys. */
   keyring: Keyring;
   /** Unix seconds of the start of the process. */

@@ -9,6 +9,9 @@ import { logQuotaText } from "../shared/money.ts";
 import type { Deps } from "./deps.ts";
 import { refundSteps } from "./ledger-refund.ts";
 import { quotaDisplay } from "./options.ts";
+import { isStorable, storableRow } from "./storable.ts";
+import { byPolls, nextPoll } from "./task-polling.ts";
+import type { PollOutcome } from "./task-polling.ts";
 
 export type DrawingRow = Schema["drawings"]["$inferSelect"];
 
@@ -38,13 +41,20 @@ export interface DrawingJson {
 
 export const DONE = "100%";
 
-/** Where the picture is shown: through this server where the operator wants it so. */
-export function shownImage(deps: Pick<Deps, "options">, row: Pick<DrawingRow, "imageUrl" | "mjId">): string {
+/**
+ * Where the picture is shown: through this server where the operator wants it so. `origin` stands in for the server
+ * address until there is one.
+ */
+export function shownImage(
+  deps: Pick<Deps, "options">,
+  row: Pick<DrawingRow, "imageUrl" | "mjId">,
+  origin: string,
+): string {
   if (row.imageUrl === "" || !deps.options.get("MjForwardUrlEnabled")) return row.imageUrl;
-  return `${deps.options.get("ServerAddress").replace(/\/+$/, "")}/mj/image/${encodeURIComponent(row.mjId)}`;
+  return `${deps.options.get("ServerAddress") || origin}/mj/image/${encodeURIComponent(row.mjId)}`;
 }
 
-function drawingJson(deps: Deps, row: DrawingRow, isOwn: boolean): DrawingJson {
+function drawingJson(deps: Deps, row: DrawingRow, isOwn: boolean, origin: string): DrawingJson {
   return {
     id: row.id,
     code: row.code,
@@ -58,7 +68,7 @@ function drawingJson(deps: Deps, row: DrawingRow, isOwn: boolean): DrawingJson {
     submit_time: row.submitTimeMs,
     start_time: row.startTimeMs,
     finish_time: row.finishTimeMs,
-    image_url: shownImage(deps, row),
+    image_url: shownImage(deps, row, origin),
     status: row.status,
     progress: row.progress,
     fail_reason: row.failReason,
@@ -88,6 +98,7 @@ export async function listDrawings(
   deps: Deps,
   filter: DrawingFilter,
   paging: TaskPaging,
+  origin: string,
 ): Promise<{ items: DrawingJson[]; total: number }> {
   const { drawings } = deps.db.t;
   const filters: (SQL | undefined)[] = [
@@ -107,7 +118,7 @@ export async function listDrawings(
     .offset(paging.offset);
   const [count] = await deps.db.orm.select({ total: countRows() }).from(drawings).where(where);
   return {
-    items: rows.map((row) => drawingJson(deps, row, filter.userId !== undefined)),
+    items: rows.map((row) => drawingJson(deps, row, filter.userId !== undefined, origin)),
     total: count?.total ?? 0,
   };
 }
@@ -115,7 +126,7 @@ export async function listDrawings(
 export type NewDrawing = Partial<DrawingRow> & Pick<DrawingRow, "userId" | "mjId" | "action">;
 
 export async function addDrawing(deps: Pick<Deps, "db">, row: NewDrawing): Promise<DrawingRow> {
-  const [added] = await deps.db.orm.insert(deps.db.t.drawings).values(row).returning();
+  const [added] = await deps.db.orm.insert(deps.db.t.drawings).values(storableRow(row)).returning();
   if (!added) throw new Error("the drawing was not stored");
   return added;
 }
@@ -135,17 +146,19 @@ export async function ownDrawings(
   userId: number,
   mjIds: readonly string[],
 ): Promise<DrawingRow[]> {
-  if (mjIds.length === 0) return [];
+  const ids = mjIds.filter(isStorable);
+  if (ids.length === 0) return [];
   const { drawings } = deps.db.t;
   return deps.db.orm
     .select()
     .from(drawings)
-    .where(and(eq(drawings.userId, userId), inArray(drawings.mjId, [...mjIds])))
+    .where(and(eq(drawings.userId, userId), inArray(drawings.mjId, ids)))
     .orderBy(desc(drawings.id));
 }
 
 /** Whoever's it is: for pictures, whose ids are their secret, and the upstream's own pushes. */
 export async function anyDrawing(deps: Pick<Deps, "db">, mjId: string): Promise<DrawingRow | undefined> {
+  if (!isStorable(mjId)) return undefined;
   const { drawings } = deps.db.t;
   const [row] = await deps.db.orm
     .select()
@@ -156,14 +169,30 @@ export async function anyDrawing(deps: Pick<Deps, "db">, mjId: string): Promise<
   return row;
 }
 
-export async function openDrawings(deps: Pick<Deps, "db">, limit: number): Promise<DrawingRow[]> {
+/** Open tasks whose upstream is to be asked now, those that have waited longest first. */
+export async function dueDrawings(deps: Pick<Deps, "db" | "clock">, limit: number): Promise<DrawingRow[]> {
   const { drawings } = deps.db.t;
   return deps.db.orm
     .select()
     .from(drawings)
-    .where(ne(drawings.progress, DONE))
-    .orderBy(drawings.id)
+    .where(and(ne(drawings.progress, DONE), lte(drawings.nextPollMs, deps.clock.nowMs())))
+    .orderBy(drawings.nextPollMs, drawings.id)
     .limit(limit);
+}
+
+/** Writes down when tasks without news are asked for again. */
+export async function postponeDrawings(
+  deps: Pick<Deps, "db" | "clock">,
+  rows: readonly DrawingRow[],
+  outcome: PollOutcome,
+): Promise<void> {
+  const { drawings } = deps.db.t;
+  for (const [polls, ids] of byPolls(rows))
+    await deps.db.orm
+      .update(drawings)
+      .set(nextPoll(polls, outcome, deps.clock.nowMs()))
+      .where(inArray(drawings.id, ids))
+      .returning({ id: drawings.id });
 }
 
 /** Moves a task on; false when it had ended already. */
@@ -175,7 +204,7 @@ export async function moveDrawing(
   const { drawings } = deps.db.t;
   const moved = await deps.db.orm
     .update(drawings)
-    .set(changes)
+    .set(storableRow(changes))
     .where(and(eq(drawings.id, id), ne(drawings.progress, DONE)))
     .returning({ id: drawings.id });
   return moved.length > 0;
@@ -183,25 +212,28 @@ export async function moveDrawing(
 
 /**
  * Ends a task as failed and gives its charge back: status, sums and the sentence of the log in one transaction. Does
- * nothing when the task has ended already. False while the charge is not in the books yet: try again.
+ * nothing when the task has ended already. False while the charge is not in the books yet: try again, and say
+ * `isUncharged` when it never came.
  */
 export async function failDrawing(
   deps: Deps,
   row: DrawingRow,
   changes: Partial<DrawingRow>,
+  isUncharged = false,
 ): Promise<boolean> {
   const { drawings } = deps.db.t;
+  const quota = isUncharged ? 0 : row.quota;
   await deps.ledger.flush();
   const outcome = await deps.db
     .atomic(function* (tx) {
       const [ended] = yield* q(
         tx
           .update(drawings)
-          .set({ ...changes, status: "FAILURE", progress: DONE, refunded: row.quota > 0 })
+          .set({ ...storableRow(changes), status: "FAILURE", progress: DONE, quota, refunded: quota > 0 })
           .where(and(eq(drawings.id, row.id), ne(drawings.progress, DONE)))
           .returning(),
       );
-      if (!ended || row.quota <= 0) return "ended";
+      if (!ended || quota <= 0) return "ended";
       const isBack = yield* refundSteps(deps.db, tx, row);
       if (!isBack) throw new NotInBooks();
       yield* deps.ledger.logSteps(tx, {

@@ -1,6 +1,6 @@
 // The one way out to addresses that people typed: media in requests, webhooks, image proxies, lists of models.
 // Refuses private, loopback, link-local, carrier, mapped and metadata addresses, and connects to the address it checked.
-import { lookup as systemLookup } from "node:dns/promises";
+import { lookup as lookupAll } from "node:dns/promises";
 import ipaddr from "ipaddr.js";
 import { Failure } from "../shared/failures.ts";
 
@@ -18,6 +18,8 @@ export interface GuardOptions {
   /** Networks that an administrator opened, as CIDR or single addresses; other private addresses stay closed. */
   allow?: readonly string[];
   maxRedirects?: number;
+  /** Address of an outgoing proxy, which resolves names by itself; "" = none. */
+  proxy?: string;
   signal?: AbortSignal;
 }
 
@@ -34,18 +36,37 @@ type Address = ReturnType<typeof ipaddr.parse>;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const DEFAULT_REDIRECTS = 3;
 
-const fromSystem: Lookup = async (hostname) =>
-  (await systemLookup(hostname, { all: true })).map(({ address }) => address);
+export const systemLookup: Lookup = async (hostname) =>
+  (await lookupAll(hostname, { all: true })).map(({ address }) => address);
 
 function refused(reason: string): Failure {
   return new Failure("client", "address_refused", { internal: reason });
 }
+
+/** Global unicast (RFC 4291, IANA registry); whatever else looks like unicast to a parser is unassigned or disguised. */
+const GLOBAL_IPV6: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("2000::"), 3];
+
+/**
+ * Where clouds hand their machines credentials: AWS and most others, AWS and Google over IPv6, Alibaba, Oracle, and
+ * Azure's host, whose address is a public one. No range opens them, only an entry that names the very address.
+ */
+const METADATA: ReadonlySet<string> = new Set([
+  "169.254.169.254",
+  "169.254.170.2",
+  "fd00:ec2::254",
+  "fd00:ec2::23",
+  "fd20:ce::254",
+  "100.100.100.200",
+  "192.0.0.192",
+  "168.63.129.16",
+]);
 
 function isAllowed(address: Address, allow: readonly string[]): boolean {
   return allow.some((entry) => {
     try {
       const range = entry.includes("/") ? ipaddr.parseCIDR(entry) : undefined;
       if (!range) return ipaddr.process(entry).toString() === address.toString();
+      if (METADATA.has(address.toString())) return false;
       return range[0].kind() === address.kind() && address.match(range);
     } catch {
       return false;
@@ -61,11 +82,21 @@ export function isPublicAddress(text: string, allow: readonly string[] = []): bo
   if (!ipaddr.isValid(text)) return false;
   // `process` unwraps ::ffff:a.b.c.d.
   const address = ipaddr.process(text);
-  return address.range() === "unicast" || isAllowed(address, allow);
+  const isGlobal = address.kind() === "ipv4" || address.match(GLOBAL_IPV6);
+  const isOpen = isGlobal && address.range() === "unicast" && !METADATA.has(address.toString());
+  return isOpen || isAllowed(address, allow);
 }
 
-/** The address to connect to: every address of the name must be open, so that no answer of a name server decides. */
-async function resolve(url: URL, allow: readonly string[], lookup: Lookup): Promise<string> {
+/**
+ * The address to connect to: every address of the name must be open, so that no answer of a name server decides.
+ * Behind a proxy a name that is unknown here stays a name.
+ */
+async function resolve(
+  url: URL,
+  allow: readonly string[],
+  lookup: Lookup,
+  hasProxy: boolean,
+): Promise<string | undefined> {
   const bare = url.hostname.replace(/^\[|\]$/g, "");
   if (ipaddr.isValid(bare)) {
     if (!isPublicAddress(bare, allow)) throw refused("address of a closed network");
@@ -75,6 +106,7 @@ async function resolve(url: URL, allow: readonly string[], lookup: Lookup): Prom
   try {
     addresses = await lookup(bare);
   } catch {
+    if (hasProxy) return undefined;
     throw new Failure("client", "address_unreachable", { internal: "name does not resolve" });
   }
   const [first] = addresses;
@@ -82,7 +114,7 @@ async function resolve(url: URL, allow: readonly string[], lookup: Lookup): Prom
     throw new Failure("client", "address_unreachable", { internal: "name without address" });
   if (!addresses.every((address) => isPublicAddress(address, allow)))
     throw refused("name of a closed network");
-  return first;
+  return hasProxy ? undefined : first;
 }
 
 function parsed(address: string, base?: URL): URL {
@@ -98,8 +130,15 @@ function parsed(address: string, base?: URL): URL {
 }
 
 /** The request to the checked address itself; name and certificate stay those of the URL. */
-function pinned(url: URL, address: string): { target: string; tls: { serverName: string } | undefined } {
+function pinned(
+  url: URL,
+  address: string | undefined,
+): { target: string; tls: { serverName: string } | undefined } {
   const target = new URL(url);
+  if (address === undefined) {
+    target.hash = "";
+    return { target: target.href, tls: undefined };
+  }
   target.hostname = address.includes(":") ? `[${address}]` : address;
   target.hash = "";
   return {
@@ -141,15 +180,15 @@ async function capped(response: Response, maxBytes: number): Promise<Uint8Array<
  * `address_unreachable` and `address_answer_too_large`. Redirects are followed hop by hop, each checked anew; from the
  * second host on no header of the caller goes along, and a redirected POST is refused.
  */
-export function createGuard(lookup: Lookup = fromSystem, fetcher: typeof fetch = fetch): Guard {
+export function createGuard(lookup: Lookup = systemLookup, fetcher: typeof fetch = fetch): Guard {
   return async (address, options) => {
-    const { allow = [], maxRedirects = DEFAULT_REDIRECTS, method = "GET" } = options;
+    const { allow = [], maxRedirects = DEFAULT_REDIRECTS, method = "GET", proxy = "" } = options;
     const timeout = AbortSignal.timeout(options.timeoutMs);
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
     let url = parsed(address);
     const { origin } = url;
     for (let hop = 0; ; hop++) {
-      const { target, tls } = pinned(url, await resolve(url, allow, lookup));
+      const { target, tls } = pinned(url, await resolve(url, allow, lookup, proxy !== ""));
       const headers: Record<string, string> = {
         "accept-encoding": "identity",
         ...(url.origin === origin ? options.headers : {}),
@@ -165,6 +204,7 @@ export function createGuard(lookup: Lookup = fromSystem, fetcher: typeof fetch =
           keepalive: false,
           ...(options.body === undefined ? {} : { body: options.body }),
           ...(tls ? { tls } : {}),
+          ...(proxy === "" ? {} : { proxy }),
         } as RequestInit);
       } catch (error) {
         throw new Failure("client", "address_unreachable", { internal: String(error), cause: error });

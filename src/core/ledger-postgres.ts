@@ -12,8 +12,9 @@ import type { Deps } from "./deps.ts";
 import { MAX_BATCH } from "./ledger-batch.ts";
 import { sumUp } from "./ledger-items.ts";
 import type { BatchSums, DurableHold, LedgerItem } from "./ledger-items.ts";
-import { endPending } from "./ledger-sqlite.ts";
+import { chargedBalances, endPending } from "./ledger-sqlite.ts";
 import type { SpoolMark } from "./ledger-spool.ts";
+import type { BalanceWatch } from "./low-quota.ts";
 import { openOutbox } from "./outbox.ts";
 import type { OutboxEntry } from "./outbox.ts";
 
@@ -38,6 +39,7 @@ export interface PostgresBooksDeps extends Pick<Deps, "db" | "clock" | "logger" 
   accounts: LedgerAccounts;
   /** Longest wait for one answer of the database, in milliseconds. */
   databaseWaitMs: number;
+  balances?: BalanceWatch;
 }
 
 /** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */
@@ -138,6 +140,7 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
       for (const each of figures.tokens) Object.assign(accounts.cachedToken(each.id) ?? {}, each);
       endOwn(entries);
+      deps.balances?.charged(chargedBalances(figures.users, sums.users));
     } catch (error) {
       if (!isContentError(error)) throw error;
       if (entries.length > 1) for (const entry of entries) await applyBatch([entry]);

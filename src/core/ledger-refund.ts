@@ -3,7 +3,7 @@
 import { and, desc, eq, gte, sql } from "drizzle-orm";
 import { q } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
-import { LogType } from "../shared/enums.ts";
+import { LogType, TokenStatus } from "../shared/enums.ts";
 
 /** One settled call, as its task remembers it. */
 export interface SettledCall {
@@ -88,6 +88,9 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall): Steps<bo
       .set({
         remainQuota: sql`${tokens.remainQuota} + ${quota}`,
         usedQuota: sql`${tokens.usedQuota} - ${quota}`,
+        // A key that this very charge used up can be used again.
+        status: sql`case when ${tokens.status} = ${TokenStatus.exhausted} and ${tokens.remainQuota} + ${quota} > 0
+          then ${TokenStatus.enabled} else ${tokens.status} end`,
       })
       .where(eq(tokens.id, call.tokenId))
       .returning({ id: tokens.id }),

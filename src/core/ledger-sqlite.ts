@@ -5,8 +5,9 @@ import { closeSync, fdatasync, openSync } from "node:fs";
 import { LogType, TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import { pendingOfToken, pendingOfUser, sumUp } from "./ledger-items.ts";
-import type { LedgerItem } from "./ledger-items.ts";
+import type { BatchSums, LedgerItem } from "./ledger-items.ts";
 import type { SpoolMark } from "./ledger-spool.ts";
+import type { BalanceWatch, ChargedBalance } from "./low-quota.ts";
 
 interface UserFigures {
   id: number;
@@ -32,7 +33,11 @@ export interface SqliteBooks {
   dropMark(key: string): void;
 }
 
-export function createSqliteBooks(client: BunSqlite, accounts: LedgerAccounts): SqliteBooks {
+export function createSqliteBooks(
+  client: BunSqlite,
+  accounts: LedgerAccounts,
+  balances?: BalanceWatch,
+): SqliteBooks {
   let logFile: number | undefined;
   const begin = client.prepare("begin immediate");
   const commit = client.prepare("commit");
@@ -144,6 +149,7 @@ export function createSqliteBooks(client: BunSqlite, accounts: LedgerAccounts): 
         if (token) Object.assign(token, figures);
       }
       if (isOwn) for (const item of items) endPending(accounts, item);
+      balances?.charged(chargedBalances(userFigures, sums.users));
     },
     sync() {
       // The log file lives as long as the connection; the same call that FULL makes, in the thread pool.
@@ -160,6 +166,14 @@ export function createSqliteBooks(client: BunSqlite, accounts: LedgerAccounts): 
       client.query<{ value: number }, [string]>("select value from marks where key = ?").get(key)?.value ?? 0,
     dropMark: (key) => void client.run("delete from marks where key = ?", [key]),
   };
+}
+
+/** The new balances with what the batch took from each. */
+export function chargedBalances(
+  figures: readonly { id: number; quota: number }[],
+  sums: BatchSums["users"],
+): ChargedBalance[] {
+  return figures.map(({ id, quota }) => ({ id, quota, charge: sums.get(id)?.charge ?? 0 }));
 }
 
 /** The charge is part of the balance now: it leaves the sum of what is held back in memory. */

@@ -17,6 +17,7 @@ import { createSharedHolds } from "./ledger-shared.ts";
 import { createSpool } from "./ledger-spool.ts";
 import { createSqliteBooks } from "./ledger-sqlite.ts";
 import { entryRow } from "./log-rows.ts";
+import type { BalanceWatch } from "./low-quota.ts";
 import { quotaDisplay } from "./options.ts";
 
 /** A reservation that nobody closed is given back after this time; a later settlement still charges in full. */
@@ -38,13 +39,15 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   accounts: LedgerAccounts;
   /** PostgreSQL only; 10 seconds when absent. */
   databaseWaitMs?: number;
+  /** Told of every balance that changed, after the commit. */
+  balances?: BalanceWatch;
 }
 
 /** On PostgreSQL it resolves after the outbox of an earlier run has been applied. */
 export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const { db, clock, logger, options, accounts, dataDir } = deps;
   const { t } = db;
-  const books = db.client ? createSqliteBooks(db.client, accounts) : undefined;
+  const books = db.client ? createSqliteBooks(db.client, accounts, deps.balances) : undefined;
   const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
   const outbox = db.kind === "postgres" ? await createPostgresBooks({ ...deps, databaseWaitMs }) : undefined;
   const shared = outbox && createSharedHolds({ ...deps, databaseWaitMs, drain: () => outbox.drain() });
@@ -190,6 +193,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
           logger.warn("credit was not announced", { user: id, error: String(error) });
         });
       }
+      deps.balances?.credited(changed);
       return result;
     },
     *setTokenQuota(tx, tokenId, remainQuota) {

@@ -37,10 +37,15 @@ export function groupNames(deps: OptionDeps): string[] {
   return Object.keys(deps.options.get("GroupRatio"));
 }
 
-/** Every model that an enabled channel serves for one of the user's usable groups. */
-export function modelsForUser(deps: Pick<Deps, "options" | "routing">, user: UserAccount): string[] {
+/** Every model that an enabled channel serves for one of the user's usable groups; or for only that one of them. */
+export function modelsForUser(
+  deps: Pick<Deps, "options" | "routing">,
+  user: UserAccount,
+  only?: string,
+): string[] {
   const names = new Set<string>();
   for (const group of Object.keys(usableGroups(deps, user))) {
+    if (only !== undefined && group !== only) continue;
     for (const model of deps.routing.modelsOf(group)) names.add(model);
   }
   return [...names].sort();

@@ -1,19 +1,27 @@
-// Notices to the operator: what happened to a channel, that a run is finished. In the log always, by webhook when set.
-// Refuses to flood: two notices of a kind in ten minutes, and to let a webhook that fails disturb what it tells of.
+// Notices: to the operator what happened to channels, to users that their balance runs low; by e-mail or webhook.
+// Refuses to flood: two notices of a kind in ten minutes, and to let a receiver that fails disturb what it is told of.
 import { createHmac } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { LogType, Role } from "../shared/enums.ts";
-import type { Deps, UserAccount } from "./deps.ts";
+import { refuse } from "../shared/failures.ts";
+import type { Deps, UserAccount, UserSetting } from "./deps.ts";
+import { canSendMail, sendMail } from "./mail.ts";
 
 export interface Notice {
-  /** Groups notices for the limit, and tells webhooks what it is: `channel_update_<id>_<status>`, `channel_test`. */
+  /** Groups notices for the limit, and tells webhooks what it is: `channel_update_<id>_<status>`, `quota_exceed`. */
   type: string;
   title: string;
   content: string;
+  /** The same as HTML, for letters. */
+  html?: string;
+  /** The figures in the content, for receivers that write their own words. */
+  values?: readonly string[];
   channelId?: number;
 }
 
-export type NotifyDeps = Pick<Deps, "db" | "accounts" | "ledger" | "logger" | "clock" | "guard">;
+export type NotifyDeps = Pick<Deps, "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "options">;
+
+type DeliverDeps = Pick<Deps, "guard" | "clock" | "options">;
 
 const WINDOW_MS = 600_000;
 const PER_WINDOW = 2;
@@ -53,19 +61,49 @@ export function webhookSignature(secret: string, body: string): string {
   return createHmac("sha256", secret).update(body).digest("hex");
 }
 
-async function callWebhook(deps: NotifyDeps, root: UserAccount, notice: Notice): Promise<void> {
-  const { notify_type: kind, webhook_url: url, webhook_secret: secret } = root.setting;
-  if (kind !== "webhook" || url === undefined || url === "") return;
-  const { type, title, content } = notice;
-  const body = JSON.stringify({ type, title, content, timestamp: Math.floor(deps.clock.nowMs() / 1000) });
+async function callWebhook(deps: DeliverDeps, setting: UserSetting, notice: Notice): Promise<void> {
+  const { webhook_url: url, webhook_secret: secret } = setting;
+  if (url === undefined || url === "") throw refuse("webhook_missing");
+  const { type, title, content, values } = notice;
+  const timestamp = Math.floor(deps.clock.nowMs() / 1000);
+  const body = JSON.stringify({ type, title, content, ...(values ? { values } : {}), timestamp });
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (secret) headers["x-webhook-signature"] = webhookSignature(secret, body);
   const limits = { maxBytes: WEBHOOK_ANSWER_BYTES, timeoutMs: WEBHOOK_TIMEOUT_MS };
   const answer = await deps.guard(url, { method: "POST", headers, body, ...limits });
-  if (answer.status < 200 || answer.status > 299) throw new Error(`webhook answered ${answer.status}`);
+  if (answer.status < 200 || answer.status > 299) throw refuse("webhook_answered", { status: answer.status });
 }
 
-/** Tells the root user. Resolves when the log has it and the webhook was tried; never throws. */
+/** Where a notice by e-mail goes: the address for notices, else the account's own; empty for neither. */
+function addressOf(user: Pick<UserAccount, "email">, setting: UserSetting): string {
+  return setting.notification_email || user.email;
+}
+
+/**
+ * Sends one notice the way the setting says and resolves when the receiver took it. Throws Failures: `mail_missing`,
+ * `smtp_missing`, `mail_failed`, `webhook_missing`, `webhook_answered`, and those of the guard.
+ */
+export async function deliver(
+  deps: DeliverDeps,
+  user: Pick<UserAccount, "email">,
+  setting: UserSetting,
+  notice: Notice,
+): Promise<void> {
+  if (setting.notify_type === "webhook") return callWebhook(deps, setting, notice);
+  const to = addressOf(user, setting);
+  if (to === "") throw refuse("mail_missing");
+  const { title: subject, content: text, html } = notice;
+  return sendMail(deps, { to, subject, text, ...(html === undefined ? {} : { html }) });
+}
+
+/** Whether a notice would go anywhere at all: without address or server it is silently left out. */
+export function isReachable(deps: Pick<Deps, "options">, user: UserAccount): boolean {
+  const { setting } = user;
+  if (setting.notify_type === "webhook") return Boolean(setting.webhook_url);
+  return addressOf(user, setting) !== "" && canSendMail(deps);
+}
+
+/** Tells the root user. Resolves when the log has it and sending was tried; never throws. */
 export async function notifyRoot(deps: NotifyDeps, notice: Notice): Promise<void> {
   try {
     const root = await rootAccount(deps);
@@ -77,7 +115,8 @@ export async function notifyRoot(deps: NotifyDeps, notice: Notice): Promise<void
       content: notice.content,
       ...(notice.channelId === undefined ? {} : { channelId: notice.channelId }),
     });
-    if (!isTooMany(deps, notice.type)) await callWebhook(deps, root, notice);
+    if (isReachable(deps, root) && !isTooMany(deps, notice.type))
+      await deliver(deps, root, root.setting, notice);
   } catch (error) {
     deps.logger.warn("notice could not be sent", { type: notice.type, error: String(error) });
   }

@@ -162,7 +162,8 @@ export const optionDefinitions = {
     default: '["gemini-2.0-flash-exp-image-generation","gemini-2.0-flash-exp"]',
   },
   "gemini.thinking_adapter_enabled": { kind: bool, default: "false" },
-  "gemini.thinking_adapter_budget_tokens_percentage": { kind: float(0.1, 1), default: "0.6" }, // The following are this product's own.
+  "gemini.thinking_adapter_budget_tokens_percentage": { kind: float(0.1, 1), default: "0.6" },
+  // The following are this product's own.
   /** Writes a log row of type 5 for each failed relay call. */
   ErrorLogEnabled: { kind: bool, default: "true" },
   /** Seconds until the first byte of an upstream answer; 0 = no limit of its own. */
@@ -171,10 +172,10 @@ export const optionDefinitions = {
   "relay.stream_idle_timeout_seconds": { kind: int(1, 3600), default: "60" },
   /** One deadline over all attempts of a call until its first byte, in seconds. */
   "relay.deadline_seconds": { kind: int(1, 7200), default: "600" },
-  /** Largest request body in MiB; larger ones are refused with 413. */
   /** Minutes between tests of all channels, and between reads of all balances; 0 = never. */
   "relay.channel_test_minutes": { kind: int(0, 100_000), default: "0" },
   "relay.channel_balance_minutes": { kind: int(0, 100_000), default: "0" },
+  /** Largest request body in MiB; larger ones are refused with 413. */
   "relay.max_body_mb": { kind: int(1, 1024), default: "64" },
 } satisfies Record<string, OptionDefinition>;
 

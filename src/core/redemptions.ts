@@ -5,7 +5,7 @@ import { and, desc, eq, inArray, isNull, or } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q, startsWith } from "../db/database.ts";
 import { LogType, RedemptionStatus } from "../shared/enums.ts";
-import { Failure, refuse } from "../shared/failures.ts";
+import { refuse } from "../shared/failures.ts";
 import { isQuota, logQuotaText } from "../shared/money.ts";
 import type { Deps, UserAccount } from "./deps.ts";
 import { quotaDisplay } from "./options.ts";
@@ -32,7 +32,7 @@ export interface RedemptionJson {
 }
 
 export const MAX_CODES_AT_ONCE = 100;
-const MAX_NAME_BYTES = 20;
+const MAX_NAME_CHARACTERS = 20;
 /** One code is worth at most this: 2,000 million dollars at the default price of a unit. */
 const MAX_CODE_QUOTA = 1e15;
 
@@ -119,8 +119,8 @@ export async function getRedemption(deps: Deps, id: number): Promise<RedemptionJ
 
 function checkedName(name: string): string {
   const text = name.trim();
-  const bytes = Buffer.byteLength(text);
-  if (bytes === 0 || bytes > MAX_NAME_BYTES) throw refuse("redemption_name");
+  const length = Array.from(text).length;
+  if (length === 0 || length > MAX_NAME_CHARACTERS) throw refuse("redemption_name");
   return text;
 }
 
@@ -199,6 +199,36 @@ export async function updateRedemption(
   return json;
 }
 
+export const REDEMPTION_ACTIONS = ["enable", "disable", "delete"] as const;
+export type RedemptionAction = (typeof REDEMPTION_ACTIONS)[number];
+
+/**
+ * One statement for many codes; answers how many it changed. Switching passes over used codes and over those that have
+ * the status already, deleting takes them all. Whoever redeems a code in this moment wins.
+ */
+export async function changeRedemptions(
+  deps: Deps,
+  ids: readonly number[],
+  action: RedemptionAction,
+): Promise<number> {
+  const { redemptions } = deps.db.t;
+  const { unused, disabled } = RedemptionStatus;
+  const isChosen = and(inArray(redemptions.id, [...ids]), isNull(redemptions.deletedAt));
+  const changed =
+    action === "delete"
+      ? await deps.db.orm
+          .update(redemptions)
+          .set({ deletedAt: seconds(deps) })
+          .where(isChosen)
+          .returning({ id: redemptions.id })
+      : await deps.db.orm
+          .update(redemptions)
+          .set({ status: action === "disable" ? disabled : unused })
+          .where(and(isChosen, eq(redemptions.status, action === "disable" ? unused : disabled)))
+          .returning({ id: redemptions.id });
+  return changed.length;
+}
+
 /** Soft deletion; what was redeemed stays credited. */
 export async function deleteRedemption(deps: Deps, id: number): Promise<void> {
   const { redemptions } = deps.db.t;
@@ -248,33 +278,9 @@ export async function redeem(deps: Deps, user: UserAccount, text: string): Promi
       username: user.username,
       content: `通过兑换码充值 ${logQuotaText(row.quota, quotaDisplay(deps.options))}，兑换码ID ${row.id}`,
       quota: row.quota,
+      // Lets the console say the same in the reader's language.
+      other: { redemption_id: row.id },
     });
     return row.quota;
   });
-}
-
-export interface RedeemResult {
-  key: string;
-  /** Whole units; 0 when it was refused. */
-  quota: number;
-  /** Undefined: it was redeemed. */
-  failure: Failure | undefined;
-}
-
-/** Several codes, each on its own: what is wrong with one says nothing about the others. */
-export async function redeemAll(
-  deps: Deps,
-  user: UserAccount,
-  keys: readonly string[],
-): Promise<RedeemResult[]> {
-  const results: RedeemResult[] = [];
-  for (const key of keys) {
-    try {
-      results.push({ key, quota: await redeem(deps, user, key), failure: undefined });
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      results.push({ key, quota: 0, failure: error });
-    }
-  }
-  return results;
 }

@@ -1,6 +1,6 @@
 // First-run setup: creates the root user once and chooses the usage mode.
 // Refuses a second run, also when two arrive at the same moment.
-import { gte } from "drizzle-orm";
+import { gte, sql } from "drizzle-orm";
 import { q } from "../db/database.ts";
 import { isUniqueViolation } from "../db/sql-state.ts";
 import { Role } from "../shared/enums.ts";
@@ -39,6 +39,14 @@ export async function setupState(deps: Deps): Promise<SetupState> {
   return { done: rows.length > 0, rootExists: roots.length > 0 };
 }
 
+/** "3.50.4", "18.4": what the wizard shows of the database it found. */
+export async function databaseVersion({ db }: Pick<Deps, "db">): Promise<string> {
+  const version =
+    db.kind === "sqlite" ? sql<string>`sqlite_version()` : sql<string>`current_setting('server_version')`;
+  const [row] = await db.orm.select({ version }).from(sql`(select 1) as one`);
+  return /^\S*/.exec(row?.version ?? "")?.[0] ?? "";
+}
+
 function bad(code: string): Failure {
   return new Failure("client", code, { status: 400 });
 }
@@ -52,8 +60,9 @@ export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
     const password = input.password ?? "";
     if (username === "") throw bad("setup_username_empty");
     if (Array.from(username).length > 12) throw bad("setup_username_long");
+    if (/\p{Cc}/u.test(username)) throw bad("username_invalid");
     if (password !== (input.confirmPassword ?? "")) throw bad("setup_passwords_differ");
-    if (Buffer.byteLength(password) < 8) throw bad("setup_password_short");
+    if (Array.from(password).length < 8) throw bad("setup_password_short");
     account = { username, passwordHash: await hashPassword(password) };
   }
   const now = Math.floor(deps.clock.nowMs() / 1000);

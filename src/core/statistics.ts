@@ -230,6 +230,11 @@ export async function ownSeries(
   from: number,
   to: number,
 ): Promise<QuotaDataJson[]> {
-  if (to - from > MAX_SELF_SECONDS) throw refuse("data_range_long");
+  assertOwnRange(from, to);
   return quotaSeries(deps, { user, from, to });
+}
+
+/** Users look at one month at most; administrators at any range. Unix seconds, both included. */
+export function assertOwnRange(from: number, to: number): void {
+  if (to - from > MAX_SELF_SECONDS) throw refuse("data_range_long");
 }

@@ -1,8 +1,12 @@
 // A user's own settings: how notices reach them, from which balance on, and whether unpriced models are accepted.
 // Refuses addresses that are none and thresholds of nothing; what is stored is replaced as a whole.
 import { eq } from "drizzle-orm";
+import type { Language } from "../shared/enums.ts";
 import { refuse } from "../shared/failures.ts";
 import type { Deps, UserAccount, UserSetting } from "./deps.ts";
+import { rearm } from "./low-quota.ts";
+import { testNotice } from "./notice-texts.ts";
+import { deliver } from "./notify.ts";
 
 export interface SettingInput {
   notify_type?: string | undefined;
@@ -54,12 +58,39 @@ export function checkedSetting(input: SettingInput, before: UserSetting): UserSe
   return setting;
 }
 
-export async function updateSetting(deps: Deps, user: UserAccount, input: SettingInput): Promise<void> {
-  const setting = checkedSetting(input, user.setting);
+/** † Nothing but the price preference: the rest of the setting stays as it is. */
+function isPreferenceOnly(input: SettingInput): boolean {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  return given.length === 1 && given[0]?.[0] === "accept_unset_model_ratio_model";
+}
+
+/** `language`: in which notices shall be written. */
+export async function updateSetting(
+  deps: Deps,
+  user: UserAccount,
+  input: SettingInput,
+  language: Language,
+): Promise<void> {
+  const setting = isPreferenceOnly(input)
+    ? { ...user.setting, accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true }
+    : { ...checkedSetting(input, user.setting), ...(language === "en" ? { language } : {}) };
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)
     .set({ setting: JSON.stringify(setting) })
     .where(eq(users.id, user.id));
   await deps.accounts.userChanged(user.id);
+  // Another threshold or another receiver: the next fall is worth a warning.
+  await rearm(deps, user.id);
+}
+
+/** † Sends a test the way the given setting says, saved or not; throws what refuses it. */
+export async function testSetting(
+  deps: Deps,
+  user: UserAccount,
+  input: SettingInput,
+  language: Language,
+): Promise<void> {
+  const notice = testNotice(language, deps.options.get("SystemName"));
+  await deliver(deps, user, checkedSetting(input, user.setting), notice);
 }

@@ -211,8 +211,17 @@ export async function renewAccessToken(deps: Deps, actor: UserAccount): Promise<
   return token;
 }
 
+/** Which secrets the account has; never what they are. */
+export async function ownSecrets(
+  deps: Deps,
+  actor: UserAccount,
+): Promise<{ hasPassword: boolean; hasAccessToken: boolean }> {
+  const { passwordHash, accessTokenHash } = await findUser(deps, actor.id);
+  return { hasPassword: passwordHash !== "", hasAccessToken: accessTokenHash !== null };
+}
+
 export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> {
-  if (actor.role >= Role.root) throw refuse("user_root_undeletable");
+  if (actor.role >= Role.root) throw refuse("user_root_self_undeletable");
   await softDelete(deps, await findUser(deps, actor.id));
 }
 
@@ -307,13 +316,22 @@ export interface UserUpdate {
   display_name?: string | undefined;
   password?: string | undefined;
   group?: string | undefined;
+  /** The balance shall be this. */
   quota?: number | undefined;
+  /** † The balance shall change by this, whatever the user spends meanwhile. Not together with `quota`. */
+  quota_change?: number | undefined;
 }
 
-/** Writes what is present; a quota is set to the given value and logged for the user it belongs to. */
+function checkedBalance(quota: number): number {
+  if (!isQuota(quota) || Math.abs(quota) > MAX_QUOTA / 2) throw refuse("quota_out_of_range");
+  return quota;
+}
+
+/** Writes what is present; a change of the balance is logged for the user it belongs to. */
 export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpdate): Promise<void> {
   const row = await findUser(deps, input.id);
-  if (actor.id !== input.id) assertOutranks(actor, row, "user_rank_update");
+  // The own row too: an administrator's own balance and group are a higher rank's business.
+  assertOutranks(actor, row, "user_rank_update");
   checkNames(input);
   const changes: Partial<UserRow> = {};
   if (input.username !== undefined && input.username.trim() !== "") changes.username = input.username.trim();
@@ -328,30 +346,34 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
     changes.passwordHash = await hashPassword(input.password);
     changes.sessionVersion = row.sessionVersion + 1;
   }
-  if (input.quota !== undefined && (!isQuota(input.quota) || Math.abs(input.quota) > MAX_QUOTA / 2)) {
-    throw refuse("quota_out_of_range");
-  }
+  const { quota, quota_change: change } = input;
+  if (quota !== undefined && change !== undefined) throw refuse("params_wrong");
+  checkedBalance(quota ?? change ?? 0);
   const { users } = deps.db.t;
   try {
     await deps.ledger.atomic(function* (tx, credit) {
       if (Object.keys(changes).length > 0) {
         yield* q(tx.update(users).set(changes).where(eq(users.id, row.id)).returning({ id: users.id }));
       }
-      if (input.quota === undefined) return;
+      if (quota === undefined && change === undefined) return;
       const [current] = yield* q(tx.select({ quota: users.quota }).from(users).where(eq(users.id, row.id)));
       const before = current?.quota ?? 0;
-      if (before === input.quota) return;
-      yield* credit({ userId: row.id, amount: input.quota - before, kind: "admin" });
+      const after = quota ?? before + (change ?? 0);
+      if (before === after) return;
+      // Only calls bring a balance below zero; whoever is there may stay there while other fields are edited.
+      if (after < 0 && after < before) throw refuse("quota_out_of_range");
+      checkedBalance(after);
+      yield* credit({ userId: row.id, amount: after - before, kind: "admin" });
       const display = quotaDisplay(deps.options);
       yield* deps.ledger.logSteps(tx, {
         type: LogType.manage,
         userId: row.id,
         username: row.username,
-        content: `管理员将用户额度从 ${logQuotaText(before, display)}修改为 ${logQuotaText(input.quota, display)}`,
+        content: `管理员将用户额度从 ${logQuotaText(before, display)}修改为 ${logQuotaText(after, display)}`,
         other: {
           admin_info: { admin_id: actor.id, admin_username: actor.username },
           before,
-          after: input.quota,
+          after,
         },
       });
     });
@@ -362,8 +384,7 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
   await deps.accounts.userChanged(row.id);
 }
 
-export const MANAGE_ACTIONS = ["disable", "enable", "delete", "promote", "demote"] as const;
-export type ManageAction = (typeof MANAGE_ACTIONS)[number];
+export type ManageAction = "disable" | "enable" | "delete" | "promote" | "demote";
 
 /** Promotes, demotes, disables, enables or deletes; answers the user's new role and status. */
 export async function manageUser(

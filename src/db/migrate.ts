@@ -35,11 +35,15 @@ function pendingAfter(found: number, migrations: readonly Migration[]): readonly
   return migrations.filter((migration) => migration.version > found);
 }
 
-/** Returns the path of the copy, or undefined when nothing had to be done or the file was new. */
+/**
+ * Returns the path of the copy, or undefined when nothing had to be done or the file was new. `onPending` is called
+ * before anything is changed and may throw.
+ */
 export function migrateSqlite(
   client: BunSqlite,
   path: string,
   migrations: readonly Migration[] = sqliteMigrations,
+  onPending: () => void = () => {},
 ): string | undefined {
   client.run(VERSION_TABLE);
   const row = client
@@ -48,6 +52,7 @@ export function migrateSqlite(
   const found = row?.version ?? 0;
   const pending = pendingAfter(found, migrations);
   if (pending.length === 0) return undefined;
+  onPending();
 
   let copy: string | undefined;
   if (found > 0 && existsSync(path)) {

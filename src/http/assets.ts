@@ -19,8 +19,11 @@ export function embeddedPath(name: "a" | "manifest.json" | "public" | "locales")
 }
 
 export interface Manifest {
-  entries: Record<string, { file: string; imports: string[] }>;
+  /** `keys`: texts that the screen may show before a part of it is opened; absent: any. */
+  entries: Record<string, { file: string; imports: string[]; keys?: string[] }>;
   css: string;
+  /** Files with every text, by language. */
+  texts?: Record<string, string>;
 }
 
 /** Without a build the pages come without scripts and style: tests of the server need neither. */

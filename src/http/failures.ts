@@ -1,9 +1,11 @@
 // Turns everything thrown in a console route into the envelope, in the caller's language.
 // Refuses to show internals: an unexpected error becomes a 500 with a request id, its text goes to the log only.
-import { Elysia } from "elysia";
+import { Elysia, ValidationError } from "elysia";
 import type { Logger } from "../core/deps.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureKind } from "../shared/failures.ts";
+import { expectedText } from "./expected.ts";
+import type { RefusedValue } from "./expected.ts";
 import { failureText, languageOf } from "./messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
@@ -65,19 +67,10 @@ function pathOf(request: Request): string {
   return URL.parse(request.url, "http://localhost")?.pathname ?? "";
 }
 
-interface ValidationDetail {
-  on?: string;
-  property?: string;
-  message?: string;
-}
-
-/** Elysia's validation error carries its findings as JSON in the message. */
-function validationDetail(error: unknown): ValidationDetail {
-  try {
-    return JSON.parse((error as Error).message) as ValidationDetail;
-  } catch {
-    return {};
-  }
+/** What the validator found first; nothing for bodies that could not be read at all. */
+function refusedValue(error: unknown): RefusedValue {
+  const found = error instanceof ValidationError ? error.valueError : undefined;
+  return found ? { path: found.path, message: found.message, schema: found.schema } : {};
 }
 
 /** Mounted before every route, so that no framework text gets out. */
@@ -107,14 +100,15 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
       }
       if (code === "NOT_FOUND") return notFound(request);
       if (code === "VALIDATION" || code === "PARSE" || code === "INVALID_COOKIE_SIGNATURE") {
-        const detail = validationDetail(error);
-        const field = detail.property?.replace(/^\//, "").replaceAll("/", ".");
+        const refused = refusedValue(error);
+        const field = (refused.path ?? "").replace(/^\//, "").replaceAll("/", ".");
         const path = pathOf(request).replace(/\/$/, "");
-        const known = field !== undefined && field !== "";
+        const known = field !== "";
+        const reason = known ? expectedText(refused, languageOf(request)) : "";
         return answer(
           failureResponse(
             new Failure("client", known ? "invalid_field" : "invalid_params", {
-              params: { field: field ?? "", reason: detail.message ?? "" },
+              params: { field, reason },
               ...(known ? { param: field } : {}),
               ...(BAD_REQUEST_PATHS.has(path) ? { status: 400 } : {}),
             }),
@@ -136,5 +130,7 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
 }
 
 function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.message}` : "";
+  return (error.stack ?? error.message) + cause;
 }

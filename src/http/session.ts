@@ -146,7 +146,7 @@ export function policy(settings: SessionSettings) {
   return new Elysia({ name: "policy" })
     .use(sessionTokens(settings.secret))
     .macro("access", (level: AccessLevel) => ({
-      detail: { security: [{ session: [level as string] }] },
+      detail: { security: signInsFor(level) },
       // The order of the hooks is: parse (calls with a body only), transform, the schemas, resolve.
       async parse({ request, set, server, sessionJwt }, contentType) {
         await callerOf(level, { request, set, server, sessionJwt });
@@ -181,11 +181,29 @@ export function policy(settings: SessionSettings) {
     }));
 }
 
+/** For the document: how a caller may show who they are, with the least role that is let in. */
+function signInsFor(level: AccessLevel): Record<string, string[]>[] {
+  const session = { session: [level as string], userId: [] };
+  return level === "session" ? [session] : [session, { accessToken: [level as string], userId: [] }];
+}
+
 /** Marks a route whose own code checks the caller (relay, pages, assets): it declares so by naming who checks. */
 export function checkedBy(
-  who: "relay key" | "page table" | "nobody: public file" | "nobody: picture of a task",
+  who:
+    | "relay key"
+    | "session, by the relay"
+    | "page table"
+    | "nobody: public file"
+    | "nobody: picture of a task"
+    | "nobody: list of routes",
 ) {
-  return { detail: { security: [], tags: [`checked by ${who}`] } };
+  const security =
+    who === "relay key"
+      ? [{ apiKey: [] as string[] }]
+      : who === "session, by the relay"
+        ? signInsFor("session")
+        : [];
+  return { detail: { security, tags: [`checked by ${who}`] } };
 }
 
 function markAnswer(set: { headers: AnswerHeaders }): void {

@@ -1,4 +1,4 @@
-// Work that comes round: each job in its interval, one at a time, on one node only, also across restarts.
+// Work that comes round: each job in its interval, one at a time, on one node only, also across restarts and long runs.
 // Refuses to begin anything once it is stopped; a job that throws is logged and comes round again.
 import { and, eq, lte } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
@@ -51,9 +51,25 @@ export function createScheduler(
     return moved.length > 0;
   }
 
+  /** A run may outlast its interval: as long as its node lives, no other node begins a second one. */
+  async function keepTurn(job: Job): Promise<void> {
+    const value = Math.floor(deps.clock.nowMs() / 1000);
+    await deps.db.orm
+      .update(marks)
+      .set({ value })
+      .where(eq(marks.key, `job:${job.name}`))
+      .returning();
+  }
+
   async function lookAt(job: Job): Promise<void> {
     const everySeconds = job.everySeconds();
-    if (everySeconds <= 0 || isStopped || running.has(job.name)) return;
+    if (everySeconds <= 0 || isStopped) return;
+    if (running.has(job.name)) {
+      await keepTurn(job).catch((error: unknown) =>
+        deps.logger.warn("turn could not be kept", { job: job.name, error: String(error) }),
+      );
+      return;
+    }
     try {
       if (!(await takesTurn(job, everySeconds)) || isStopped) return;
       const work = job.run();

@@ -1,17 +1,27 @@
 // First state of the profile: the visitor's own account, its models and its invitation.
-// Refuses everybody else's account: only the visitor's own is read.
+// Refuses everybody else's account, and names of models by the thousand: the rest is fetched when it is asked for.
 import { modelsForUser } from "../core/models.ts";
-import { getUser } from "../core/users.ts";
+import { getUser, ownSecrets } from "../core/users.ts";
 import { invitationOf } from "./load-wallet.ts";
 import type { LoaderContext } from "./page.ts";
 
-export async function loadPersonal({ deps, user }: LoaderContext) {
+const MODELS_AT_FIRST = 100;
+
+export async function loadPersonal({ deps, user, remembered }: LoaderContext) {
   if (!user) return undefined;
-  const [self, invitation] = await Promise.all([getUser(deps, user.id), invitationOf(deps, user)]);
+  const [self, invitation, secrets] = await Promise.all([
+    getUser(deps, user.id),
+    invitationOf(deps, user),
+    ownSecrets(deps, user),
+  ]);
+  const models = modelsForUser(deps, user);
   return {
     self,
     invitation,
-    models: modelsForUser(deps, user),
+    models: models.slice(0, MODELS_AT_FIRST),
+    modelCount: models.length,
+    isExpanded: remembered?.("modelsExpanded") === "true",
     hasSecret: Boolean(user.setting.webhook_secret),
+    ...secrets,
   };
 }

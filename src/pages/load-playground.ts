@@ -1,21 +1,28 @@
 // First state of the playground: the groups that the user may use with their ratios, and the models of each.
 // Refuses what GET /api/user/self/groups and /api/user/models refuse: the same functions answer here.
 import { groupChoices } from "../core/models.ts";
+import { fewGroups, MOST_CHOICES } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
+
+/** Chosen where somebody has chosen nothing yet: it must not be left out. */
+const FAVOURITE = "gpt-4o-mini";
 
 export function loadPlayground({ deps, user }: LoaderContext) {
   const own = user?.group;
-  const groups = Object.entries(groupChoices(deps, user)).map(([name, choice]) => ({ name, ...choice }));
+  const { few, isCut } = fewGroups(groupChoices(deps, user), own);
+  const groups = Object.entries(few).map(([name, choice]) => ({ name, ...choice }));
   // The own group comes first: it is the one that a call without a group uses.
   groups.sort((a, b) => Number(b.name === own) - Number(a.name === own));
   /** Model to the positions of its groups: short on the wire although most models are in every group. */
   const models = new Map<string, number[]>();
+  let isListCut = isCut;
   groups.forEach(({ name }, index) => {
     for (const model of deps.routing.modelsOf(name)) {
       const positions = models.get(model);
       if (positions) positions.push(index);
-      else models.set(model, [index]);
+      else if (models.size < MOST_CHOICES || (model === FAVOURITE && index === 0)) models.set(model, [index]);
+      else isListCut = true;
     }
   });
-  return { groups, models: [...models] };
+  return { groups, models: [...models], isCut: isListCut };
 }

@@ -1,9 +1,9 @@
 // First state of the setup wizard: which database was found, and whether an administrator exists.
 // Refuses nothing: before the setup everybody may see this, afterwards the page is gone.
-import { setupState } from "../core/setup.ts";
+import { databaseVersion, setupState } from "../core/setup.ts";
 import type { LoaderContext } from "./page.ts";
 
 export async function loadSetup({ deps }: LoaderContext) {
-  const { rootExists } = await setupState(deps);
-  return { databaseType: deps.db.kind, rootExists };
+  const [{ rootExists }, version] = await Promise.all([setupState(deps), databaseVersion(deps)]);
+  return { databaseType: deps.db.kind, databaseVersion: version, rootExists };
 }

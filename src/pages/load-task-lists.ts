@@ -30,7 +30,7 @@ export async function loadDrawings(context: LoaderContext) {
   const { isAdmin, filter } = scopeOf(context);
   const mjId = context.url.searchParams.get("mj_id") ?? "";
   const paging = { limit: pageSize, offset: (page - 1) * pageSize };
-  const { items, total } = await listDrawings(context.deps, { ...filter, mjId }, paging);
+  const { items, total } = await listDrawings(context.deps, { ...filter, mjId }, paging, context.url.origin);
   return { rows: items, total, pageSize, isAdmin };
 }
 

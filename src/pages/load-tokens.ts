@@ -2,13 +2,14 @@
 // Refuses everybody else's keys: only the visitor's own are read.
 import { groupChoices, modelsForUser } from "../core/models.ts";
 import { listTokens } from "../core/tokens.ts";
+import { fewGroups, fewNames } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
 export async function loadTokens(context: LoaderContext) {
   const { deps, user, url } = context;
   const { page, pageSize } = pagingOf(context);
-  if (!user) return { rows: [], total: 0, groups: {}, models: [], pageSize };
+  if (!user) return { rows: [], total: 0, groups: {}, models: [], isCut: false, pageSize };
   const { items, total } = await listTokens(deps, user, {
     keyword: url.searchParams.get("keyword") ?? "",
     token: url.searchParams.get("token") ?? "",
@@ -16,11 +17,14 @@ export async function loadTokens(context: LoaderContext) {
     offset: (page - 1) * pageSize,
     limit: pageSize,
   });
+  const groups = fewGroups(groupChoices(deps, user), user.group);
+  const models = fewNames(modelsForUser(deps, user));
   return {
     rows: items,
     total,
-    groups: groupChoices(deps, user),
-    models: modelsForUser(deps, user),
+    groups: groups.few,
+    models: models.few,
+    isCut: groups.isCut || models.isCut,
     pageSize,
   };
 }

@@ -30,6 +30,12 @@ export async function loadWallet(context: LoaderContext) {
       { limit: pageSize, offset: (page - 1) * pageSize },
     ),
   ]);
-  const rows = items.map(({ id, created_at, content, quota }) => ({ id, created_at, content, quota }));
+  const rows = items.map(({ id, created_at, content, quota, other }) => ({
+    id,
+    created_at,
+    content,
+    quota,
+    other,
+  }));
   return { rows, total, pageSize, used: self.used_quota, requests: self.request_count, invitation };
 }

@@ -19,6 +19,8 @@ export interface LoaderContext {
   timeZone: string;
   /** Remembered page size (cookie `page-size`); pagingOf checks it. */
   pageSize?: number;
+  /** What the visitor's browser remembers for the server: a cookie's text, "" without it. */
+  remembered?: (name: string) => string;
 }
 
 export interface Page {
@@ -44,6 +46,11 @@ export interface Page {
   csp?: { script?: readonly string[]; frame?: readonly string[]; connect?: readonly string[] };
   /** HTTP status; 200 when absent. */
   statusCode?: number;
+}
+
+/** An address of the specification for what another page shows: visitors who may see that are sent there. */
+export interface Moved extends Pick<Page, "path" | "access"> {
+  to: (params: Record<string, string>) => string;
 }
 
 export interface RenderContext {

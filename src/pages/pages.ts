@@ -1,6 +1,7 @@
 // The table of pages: one row per path, saying frame, screen, loader, role and title. serve-pages.ts registers them.
 // Refuses logic: loaders live in load-*.ts beside this file, markup in views/ and islands/screens/.
 import ChannelScreen from "../../islands/screens/channel.tsx";
+import DetailScreen from "../../islands/screens/detail.tsx";
 import LogScreen from "../../islands/screens/log.tsx";
 import ChatScreen from "../../islands/screens/chat.tsx";
 import ChatToLink from "../../islands/screens/chat2link.tsx";
@@ -14,6 +15,7 @@ import TaskScreen from "../../islands/screens/task.tsx";
 import TokenScreen from "../../islands/screens/token.tsx";
 import Wallet from "../../islands/screens/topup.tsx";
 import UserScreen from "../../islands/screens/user.tsx";
+import { loadDetail } from "./load-detail.ts";
 import { loadLogs } from "./load-logs.ts";
 import { loadChannels } from "./load-channels.ts";
 import { loadChat } from "./load-chat.ts";
@@ -26,7 +28,7 @@ import { loadSetup } from "./load-setup.ts";
 import { loadUsers } from "./load-users.ts";
 import { loadWallet } from "./load-wallet.ts";
 import { aboutPage, brokenPage, forbiddenPage, notFoundPage } from "./plain-pages.tsx";
-import type { Page } from "./page.ts";
+import type { Moved, Page } from "./page.ts";
 import { homePage } from "./public-pages.tsx";
 
 export { brokenPage, forbiddenPage, notFoundPage };
@@ -89,6 +91,16 @@ export const pages: readonly Page[] = [
     loader: loadChat,
   },
   // Usage
+  {
+    path: "/detail",
+    shell: "console",
+    access: "user",
+    title: "shell.nav.dashboard",
+    current: "dashboard",
+    areas: ["detail", "chart"],
+    screen: { name: "detail", component: DetailScreen },
+    loader: loadDetail,
+  },
   {
     path: "/token",
     shell: "console",
@@ -181,4 +193,17 @@ export const pages: readonly Page[] = [
     screen: { name: "personal", component: Personal },
     loader: loadPersonal,
   },
+];
+
+/** Addresses that open a drawer of a list, or another page. */
+export const moved: readonly Moved[] = [
+  { path: "/channel/add", access: "admin", to: () => "/channel?new=1" },
+  {
+    path: "/channel/edit/:id",
+    access: "admin",
+    to: ({ id }) => `/channel?edit=${encodeURIComponent(id ?? "")}`,
+  },
+  { path: "/user/edit/:id", access: "admin", to: ({ id }) => `/user?edit=${encodeURIComponent(id ?? "")}` },
+  // One's own account.
+  { path: "/user/edit", access: "user", to: () => "/personal" },
 ];

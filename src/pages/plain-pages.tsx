@@ -1,6 +1,7 @@
 // Pages without an island: about, not found, forbidden, broken. Server-rendered, readable without scripts.
 // Refuses raw operator HTML: it is sanitised here, addresses are framed in a sandbox.
 import { BrokenView, ContentView, ForbiddenView, NotFoundView } from "../../views/messages.tsx";
+import { Role } from "../shared/enums.ts";
 import { NAV, isVisible } from "../shared/navigation.ts";
 import type { LoaderContext, Page } from "./page.ts";
 import { sanitise } from "./sanitise.ts";
@@ -62,6 +63,7 @@ export function nearestPages(
   return [
     ...NAV.flatMap(({ entries }) => entries).filter((entry) => isVisible(entry, role, flags)),
     { href: "/about", title: "shell.top.about" },
+    ...(role === Role.guest ? [{ href: "/login", title: "shell.signIn" }] : []),
   ]
     .map(({ href, title }) => ({ href, title, edits: distance(short, href) }))
     .sort((a, b) => a.edits - b.edits)
@@ -69,6 +71,7 @@ export function nearestPages(
     .map(({ href, title }) => ({ href, title }));
 }
 
+/** Guests see it in the public frame; who is signed in keeps the console around it, with its palette. */
 export const notFoundPage: Page = {
   path: "/*",
   shell: "public",
@@ -79,6 +82,7 @@ export const notFoundPage: Page = {
     NotFoundView({
       t,
       path: context.url.pathname,
+      hasPalette: context.user !== undefined,
       nearest: nearestPages(context.url.pathname, context.user?.role ?? 0, context.status).map(
         ({ href, title }) => ({
           href,

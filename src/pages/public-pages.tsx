@@ -22,42 +22,40 @@ function loadHome({ deps, user }: LoaderContext): HomeData {
   };
 }
 
-const SAMPLE_MODEL = "gpt-4o-mini";
-
-/** The same first call in three languages, with the server's own address. */
-export function homeSamples(baseUrl: string): { id: string; title: string; code: string }[] {
+/** The same first call in three dialects, with the server's own address (without a slash at its end). */
+export function homeSamples(server: string): { id: string; title: string; code: string }[] {
   return [
     {
-      id: "curl",
-      title: "curl",
+      id: "openai",
+      title: "OpenAI",
       code: [
-        `curl ${baseUrl}/chat/completions \\`,
+        `curl ${server}/v1/chat/completions \\`,
         `  -H "Authorization: Bearer $API_KEY" \\`,
         `  -H "Content-Type: application/json" \\`,
-        `  -d '{"model": "${SAMPLE_MODEL}",`,
+        `  -d '{"model": "gpt-4o-mini",`,
         `       "messages": [{"role": "user", "content": "Hello"}]}'`,
       ].join("\n"),
     },
     {
-      id: "python",
-      title: "Python",
+      id: "anthropic",
+      title: "Anthropic",
       code: [
-        `from openai import OpenAI`,
-        `client = OpenAI(base_url="${baseUrl}", api_key="sk-...")`,
-        `answer = client.chat.completions.create(model="${SAMPLE_MODEL}",`,
-        `    messages=[{"role": "user", "content": "Hello"}])`,
-        `print(answer.choices[0].message.content)`,
+        `curl ${server}/v1/messages \\`,
+        `  -H "x-api-key: $API_KEY" -H "anthropic-version: 2023-06-01" \\`,
+        `  -H "Content-Type: application/json" \\`,
+        `  -d '{"model": "claude-3-5-haiku-20241022", "max_tokens": 256,`,
+        `       "messages": [{"role": "user", "content": "Hello"}]}'`,
       ].join("\n"),
     },
     {
-      id: "node",
-      title: "Node",
+      id: "gemini",
+      title: "Gemini",
       code: [
-        `import OpenAI from "openai";`,
-        `const client = new OpenAI({ baseURL: "${baseUrl}", apiKey: "sk-..." });`,
-        `const answer = await client.chat.completions.create({ model: "${SAMPLE_MODEL}",`,
-        `  messages: [{ role: "user", content: "Hello" }] });`,
-        `console.log(answer.choices[0].message.content);`,
+        `curl ${server}/v1beta/models/gemini-2.0-flash:generateContent \\`,
+        `  -H "x-goog-api-key: $API_KEY" \\`,
+        `  -H "Content-Type: application/json" \\`,
+        `  -d '{"contents": [{"role": "user",`,
+        `       "parts": [{"text": "Hello"}]}]}'`,
       ].join("\n"),
     },
   ];
@@ -84,12 +82,12 @@ export const homePage: Page = {
     if (content.frameUrl !== "")
       return ContentView({ title, html: "", frameUrl: content.frameUrl, empty: "" });
     const { status, user } = context;
-    const baseUrl = `${status.server_address.replace(/\/+$/, "")}/v1`;
+    const server = status.server_address.replace(/\/+$/, "");
     return HomeView({
       t,
       siteName: status.system_name || "Weir",
-      baseUrl,
-      samples: homeSamples(baseUrl),
+      baseUrl: `${server}/v1`,
+      samples: homeSamples(server),
       isSignedIn: user !== undefined,
       needsChannel,
       docsLink: status.docs_link,

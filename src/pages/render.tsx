@@ -50,6 +50,15 @@ function frameSite(context: RenderContext): FrameSite {
   };
 }
 
+const keySets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function keysOf(entry: { keys?: string[] } | undefined): ReadonlySet<string> | undefined {
+  if (!entry?.keys) return undefined;
+  const known = keySets.get(entry.keys) ?? new Set(entry.keys);
+  keySets.set(entry.keys, known);
+  return known;
+}
+
 export interface Rendered {
   html: string;
   headers: Record<string, string>;
@@ -76,7 +85,8 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
     theme: context.theme,
     timeZone: context.timeZone,
     nowMs: context.nowMs,
-    texts: hasIsland ? textsOf(context.language, page.areas) : {},
+    texts: hasIsland ? textsOf(context.language, page.areas, keysOf(entry ?? mount)) : {},
+    allTexts: hasIsland && manifest.texts ? `/a/${manifest.texts[context.language]}` : "",
     data: context.data ?? null,
   };
   setLanguage(context.language);

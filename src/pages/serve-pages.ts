@@ -13,8 +13,9 @@ import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, userOfClaims } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
-import type { Page, RenderContext } from "./page.ts";
-import { brokenPage, forbiddenPage, notFoundPage, pages } from "./pages.ts";
+import { isTimeZone } from "../shared/local-time.ts";
+import type { Moved, Page, RenderContext } from "./page.ts";
+import { brokenPage, forbiddenPage, moved, notFoundPage, pages } from "./pages.ts";
 import { renderPage } from "./render.tsx";
 import { pageResponse } from "./respond.ts";
 
@@ -28,13 +29,7 @@ function themeOf(request: Request): ThemeMode {
 /** The browser's zone after the first visit; a name that Intl does not know counts as none. */
 function timeZoneOf(request: Request): string {
   const zone = cookieOf(request, "tz");
-  if (!/^[\w+\-/]{1,64}$/.test(zone)) return "UTC";
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: zone });
-    return zone;
-  } catch {
-    return "UTC";
-  }
+  return isTimeZone(zone) ? zone : "UTC";
 }
 
 function bootUser(user: UserAccount): BootUser {
@@ -64,7 +59,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const status = await siteStatus(deps, url.origin);
     const pageSize = Number(cookieOf(request, "page-size"));
     const timeZone = timeZoneOf(request);
-    const context = { deps, user, language, status, url, params, pageSize, timeZone };
+    const remembered = (name: string) => cookieOf(request, name);
+    const context = { deps, user, language, status, url, params, pageSize, timeZone, remembered };
     const render: RenderContext = {
       user: user && bootUser(user),
       status,
@@ -92,11 +88,13 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     }
   }
 
+  /** `to`: where the page is really shown; sent there is only who may see it. */
   async function open(
     page: Page,
     request: Request,
     user: UserAccount | undefined,
     params: Record<string, string>,
+    to?: Moved["to"],
   ): Promise<Response> {
     const refused = refuseShortHost({ request });
     if (refused) return refused;
@@ -108,6 +106,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
       if (user.role < ACCESS_ROLE[page.access]) return respond(forbiddenPage, request, user, params);
     }
+    if (to) return redirect(to(params));
     return respond(page, request, user, params);
   }
 
@@ -122,7 +121,18 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   for (const page of pages) {
     routes.get(
       page.path,
-      ({ request, params, visitor }) => open(page, request, visitor, params as Record<string, string>),
+      // A path without placeholders has no params at all.
+      ({ request, params, visitor }) =>
+        open(page, request, visitor, (params ?? {}) as Record<string, string>),
+      checkedBy("page table"),
+    );
+  }
+
+  for (const { path, access, to } of moved) {
+    routes.get(
+      path,
+      ({ request, params, visitor }) =>
+        open({ ...forbiddenPage, access }, request, visitor, params as Record<string, string>, to),
       checkedBy("page table"),
     );
   }
@@ -135,7 +145,9 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (refused) return refused;
       if (isApiPath(new URL(request.url).pathname)) return unknownPath(request);
       const { done } = await setupState(deps);
-      return done ? respond(notFoundPage, request, visitor, {}) : redirect("/setup");
+      if (!done) return redirect("/setup");
+      const page: Page = visitor ? { ...notFoundPage, shell: "console" } : notFoundPage;
+      return respond(page, request, visitor, {});
     },
     checkedBy("page table"),
   );

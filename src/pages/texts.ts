@@ -32,13 +32,26 @@ function load(): Record<Language, Areas> {
   return dictionaries;
 }
 
-/** Everything the island may say, in one language: small enough to travel with the page. */
-export function textsOf(language: Language, areas: readonly string[] = []): Record<string, string> {
+/** A plural form stands for its base. */
+const PLURAL = /_(zero|one|two|few|many|other)$/;
+
+/**
+ * What the island may say as it comes up, in one language: small enough to travel with the page. `keys` leaves out what
+ * only its parts say, which bring all texts along; absent: everything of the areas.
+ */
+export function textsOf(
+  language: Language,
+  areas: readonly string[] = [],
+  keys?: ReadonlySet<string>,
+): Record<string, string> {
   const dictionaries = load()[language];
-  return Object.assign({}, ...[...KIT_AREAS, ...areas].map((area) => dictionaries[area] ?? {})) as Record<
-    string,
-    string
-  >;
+  return Object.fromEntries(
+    [...KIT_AREAS, ...areas].flatMap((area) =>
+      Object.entries(dictionaries[area] ?? {}).filter(
+        ([key]) => keys === undefined || keys.has(key) || keys.has(key.replace(PLURAL, "")),
+      ),
+    ),
+  );
 }
 
 /** Translator for the server's own markup. */

@@ -45,9 +45,34 @@ export interface Answer {
   opaque: { dialect: DialectName; value: unknown }[];
 }
 
+/**
+ * An answer of nothing but text, which most answers are: read without the machinery of streams. What it gives equals
+ * what the decoder of the stream would (test/protocol/text-answers.test.ts holds them together).
+ */
+export function textAnswer(
+  head: Pick<Answer, "id" | "model" | "createdAt" | "extra">,
+  texts: readonly string[],
+  end: Pick<Answer, "usage" | "reason" | "rawReason" | "stopSequence">,
+): Answer {
+  return { ...head, blocks: texts.map((text) => newBlock("text", { text })), ...end, opaque: [] };
+}
+
+/** Whether a field says nothing: absent, null, or an empty list. */
+export function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}
+
 /** A block with nothing in it yet. */
 export function newBlock(kind: BlockKind, more: Partial<AnswerBlock> = {}): AnswerBlock {
   return { kind, text: "", notes: [], opaque: [], ...more };
+}
+
+/** Numbers of the answers that were given (n > 1), in order; the first is always there. */
+export function choicesOf({ blocks, others }: Answer): number[] {
+  if (!others && blocks.every((block) => !block.choice)) return [0];
+  const numbers = new Set([0, ...blocks.map((block) => block.choice ?? 0)]);
+  for (const other of others ?? []) numbers.add(other.choice);
+  return [...numbers].sort((a, b) => a - b);
 }
 
 /** Plays a whole answer as the events its stream would have had. */

@@ -1,7 +1,8 @@
 // The rule for what one dialect says and another cannot: refused by name when it changes the request's meaning,
 // listed as dropped when it does not. Refuses with a client failure that names the field.
 import { Failure } from "../shared/failures.ts";
-import type { CanonicalRequest, DialectName, JsonObject, OpaquePart } from "./canonical.ts";
+import type { CanonicalRequest, DialectName, JsonObject, OpaquePart, Part } from "./canonical.ts";
+import { rest } from "./json.ts";
 
 /** The refusal of a field that cannot be said in the upstream's protocol. */
 export function cannotCarry(field: string): Failure {
@@ -31,6 +32,7 @@ export function carryExtras(
   body: JsonObject,
   dropped: string[],
 ): void {
+  if (request.dialect !== target) listLost(request, target, dropped);
   for (const dialect in request.extras) {
     const extras = request.extras[dialect as DialectName];
     if (!extras) continue;
@@ -46,6 +48,63 @@ export function carryExtras(
       if (request.mustCarry.includes(key)) throw cannotCarry(key);
       dropped.push(key);
     }
+  }
+}
+
+/**
+ * Fields inside of messages, parts and tools that say nothing new elsewhere: the wire's own bookkeeping, and what has a
+ * canonical place besides. Everything else that is left behind is listed.
+ */
+const BOOKKEEPING: Readonly<Record<DialectName, readonly string[]>> = {
+  "openai-chat": [
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "refusal",
+    "annotations",
+    "audio",
+    "function_call",
+    "index",
+    "extra_content",
+  ],
+  "openai-responses": ["type", "id", "status", "phase", "annotations", "logprobs"],
+  anthropic: ["type", "id", "model", "stop_reason", "stop_sequence", "usage", "caller"],
+  gemini: ["role", "functionCall", "functionResponse"],
+};
+
+/** Lists what messages, parts and tools hold besides their canonical fields, by place: content.…, messages.…, tools.… */
+function listLost(request: CanonicalRequest, target: DialectName, dropped: string[]): void {
+  const known = BOOKKEEPING[request.dialect];
+  const list = (place: string, extra: JsonObject | undefined): void => {
+    for (const key in extra) {
+      // An explicit null asks for the default; references of an answer that is history are nobody's wish.
+      const isRecord = extra[key] === null || (key === "citations" && Array.isArray(extra[key]));
+      if (isRecord || known.includes(key)) continue;
+      drop(dropped, key === "cache_control" ? key : `${place}.${key}`);
+    }
+  };
+  const visit = (part: Part): void => {
+    // Thinking travels by its proof, or is listed as a whole.
+    if (part.type === "thinking") return;
+    if (part.cache) drop(dropped, "cache_control");
+    list("content", part.extra);
+    if (part.type === "tool-result") part.content.forEach(visit);
+  };
+  for (const message of request.messages) {
+    list("messages", message.extra);
+    message.parts.forEach(visit);
+  }
+  for (const tool of request.tools ?? []) {
+    if (tool.type === "hosted") {
+      // The settings of a search travel (web-search.ts); other hosted tools are asked for by their name alone.
+      if (tool.dialect !== target && tool.hosted !== "web-search")
+        list(`tools.${tool.name}`, rest(tool.value, ["type", "name"]));
+      continue;
+    }
+    if (tool.type === "function" && tool.cache) drop(dropped, "cache_control");
+    const { function: inner, ...outer } = tool.extra ?? {};
+    list("tools", outer);
+    if (typeof inner === "object") list("tools", inner as JsonObject);
   }
 }
 

@@ -75,7 +75,7 @@ export function upstreamFailure(error: UpstreamError): Failure {
   return new Failure(kind, CODE_OF[kind] ?? "upstream_down", details);
 }
 
-/** Retry-After in seconds; dates need a clock and are left to the caller, who sees undefined. */
+/** Retry-After in seconds; undefined for anything else (the caller has made seconds of a date). */
 export function retrySeconds(value: string | null | undefined): number | undefined {
   if (!value) return undefined;
   const seconds = Number(value);

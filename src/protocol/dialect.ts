@@ -3,7 +3,7 @@
 import type { Failure } from "../shared/failures.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Answer } from "./assemble.ts";
-import type { CanonicalRequest, DialectName, EncodedRequest } from "./canonical.ts";
+import type { CanonicalRequest, DialectName, EncodedRequest, JsonObject } from "./canonical.ts";
 import type { CanonicalEvent } from "./events.ts";
 
 /** One server-sent event; `event` is "" when the wire named none. */
@@ -43,6 +43,8 @@ export interface AnswerContext {
   includeUsage?: boolean;
   /** Gemini without alt=sse streams a JSON array. */
   framing?: "sse" | "json-array";
+  /** Anthropic: our own estimate of the prompt, for a stream whose upstream tells no usage at its beginning. */
+  promptTokens?: number;
   /** Renders the public text of a failure for the error frame; defaults to text or code. */
   failureText?: (failure: Failure) => string;
 }
@@ -52,6 +54,12 @@ export interface StreamDecoder {
   push: (frame: WireFrame) => CanonicalEvent[];
   /** The upstream closed: a broken-stream fail when its terminal event is missing, else what is still due. */
   end: () => CanonicalEvent[];
+}
+
+/** A decoder that also takes what was parsed already: whole answers are read through it without being written again. */
+export interface WireDecoder extends StreamDecoder {
+  /** Events of one parsed wire object; `event` is the frame's name where it had one. */
+  read: (wire: JsonObject, event?: string) => CanonicalEvent[];
 }
 
 export interface StreamEncoder {

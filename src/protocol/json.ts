@@ -38,11 +38,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The object's fields that are not in `known`, or undefined when there are none. */
-export function rest(object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
+/** The object's fields that are not in `known`, or undefined when there are none. A short list is quicker than a set. */
+export function rest(
+  object: JsonObject,
+  known: ReadonlySet<string> | readonly string[],
+): JsonObject | undefined {
   let out: JsonObject | undefined;
+  const list = Array.isArray(known) ? (known as readonly string[]) : undefined;
   for (const key in object) {
-    if (known.has(key)) continue;
+    if (list ? list.includes(key) : (known as ReadonlySet<string>).has(key)) continue;
     out ??= {};
     out[key] = object[key];
   }

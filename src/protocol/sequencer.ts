@@ -16,7 +16,8 @@ interface LiveBlock {
   spec: BlockSpec;
   at: number;
   held: BlockPayload[];
-  json: JsonProgress;
+  /** Follows the arguments of a call; other blocks have none to follow. */
+  json: JsonProgress | undefined;
   done: boolean;
 }
 
@@ -42,8 +43,19 @@ export function createSequencer(): BlockSequencer {
   const closedKeys = new Set<string>();
 
   const emit = (out: CanonicalEvent[], block: LiveBlock, payload: BlockPayload): void => {
-    if (payload.type === "json") block.json.read(payload.delta);
-    out.push({ ...payload, at: block.at });
+    const { at } = block;
+    switch (payload.type) {
+      // The two that every stream is made of, without a copy by keys.
+      case "text":
+        out.push({ type: "text", at, delta: payload.delta });
+        return;
+      case "json":
+        block.json?.read(payload.delta);
+        out.push({ type: "json", at, delta: payload.delta });
+        return;
+      default:
+        out.push({ ...payload, at });
+    }
   };
   const begin = (out: CanonicalEvent[], block: LiveBlock): void => {
     const { kind, callId, name, custom, choice } = block.spec;
@@ -65,9 +77,7 @@ export function createSequencer(): BlockSequencer {
     open = null;
   };
   const mayClose = (block: LiveBlock): boolean =>
-    block.done ||
-    INTERRUPTIBLE.has(block.spec.kind) ||
-    (block.spec.kind === "tool-call" && block.json.whole());
+    block.done || INTERRUPTIBLE.has(block.spec.kind) || (block.json !== undefined && block.json.whole());
   /** Gives held blocks their turn for as long as the open one may close. */
   const advance = (out: CanonicalEvent[]): void => {
     while (waiting.length > 0 && (!open || mayClose(open))) {
@@ -83,14 +93,15 @@ export function createSequencer(): BlockSequencer {
         if (payload) emit(out, open, payload);
         return;
       }
-      const held = waiting.find((block) => block.spec.key === spec.key);
+      const held = waiting.length === 0 ? undefined : waiting.find((block) => block.spec.key === spec.key);
       if (held) {
         if (payload) held.held.push(payload);
         return;
       }
       // A call that was whole and closed can only be followed by white space: nothing to say.
       if (closedKeys.has(spec.key)) return;
-      waiting.push({ spec, at: -1, held: payload ? [payload] : [], json: jsonProgress(), done: false });
+      const json = spec.kind === "tool-call" ? jsonProgress() : undefined;
+      waiting.push({ spec, at: -1, held: payload ? [payload] : [], json, done: false });
       advance(out);
     },
     complete(out, key) {

@@ -27,12 +27,22 @@ export function splitSystem(messages: readonly Message[]): { system: Message[]; 
   return { system, turns };
 }
 
-/** Streams give thinking in pieces with the signature on the last one: neighbours are joined up to each signature. */
+/**
+ * Streams give thinking in pieces with the signature on the last one: neighbours are joined up to each signature. Google's
+ * proof in an empty piece is another matter: it belongs to the call behind it.
+ */
 export function mergeThinking(parts: readonly Part[]): Part[] {
   const out: Part[] = [];
   for (const part of parts) {
     const last = out.at(-1);
-    if (part.type === "thinking" && last?.type === "thinking" && !last.signature && !part.redacted) {
+    const ofCall = part.type === "thinking" && part.text === "" && part.signature?.dialect === "gemini";
+    if (
+      part.type === "thinking" &&
+      last?.type === "thinking" &&
+      !last.signature &&
+      !part.redacted &&
+      !ofCall
+    ) {
       const joined: ThinkingPart = { ...last, ...part, text: last.text + part.text };
       out[out.length - 1] = joined;
     } else out.push(part);

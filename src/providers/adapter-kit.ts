@@ -1,8 +1,6 @@
 // What adapters share: canonical events in, a response of the OpenAI dialect out; lines and events off a provider's body.
 // Refuses buffering: streams are pulled, one piece per demand of the relay.
 import { brokenStream, collect } from "../protocol/assemble.ts";
-import type { CanonicalRequest, Part } from "../protocol/canonical.ts";
-import { cannotCarry } from "../protocol/carry.ts";
 import { scrub } from "../protocol/classify.ts";
 import type { CanonicalEvent, FinishReason } from "../protocol/events.ts";
 import { asObject, parseJson } from "../protocol/json.ts";
@@ -156,38 +154,6 @@ export function usageOf(prompt: unknown, completion: unknown, raw: unknown): Usa
   usage.output.text = boundedCount(completion);
   usage.raw = raw;
   return usage;
-}
-
-export interface Turn {
-  role: "system" | "user" | "assistant";
-  text: string;
-}
-
-function textOf(parts: readonly Part[]): string {
-  return parts
-    .map((part) => {
-      if (part.type === "text") return part.text;
-      if (part.type === "thinking") return "";
-      throw cannotCarry(part.type === "image" ? "image_url" : part.type);
-    })
-    .join("");
-}
-
-/** A conversation of nothing but text. Refuses by name what such a provider has no words for. */
-export function textTurns(request: CanonicalRequest): Turn[] {
-  if (request.tools && request.tools.length > 0) throw cannotCarry("tools");
-  if ((request.settings.n ?? 1) > 1) throw cannotCarry("n");
-  if (request.responseFormat && request.responseFormat.type !== "text") throw cannotCarry("response_format");
-  return request.messages.map((message) => {
-    if (message.role === "tool") throw cannotCarry("messages.tool");
-    const role = message.role === "developer" ? "system" : message.role;
-    return { role, text: textOf(message.parts) };
-  });
-}
-
-/** The chat body that the relay hands over, in canonical form. */
-export function conversation(call: AdapterCall): CanonicalRequest {
-  return openaiChat.decodeRequest(call.body);
 }
 
 /** Lines of a body as they come, without their ends; CR LF and LF alike. */

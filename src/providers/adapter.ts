@@ -37,6 +37,10 @@ export interface AdapterCall {
   /** Fires when the client left or time is up: pass it to every fetch. */
   signal: AbortSignal;
   fetch: UpstreamFetch;
+  /** The channel's outgoing proxy, for what is no fetch (a socket); absent or "" = none. */
+  proxy?: string;
+  /** Judges an address before something else than a fetch connects there; throws where the channel may not. */
+  reach?: (url: string) => unknown;
   nowMs: () => number;
   /** Makes ids where the provider gives none; called with a wire prefix such as "call_". */
   newId: (prefix: string) => string;

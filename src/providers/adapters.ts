@@ -10,10 +10,14 @@ import { cohere } from "./adapters/cohere.ts";
 import { coze } from "./adapters/coze.ts";
 import { dify } from "./adapters/dify.ts";
 import { gemini } from "./adapters/gemini.ts";
+import { minimax } from "./adapters/minimax.ts";
 import { ollama } from "./adapters/ollama.ts";
+import { replicate } from "./adapters/replicate.ts";
+import { siliconflow } from "./adapters/siliconflow.ts";
 import { tencent } from "./adapters/tencent.ts";
 import { vertex } from "./adapters/vertex.ts";
 import { xunfei } from "./adapters/xunfei.ts";
+import { zhipuPictures } from "./adapters/zhipu-pictures.ts";
 import { zhipuV3 } from "./adapters/zhipu-v3.ts";
 
 export const ADAPTERS: Readonly<Record<string, Adapter>> = {
@@ -26,9 +30,13 @@ export const ADAPTERS: Readonly<Record<string, Adapter>> = {
   coze,
   dify,
   gemini,
+  minimax,
   ollama,
+  replicate,
+  siliconflow,
   tencent,
   vertex,
   xunfei,
+  "zhipu-pictures": zhipuPictures,
   "zhipu-v3": zhipuV3,
 };

@@ -78,6 +78,9 @@ const REASONING_QUIRKS: readonly Quirk[] = [
   { patch: "developer-role", models: /^o(?!1-mini|1-preview)\d/, on: ["chat"] },
 ];
 
+/** The provider makes one picture a call, whatever is asked. */
+const ONE_PICTURE: Quirk = { patch: "refuse-above", field: "n", max: 1, on: ["image-generations"] };
+
 type RowParts = Partial<
   Omit<ProviderRow, "id" | "label" | "group" | "status" | "baseUrl" | "keyHint" | "fields">
 > & {
@@ -178,7 +181,7 @@ const ROWS: readonly ProviderRow[] = [
     owner: "claude",
     auth: { kind: "header", name: "x-api-key" },
     asksForStreamUsage: true,
-    operations: { messages: { dialect: "anthropic", url: "{base}/v1/messages" } },
+    operations: { messages: { dialect: "anthropic", url: "{base}/v1/messages{query}" } },
     modelsListing: OPENAI_MODELS,
   }),
   row(15, {
@@ -211,8 +214,9 @@ const ROWS: readonly ProviderRow[] = [
     ],
     modelsListing: { url: "{base}/compatible-mode/v1/models" },
     operations: {
-      chat: openai("{base}/compatible-mode/v1/chat/completions"),
-      completions: openai("{base}/compatible-mode/v1/completions"),
+      chat: adapted("ali", "{base}/compatible-mode/v1/chat/completions"),
+      completions: adapted("ali", "{base}/compatible-mode/v1/completions"),
+      rerank: adapted("ali", "{base}/api/v1/services/rerank/text-rerank/text-rerank"),
       embeddings: adapted("ali", "{base}/api/v1/services/embeddings/text-embedding/text-embedding"),
       "image-generations": adapted("ali", "{base}/api/v1/services/aigc/text2image/image-synthesis"),
     },
@@ -264,12 +268,16 @@ const ROWS: readonly ProviderRow[] = [
       { patch: "as-list", field: "stop" },
       { patch: "move-output-limit", to: "max_tokens" },
       { patch: "bare-base64-images", on: ["chat"] },
+      { patch: "rename", from: "user", to: "user_id", on: ["chat", "image-generations"] },
+      ONE_PICTURE,
+      { patch: "omit", fields: ["n"], on: ["image-generations"] },
     ],
     // The provider takes the key itself as a bearer today; the signed token of version 3 is not needed.
     modelsListing: { url: "{base}/api/paas/v4/models" },
     operations: {
       chat: openai("{base}/api/paas/v4/chat/completions"),
       embeddings: openai("{base}/api/paas/v4/embeddings"),
+      "image-generations": adapted("zhipu-pictures", "{base}/api/paas/v4/images/generations"),
     },
   }),
   row(27, {
@@ -307,7 +315,12 @@ const ROWS: readonly ProviderRow[] = [
   }),
   row(35, {
     owner: "minimax",
-    operations: { chat: openai("{base}/v1/text/chatcompletion_v2") },
+    operations: {
+      chat: adapted("minimax", "{base}/v1/text/chatcompletion_v2"),
+      embeddings: adapted("minimax", "{base}/v1/embeddings"),
+      speech: adapted("minimax", "{base}/v1/t2a_v2"),
+      "image-generations": adapted("minimax", "{base}/v1/image_generation"),
+    },
   }),
   row(36, { owner: "suno", tasks: "suno" }),
   row(37, { owner: "dify", operations: { chat: adapted("dify", "{base}/v1/chat-messages") } }),
@@ -337,6 +350,9 @@ const ROWS: readonly ProviderRow[] = [
       completions: openai("{base}/v1/completions"),
       embeddings: openai("{base}/v1/embeddings"),
       rerank: openai("{base}/v1/rerank"),
+      speech: openai("{base}/v1/audio/speech"),
+      transcriptions: openai("{base}/v1/audio/transcriptions"),
+      "image-generations": adapted("siliconflow", "{base}/v1/images/generations"),
     },
   }),
   row(41, {
@@ -362,8 +378,14 @@ const ROWS: readonly ProviderRow[] = [
         patch: "omit",
         fields: ["user", "logit_bias", "logprobs", "top_logprobs", "service_tier", "store"],
       },
+      { patch: "rename", from: "dimensions", to: "output_dimension", on: ["embeddings"] },
+      { patch: "omit", fields: ["user", "encoding_format"], on: ["embeddings"] },
     ],
-    operations: { chat: openai("{base}{path}"), completions: openai("{base}{path}") },
+    operations: {
+      chat: openai("{base}{path}"),
+      completions: openai("{base}{path}"),
+      embeddings: openai("{base}/v1/embeddings"),
+    },
   }),
   row(43, {
     owner: "deepseek",
@@ -384,11 +406,13 @@ const ROWS: readonly ProviderRow[] = [
     owner: "volcengine",
     asksForStreamUsage: true,
     modelsListing: { url: "{base}/api/v3/models" },
+    quirks: [ONE_PICTURE, { patch: "omit", fields: ["n"], on: ["image-generations"] }],
     operations: {
       chat: openai("{base}/api/v3/chat/completions", {
         variants: [{ modelPrefix: "bot", url: "{base}/api/v3/bots/chat/completions" }],
       }),
       embeddings: openai("{base}/api/v3/embeddings"),
+      "image-generations": openai("{base}/api/v3/images/generations"),
     },
   }),
   row(46, {
@@ -434,7 +458,14 @@ const ROWS: readonly ProviderRow[] = [
   }),
   row(54, { owner: "doubao-video", tasks: "video" }),
   row(55, { owner: "sora", tasks: "video" }),
-  row(56, { owner: "replicate", headers: [{ name: "prefer", value: "wait" }] }),
+  row(56, {
+    owner: "replicate",
+    headers: [{ name: "prefer", value: "wait" }],
+    operations: {
+      "image-generations": adapted("replicate", "{base}/v1/models/{model}/predictions"),
+      "image-edits": adapted("replicate", "{base}/v1/models/{model}/predictions"),
+    },
+  }),
   row(57, { owner: "codex", auth: { kind: "adapter", name: "codex" } }),
   row(58, { owner: "custom" }),
   row(59, {

@@ -100,6 +100,7 @@ export type Quirk = {
   | { patch: "developer-role" }
   | { patch: "omit"; fields: readonly string[] }
   | { patch: "rename"; from: string; to: string }
+  | { patch: "refuse-above"; field: string; max: number }
   | { patch: "bound"; field: string; min?: number; max?: number }
   | { patch: "set"; field: string; value: unknown; when?: "not-streaming" }
   | { patch: "as-list"; field: string }

@@ -1,5 +1,6 @@
 // The small changes that OpenAI-shaped upstreams need in a JSON body, carried out as the rows name them.
 // Refuses to touch its input, to invent fields that the row does not name, and to drop fields nobody named.
+import { cannotCarry } from "../protocol/carry.ts";
 import type { Operation, ProviderRow, Quirk } from "./define.ts";
 
 export type JsonBody = Readonly<Record<string, unknown>>;
@@ -121,6 +122,10 @@ function apply(draft: Draft, quirk: Quirk, operation: Operation): void {
       return;
     case "bound":
       return bound(draft, quirk);
+    case "refuse-above":
+      // Bounding it in silence would sell one piece for the price of several.
+      if (Number(draft[quirk.field]) > quirk.max) throw cannotCarry(quirk.field);
+      return;
     case "set":
       if (quirk.when !== "not-streaming" || draft["stream"] !== true) draft[quirk.field] = quirk.value;
       return;

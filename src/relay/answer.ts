@@ -1,7 +1,8 @@
 // What an attempt hands on: a whole answer, read and understood, or a stream whose first event is there.
 // Holds types, and the ids and options that answers are written with.
 import type { Answer as CanonicalAnswer } from "../protocol/assemble.ts";
-import type { AnswerContext } from "../protocol/dialect.ts";
+import { createUnwrapper, customNames, unwrapAnswer } from "../protocol/custom-tools.ts";
+import type { AnswerContext, StreamDecoder } from "../protocol/dialect.ts";
 import type { AnswerMeter } from "../protocol/openai-text.ts";
 import { failureText, languageOf } from "../http/messages.ts";
 import type { Call } from "./call.ts";
@@ -58,6 +59,34 @@ export function newIdFor(call: Call): (prefix: string) => string {
   };
 }
 
+/** Names of the client's free-text tools, where the upstream was told of them as functions. */
+function customTools(call: Call, plan: Plan): ReadonlySet<string> | undefined {
+  const { name } = plan.dialect;
+  if (!plan.isConverted || (name !== "anthropic" && name !== "gemini")) return undefined;
+  if (!call.body.text.includes('"custom"')) return undefined;
+  const names = customNames(conversationOf(call));
+  return names.size > 0 ? names : undefined;
+}
+
+/** Reads the upstream's stream as the client's tools are called. */
+export function streamDecoder(call: Call, plan: Plan): StreamDecoder {
+  const decoder = plan.dialect.decodeStream({ newId: newIdFor(call) });
+  const names = customTools(call, plan);
+  if (!names) return decoder;
+  const unwrap = createUnwrapper(names);
+  return {
+    push: (frame) => decoder.push(frame).flatMap(unwrap),
+    end: () => decoder.end().flatMap(unwrap),
+  };
+}
+
+/** Reads the upstream's whole answer likewise; throws the upstream's failure. */
+export function decodeWhole(call: Call, plan: Plan, json: unknown): CanonicalAnswer {
+  const answer = plan.dialect.decodeAnswer(json, { newId: newIdFor(call) });
+  const names = customTools(call, plan);
+  return names ? unwrapAnswer(answer, names) : answer;
+}
+
 /** How an answer is written for the client of this call. */
 export function answerContext(call: Call, nowMs: number): AnswerContext {
   const language = languageOf(call.request);
@@ -67,6 +96,7 @@ export function answerContext(call: Call, nowMs: number): AnswerContext {
     model: call.model,
     includeUsage: call.wantsUsage,
     framing: call.wantsArray ? "json-array" : "sse",
+    promptTokens: call.prompt.tokens,
     failureText: (failure) => `${failureText(failure, language)} (request id: ${call.requestId})`,
     ...(call.endpoint.dialect === "openai-responses" ? { request: conversationOf(call) } : {}),
   };

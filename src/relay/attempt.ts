@@ -2,6 +2,7 @@
 // Refuses to follow redirects and to show where the upstream lives; the only file that calls inference upstreams.
 import type { Channel } from "../core/channel-rows.ts";
 import type { Verdict } from "../core/picker.ts";
+import type { Way } from "../core/reach.ts";
 import { readErrorBody, retrySeconds, scrub } from "../protocol/classify.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { parseJson } from "../protocol/json.ts";
@@ -17,6 +18,8 @@ export interface UpstreamRequest {
   adapter?: (send: UpstreamFetch, signal: AbortSignal) => Promise<Response>;
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
+  /** Judges each address before it is called. */
+  way: (url: string) => Way | Promise<Way>;
 }
 
 export interface AttemptLimits {
@@ -59,6 +62,8 @@ export class AttemptFailure extends Error {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024;
+/** Lists of models and tasks; more is no answer to a small call. */
+const MAX_SMALL_BYTES = 32 * 1024 * 1024;
 const IDENTIFIER = /^[\w.:-]{1,64}$/;
 
 function verdictOf(failure: Failure): Verdict {
@@ -116,7 +121,8 @@ export function upstreamFailure(
     retryable: base.retryable,
   };
   if (base.text !== undefined && base.text !== "" && !isSaturated) details.text = base.text;
-  const wait = retrySeconds(retryAfter);
+  // Google writes it into the body.
+  const wait = retrySeconds(retryAfter) ?? base.retryAfterSeconds;
   if (wait !== undefined) details.retryAfterSeconds = wait;
   const failure = new Failure(base.kind, isSaturated ? "upstream_saturated" : base.code, details);
   const refusal = { status: mapped, message: read.message, type: read.type ?? "", code };
@@ -132,6 +138,8 @@ export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
   const { failure } = failed;
   // Asking elsewhere for what one provider refuses on principle endangers the operator's other accounts.
   if (failure.kind === "upstream-refusal") return false;
+  // One deadline stands over all attempts: a timer that fired a moment early leaves no time for another one.
+  if (failure.code === "deadline_exceeded") return false;
   // The gateway's own findings (unreachable, too slow, cut off) carry no upstream status.
   if (failure.upstreamStatus === undefined) return failure.kind !== "client" && failure.kind !== "internal";
   const { status } = failure;
@@ -140,7 +148,21 @@ export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
   return !FINAL_STATUSES.has(status);
 }
 
-async function errorBody(response: Response): Promise<unknown> {
+/**
+ * Seconds that an upstream asks to wait, as text: OpenAI's header in milliseconds, a number of seconds, or a date
+ * (RFC 9110, 10.2.3). Null when it asks for nothing.
+ */
+export function retryAfterOf(headers: Headers, nowMs: number): string | null {
+  const millis = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(millis) && millis >= 0) return String(millis / 1000);
+  const value = headers.get("retry-after");
+  if (value === null || value.trim() === "" || Number.isFinite(Number(value))) return value;
+  const dateMs = Date.parse(value);
+  return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - nowMs) / 1000);
+}
+
+/** The body as text, up to a size; `isHalfFine`: what came before a break or the cap is an answer, too. */
+async function cappedText(response: Response, maxBytes: number, isHalfFine: boolean): Promise<string> {
   if (!response.body) return "";
   const reader = response.body.getReader();
   const parts: Uint8Array[] = [];
@@ -151,16 +173,27 @@ async function errorBody(response: Response): Promise<unknown> {
       if (done) break;
       parts.push(value);
       size += value.length;
-      if (size >= MAX_ERROR_BYTES) {
+      if (size >= maxBytes) {
         await reader.cancel();
+        if (!isHalfFine) throw new Error("the answer is too large");
         break;
       }
     }
-  } catch {
-    // Half an error text is still one.
+  } catch (error) {
+    if (!isHalfFine) throw error;
   }
-  const text = Buffer.concat(parts).toString("utf8");
+  return Buffer.concat(parts).toString("utf8");
+}
+
+async function errorBody(response: Response): Promise<unknown> {
+  const text = await cappedText(response, MAX_ERROR_BYTES, true);
   return parseJson(text) ?? text;
+}
+
+function withHost(headers: ConstructorParameters<typeof Headers>[0], host: string): Headers {
+  const all = new Headers(headers);
+  all.set("host", host);
+  return all;
 }
 
 type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up";
@@ -218,22 +251,27 @@ export async function attempt(
   let response: Response;
   try {
     const { signal } = controller;
-    const send: UpstreamFetch = (url, init) =>
-      fetch(url, {
+    const send: UpstreamFetch = async (url, init) => {
+      const way = request.way(url);
+      const { url: target, host } = way instanceof Promise ? await way : way;
+      return fetch(target, {
         ...init,
+        ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),
         redirect: "manual",
         signal,
         // Bun's own idle limit would cut a model that thinks for five minutes.
         timeout: false,
         ...(request.proxy === "" ? {} : { proxy: request.proxy }),
       } as RequestInit);
+    };
     const { url, headers, body } = request;
     response = request.adapter
       ? await request.adapter(send, signal)
       : await send(url, { method: "POST", headers, body });
     if (response.status !== 200) {
       const body = await errorBody(response);
-      throw upstreamFailure(dialect, channel, response.status, body, response.headers.get("retry-after"));
+      const retryAfter = retryAfterOf(response.headers, Date.now());
+      throw upstreamFailure(dialect, channel, response.status, body, retryAfter);
     }
   } catch (error) {
     settled();
@@ -270,6 +308,8 @@ export interface SmallRequest {
   body?: string | Uint8Array<ArrayBuffer>;
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
+  /** Judges the address before it is called. */
+  way: (url: string) => Way | Promise<Way>;
   timeoutMs: number;
 }
 
@@ -278,16 +318,21 @@ export async function askUpstream(
   request: SmallRequest,
 ): Promise<{ status: number; headers: Headers; text: string }> {
   const { url, method = "GET", headers, body, proxy, timeoutMs } = request;
+  const { url: target, host } = await request.way(url);
   try {
-    const response = await fetch(url, {
+    const response = await fetch(target, {
       method,
-      headers,
+      headers: host === undefined ? headers : { ...headers, host },
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
       ...(body === undefined ? {} : { body }),
       ...(proxy === "" ? {} : { proxy }),
     } as RequestInit);
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await cappedText(response, MAX_SMALL_BYTES, false),
+    };
   } catch (error) {
     throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });
   }

@@ -14,7 +14,7 @@ import type { Tap } from "./meter.ts";
 import { isJson, openBytes } from "./open-bytes.ts";
 import { openStream } from "./open-stream.ts";
 import { gatherStream, openWhole } from "./open-whole.ts";
-import { canServe, planCall } from "./plan.ts";
+import { canServe, planCall, unservedReason } from "./plan.ts";
 import type { Plan, PlanContext } from "./plan.ts";
 import { publicText } from "./render-failure.ts";
 import type { StreamConversion } from "./stream-convert.ts";
@@ -119,7 +119,7 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
       if (!mayRetry(error, channel.type)) break;
     }
   }
-  throw last ?? new CallFailed(noChannel(call), undefined);
+  throw last ?? new CallFailed(noChannel(context, call), undefined);
 }
 
 /** How long a key rests that its provider rejected, or asked to be patient with. */
@@ -136,7 +136,12 @@ function restKey(deps: Deps, { channel, keyIndex }: Plan, { failure, verdict }: 
   return deps.keyring.rest(channel, keyIndex, { reason: verdict, restMs, detail }, deps.clock.nowMs());
 }
 
-function noChannel(call: Call): Failure {
+/** Where every channel left is of a provider that is gone, the client reads that. */
+function noChannel(context: AttemptsContext, call: Call): Failure {
+  const { group } = call.caller;
+  const left = context.deps.routing.tiers(group, call.model).flatMap(({ entries }) => entries);
+  const reasons = left.map(({ channel }) => unservedReason(channel));
+  if (reasons[0] && reasons.every((reason) => reason !== undefined)) return reasons[0];
   return new Failure("no-channel", "endpoint_unsupported", {
     params: { group: call.caller.group, model: call.model },
   });

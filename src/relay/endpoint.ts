@@ -14,6 +14,8 @@ export interface Endpoint {
   name: Operation;
   /** Path at upstreams that have the same operation; absent: the operation's own. */
   path?: string;
+  /** `path` is a part of the operation that not every upstream has: it needs an address that names it. */
+  isPart?: boolean;
   /** Dialect of the client: of the answers, the stream and the errors. */
   dialect: DialectName;
   /** Wire code of a refused body. */

@@ -107,6 +107,18 @@ export const responses: Endpoint = {
   frameTokens: (body) => 3 * (asList(body["input"]).length + 1),
 };
 
+/**
+ * A long conversation made short by its provider: what comes back only that provider can read, so it is asked of
+ * channels that speak the Responses API, and of no other.
+ */
+export const compact: Endpoint = {
+  ...responses,
+  path: "/v1/responses/compact",
+  isPart: true,
+  canStream: false,
+  isConversation: false,
+};
+
 const GEMINI = { refusalCode: "invalid_gemini_request" } as const;
 
 const configOf = (body: Json): Json | undefined =>

@@ -91,6 +91,8 @@ export function readDrawing(kind: string, body: Json): Drawing {
       if (text(body["taskId"]) === "") throw new DrawingError("task_id_is_required");
       const action = text(body["action"]).toUpperCase();
       if (!/^[A-Z_]{1,40}$/.test(action)) throw new DrawingError("action_is_required");
+      // Dialogs are opened by their buttons; by this name they would be a free way to anything.
+      if (FREE_ACTIONS.has(action)) throw new DrawingError(`unknown_action:${action}`);
       if ((action === "UPSCALE" || action === "VARIATION") && typeof body["index"] !== "number")
         throw new DrawingError("index_is_required");
       return made(action, text(body["taskId"]));

@@ -15,9 +15,11 @@ import {
 } from "../core/drawing-tasks.ts";
 import type { DrawingRow } from "../core/drawing-tasks.ts";
 import { languageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../protocol/json.ts";
+import { scrub } from "../protocol/classify.ts";
+import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { askUpstream } from "./attempt.ts";
 import { corsHeaders, preflight } from "./cors.ts";
@@ -48,6 +50,9 @@ import type { TaskCall } from "./task-pipeline.ts";
 const SUBMIT_TIMEOUT_MS = 60_000;
 const SEED_TIMEOUT_MS = 30_000;
 const IMAGE_TIMEOUT_MS = 60_000;
+/** Pictures read at the same time: anybody may ask for them, and each is held in memory whole. */
+const MAX_DOWNLOADS = 16;
+const MAX_ERROR_BYTES = 1000;
 const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
 const BYTES_PER_MIB = 1024 * 1024;
 const MAX_IDS = 1000;
@@ -58,12 +63,15 @@ const raw = { parse: "none", ...checkedBy("relay key") } as const;
 const open = { parse: "none", ...checkedBy("nobody: picture of a task") } as const;
 
 function json(request: Request, body: unknown, status = 200): Response {
-  return Response.json(body, { status, headers: { ...corsHeaders(request), "cache-control": "no-store" } });
+  return Response.json(body, {
+    status,
+    headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+  });
 }
 
 /** A task in the form of the proxies that clients speak to. */
-function told(deps: Deps, row: DrawingRow): Json {
-  const shown = shownImage(deps, row);
+function told(deps: Deps, row: DrawingRow, request: Request): Json {
+  const shown = shownImage(deps, row, new URL(request.url).origin);
   const isMoving = row.status !== "SUCCESS" && shown !== "" && shown !== row.imageUrl;
   return {
     id: row.mjId,
@@ -101,6 +109,7 @@ interface Submitted {
 /** Typed as a bare plugin: the console never calls these, and two prefixes would double the types of all routes. */
 export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
   const { options, clock } = deps;
+  let downloads = 0;
 
   /** Failures in the form of this API; what the first checks refuse stays in OpenAI's. */
   async function answered(request: Request, work: () => Promise<Response>): Promise<Response> {
@@ -151,6 +160,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       },
       ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
       proxy: proxyOf(channel),
+      way: (address) => deps.reach.way(address, channel),
       timeoutMs,
     });
   }
@@ -234,7 +244,12 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const text = isHidden ? JSON.stringify({ ...asObject(parseJson(answer.text)), code: 1 }) : answer.text;
       return new Response(text, {
         status: answer.status,
-        headers: { ...corsHeaders(request), "content-type": "application/json", "cache-control": "no-store" },
+        headers: {
+          ...corsHeaders(request),
+          "content-type": "application/json",
+          "cache-control": "no-store",
+          [REQUEST_ID_HEADER]: held.requestId,
+        },
       });
     } catch (error) {
       await held.release();
@@ -302,7 +317,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const caller = await admitTask(deps, relay, call);
       const row = await ownDrawing(deps, caller.user.id, id);
       if (!row) throw new DrawingError("task_no_found");
-      return json(call.request, told(deps, row));
+      return json(call.request, told(deps, row, call.request));
     });
 
   const listRoute = (call: TaskCall): Promise<Response> =>
@@ -312,7 +327,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const rows = await ownDrawings(deps, caller.user.id, ids.slice(0, MAX_IDS));
       return json(
         call.request,
-        rows.map((row) => told(deps, row)),
+        rows.map((row) => told(deps, row, call.request)),
       );
     });
 
@@ -329,7 +344,11 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       });
       return new Response(answer.text, {
         status: answer.status,
-        headers: { ...corsHeaders(call.request), "content-type": "application/json" },
+        headers: {
+          ...corsHeaders(call.request),
+          "content-type": "application/json",
+          [REQUEST_ID_HEADER]: newRequestId(),
+        },
       });
     });
 
@@ -338,8 +357,14 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     answered(call.request, async () => {
       const caller = await admitTask(deps, relay, call);
       const body = await bodyOf(call.request);
-      const row = await ownDrawing(deps, caller.user.id, asString(body["id"]) ?? "");
+      const id = asString(body["id"]) ?? "";
+      // The operator's own upstream pushes with an administrator's key, whoever the task belongs to.
+      const isOperator = caller.user.role >= Role.admin;
+      const row = await (isOperator && id !== ""
+        ? anyDrawing(deps, id)
+        : ownDrawing(deps, caller.user.id, id));
       if (!row) throw new DrawingError("midjourney_task_not_found");
+      const imageUrl = asString(body["imageUrl"]) ?? "";
       const progress = asString(body["progress"]) ?? row.progress;
       const status = asString(body["status"]) ?? row.status;
       // A failure has to come by the poller, which gives the charge back with it.
@@ -351,11 +376,13 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
         submitTimeMs: asNumber(body["submitTime"]) ?? row.submitTimeMs,
         startTimeMs: asNumber(body["startTime"]) ?? row.startTimeMs,
         finishTimeMs: asNumber(body["finishTime"]) ?? row.finishTimeMs,
-        imageUrl: asString(body["imageUrl"]) ?? row.imageUrl,
+        ...(imageUrl === "" || imageUrl === row.imageUrl ? {} : { imageUrl, imagePushed: !isOperator }),
         status: isFailure ? row.status : status,
         failReason: isFailure ? row.failReason : "",
       });
-      return new Response(null, { headers: corsHeaders(call.request) });
+      return new Response(null, {
+        headers: { ...corsHeaders(call.request), [REQUEST_ID_HEADER]: newRequestId() },
+      });
     });
 
   /** Without a key: the id is the secret, and it shows one picture. */
@@ -363,14 +390,26 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     const row = await anyDrawing(deps, id);
     if (!row || row.imageUrl === "") return json(request, { error: "midjourney_task_not_found" }, 400);
     const channel = deps.routing.channel(row.channelId);
+    const proxy = channel ? proxyOf(channel) : "";
+    if (proxy !== "" && !URL.canParse(proxy)) return json(request, { error: "proxy_url_invalid" }, 400);
+    if (downloads >= MAX_DOWNLOADS) {
+      const busy = json(request, { error: "http_get_image_failed" }, 503);
+      busy.headers.set("retry-after", "1");
+      return busy;
+    }
+    downloads++;
     try {
-      const { allow_networks: networks } = channel?.setting ?? {};
       const answer = await deps.guard(row.imageUrl, {
         maxBytes: MAX_IMAGE_BYTES,
         timeoutMs: IMAGE_TIMEOUT_MS,
-        allow: Array.isArray(networks) ? networks : [],
+        // What a user pushed may not lead into networks that were opened for the upstream's own answers.
+        allow: channel && !row.imagePushed ? deps.reach.networks(row.imageUrl, channel) : [],
+        proxy,
       });
-      if (answer.status !== 200) return json(request, { error: "http_get_image_failed" }, answer.status);
+      if (answer.status !== 200) {
+        const text = new TextDecoder().decode(answer.bytes.subarray(0, MAX_ERROR_BYTES));
+        return json(request, { error: scrub(text) || "http_get_image_failed" }, answer.status);
+      }
       const said = answer.headers.get("content-type") ?? "";
       return new Response(answer.bytes, {
         headers: {
@@ -383,6 +422,8 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       });
     } catch {
       return json(request, { error: "http_get_image_failed" }, 500);
+    } finally {
+      downloads--;
     }
   }
 

@@ -3,7 +3,7 @@
 import { DIALECTS } from "../protocol/dialects.ts";
 import type { Dialect, MeterOptions, StreamMeter } from "../protocol/dialect.ts";
 import { Failure } from "../shared/failures.ts";
-import { answerContext, newIdFor } from "./answer.ts";
+import { answerContext, streamDecoder } from "./answer.ts";
 import type { StreamAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
@@ -29,7 +29,7 @@ const EVENT_STREAM = "text/event-stream";
 function convert(context: AttemptsContext, call: Call, plan: Plan, meter: MeterOptions): StreamConversion {
   const encoding = answerContext(call, context.deps.clock.nowMs());
   return createConversion({
-    decoder: plan.dialect.decodeStream({ newId: newIdFor(call) }),
+    decoder: streamDecoder(call, plan),
     encoder: DIALECTS[call.endpoint.dialect].encodeStream(encoding),
     contentType: call.wantsArray ? "application/json" : EVENT_STREAM,
     onText: meter.onText,

@@ -7,7 +7,7 @@ import { asObject, parseJson } from "../protocol/json.ts";
 import { meterAnswer } from "../protocol/openai-text.ts";
 import type { AnswerMeter } from "../protocol/openai-text.ts";
 import { Failure } from "../shared/failures.ts";
-import { newIdFor } from "./answer.ts";
+import { decodeWhole, streamDecoder } from "./answer.ts";
 import type { WholeAnswer } from "./answer.ts";
 import { attemptFailure, readWhole } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
@@ -48,7 +48,7 @@ export async function openWhole(call: Call, plan: Plan, opened: Opened): Promise
     return { ...whole, meter };
   }
   try {
-    const canonical = dialect.decodeAnswer(json, { newId: newIdFor(call) });
+    const canonical = decodeWhole(call, plan, json);
     if (plan.channel.setting.force_format === true) delete canonical.extra;
     return { ...whole, meter: meterCanonical(canonical), canonical };
   } catch (error) {
@@ -66,7 +66,7 @@ export async function openWhole(call: Call, plan: Plan, opened: Opened): Promise
 export async function gatherStream(call: Call, plan: Plan, opened: Opened): Promise<WholeAnswer> {
   const bytes = await readWhole(opened);
   const reader = createSseReader();
-  const decoder = plan.dialect.decodeStream({ newId: newIdFor(call) });
+  const decoder = streamDecoder(call, plan);
   try {
     const events: CanonicalEvent[] = [];
     for (const frame of [...reader.push(bytes), ...reader.end()]) events.push(...decoder.push(frame));

@@ -15,7 +15,7 @@ import { chat, completions, embeddings } from "./endpoints.ts";
 import { speech, transcriptions, translations } from "./endpoints-audio.ts";
 import { imageEdits, imageGenerations } from "./endpoints-images.ts";
 import { edits, moderations } from "./endpoints-legacy.ts";
-import { responses } from "./endpoints-native.ts";
+import { compact, responses } from "./endpoints-native.ts";
 import { rerank } from "./endpoints-rerank.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./pipeline.ts";
@@ -84,6 +84,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
       ({ request, server }) => relay.serve({ request, server, endpoint: responses }),
       raw,
     )
+    .post("/v1/responses/compact", serve(compact), raw)
     .post("/v1/edits", serve(edits), raw)
     .post("/v1/moderations", serve(moderations), raw)
     .post("/v1/rerank", serve(rerank), raw)
@@ -132,7 +133,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
         { callerOf: (body) => playgroundCaller(deps, user, body) },
       );
     },
-    { parse: "none", open: "visitor", detail: checkedBy("relay key").detail },
+    { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },
   );
 
   return new Elysia().use(routes).use(playground);

@@ -129,7 +129,7 @@ export function createRelay(
     counter,
     silent: new Set(),
     drain: { ms: drainMs, bytes: DRAIN_BYTES },
-    plans: { options, clock, keyring: deps.keyring, fetchMedia },
+    plans: { options, clock, keyring: deps.keyring, reach: deps.reach, fetchMedia },
     failureFrame: (call, failure) => failureFrame(failure, view(call)),
     failureBody: (call, failure) => encodeFailure(failure, view(call)).body,
     screenOutput(call) {

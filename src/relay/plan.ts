@@ -9,7 +9,7 @@ import { mediaToInline } from "../protocol/media.ts";
 import { hasForeignProof } from "../protocol/signatures.ts";
 import type { Adapter, AdapterCall } from "../providers/adapter.ts";
 import { ADAPTERS } from "../providers/adapters.ts";
-import { routeFor } from "../providers/address.ts";
+import { requireServed, routeFor } from "../providers/address.ts";
 import type { FoundRoute } from "../providers/address.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
@@ -50,7 +50,7 @@ export interface Plan {
   upstream: UpstreamRequest;
 }
 
-export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring"> {
+export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring" | "reach"> {
   fetchMedia: MediaFetch;
 }
 
@@ -66,16 +66,35 @@ function needsAdapter(row: ProviderRow, found: FoundRoute): boolean {
   return found.route.adapter !== undefined || row.auth.kind === "adapter";
 }
 
+/** The route for an endpoint: only conversations are converted, and a part of an operation needs its own address. */
+function findRoute(row: ProviderRow, endpoint: Endpoint, model: string): FoundRoute | undefined {
+  const found = routeFor(row, endpoint.name, model);
+  if (!found || endpoint.isConversation) return found;
+  if (found.operation !== endpoint.name) return undefined;
+  return endpoint.isPart === true && !/\{(?:path|tail)\}/.test(found.route.url) ? undefined : found;
+}
+
 /** Whether the channel can serve the endpoint: in the client's own dialect, or through a conversion. */
 export function canServe(channel: Channel, endpoint: Endpoint, model: string): boolean {
   const row = providerOf(channel.type);
   if (!row || row.status === "retired" || row.status === "later") return false;
   const { modelMapping } = channel;
   const mapped = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
-  const found = routeFor(row, endpoint.name, mapped);
+  const found = findRoute(row, endpoint, mapped);
   if (!found) return false;
   if (needsAdapter(row, found)) return adapterOf(row, found) !== undefined;
   return channel.baseUrl !== "" || row.baseUrl !== "";
+}
+
+/** Why nobody can be asked through the channel, whatever the call: its provider is gone, or not served yet. */
+export function unservedReason(channel: Channel): Failure | undefined {
+  const row = providerOf(channel.type);
+  try {
+    if (row) requireServed(row);
+  } catch (error) {
+    if (error instanceof Failure) return error;
+  }
+  return undefined;
 }
 
 /** The name to send upstream; chains were followed when the channel was read. */
@@ -170,8 +189,9 @@ function unserved(call: Call): Failure {
 export function planCall(context: PlanContext, call: Call, channel: Channel): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
+  requireServed(row);
   const mapped = mappedModel(channel, call.model);
-  const found = routeFor(row, call.endpoint.name, mapped);
+  const found = findRoute(row, call.endpoint, mapped);
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
   const { key, index: keyIndex } = context.keyring.next(channel, context.clock.nowMs());
@@ -346,6 +366,7 @@ function upstreamRequest(
     headers,
     body: "",
     proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
+    way: (url) => context.reach.way(url, channel),
   };
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);
@@ -368,6 +389,8 @@ function upstreamRequest(
       headers,
       signal,
       fetch: send,
+      proxy: request.proxy,
+      reach: request.way,
       nowMs: () => context.clock.nowMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
     };

@@ -76,6 +76,7 @@ export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelPro
       url,
       headers,
       proxy: typeof proxy === "string" ? proxy : "",
+      way: (address) => deps.reach.way(address, channel),
       timeoutMs: TIMEOUT_MS,
     });
     return answerOf(answer.status, answer.text);
@@ -138,8 +139,8 @@ export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelPro
         headers,
         maxBytes: MAX_ANSWER_BYTES,
         timeoutMs: TIMEOUT_MS,
-        // Whoever runs the server may look into its own network.
-        allow: isTrusted ? ["0.0.0.0/0", "::/0"] : [],
+        // Whoever runs the server may look into its own networks.
+        allow: isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [],
       });
       const text = new TextDecoder().decode(answer.bytes);
       return modelIds(answerOf(answer.status, text), row.modelsListing?.strip ?? "");

@@ -284,6 +284,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       let held: Turn | undefined;
       try {
         const { target, upstreamModel } = targetOf(asked, channel);
+        await deps.reach.way(target.url, channel);
         held = await openTurn(caller, model, upstreamModel, asked.requestId, 0);
         const limits = {
           openMs: firstByteMs > 0 ? Math.min(firstByteMs, leftMs) : leftMs,

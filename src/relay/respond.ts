@@ -6,7 +6,7 @@ import { DIALECTS } from "../protocol/dialects.ts";
 import { asList, asObject } from "../protocol/json.ts";
 import { REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { Usage } from "../shared/usage.ts";
-import { answerContext, newIdFor } from "./answer.ts";
+import { answerContext, decodeWhole } from "./answer.ts";
 import type { WholeAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
@@ -92,7 +92,7 @@ function retold(call: Call, answer: WholeAnswer): CanonicalAnswer | undefined {
   const { plan, canonical, json } = answer;
   if (!call.endpoint.isConversation) return undefined;
   if (!call.wantsStream && !plan.isConverted && answer.isGathered !== true) return undefined;
-  return canonical ?? plan.dialect.decodeAnswer(json, { newId: newIdFor(call) });
+  return canonical ?? decodeWhole(call, plan, json);
 }
 
 /** The response for a settled plain answer; `usage` as charged, for upstreams that reported none. */

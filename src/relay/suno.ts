@@ -11,7 +11,7 @@ import {
 import type { CreativeTaskRow } from "../core/creative-tasks.ts";
 import type { Deps } from "../core/deps.ts";
 import { languageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asList, asObject, asString, parseJson } from "../protocol/json.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -41,6 +41,8 @@ const BYTES_PER_MIB = 1024 * 1024;
 const MAX_IDS = 1000;
 const DEFAULT_VERSION = "chirp-v3-0";
 const SATURATED = "当前分组上游负载已饱和，请稍后再试";
+/** Words of a transport: what they tell is where the upstream lives. */
+const TRANSPORT = /\b(?:post|dial|https?)\b/i;
 const UNREACHABLE = "请求上游地址失败";
 const FIELDS = [
   "gpt_description_prompt",
@@ -61,6 +63,8 @@ class SongError extends Error {
     message: string,
     /** Another channel may be asked. */
     readonly isRetryable = false,
+    /** The message is the upstream's, not one of this file. */
+    readonly isUpstreams = false,
   ) {
     super(message);
   }
@@ -86,14 +90,18 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
   const { options, clock } = deps;
 
   const json = (request: Request, body: unknown, status = 200): Response =>
-    Response.json(body, { status, headers: { ...corsHeaders(request), "cache-control": "no-store" } });
+    Response.json(body, {
+      status,
+      headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+    });
 
   async function answered(request: Request, work: () => Promise<Response>): Promise<Response> {
     try {
       return await work();
     } catch (error) {
       if (error instanceof SongError) {
-        const message = error.status === 429 ? SATURATED : error.message;
+        const isTransport = error.isUpstreams && TRANSPORT.test(error.message);
+        const message = error.status === 429 ? SATURATED : isTransport ? UNREACHABLE : scrub(error.message);
         return json(request, { code: error.code, message, data: null }, error.status);
       }
       const view = {
@@ -154,13 +162,20 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
         },
         body: JSON.stringify(song),
         proxy: proxyOf(channel),
+        way: (address) => deps.reach.way(address, channel),
         timeoutMs: SUBMIT_TIMEOUT_MS,
       });
     } catch {
       throw new SongError(500, "do_request_failed", UNREACHABLE, true);
     }
     if (answer.status !== 200)
-      throw new SongError(answer.status, "fail_to_fetch_task", scrub(answer.text), mayRetry(answer.status));
+      throw new SongError(
+        answer.status,
+        "fail_to_fetch_task",
+        scrub(answer.text),
+        mayRetry(answer.status),
+        true,
+      );
     const wire = asObject(parseJson(answer.text));
     if (!wire)
       throw new SongError(500, "unmarshal_response_body_failed", "unmarshal_response_body_failed", true);
@@ -169,7 +184,8 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
       throw new SongError(
         500,
         asString(wire["code"]) ?? "upstream_error",
-        scrub(asString(wire["message"]) ?? ""),
+        asString(wire["message"]) ?? "",
+        true,
         true,
       );
     return { taskId, text: answer.text };
@@ -213,7 +229,12 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
       if (price.quota > 0) await settleTask(held, caller, channel, model, price, action, startedMs);
       else await held.release();
       return new Response(text, {
-        headers: { ...corsHeaders(request), "content-type": "application/json", "cache-control": "no-store" },
+        headers: {
+          ...corsHeaders(request),
+          "content-type": "application/json",
+          "cache-control": "no-store",
+          [REQUEST_ID_HEADER]: held.requestId,
+        },
       });
     } catch (error) {
       await held.release();

@@ -39,6 +39,15 @@ export const NAV: readonly NavGroup[] = [
   {
     title: "shell.group.usage",
     entries: [
+      {
+        id: "dashboard",
+        href: "/detail",
+        title: "shell.nav.dashboard",
+        role: Role.user,
+        key: "d",
+        flag: "enable_data_export",
+        dock: true,
+      },
       { id: "tokens", href: "/token", title: "shell.nav.tokens", role: Role.user, key: "k", dock: true },
       { id: "logs", href: "/log", title: "shell.nav.logs", role: Role.user, key: "l", dock: true },
       {

@@ -153,7 +153,10 @@ export const PROVIDER_FORMS: readonly ProviderForm[] = [
     ],
   }),
   form(18, "own", "讯飞星火认知", "iFlytek Spark", "", {
-    keyHint: both("格式：APPID|APISecret|APIKey", "Format: APPID|APISecret|APIKey"),
+    keyHint: both(
+      "格式：APPID|APISecret|APIKey，或 HTTP 服务的 APIPassword",
+      "Format: APPID|APISecret|APIKey, or the APIPassword of the HTTP service",
+    ),
     fields: [
       {
         name: "other",
@@ -279,7 +282,9 @@ export const PROVIDER_FORMS: readonly ProviderForm[] = [
   form(53, "openai", "Submodel", "Submodel", "https://llm.submodel.ai"),
   form(54, "tasks", "豆包视频", "Doubao Video (Seedance)", "https://ark.cn-beijing.volces.com", LATER),
   form(55, "tasks", "Sora", "OpenAI Sora", "https://api.openai.com", LATER),
-  form(56, "own", "Replicate", "Replicate", "https://api.replicate.com", LATER),
+  form(56, "own", "Replicate", "Replicate", "https://api.replicate.com", {
+    keyHint: both("API 令牌，以 r8_ 开头", "API token; begins with r8_"),
+  }),
   form(57, "own", "Codex", "ChatGPT subscription (Codex)", "https://chatgpt.com", LATER),
   form(58, "own", "高级自定义", "Advanced Custom", "", LATER),
   form(59, "openai", "Sub2API", "Sub2API", "", { fields: [DEPLOYMENT] }),

@@ -47,6 +47,7 @@ describe.each(DATABASE_KINDS)("accounts on %s", (database) => {
         { username: "a".repeat(13), password: "longenough", confirmPassword: "longenough" },
         "setup_username_long",
       ],
+      [{ username: "a\u0007b", password: "longenough", confirmPassword: "longenough" }, "username_invalid"],
     ] as const) {
       const answer = await app.call<Envelope>("POST", "/api/setup", body);
       expect([answer.status, answer.body.code]).toEqual([400, code]);
@@ -187,7 +188,11 @@ describe.each(DATABASE_KINDS)("accounts on %s", (database) => {
       ["POST", "/api/user/manage", { id: root.id, action: "disable" }, root, "user_root_undisableable"],
       ["POST", "/api/user/manage", { id: root.id, action: "delete" }, root, "user_root_undeletable"],
       ["POST", "/api/user/manage", { id: root.id, action: "demote" }, root, "user_root_undemotable"],
-      ["DELETE", "/api/user/self", undefined, root, "user_root_undeletable"],
+      ["DELETE", "/api/user/self", undefined, root, "user_root_self_undeletable"],
+      // Nor the own balance and group: those are a higher rank's business.
+      ["PUT", "/api/user/", { id: admin.id, quota: 5_000_000 }, admin, rank],
+      ["PUT", "/api/user/", { id: admin.id, group: "vip" }, admin, rank],
+      ["POST", "/api/user/manage", { id: admin.id, action: "demote" }, admin, rank],
       ["POST", "/api/user/", { username: "x", password: "12345678", role: 10 }, admin, "user_rank_create"],
     ];
     for (const [method, path, body, as, code] of attempts) {
@@ -212,11 +217,29 @@ describe.each(DATABASE_KINDS)("accounts on %s", (database) => {
     expect(rows.map((row) => [row.type, row.content])).toEqual([
       [3, "管理员将用户额度从 ＄0.001400 额度修改为 ＄0.500000 额度"],
     ]);
-    for (const quota of [1.5, 1e309, "NaN", "many", Number.MAX_SAFE_INTEGER]) {
+    for (const quota of [-1, 1.5, 1e309, "NaN", "many", Number.MAX_SAFE_INTEGER]) {
       const refused = await app.call<Envelope>("PUT", "/api/user/", { id: user.id, quota }, root);
       expect(refused.body.success).toBe(false);
     }
     expect((await audit(app.deps.db)).differences).toEqual([]);
+  });
+
+  test("a call without an action does nothing, and a role no rank has is refused", async () => {
+    const victim = await app.createUser({ username: "ivy" });
+    for (const body of [
+      { id: victim.id },
+      { id: victim.id, action: "fly" },
+      { id: victim.id, action: null },
+    ]) {
+      const answer = await app.call<Envelope>("POST", "/api/user/manage", body, root);
+      expect(answer.body).toMatchObject({ success: false, code: "invalid_field", field: "action" });
+    }
+    expect((await app.call<Envelope>("GET", "/api/user/self", undefined, victim)).body.success).toBe(true);
+    for (const role of [-1, 101, 2 ** 63, "NaN"]) {
+      const body = { username: "roleless", password: "12345678", role };
+      const answer = await app.call<Envelope>("POST", "/api/user/", body, root);
+      expect(answer.body).toMatchObject({ success: false, code: "invalid_field", field: "role" });
+    }
   });
 
   test("search finds by part of name, address and id, and treats wildcards as plain text", async () => {

@@ -150,7 +150,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     });
 
     test("a channel with several keys goes on when one of them fails, and shows which one rests", async () => {
-      const id = await add({ models: "many-keys", key: "good-1\nbad-22\ngood-3" });
+      const id = await add({ models: "many-keys", key: "good-1\nbad-key-long-enough-22\ngood-3" });
       upstream.always((request) =>
         String(request.headers["authorization"]).includes("bad") ? refuse(401) : okAnswer,
       );
@@ -160,8 +160,9 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect((await row(id)).status).toBe(ChannelStatus.enabled);
       const { data } = await ask(`/keys/${id}`);
       expect(data).toMatchObject([
-        { index: 0, reason: "" },
-        { index: 1, tail: "d-22", reason: "rejected", rests_until: expect.any(Number) },
+        // Of a short key the end would be too much.
+        { index: 0, tail: "", reason: "" },
+        { index: 1, tail: "h-22", reason: "rejected", rests_until: expect.any(Number) },
         { index: 2, reason: "" },
       ]);
       expect(JSON.stringify(data)).not.toContain("good-1");

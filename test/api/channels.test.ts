@@ -136,6 +136,9 @@ describe.each(DATABASE_KINDS)("channels on %s", (database) => {
       ["param_override", "null"],
       ["setting", "7"],
       ["setting", '{"proxy":"file:///etc/passwd"}'],
+      ["setting", '{"allow_networks":"10.0.0.0/8"}'],
+      ["setting", '{"allow_networks":["10.0.0.0/8","lan"]}'],
+      ["setting", '{"allow_networks":["10.0.0.0/33"]}'],
       ["base_url", "javascript:alert(1)"],
       ["name", "a\u0007b"],
     ] as const) {

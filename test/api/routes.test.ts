@@ -36,6 +36,7 @@ const USER = [
   "POST /api/user/topup",
   "POST /api/user/topup/batch",
   "PUT /api/user/setting",
+  "POST /api/user/setting/test",
   "GET /api/user/models",
   "GET /api/user/self/groups",
   "GET /api/models",
@@ -49,6 +50,7 @@ const USER = [
   "GET /api/log/self/stat",
   "GET /api/log/self/search",
   "GET /api/data/self",
+  "GET /api/data/self/summary",
 ];
 /** Root's alone. */
 const ROOT = ["GET /api/option/", "PUT /api/option/", "POST /api/option/rest_model_ratio"];
@@ -234,6 +236,41 @@ describe("answers", () => {
     expect(zh.body["message"]).toStartWith("无效的参数：name");
     expect(en.body["message"]).toStartWith("Invalid value for name");
     expect(byCookie.body["message"]).toBe(en.body["message"]);
+  });
+
+  test.each([
+    [
+      "POST",
+      "/api/token/",
+      { name: 5 },
+      "应为 最长 255 个字符且不含空字符的文本",
+      "a text of at most 255 characters",
+    ],
+    ["POST", "/api/token/", { remain_quota: -1 }, "之间的整数", "a whole number from 0 to"],
+    [
+      "POST",
+      "/api/token/",
+      { unlimited_quota: "maybe" },
+      "应为 布尔值 true 或 false",
+      "expected true or false",
+    ],
+    ["PUT", "/api/token/", {}, "未提供，应为", "missing, expected a whole number from 1"],
+    ["POST", "/api/user/topup/batch", { keys: "k" }, "列表", "a list of at most 100 entries"],
+  ])("%s %s with %j says in both languages what is expected", async (method, path, body, zh, en) => {
+    const say = async (language: string) => {
+      const as = { ...user, headers: { ...user.headers, "accept-language": language } };
+      return String((await app.call(method, path, body, as)).body["message"]);
+    };
+    expect(await say("zh")).toContain(zh);
+    expect(await say("en")).toContain(en);
+  });
+
+  test("a body that is no JSON object is refused without a field", async () => {
+    const headers = { "content-type": "text/plain" };
+    const answer = await fetch(`${app.url}/api/user/login`, { method: "POST", headers, body: "x" });
+    const body = (await answer.json()) as Record<string, unknown>;
+    expect(body).toMatchObject({ success: false, code: "invalid_params" });
+    expect(body).not.toHaveProperty("field");
   });
 
   test("the id in an answer's header is unique", async () => {

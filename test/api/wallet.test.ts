@@ -69,7 +69,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     test.each([
       [{ name: "", quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
       [{ name: "x".repeat(21), quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
-      [{ name: "一二三四五六七", quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
+      [{ name: "一".repeat(21), quota: 1, count: 1 }, "兑换码名称长度必须在1-20之间"],
       [{ name: "a", quota: 1, count: 0 }, "兑换码个数必须大于0"],
       [{ name: "a", quota: 1, count: 101 }, "一次兑换码批量生成的个数不能大于 100"],
     ])("%j is refused", async (body, message) => {
@@ -141,6 +141,71 @@ for (const database of ["sqlite", "postgres"] as const) {
         { key: second, success: true, quota: 100 },
       ]);
       expect(await balance(other.id)).toBe(200);
+    });
+
+    test("when the attempts run out half-way, what was credited before is still told", async () => {
+      const other = await app.createUser({ quota: 0 });
+      const [good = "", late = ""] = await make(2, 100);
+      const wrong = Array.from({ length: 25 }, (_, index) => `wrong${index}`);
+      const { data } = await ask<{ success: boolean; quota: number; message: string }[]>(
+        "POST",
+        "/api/user/topup/batch",
+        { keys: [good, ...wrong, late] },
+        other,
+      );
+      expect(data).toHaveLength(27);
+      expect(data[0]).toMatchObject({ success: true, quota: 100 });
+      expect(data[20]?.message).toBe("兑换失败，无效的兑换码");
+      expect(
+        data.slice(21).every(({ success, message }) => !success && message.startsWith("尝试次数过多")),
+      ).toBe(true);
+      expect(await balance(other.id)).toBe(100);
+      const again = await app.call("POST", "/api/user/topup/batch", { keys: [late] }, other);
+      expect(again.status).toBe(429);
+    });
+
+    test("many codes are switched and deleted in one call; used ones are left as they are", async () => {
+      const payer = await app.createUser({});
+      const keys = await make(4, 10, "many");
+      await ask("POST", "/api/user/topup", { key: keys[0] }, payer);
+      const rows = await Promise.all(keys.map((key) => codeOf(key)));
+      const ids = rows.map((row) => row?.id ?? 0);
+      const all = (action: string) => ask<number>("POST", "/api/redemption/batch", { ids, action }, admin);
+      const states = async () =>
+        (await Promise.all(keys.map((key) => codeOf(key)))).map((row) => row?.status);
+      expect((await all("disable")).data).toBe(3);
+      expect(await states()).toEqual([3, 2, 2, 2]);
+      expect((await all("disable")).data).toBe(0);
+      expect((await all("enable")).data).toBe(3);
+      expect(await states()).toEqual([3, 1, 1, 1]);
+      expect((await all("delete")).data).toBe(4);
+      expect(await states()).toEqual([undefined, undefined, undefined, undefined]);
+      expect((await ask("POST", "/api/user/topup", { key: keys[1] }, payer)).message).toBe(
+        "兑换失败，无效的兑换码",
+      );
+      expect((await all("melt")).success).toBe(false);
+    });
+
+    test("the price preference alone leaves the rest of the setting as it is", async () => {
+      const other = await app.createUser({});
+      const mail = { notify_type: "email", quota_warning_threshold: 7, notification_email: "a@b.example" };
+      await ask("PUT", "/api/user/setting", mail, other);
+      const prefer = (accepts: boolean) =>
+        ask("PUT", "/api/user/setting", { accept_unset_model_ratio_model: accepts }, other);
+      expect((await prefer(true)).message).toBe("设置已更新");
+      const setting = async () => (await app.deps.accounts.user(other.id))?.setting;
+      expect(await setting()).toEqual({
+        ...mail,
+        notify_type: "email",
+        accept_unset_model_ratio_model: true,
+      });
+      await prefer(false);
+      expect(await setting()).toEqual({
+        ...mail,
+        notify_type: "email",
+        accept_unset_model_ratio_model: false,
+      });
+      expect((await ask("PUT", "/api/user/setting", {}, other)).message).toBe("无效的预警类型");
     });
 
     test("guessing ends after twenty wrong codes, right ones cost nothing", async () => {

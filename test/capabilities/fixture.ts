@@ -4,7 +4,8 @@ import type { RecordedRequest, Script } from "../support/fake-upstream.ts";
 
 /** What the provider shall answer now. */
 export interface Scene {
-  kind: "text" | "tool" | "error";
+  /** cut and hang: a stream that breaks off, or says no more, behind its first words. */
+  kind: "text" | "tool" | "error" | "cut" | "hang";
   /** Of the error. */
   status: number;
 }
@@ -21,7 +22,10 @@ export interface Fixture {
   /** The channel's base address; the fake's own when absent. */
   baseUrl?: (url: string, operation: string) => string;
   models: Partial<
-    Record<"chat" | "messages" | "gemini" | "responses" | "embeddings" | "image-generations" | "any", string>
+    Record<
+      "chat" | "messages" | "gemini" | "responses" | "embeddings" | "image-generations" | "rerank" | "any",
+      string
+    >
   >;
   /** The request carries what this provider authorises by. */
   isAuthorised: (request: RecordedRequest) => boolean;
@@ -33,8 +37,22 @@ export interface Fixture {
   errorsWith200?: boolean;
   answer: (request: RecordedRequest, scene: Scene) => Script;
   /** The chat goes over a WebSocket: the suite starts this server in place of the HTTP one. */
-  socket?: (scene: () => Scene) => { url: string; stop: () => void; seen: string[] };
+  socket?: (scene: () => Scene) => {
+    url: string;
+    stop: () => void;
+    seen: string[];
+    /** Settles when the next socket is closed. */
+    left: () => Promise<void>;
+  };
 }
+
+export const KEY = "sk-capability";
+export const pathOf = (request: RecordedRequest): string => request.url.split("?")[0] ?? "";
+export const queryOf = (request: RecordedRequest): URLSearchParams =>
+  new URLSearchParams(request.url.split("?")[1] ?? "");
+export const bearer = (key: string) => (request: RecordedRequest) =>
+  request.headers["authorization"] === `Bearer ${key}`;
+export const header = (name: string) => (request: RecordedRequest) => request.headers[name] === KEY;
 
 export const json = (value: unknown, status = 200): Script => ({
   status,
@@ -51,6 +69,3 @@ export const events = (steps: readonly string[]): Script => ({
 export const data = (value: unknown): string =>
   `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`;
 export const named = (event: string, value: unknown): string => `event: ${event}\n${data(value)}`;
-
-export const bearer = (key: string) => (request: RecordedRequest) =>
-  request.headers["authorization"] === `Bearer ${key}`;

@@ -1,8 +1,8 @@
 // The answers of OpenAI-shaped providers, operation by operation, and of the two other native dialects.
 // Refuses unknown paths with 404.
 import type { RecordedRequest, Script } from "../support/fake-upstream.ts";
-import { data, events, json, named, TEXT, TOOL, USAGE, VECTOR } from "./fixture.ts";
-import type { Scene } from "./fixture.ts";
+import { bearer, data, events, json, KEY, named, TEXT, TOOL, USAGE, VECTOR } from "./fixture.ts";
+import type { Fixture, Scene } from "./fixture.ts";
 
 const usage = {
   prompt_tokens: USAGE.prompt,
@@ -51,6 +51,34 @@ export function chatAnswer(request: RecordedRequest, scene: Scene): Script {
     data({ ...head, object: "chat.completion.chunk", choices: [], usage }),
     data("[DONE]"),
   ]);
+}
+
+/** A function call in the Responses API: its arguments in one piece. */
+function responsesCall(request: RecordedRequest): Script {
+  const input = JSON.stringify(TOOL.input);
+  const item = { id: "fc_1", type: "function_call", call_id: "call_1", name: TOOL.name, status: "completed" };
+  const response = {
+    id: "resp_1",
+    object: "response",
+    created_at: 1_750_000_000,
+    status: "completed",
+    model: "m",
+    output: [{ ...item, arguments: input }],
+    usage: { input_tokens: USAGE.prompt, output_tokens: USAGE.completion, total_tokens: 12 },
+  };
+  if (request.json()["stream"] !== true) return json(response);
+  const at = { item_id: "fc_1", output_index: 0 };
+  const list: [type: string, fields: object][] = [
+    ["response.created", { response: { ...response, status: "in_progress", output: [] } }],
+    ["response.output_item.added", { output_index: 0, item: { ...item, arguments: "" } }],
+    ["response.function_call_arguments.delta", { ...at, delta: input }],
+    ["response.function_call_arguments.done", { ...at, arguments: input }],
+    ["response.output_item.done", { output_index: 0, item: { ...item, arguments: input } }],
+    ["response.completed", { response }],
+  ];
+  return events(
+    list.map(([type, fields], sequence_number) => named(type, { type, sequence_number, ...fields })),
+  );
 }
 
 function responsesAnswer(request: RecordedRequest): Script {
@@ -172,16 +200,25 @@ export function messageEvents(message: {
 export function geminiAnswer(isStream: boolean, scene: Scene): Script {
   const part =
     scene.kind === "tool" ? { functionCall: { name: TOOL.name, args: TOOL.input } } : { text: TEXT };
-  const chunk = {
-    candidates: [{ content: { role: "model", parts: [part] }, finishReason: "STOP", index: 0 }],
+  const candidate = (piece: object, end: object) => [
+    { content: { role: "model", parts: [piece] }, ...end, index: 0 },
+  ];
+  const ending = { finishReason: "STOP" };
+  const figures = {
     usageMetadata: {
       promptTokenCount: USAGE.prompt,
       candidatesTokenCount: USAGE.completion,
-      totalTokenCount: 12,
+      totalTokenCount: USAGE.prompt + USAGE.completion,
     },
     modelVersion: "m",
   };
-  return isStream ? events([data(chunk)]) : json(chunk);
+  if (!isStream) return json({ candidates: candidate(part, ending), ...figures });
+  const [first, second] =
+    scene.kind === "tool" ? [part, { text: "" }] : [{ text: "Hello" }, { text: " there!" }];
+  return events([
+    data({ candidates: candidate(first, {}), modelVersion: "m" }),
+    data({ candidates: candidate(second, ending), ...figures }),
+  ]);
 }
 
 export const embeddingsAnswer = (request: RecordedRequest): Script => {
@@ -215,14 +252,36 @@ export function openaiAnswer(request: RecordedRequest, scene: Scene): Script {
   if (ends("/moderations")) return json({ id: "modr-1", model: "m", results: [{ flagged: false }] });
   if (ends("/rerank")) return rerankAnswer();
   if (ends("/embeddings")) return embeddingsAnswer(request);
-  if (ends("/responses")) return responsesAnswer(request);
+  if (ends("/responses")) return scene.kind === "tool" ? responsesCall(request) : responsesAnswer(request);
   if (ends("/messages")) return messagesAnswer(request.json()["stream"] === true, scene);
   if (path.includes(":generateContent") || path.includes(":streamGenerateContent"))
     return geminiAnswer(path.includes(":stream"), scene);
   if (ends("/chat/completions", "/chatcompletion_v2")) return chatAnswer(request, scene);
   if (ends("/completions")) {
+    const spoken = { id: "cmpl-1", object: "text_completion", created: 1, model: "m" };
     const choices = [{ index: 0, text: TEXT, finish_reason: "stop" }];
-    return json({ id: "cmpl-1", object: "text_completion", created: 1, model: "m", choices, usage });
+    if (request.json()["stream"] !== true) return json({ ...spoken, choices, usage });
+    return events([
+      ...["Hello", " there!"].map((text) =>
+        data({ ...spoken, choices: [{ index: 0, text, finish_reason: null }] }),
+      ),
+      data({ ...spoken, choices: [{ index: 0, text: "", finish_reason: "stop" }] }),
+      data({ ...spoken, choices: [], usage }),
+      data("[DONE]"),
+    ]);
   }
   return json({ error: { message: `no such path: ${path}`, type: "invalid_request_error" } }, 404);
+}
+
+/** A provider of OpenAI's form, but for what `more` says. */
+export function openai(more: Partial<Fixture> = {}): Fixture {
+  return {
+    key: KEY,
+    models: { any: "some-model", responses: "gpt-5-codex" },
+    isAuthorised: bearer(KEY),
+    hasTools: true,
+    reportsUsage: true,
+    answer: openaiAnswer,
+    ...more,
+  };
 }

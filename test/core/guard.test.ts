@@ -66,6 +66,16 @@ describe("closed addresses", () => {
     ["6to4 of a loopback", "2002:7f00:1::"],
     ["Teredo", "2001:0:53aa:64c::1"],
     ["IPv6 multicast", "ff02::1"],
+    ["IPv4-compatible IPv6 of a loopback", "::7f00:1"],
+    ["IPv4-translated IPv6 of a loopback", "::ffff:0:7f00:1"],
+    ["a translation prefix that no registry knows", "::ffff:0:0:7f00:1"],
+    ["IPv6 outside of what is assigned", "4000::1"],
+    ["local-use NAT64 of a loopback", "64:ff9b:1::7f00:1"],
+    ["site-local, deprecated", "fec0::1"],
+    ["Google's metadata over IPv6", "fd20:ce::254"],
+    ["Azure's host, at a public address", "168.63.129.16"],
+    ["Oracle's metadata", "192.0.0.192"],
+    ["6to4 relays", "192.88.99.1"],
   ] as const;
 
   for (const [name, address] of closed) {

@@ -1,6 +1,7 @@
 // One process per data directory, whatever the port.
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataDirInUse, lockDataDir } from "../../src/db/data-dir-lock.ts";
@@ -22,6 +23,17 @@ test("a second server on the same data says so in one sentence and ends, and a k
   });
   expect(second.exitCode).toBe(1);
   expect(second.stderr.toString()).toContain("another weir process is running on the data directory");
+  // A newer program's audit must not change the tables under a running server.
+  expect(server.audit()).toMatchObject({ code: 0 });
+  const file = new Database(join(server.dataDir, "weir.sqlite"));
+  file.run("delete from schema_version where version = (select max(version) from schema_version)");
+  const { code, text } = server.audit();
+  expect([code, text]).toEqual([1, expect.stringContaining("another weir process is running") as string]);
+  file.run("insert into schema_version select max(version) + 1, 'again', 0 from schema_version");
+  file.close();
+  // What lies there is nobody else's to read.
+  for (const name of ["weir.sqlite", "encryption.key", "node.id"])
+    expect([name, statSync(join(server.dataDir, name)).mode & 0o077]).toEqual([name, 0]);
   await server.kill();
   await server.restart();
   expect((await fetch(`${server.url}/api/status`)).status).toBe(200);

@@ -61,6 +61,8 @@ export interface IslandOptions {
   url?: string;
   language?: "zh" | "en";
   params?: Record<string, string>;
+  /** Address of the texts of closed parts; by default all texts are there. */
+  allTexts?: string;
 }
 
 export interface Island extends RenderResult {
@@ -119,6 +121,7 @@ export function renderScreen(screen: ComponentType, options: IslandOptions = {})
     timeZone: "UTC",
     nowMs: Date.UTC(2026, 10, 20, 12),
     texts: {},
+    allTexts: options.allTexts ?? "",
     data: options.data ?? null,
   });
   transport.fetch = async (input, init) => {

@@ -6,7 +6,7 @@ import { passwordStrength } from "../../islands/screens/setup/values.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { IslandOptions } from "./render.tsx";
 
-const FRESH = { databaseType: "sqlite", rootExists: false };
+const FRESH = { databaseType: "sqlite", databaseVersion: "3.50.4", rootExists: false };
 
 function open(options: IslandOptions = {}) {
   return renderScreen(Setup, { user: null, url: "/setup", data: FRESH, ...options });

@@ -90,6 +90,33 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(runs).toBe(2);
     });
 
+    test("a run that outlasts its interval is not begun again on another node, and a dead node's turn passes on", async () => {
+      let runs = 0;
+      const door = Promise.withResolvers<void>();
+      const nodes = await setUp(2, {
+        name: "long",
+        everySeconds: () => 60,
+        run: () => (runs++ === 0 ? door.promise : Promise.resolve()),
+      });
+      const [first, second] = nodes.list;
+      await first?.look();
+      nodes.pass(60);
+      const running = first?.look();
+      while (runs === 0) await new Promise((resolve) => setImmediate(resolve));
+      for (let i = 0; i < 10; i++) {
+        nodes.pass(15);
+        await first?.look();
+        await second?.look();
+      }
+      expect(runs).toBe(1);
+      // The first node says nothing any more: after one interval the job is the other's.
+      nodes.pass(60);
+      await second?.look();
+      expect(runs).toBe(2);
+      door.resolve();
+      await running;
+    });
+
     test("nothing begins after the stop, and the stop waits for what runs", async () => {
       let runs = 0;
       const nodes = await setUp(1, {

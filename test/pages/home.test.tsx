@@ -64,8 +64,8 @@ test("a guest reads the base URL, a first call and the way in, without a script 
 });
 
 test("every sample calls the server's own address, in at most five lines", () => {
-  const samples = homeSamples("https://gate.example/v1");
-  expect(samples.map(({ title }) => title)).toEqual(["curl", "Python", "Node"]);
+  const samples = homeSamples("https://gate.example");
+  expect(samples.map(({ title }) => title)).toEqual(["OpenAI", "Anthropic", "Gemini"]);
   for (const { code } of samples) {
     expect(code).toContain("https://gate.example/v1");
     expect(code.split("\n").length).toBeLessThanOrEqual(5);

@@ -68,15 +68,12 @@ describe("refused by name", () => {
     expect(refused(() => anthropic.encodeRequest(chat({ functions: [] })))).toBe("functions");
     expect(refused(() => anthropic.encodeRequest(google({ cachedContent: "c" })))).toBe("cachedContent");
   });
-  test("stop words towards Responses, sound towards Anthropic, free-text tools towards both", () => {
+  test("stop words towards Responses, sound towards Anthropic", () => {
     expect(refused(() => openaiResponses.encodeRequest(chat({ stop: ["x"] })))).toBe("stop");
     const audio = [
       { role: "user", content: [{ type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }] },
     ];
     expect(refused(() => anthropic.encodeRequest(chat({ messages: audio })))).toBe("audio");
-    const custom = { tools: [{ type: "custom", custom: { name: "sh" } }] };
-    expect(refused(() => anthropic.encodeRequest(chat(custom)))).toBe("tools.sh");
-    expect(refused(() => gemini.encodeRequest(chat(custom)))).toBe("tools.sh");
   });
 });
 

@@ -7,7 +7,6 @@ import { createAwsEventReader } from "../../src/providers/aws-event-stream.ts";
 import { bedrockModelId } from "../../src/providers/adapters/bedrock-models.ts";
 import { signAssertion } from "../../src/providers/adapters/google-token.ts";
 import { regionOf, vertexModel } from "../../src/providers/adapters/vertex.ts";
-import { signSpark, sparkVersion } from "../../src/providers/adapters/xunfei.ts";
 import { createTokenCache } from "../../src/providers/adapter-kit.ts";
 import { signTc3 } from "../../src/providers/tencent-signature.ts";
 import { Failure } from "../../src/shared/failures.ts";
@@ -118,23 +117,6 @@ test("Bedrock ids follow names, profiles follow regions", () => {
     "anthropic.claude-3-5-sonnet-20241022-v2:0",
   );
   expect(bedrockModelId("us.amazon.nova-pro-v1:0", "us-east-1")).toBe("us.amazon.nova-pro-v1:0");
-});
-
-test("Spark's address is signed over host, date and path; the version stands in the model's name", () => {
-  const url = new URL(
-    signSpark("wss://spark-api.xf-yun.com/v3.5/chat", "secret", "key", Date.UTC(2026, 0, 2)),
-  );
-  expect(url.searchParams.get("date")).toBe("Fri, 02 Jan 2026 00:00:00 GMT");
-  expect(url.searchParams.get("host")).toBe("spark-api.xf-yun.com");
-  const header = Buffer.from(url.searchParams.get("authorization") ?? "", "base64").toString();
-  expect(header).toStartWith(
-    'api_key="key", algorithm="hmac-sha256", headers="host date request-line", signature="',
-  );
-  expect([
-    sparkVersion("SparkDesk-v4.0", "v2.1"),
-    sparkVersion("SparkDesk", "v2.1"),
-    sparkVersion("SparkDesk", ""),
-  ]).toEqual(["v4.0", "v2.1", "v1.1"]);
 });
 
 describe("AWS's binary event stream", () => {

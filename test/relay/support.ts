@@ -40,6 +40,8 @@ export interface Gateway {
   logs(): Promise<LogLine[]>;
   /** The newest consume row. */
   lastCharge(): Promise<LogLine | undefined>;
+  /** Makes a call, and gives the consume row that it left: as soon as it is in the books, and no other's. */
+  charged(call: () => Promise<unknown>): Promise<LogLine>;
   balance(userId?: number): Promise<{ quota: number; used: number; requests: number }>;
   close(): Promise<void>;
 }
@@ -70,6 +72,8 @@ export async function startGateway(
     }));
   }
 
+  const charges = async (): Promise<LogLine[]> => (await logs()).filter((row) => row.type === 2);
+
   return {
     app,
     upstream,
@@ -83,7 +87,17 @@ export async function startGateway(
       post("/v1/chat/completions", { model: MODEL, messages: HI, ...fields }, headers),
     setOption: (key, value) => deps.options.set(key, value),
     logs,
-    lastCharge: async () => (await logs()).findLast((row) => row.type === 2),
+    lastCharge: async () => (await charges()).at(-1),
+    async charged(call) {
+      const before = (await charges()).length;
+      await call();
+      const [charge, ...others] = await until(async () => {
+        const left = (await charges()).slice(before);
+        return left.length > 0 ? left : undefined;
+      });
+      if (others.length > 0) throw new Error(`one call left ${others.length + 1} charges`);
+      return charge as LogLine;
+    },
     async balance(userId = user.id) {
       await deps.ledger.flush();
       const { users } = deps.db.t;

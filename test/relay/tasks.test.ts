@@ -111,7 +111,11 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect([status, answer["code"]]).toEqual([200, 1]);
       return String(answer["result"]);
     };
-    const poll = () => pollTasks(g.app.deps);
+    /** A round of the poller, with the time since the one before. */
+    const poll = () => {
+      nowMs += 15_000;
+      return pollTasks(g.app.deps);
+    };
     const sums = async () => {
       await g.app.deps.ledger.flush();
       const { users, tokens, channels } = g.app.deps.db.t;
@@ -294,6 +298,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         ["change", {}, "task_id_is_required"],
         ["change", { taskId: "x" }, "action_is_required"],
         ["change", { taskId: "x", action: "UPSCALE" }, "index_is_required"],
+        ["change", { taskId: "x", action: "inpaint" }, "unknown_action:INPAINT"],
         ["simple-change", {}, "content_is_required"],
         ["simple-change", { content: "x  U1" }, "content_parse_failed"],
         ["simple-change", { content: "x U5" }, "content_parse_failed"],

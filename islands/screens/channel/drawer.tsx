@@ -1,50 +1,92 @@
-// The channel editor: provider, connection, models, routing, rewrite.
+// The channel editor: provider, connection, models, routing, rewrite; saving, and saving with a test.
 // Refuses a channel without name, key (when new) or models, and texts that are no JSON; keys are never echoed.
-import {
-  keyHint,
-  offeredProviders,
-  providerForm,
-  splitsKeysByLine,
-} from "../../../src/shared/provider-forms.ts";
-import { api, call } from "../../lib/api.ts";
+import { useEffect, useRef, useState } from "react";
+import { keyHint, providerForm, splitsKeysByLine } from "../../../src/shared/provider-forms.ts";
+import { api, ApiFailure, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import { language, useT } from "../../lib/i18n.ts";
+import { lazyPart } from "../../lib/lazy-part.tsx";
 import { confirm } from "../../ui/confirm.tsx";
 import { DrawerForm } from "../../ui/drawer.tsx";
+import { Field, SecretField, Section, TextAreaField, TextField } from "../../ui/form.tsx";
+import { KeysList } from "./keys-list.tsx";
+import type { ChannelPageData, ChannelRow, ChannelSummary } from "./row.ts";
+import { namesOf } from "./row.ts";
+import { TypeField } from "./type-field.tsx";
+import type { ChannelValues } from "./values.ts";
 import {
-  NumberField,
-  SecretField,
-  Section,
-  SelectField,
-  SwitchField,
-  TextAreaField,
-  TextField,
-} from "../../ui/form.tsx";
-import type { ChannelPageData, ChannelRow, ChannelValues } from "./row.ts";
-import { bodyOf, isJsonObject, namesOf, NEW_CHANNEL, valuesOf } from "./row.ts";
+  bodyOf,
+  changedBody,
+  isJsonObject,
+  isProxy,
+  NEW_CHANNEL,
+  REWRITE_FIELDS,
+  trimmedBase,
+  valuesOf,
+  wrongNetworks,
+} from "./values.ts";
+
+const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
+const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
+
+const CUSTOM_TYPE = 8;
+const JSON_FIELDS = ["modelMapping", "statusCodeMapping", "paramOverride", "otherSettings"] as const;
+/** Related models where a type has none of its own. */
+const RELATED = /^(gpt-|text-)/;
 
 export interface ChannelDrawerProps {
   /** undefined: a new channel. */
   row: ChannelRow | undefined;
-  isOpen: boolean;
-  onClose: () => void;
-  onSaved: () => void;
   data: ChannelPageData;
+  tags: ChannelSummary["tags"];
+  onClose: () => void;
+  /** Ids of what was saved; several for a batch of keys. */
+  onSaved: (ids: readonly number[], shouldTest: boolean) => void;
 }
 
-const JSON_FIELDS = ["modelMapping", "statusCodeMapping", "paramOverride", "setting"] as const;
+type Presets = Record<string, readonly string[] | null>;
 
-export default function ChannelDrawer({ row, isOpen, onClose, onSaved, data }: ChannelDrawerProps) {
+/** Model lists of the product, asked for when the editor opens. */
+function useModelLists(): { presets: Presets; all: readonly string[] } {
+  const [lists, setLists] = useState<{ presets: Presets; all: readonly string[] }>({ presets: {}, all: [] });
+  useEffect(() => {
+    let isOver = false;
+    void Promise.all([call(api.models.get()), call(api.channel.models.get())]).then(
+      ([presets, all]) => {
+        if (!isOver) setLists({ presets: presets as Presets, all: all.map(({ id }) => id) });
+      },
+      // Without them the editor works; only filling in is not offered.
+      () => undefined,
+    );
+    return () => {
+      isOver = true;
+    };
+  }, []);
+  return lists;
+}
+
+export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: ChannelDrawerProps) {
   const t = useT();
   const isNew = row === undefined;
+  const { presets, all } = useModelLists();
+  const shouldTest = useRef(false);
+  const [initial] = useState(() => (row ? valuesOf(row) : NEW_CHANNEL));
   const form = useForm<ChannelValues>({
-    initial: row ? valuesOf(row) : NEW_CHANNEL,
-    ...(isNew ? { draftKey: "channel", secrets: ["key"] as const } : {}),
+    initial,
+    ...(isNew ? { draftKey: "channel", secrets: ["key", "other"] as const } : {}),
     validate: (values) => ({
       ...(values.name.trim() === "" ? { name: t("channel.nameMissing") } : {}),
       ...(isNew && values.key.trim() === "" ? { key: t("channel.keyMissing") } : {}),
       ...(namesOf(values.models).length === 0 ? { models: t("channel.modelsMissing") } : {}),
       ...(namesOf(values.groups).length === 0 ? { groups: t("form.required") } : {}),
+      ...(Number.isInteger(values.priority ?? 0) && (values.priority ?? 0) >= -999
+        ? {}
+        : { priority: t("channel.priorityWrong") }),
+      ...(Number.isInteger(values.weight ?? 0) && (values.weight ?? 0) >= 0
+        ? {}
+        : { weight: t("channel.weightWrong") }),
+      ...(isProxy(values.proxy) ? {} : { proxy: t("channel.proxyWrong") }),
+      ...networksError(values.allowNetworks, (line) => t("channel.networkWrong", { line })),
       ...Object.fromEntries(
         JSON_FIELDS.filter((name) => !isJsonObject(values[name])).map((name) => [
           name,
@@ -54,20 +96,25 @@ export default function ChannelDrawer({ row, isOpen, onClose, onSaved, data }: C
     }),
   });
   const { values, set } = form;
+  const to = language.value;
   const provider = providerForm(values.type);
-  const presets = data.presets[String(values.type)] ?? [];
   const fieldOf = (name: string) => provider?.fields?.find((each) => each.name === name);
   const base = fieldOf("base_url");
   const other = fieldOf("other");
   const organization = fieldOf("openai_organization");
-  const known = offeredProviders();
-  const choices = provider && !known.includes(provider) ? [provider, ...known] : known;
-  const count = !splitsKeysByLine(values.type)
-    ? 1
-    : values.key.split("\n").filter((line) => line.trim() !== "").length;
+  const own = presets[String(values.type)] ?? [];
+  const related = own.length > 0 ? own : all.filter((name) => RELATED.test(name));
+  const keyLines = values.key.split("\n").filter((line) => line.trim() !== "").length;
+  const keys = splitsKeysByLine(values.type) ? keyLines : Math.min(keyLines, 1);
+  const endsInVersion = /\/v1\/*$/.test(values.baseUrl.trim()) && values.type !== CUSTOM_TYPE;
+  const OtherField = other?.multiline ? TextAreaField : TextField;
+  const rewritten = REWRITE_FIELDS.filter((name) => values[name] !== "" && values[name] !== false).length;
+  const [wasRewritten] = useState(rewritten > 0);
+  const isRewriteWrong = REWRITE_FIELDS.some((name) => form.errors[name] !== undefined);
 
   const save = async () => {
-    if (/\/v1\/?$/.test(values.baseUrl.trim()) && values.type !== 8) {
+    const withTest = shouldTest.current;
+    if (endsInVersion) {
       const goOn = await confirm({
         title: t("channel.v1Title"),
         text: t("channel.v1Text"),
@@ -75,45 +122,72 @@ export default function ChannelDrawer({ row, isOpen, onClose, onSaved, data }: C
       });
       if (!goOn) throw new DOMException("kept open", "AbortError");
     }
-    const body = bodyOf(values);
-    await (row
-      ? call(api.channel.put({ id: row.id, ...body }))
-      : call(api.channel.post({ key: "", ...body })));
-    onSaved();
+    try {
+      const ids = row
+        ? [(await call(api.channel.put({ id: row.id, ...changedBody(initial, values) }))).id]
+        : await call(api.channel.post({ key: "", ...bodyOf(values) }));
+      onSaved(ids, withTest);
+    } catch (error) {
+      throw atField(error);
+    }
   };
 
-  const changeType = (type: number) => {
-    const preset = providerForm(type)?.fields?.find((each) => each.name === "other")?.defaultValue;
-    if (values.other === "" && preset !== undefined) set("other", preset);
-    if (isNew && values.models === "") set("models", (data.presets[String(type)] ?? []).join(","));
+  const pickType = (type: number) => {
+    const before = fieldOf("other")?.defaultValue ?? "";
+    const preset = providerForm(type)?.fields?.find((each) => each.name === "other")?.defaultValue ?? "";
+    if (values.other === before) set("other", preset);
+    const old = own.join(",");
+    // Presets follow the type as long as nobody has chosen models by hand.
+    if (isNew && (values.models === "" || values.models === old))
+      set("models", (presets[String(type)] ?? []).join(","));
+    set("type", type);
   };
 
   return (
     <DrawerForm
       form={form}
-      isOpen={isOpen}
+      isOpen
       isNew={isNew}
       width="wide"
       title={row ? t("channel.edit", { name: row.name }) : t("channel.new")}
       saveLabel={row ? t("common.save") : t("common.create")}
       onClose={onClose}
       onSave={save}
-    >
-      <Section title={t("channel.section.provider")}>
-        <SelectField
-          form={form}
-          name="type"
-          label={t("channel.type")}
-          choices={choices.map((each) => ({ value: each.id, label: each.label[language.peek()] }))}
-        />
+      curl={(current) => ({
+        method: row ? "PUT" : "POST",
+        path: "/api/channel/",
+        body: row
+          ? { id: row.id, ...withoutKey(changedBody(initial, current)) }
+          : { ...bodyOf(current), key: "<key>" },
+      })}
+      actions={
         <button
           type="button"
-          className="btn btn-sm btn-default -mt-2 mb-4"
-          onClick={() => changeType(values.type)}
-          disabled={presets.length === 0}
+          className="btn btn-default"
+          disabled={form.isBusy}
+          onClick={() => {
+            if (row && !form.isDirty) {
+              onSaved([row.id], true);
+              onClose();
+              return;
+            }
+            shouldTest.current = true;
+            form.element.current?.requestSubmit();
+            // Saving has begun, or validation has refused: a later plain save tests nothing.
+            shouldTest.current = false;
+          }}
         >
-          {t("channel.applyPreset")}
+          {t("channel.saveAndTest")}
         </button>
+      }
+    >
+      <Section title={t("channel.section.provider")}>
+        <TypeField form={form} onPick={pickType} />
+        {provider && (provider.status === "retired" || provider.status === "later") ? (
+          <p className="field-error mb-4">{t(`channel.type.${provider.status}`)}</p>
+        ) : null}
+      </Section>
+      <Section title={t("channel.section.connection")}>
         <TextField
           form={form}
           name="name"
@@ -121,39 +195,62 @@ export default function ChannelDrawer({ row, isOpen, onClose, onSaved, data }: C
           isRequired
           input={{ autoFocus: true, autoComplete: "off" }}
         />
-      </Section>
-      <Section title={t("channel.section.connection")}>
-        <TextField
+        <Field
           form={form}
           name="baseUrl"
-          label={base?.label[language.peek()] ?? t("channel.baseUrl")}
+          label={base?.label[to] ?? t("channel.baseUrl")}
           isRequired={base?.required === true}
-          hint={base?.hint?.[language.peek()] ?? t("channel.baseUrlHint")}
-          type="url"
-          isMono
-          input={{ placeholder: provider?.baseUrl ?? "", autoComplete: "off", spellCheck: false }}
-        />
+          hint={
+            endsInVersion ? (
+              <span role="status" className="text-warning-strong">
+                {t("channel.v1Text")}
+              </span>
+            ) : (
+              (base?.hint?.[to] ?? t("channel.baseUrlHint"))
+            )
+          }
+        >
+          {(control) => (
+            <input
+              {...control}
+              type="url"
+              name="baseUrl"
+              className="input mono"
+              placeholder={provider?.baseUrl ?? ""}
+              autoComplete="off"
+              spellCheck={false}
+              value={values.baseUrl}
+              onChange={(event) => set("baseUrl", event.target.value)}
+              onBlur={() => {
+                if (values.baseUrl !== trimmedBase(values.baseUrl))
+                  set("baseUrl", trimmedBase(values.baseUrl));
+                control.onBlur();
+              }}
+            />
+          )}
+        </Field>
         <SecretField
           form={form}
           name="key"
-          label={t("channel.key")}
+          label={fieldOf("key")?.label[to] ?? t("channel.key")}
           isSet={!isNew}
           isRequired={isNew}
           rows={isNew ? 3 : 2}
-          hint={
-            isNew
-              ? count > 1
-                ? t("channel.keyCount", { count })
-                : keyHint(values.type)[language.peek()]
-              : t("form.secret.keep")
-          }
+          hint={[
+            isNew ? "" : t("form.secret.keep"),
+            keyHint(values.type)[to],
+            keys > 1 ? t(isNew ? "channel.keyCount" : "channel.keyTurns", { count: keys }) : "",
+          ]
+            .filter(Boolean)
+            .join(" · ")}
         />
+        {row && row.key_count > 1 ? <KeysList id={row.id} count={row.key_count} /> : null}
         {other ? (
-          <TextField
+          <OtherField
             form={form}
             name="other"
-            label={other.label[language.peek()]}
-            hint={other.hint?.[language.peek()]}
+            label={other.label[to]}
+            hint={other.hint?.[to]}
             isRequired={other.required === true}
             isMono
           />
@@ -162,117 +259,54 @@ export default function ChannelDrawer({ row, isOpen, onClose, onSaved, data }: C
           <TextField
             form={form}
             name="organization"
-            label={organization.label[language.peek()]}
-            hint={organization.hint?.[language.peek()]}
+            label={organization.label[to]}
+            hint={organization.hint?.[to]}
             isMono
           />
         ) : null}
       </Section>
-      <Section title={t("channel.section.models")}>
-        <TextAreaField
-          form={form}
-          name="models"
-          label={t("channel.models", { count: namesOf(values.models).length })}
-          hint={t("channel.modelsHint")}
-          rows={5}
-          isMono
-          isRequired
-        />
-        <div className="flex flex-wrap gap-2 -mt-2 mb-4">
-          <button
-            type="button"
-            className="btn btn-sm btn-default"
-            disabled={presets.length === 0}
-            onClick={() => set("models", namesOf(`${values.models},${presets.join(",")}`).join(","))}
-          >
-            {t("channel.fillPreset", { count: presets.length })}
-          </button>
-          <button
-            type="button"
-            className="btn btn-sm btn-default"
-            disabled={values.models === ""}
-            onClick={() => set("models", "")}
-          >
-            {t("channel.clearModels")}
-          </button>
-        </div>
-      </Section>
-      <Section title={t("channel.section.routing")}>
-        <TextField
-          form={form}
-          name="groups"
-          label={t("channel.groups")}
-          hint={t("channel.groupsHint", { groups: data.groups.join(", ") })}
-          isRequired
-        />
-        <div className="grid gap-4 sm:grid-cols-2">
-          <NumberField
-            form={form}
-            name="priority"
-            label={t("channel.priority")}
-            hint={t("channel.priorityHint")}
-            min={-999}
-            step={1}
-          />
-          <NumberField
-            form={form}
-            name="weight"
-            label={t("channel.weight")}
-            hint={t("channel.weightHint")}
-            min={0}
-            step={1}
-          />
-        </div>
-        <TextField form={form} name="tag" label={t("channel.tag")} hint={t("channel.tagHint")} />
-        <SwitchField
-          form={form}
-          name="autoBan"
-          label={t("channel.autoBan")}
-          hint={t("channel.autoBanHint")}
-        />
-        <TextField form={form} name="testModel" label={t("channel.testModel")} isMono />
-      </Section>
+      <RoutingPart
+        form={form}
+        row={row}
+        related={related}
+        all={all}
+        groups={data.groups}
+        tags={tags.map(({ tag }) => tag)}
+      />
       <Section
         title={t("channel.section.rewrite")}
-        isFolded={JSON_FIELDS.every((name) => values[name] === "")}
-        count={JSON_FIELDS.filter((name) => values[name] !== "").length}
+        isFolded={!wasRewritten && !isRewriteWrong}
+        count={rewritten}
       >
-        <TextAreaField
-          form={form}
-          name="modelMapping"
-          label={t("channel.modelMapping")}
-          hint={t("channel.modelMappingHint")}
-          rows={3}
-          isMono
-          placeholder={'{"gpt-4o": "gpt-4o-2024-11-20"}'}
-        />
-        <TextAreaField
-          form={form}
-          name="paramOverride"
-          label={t("channel.paramOverride")}
-          hint={t("channel.paramOverrideHint")}
-          rows={3}
-          isMono
-          placeholder={'{"temperature": 0}'}
-        />
-        <TextAreaField
-          form={form}
-          name="statusCodeMapping"
-          label={t("channel.statusMapping")}
-          hint={t("channel.statusMappingHint")}
-          rows={2}
-          isMono
-          placeholder={'{"400": "500"}'}
-        />
-        <TextAreaField
-          form={form}
-          name="setting"
-          label={t("channel.setting")}
-          hint={t("channel.settingHint")}
-          rows={2}
-          isMono
-        />
+        <RewritePart form={form} models={namesOf(values.models)} upstreamModels={related} />
       </Section>
     </DrawerForm>
   );
+}
+
+/** The form's names of fields that the server calls otherwise. */
+const FIELDS: Record<string, keyof ChannelValues & string> = {
+  base_url: "baseUrl",
+  openai_organization: "organization",
+  group: "groups",
+  test_model: "testModel",
+  model_mapping: "modelMapping",
+  status_code_mapping: "statusCodeMapping",
+  param_override: "paramOverride",
+  setting: "otherSettings",
+};
+
+function atField(error: unknown): unknown {
+  if (!(error instanceof ApiFailure) || error.field === undefined) return error;
+  const field = error.code === "channel_proxy_invalid" ? "proxy" : (FIELDS[error.field] ?? error.field);
+  return new ApiFailure(error.code, error.status, error.message, field, undefined, error.requestId);
+}
+
+function networksError(text: string, say: (line: string) => string): { allowNetworks?: string } {
+  const [wrong] = wrongNetworks(text);
+  return wrong === undefined ? {} : { allowNetworks: say(wrong) };
+}
+
+function withoutKey<T extends object>(body: T): T {
+  return "key" in body ? { ...body, key: "<key>" } : body;
 }

@@ -1,5 +1,6 @@
-// What the channel screen knows of a channel, and the drawer's values made from it and back.
+// What the channel screen knows of a channel, the heads of tag mode, and the small readings of a row.
 // Refuses to carry keys: they go to the server and never come back.
+import type { Language } from "../../../src/shared/enums.ts";
 
 export interface ChannelRow {
   id: number;
@@ -27,103 +28,82 @@ export interface ChannelRow {
   balance_updated_time: number;
   used_quota: number;
   created_time: number;
+  key_count: number;
+  keys_resting: number;
 }
+
+/** Head of the channels of one tag in tag mode. */
+export interface TagRow {
+  isTag: true;
+  tag: string;
+  channels: readonly ChannelRow[];
+  isOpen: boolean;
+  /** Mean over the tested ones; 0: none was. */
+  response_time: number;
+  used_quota: number;
+  /** Undefined: they differ. */
+  priority: number | undefined;
+  weight: number | undefined;
+}
+
+export type ListRow = ChannelRow | TagRow;
+
+export interface ChannelSummary {
+  total: number;
+  enabled: number;
+  disabled: number;
+  auto_disabled: number;
+  untested: number;
+  tags: readonly { tag: string; count: number }[];
+}
+
+/** By type: its name, or the Chinese and the English one. */
+export type TypeNames = Record<string, string | readonly string[]>;
 
 export interface ChannelPageData {
   rows: ChannelRow[];
   total: number;
   pageSize: number;
+  summary: ChannelSummary;
   groups: string[];
-  /** Preset models per channel type. */
-  presets: Record<string, readonly string[] | null>;
+  types: TypeNames;
+  /** Parameters that this browser remembers, where the address had none. */
+  remembered: Record<string, string>;
 }
 
-export interface ChannelValues extends Record<string, unknown> {
-  type: number;
-  name: string;
-  key: string;
-  baseUrl: string;
-  organization: string;
-  other: string;
-  models: string;
-  groups: string;
-  priority: number | undefined;
-  weight: number | undefined;
-  tag: string;
-  autoBan: boolean;
-  testModel: string;
-  modelMapping: string;
-  statusCodeMapping: string;
-  paramOverride: string;
-  setting: string;
+export const STATUS_ENABLED = 1;
+export const STATUS_DISABLED = 2;
+export const STATUS_AUTO_DISABLED = 3;
+
+/** The specification's thresholds of a test's time: up to one second, up to three, up to five, above. */
+export const RESPONSE_MS = [1001, 3001, 5001] as const;
+
+/** Filters and order of a view; the rest of the address is page and open drawer. */
+export const VIEW_FIELDS = [
+  "keyword",
+  "group",
+  "model",
+  "tag",
+  "status",
+  "untested",
+  "tag_mode",
+  "sort",
+] as const;
+
+export function isTagRow(row: ListRow): row is TagRow {
+  return "isTag" in row;
 }
 
-export const NEW_CHANNEL: ChannelValues = {
-  type: 1,
-  name: "",
-  key: "",
-  baseUrl: "",
-  organization: "",
-  other: "",
-  models: "",
-  groups: "default",
-  priority: 0,
-  weight: 0,
-  tag: "",
-  autoBan: true,
-  testModel: "",
-  modelMapping: "",
-  statusCodeMapping: "",
-  paramOverride: "",
-  setting: "",
-};
-
-export function valuesOf(row: ChannelRow): ChannelValues {
-  return {
-    type: row.type,
-    name: row.name,
-    key: "",
-    baseUrl: row.base_url,
-    organization: row.openai_organization ?? "",
-    other: row.other,
-    models: row.models,
-    groups: row.group,
-    priority: row.priority,
-    weight: row.weight,
-    tag: row.tag ?? "",
-    autoBan: row.auto_ban === 1,
-    testModel: row.test_model ?? "",
-    modelMapping: row.model_mapping,
-    statusCodeMapping: row.status_code_mapping,
-    paramOverride: row.param_override,
-    setting: row.setting,
-  };
+export function typeName(types: TypeNames, type: number, to: Language): string {
+  const name = types[type];
+  if (name === undefined) return `#${type}`;
+  return typeof name === "string" ? name : (name[to === "zh" ? 0 : 1] ?? `#${type}`);
 }
 
+/** A comma list, or lines; each name once. Blanks inside a name belong to it. */
 export function namesOf(text: string): string[] {
-  return [...new Set(text.split(/[\s,]+/).filter((name) => name !== ""))];
-}
-
-export function bodyOf(values: ChannelValues) {
-  return {
-    type: values.type,
-    name: values.name.trim(),
-    ...(values.key.trim() === "" ? {} : { key: values.key.trim() }),
-    base_url: values.baseUrl.trim().replace(/\/+$/, ""),
-    openai_organization: values.organization.trim(),
-    other: values.other.trim(),
-    models: namesOf(values.models).join(","),
-    group: namesOf(values.groups).join(","),
-    priority: values.priority ?? 0,
-    weight: values.weight ?? 0,
-    tag: values.tag.trim(),
-    auto_ban: values.autoBan ? 1 : 0,
-    test_model: values.testModel.trim(),
-    model_mapping: values.modelMapping.trim(),
-    status_code_mapping: values.statusCodeMapping.trim(),
-    param_override: values.paramOverride.trim(),
-    setting: values.setting.trim(),
-  };
+  const names = text.split(/[,，\n]+/).map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== ""))];
 }
 
 /** Why and when a channel was switched off by itself. */
@@ -138,16 +118,44 @@ export function reasonOf(row: ChannelRow): { reason: string; time: number } | un
   }
 }
 
-/** A JSON object, or nothing. */
-export function isJsonObject(text: string): boolean {
-  if (text.trim() === "") return true;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
+function common(channels: readonly ChannelRow[], name: "priority" | "weight"): number | undefined {
+  const first = channels[0]?.[name];
+  return channels.every((each) => each[name] === first) ? first : undefined;
 }
 
-/** The specification's thresholds of a test's time. */
-export const RESPONSE_MS = [1000, 3000, 5000] as const;
+/** Channels under heads of their tags, in the order in which the tags come; those of closed heads are left out. */
+export function groupByTag(rows: readonly ChannelRow[], closed: ReadonlySet<string>): ListRow[] {
+  const byTag = new Map<string, ChannelRow[]>();
+  for (const row of rows) byTag.set(row.tag ?? "", [...(byTag.get(row.tag ?? "") ?? []), row]);
+  const tags = [...byTag.keys()].sort((a, b) => (a < b ? -1 : 1));
+  return tags.flatMap((tag): ListRow[] => {
+    const channels = byTag.get(tag) ?? [];
+    const tested = channels.filter((each) => each.response_time > 0);
+    const isOpen = !closed.has(tag);
+    const head: TagRow = {
+      isTag: true,
+      tag,
+      channels,
+      isOpen,
+      response_time:
+        tested.length === 0
+          ? 0
+          : Math.round(tested.reduce((sum, each) => sum + each.response_time, 0) / tested.length),
+      used_quota: channels.reduce((sum, each) => sum + each.used_quota, 0),
+      priority: common(channels, "priority"),
+      weight: common(channels, "weight"),
+    };
+    return [head, ...(isOpen ? channels : [])];
+  });
+}
+
+/** What came of a test of a row in this page: it is shown until the page is left. */
+export type TestState =
+  | { phase: "waiting" | "running" }
+  | { phase: "passed"; ms: number }
+  | { phase: "failed"; ms: number; message: string };
+
+/** Dollars as providers report them. */
+export function dollarsText(balance: number): string {
+  return `${balance < 0 ? "-" : ""}$${Math.abs(balance).toFixed(2)}`;
+}

@@ -2,9 +2,9 @@
 // Refuses to be pointer-only or colour-only: the cursor speaks, and the same numbers stand in a table.
 import { useSignals } from "@preact/signals-react/runtime";
 import { ZoomOut } from "lucide-react";
-import { useRef, useState } from "react";
-import type { KeyboardEvent, PointerEvent } from "react";
 import { timeZone } from "../../lib/boot.ts";
+import { useChartCursor } from "../../lib/chart-cursor.ts";
+import type { Span } from "../../lib/chart-cursor.ts";
 import { formatDateTime, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { LogBucket, LogHistogramData } from "./row.ts";
@@ -20,28 +20,23 @@ export interface HistogramProps {
 const HEIGHT = 56;
 const MINUTE_STEP = 24 * 3600;
 
-interface Span {
-  first: number;
-  last: number;
-}
-
 export function Histogram({ data, onZoom, onReset }: HistogramProps) {
   const t = useT();
   useSignals();
   const zone = timeZone.value;
   const { buckets, step } = data;
-  const plot = useRef<HTMLDivElement>(null);
-  const [cursor, setCursor] = useState<number>();
-  const [anchor, setAnchor] = useState<number>();
-  const [isDragging, setDragging] = useState(false);
-
   const size = buckets.length;
   const most = Math.max(1, ...buckets.map(({ count, errors }) => count + errors));
   const total = sumOf(buckets, "count") + sumOf(buckets, "errors");
   const errors = sumOf(buckets, "errors");
-  const at = cursor === undefined ? undefined : Math.min(cursor, size - 1);
-  const span: Span | undefined =
-    at === undefined ? undefined : { first: Math.min(at, anchor ?? at), last: Math.max(at, anchor ?? at) };
+  const zoom = (chosen: Span) => {
+    const first = buckets[chosen.first];
+    const last = buckets[chosen.last];
+    cursor.clear();
+    if (first && last) onZoom({ from: first.at, to: last.at + step });
+  };
+  const cursor = useChartCursor({ size, onOpen: zoom, onZoom: zoom, onClick: zoom });
+  const { span } = cursor;
 
   const timeText = (seconds: number) =>
     formatDateTime(seconds * 1000, zone).slice(5, step >= MINUTE_STEP ? 10 : 16);
@@ -56,34 +51,6 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
       errors: formatNumber(sumOf(inside, "errors")),
     });
   };
-  const zoom = (chosen: Span | undefined) => {
-    const first = chosen && buckets[chosen.first];
-    const last = chosen && buckets[chosen.last];
-    setAnchor(undefined);
-    setCursor(undefined);
-    if (first && last) onZoom({ from: first.at, to: last.at + step });
-  };
-  const indexAt = (event: PointerEvent) => {
-    const box = plot.current?.getBoundingClientRect();
-    if (!box || box.width === 0) return 0;
-    return Math.min(size - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * size)));
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const now = at ?? size - 1;
-    const to = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: size - 1 }[event.key];
-    if (to !== undefined) {
-      const next = Math.min(size - 1, Math.max(0, to));
-      setAnchor(event.shiftKey ? (anchor ?? now) : undefined);
-      setCursor(next);
-    } else if (event.key === "Enter") zoom(span);
-    else if (event.key === "Escape" && cursor !== undefined) {
-      setCursor(undefined);
-      setAnchor(undefined);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-
   const summary = t("log.histogram.summary", {
     entries: formatNumber(total),
     errors: formatNumber(errors),
@@ -102,42 +69,16 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         ) : null}
       </figcaption>
       <div
-        ref={plot}
         className="histogram-plot"
         role="slider"
         tabIndex={0}
         aria-label={t("log.histogram.slider")}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, size - 1)}
-        aria-valuenow={at ?? Math.max(0, size - 1)}
+        aria-valuenow={span?.last ?? Math.max(0, size - 1)}
         aria-valuetext={span ? textOf(span) : summary}
-        onKeyDown={onKeyDown}
-        onBlur={() => {
-          setCursor(undefined);
-          setAnchor(undefined);
-        }}
-        onPointerDown={(event) => {
-          if (event.button !== 0 || size === 0) return;
-          event.currentTarget.setPointerCapture?.(event.pointerId);
-          setDragging(true);
-          setCursor(indexAt(event));
-          setAnchor(indexAt(event));
-        }}
-        onPointerMove={(event) => {
-          if (size > 0) setCursor(indexAt(event));
-        }}
-        onPointerUp={() => {
-          if (!isDragging) return;
-          setDragging(false);
-          zoom(span);
-        }}
-        onPointerCancel={() => {
-          setDragging(false);
-          setAnchor(undefined);
-        }}
-        onPointerLeave={() => {
-          if (!isDragging) setCursor(undefined);
-        }}
+        {...cursor.handlers}
+        onBlur={cursor.clear}
       >
         <svg viewBox={`0 0 ${Math.max(1, size)} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden>
           {buckets.map((bucket, index) => (

@@ -1,4 +1,4 @@
-// The frame of one section of the profile, and the row that saves its form.
+// The frame of one section of the profile, the list of sections beside it, and the row that saves a form.
 // Refuses nothing.
 import type { ReactNode } from "react";
 import { useT } from "../../lib/i18n.ts";
@@ -15,21 +15,55 @@ export function Card({
   children: ReactNode;
 }) {
   return (
-    <section className="panel" id={id} aria-labelledby={`${id}-heading`}>
+    <section className="panel scroll-mt-16" id={id} aria-labelledby={`${id}-heading`}>
       <h2 id={`${id}-heading`} className="font-semibold">
         {title}
       </h2>
-      {note === undefined ? null : <p className="text-muted text-sm mt-1">{note}</p>}
+      {note === undefined ? null : <p className="mt-1 text-sm text-muted">{note}</p>}
       <div className="mt-3">{children}</div>
     </section>
   );
 }
 
-export function SaveRow({ isBusy, isDirty }: { isBusy: boolean; isDirty: boolean }) {
+/** Links to the sections beside them, where there is room for both. */
+export function Sections({ sections }: { sections: readonly { id: string; title: string }[] }) {
   const t = useT();
   return (
-    <button type="submit" className="btn btn-primary" disabled={isBusy || !isDirty}>
-      {t("common.save")}
-    </button>
+    <nav className="hidden xl:block" aria-label={t("personal.sections")}>
+      <ul className="sticky top-16 flex flex-col border-l border-base-300">
+        {sections.map(({ id, title }) => (
+          <li key={id}>
+            <a
+              className="block px-3 py-1 text-[13px] text-muted hover:text-base-content hover:underline"
+              href={`#${id}`}
+            >
+              {title}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+export function SaveRow({
+  isBusy,
+  isDirty,
+  label,
+  children,
+}: {
+  isBusy: boolean;
+  isDirty: boolean;
+  label?: string;
+  children?: ReactNode;
+}) {
+  const t = useT();
+  return (
+    <div className="flex flex-wrap gap-2">
+      <button type="submit" className="btn btn-primary" disabled={isBusy || !isDirty} aria-busy={isBusy}>
+        {label ?? t("common.save")}
+      </button>
+      {children}
+    </div>
   );
 }

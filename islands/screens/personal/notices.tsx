@@ -1,33 +1,42 @@
-// Notices and prices: where a warning goes, from which balance on, and whether unpriced models are accepted.
+// Notices: where a warning goes and from which balance on, with a test that really sends one. And the price preference.
 // Refuses thresholds of nothing and addresses that are none; the secret goes in and never comes back.
+import { Send } from "lucide-react";
+import { useState } from "react";
 import { api, call } from "../../lib/api.ts";
-import { status } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
-import { formatQuota } from "../../lib/format.ts";
+import type { Errors } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { toast, toastFailure } from "../../ui/feedback.tsx";
-import { NumberField, SecretField, SelectField, SwitchField, TextField } from "../../ui/form.tsx";
+import { SecretField, TextField } from "../../ui/form.tsx";
+import { MoneyField } from "../../ui/money-field.tsx";
 import { Card, SaveRow } from "./card.tsx";
 
-interface NoticeValues extends Record<string, unknown> {
+export interface NoticeValues extends Record<string, unknown> {
   kind: string;
   threshold: number | undefined;
   mail: string;
   url: string;
   secret: string;
-  acceptsUnpriced: boolean;
 }
 
-const PRESETS = [1, 5, 10, 50] as const;
+/** The specification's choices and default, in quota units. */
+const PRESETS = [100_000, 500_000, 1_000_000, 5_000_000] as const;
 const DEFAULT_THRESHOLD = 500_000;
+const KINDS = ["email", "webhook"] as const;
 
-function valuesOf(text: string): NoticeValues {
-  let setting: Record<string, unknown> = {};
+type Setting = Record<string, unknown>;
+
+export function settingOf(text: string): Setting {
   try {
-    setting = text === "" ? {} : (JSON.parse(text) as Record<string, unknown>);
+    const value: unknown = JSON.parse(text || "{}");
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Setting) : {};
   } catch {
     // A setting that cannot be read starts anew.
+    return {};
   }
+}
+
+function valuesOf(setting: Setting): NoticeValues {
   const string = (name: string): string => (typeof setting[name] === "string" ? setting[name] : "");
   const threshold = setting["quota_warning_threshold"];
   return {
@@ -36,52 +45,80 @@ function valuesOf(text: string): NoticeValues {
     mail: string("notification_email"),
     url: string("webhook_url"),
     secret: "",
-    acceptsUnpriced: setting["accept_unset_model_ratio_model"] === true,
   };
 }
 
-export function NoticeSettings({ setting, hasSecret }: { setting: string; hasSecret: boolean }) {
+function bodyOf(values: NoticeValues) {
+  return {
+    notify_type: values.kind,
+    quota_warning_threshold: values.threshold ?? 0,
+    ...(values.kind === "webhook"
+      ? { webhook_url: values.url.trim(), webhook_secret: values.secret }
+      : { notification_email: values.mail.trim() }),
+  };
+}
+
+export function NoticesCard({
+  setting,
+  hasSecret,
+  email,
+  acceptsUnpriced,
+}: {
+  setting: Setting;
+  hasSecret: boolean;
+  /** The account's own address. */
+  email: string;
+  /** What the other card says now: the setting is stored as a whole. */
+  acceptsUnpriced: () => boolean;
+}) {
   const t = useT();
-  const perUnit = status.peek().quota_per_unit || 500_000;
+  const [isSecretSet, setSecretSet] = useState(hasSecret);
+  const [isTesting, setTesting] = useState(false);
+  const validate = ({ kind, threshold, url, mail }: NoticeValues): Errors<NoticeValues> => ({
+    ...(threshold === undefined || !(threshold > 0) ? { threshold: t("personal.badThreshold") } : {}),
+    ...(kind === "webhook" && !isSecureUrl(url) ? { url: t("personal.badWebhook") } : {}),
+    ...(kind === "email" && mail.trim() !== "" && !/^[^\s@]+@[^\s@]+$/.test(mail.trim())
+      ? { mail: t("personal.badMail") }
+      : {}),
+  });
   const form = useForm<NoticeValues>({
     initial: valuesOf(setting),
     secrets: ["secret"],
-    validate: (values) => ({
-      ...(values.threshold === undefined || values.threshold <= 0
-        ? { threshold: t("personal.badThreshold") }
-        : {}),
-      ...(values.kind === "webhook" && !/^https?:\/\/\S+$/.test(values.url.trim())
-        ? { url: t("personal.badWebhook") }
-        : {}),
-      ...(values.kind === "email" &&
-      values.mail.trim() !== "" &&
-      !/^[^\s@]+@[^\s@]+$/.test(values.mail.trim())
-        ? { mail: t("personal.badMail") }
-        : {}),
-    }),
+    validate,
   });
-  const { values, set } = form;
+  const { values } = form;
   const save = async () => {
     try {
-      const isSaved = await form.submit(async () => {
+      const isSaved = await form.submit(async (now) => {
         await call(
-          api.user.setting.put({
-            notify_type: values.kind,
-            quota_warning_threshold: values.threshold ?? 0,
-            accept_unset_model_ratio_model: values.acceptsUnpriced,
-            ...(values.kind === "webhook"
-              ? { webhook_url: values.url.trim(), webhook_secret: values.secret }
-              : { notification_email: values.mail.trim() }),
-          }),
+          api.user.setting.put({ ...bodyOf(now), accept_unset_model_ratio_model: acceptsUnpriced() }),
         );
       });
       if (!isSaved) return;
+      // The secret of the other kind is dropped with it.
+      setSecretSet(values.kind === "webhook" && (isSecretSet || values.secret !== ""));
       form.reset({ ...values, secret: "" });
       toast({ text: t("common.saved") });
     } catch (error) {
-      toastFailure(error);
+      toastFailure(error, "notices");
     }
   };
+  /** What is typed is tested, saved or not. */
+  const test = async () => {
+    const problems = Object.entries(validate(values));
+    for (const [name, text] of problems) form.fail(name, text ?? "");
+    if (problems.length > 0) return;
+    setTesting(true);
+    try {
+      await call(api.user.setting.test.post(bodyOf(values)));
+      toast({ key: "notices", text: t(`personal.tested.${values.kind}`) });
+    } catch (error) {
+      toastFailure(error, "notices");
+    } finally {
+      setTesting(false);
+    }
+  };
+
   return (
     <Card id="notices" title={t("personal.notices")} note={t("personal.noticesNote")}>
       <form
@@ -92,15 +129,22 @@ export function NoticeSettings({ setting, hasSecret }: { setting: string; hasSec
           void save();
         }}
       >
-        <SelectField
-          form={form}
-          name="kind"
-          label={t("personal.noticeKind")}
-          choices={[
-            { value: "email", label: t("personal.kind.email") },
-            { value: "webhook", label: t("personal.kind.webhook") },
-          ]}
-        />
+        <fieldset className="field">
+          <legend className="field-label">{t("personal.noticeKind")}</legend>
+          <div className="join mt-1">
+            {KINDS.map((kind) => (
+              <input
+                key={kind}
+                type="radio"
+                name="kind"
+                className="btn btn-sm join-item"
+                aria-label={t(`personal.kind.${kind}`)}
+                checked={values.kind === kind}
+                onChange={() => form.set("kind", kind)}
+              />
+            ))}
+          </div>
+        </fieldset>
         {values.kind === "webhook" ? (
           <>
             <TextField
@@ -110,52 +154,102 @@ export function NoticeSettings({ setting, hasSecret }: { setting: string; hasSec
               hint={t("personal.webhookHint")}
               isRequired
               type="url"
-              input={{ maxLength: 2048 }}
+              isMono
+              input={{ maxLength: 2048, placeholder: "https://", autoComplete: "off", spellCheck: false }}
             />
-            <SecretField form={form} name="secret" label={t("personal.webhookSecret")} isSet={hasSecret} />
+            <SecretField
+              form={form}
+              name="secret"
+              label={t("personal.webhookSecret")}
+              hint={t(isSecretSet ? "personal.webhookSecretKept" : "personal.webhookSecretHint")}
+              isSet={isSecretSet}
+            />
           </>
         ) : (
           <TextField
             form={form}
             name="mail"
             label={t("personal.mail")}
-            hint={t("personal.mailHint")}
+            hint={email === "" ? t("personal.mailNeeded") : t("personal.mailHint", { email })}
             type="email"
-            input={{ maxLength: 320 }}
+            input={{ maxLength: 320, placeholder: email, autoComplete: "email" }}
           />
         )}
-        <NumberField
+        <MoneyField
           form={form}
           name="threshold"
           label={t("personal.threshold")}
-          min={1}
-          step={1}
-          hint={t("personal.thresholdHint", { amount: formatQuota(values.threshold ?? 0) })}
+          isRequired
+          presets={PRESETS}
+          presetsLabel={t("personal.thresholdPresets")}
         />
-        <div
-          className="flex flex-wrap gap-2 -mt-2 mb-4"
-          role="group"
-          aria-label={t("personal.thresholdPresets")}
-        >
-          {PRESETS.map((dollars) => (
-            <button
-              key={dollars}
-              type="button"
-              className="btn btn-sm btn-default"
-              onClick={() => set("threshold", dollars * perUnit)}
-            >
-              ${dollars}
-            </button>
-          ))}
-        </div>
-        <SwitchField
-          form={form}
-          name="acceptsUnpriced"
-          label={t("personal.acceptUnpriced")}
-          hint={t("personal.acceptUnpricedHint")}
-        />
-        <SaveRow isBusy={form.isBusy} isDirty={form.isDirty} />
+        <SaveRow isBusy={form.isBusy} isDirty={form.isDirty}>
+          <button
+            type="button"
+            className="btn btn-default"
+            disabled={form.isBusy || isTesting}
+            aria-busy={isTesting}
+            onClick={() => void test()}
+          >
+            <Send aria-hidden size={16} />
+            {t("personal.test")}
+          </button>
+        </SaveRow>
       </form>
+    </Card>
+  );
+}
+
+function isSecureUrl(text: string): boolean {
+  try {
+    return new URL(text.trim()).protocol === "https:";
+  } catch {
+    return false;
+  }
+}
+
+/** A switch: it saves at once, with a way back. */
+export function PricesCard({
+  initial,
+  onChange,
+}: {
+  initial: boolean;
+  onChange: (accepts: boolean) => void;
+}) {
+  const t = useT();
+  const [accepts, setAccepts] = useState(initial);
+  const save = async (next: boolean, isUndo = false) => {
+    setAccepts(next);
+    onChange(next);
+    try {
+      await call(api.user.setting.put({ accept_unset_model_ratio_model: next }));
+      if (!isUndo)
+        toast({
+          key: "prices",
+          text: t(next ? "personal.nowAccepts" : "personal.nowRefuses"),
+          undo: () => save(!next, true),
+        });
+    } catch (error) {
+      setAccepts(!next);
+      onChange(!next);
+      toastFailure(error, "prices");
+    }
+  };
+  return (
+    <Card id="prices" title={t("personal.prices")}>
+      <label className="switch-row">
+        <span className="grow">
+          {t("personal.acceptUnpriced")}
+          <span className="block text-sm text-muted">{t("personal.acceptUnpricedHint")}</span>
+        </span>
+        <input
+          type="checkbox"
+          role="switch"
+          className="toggle"
+          checked={accepts}
+          onChange={(event) => void save(event.target.checked)}
+        />
+      </label>
     </Card>
   );
 }

@@ -2,7 +2,11 @@
 // Refuses names that are not in the list: leaving the field brings the chosen one back.
 import { ChevronsUpDown } from "lucide-react";
 import { useId, useRef, useState } from "react";
+import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
+
+/** No more names than these stand in the list at once: typing narrows it. */
+const MOST_SHOWN = 100;
 
 export interface ModelPickerProps {
   models: readonly string[];
@@ -19,11 +23,13 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
   const [question, setQuestion] = useState<string>();
   const [at, setAt] = useState(0);
   const words = (question ?? "").trim().toLowerCase();
-  const found = words === "" ? models : models.filter((name) => name.toLowerCase().includes(words));
+  const all = words === "" ? models : models.filter((name) => name.toLowerCase().includes(words));
+  const found = all.slice(0, MOST_SHOWN);
+  const more = all.length - found.length;
 
   const show = () => {
     setOpen(true);
-    setAt(Math.max(0, models.indexOf(value)));
+    setAt(Math.max(0, models.slice(0, MOST_SHOWN).indexOf(value)));
   };
   const close = () => {
     setOpen(false);
@@ -90,32 +96,33 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
         <ChevronsUpDown aria-hidden size={14} className="flex-none text-muted" />
       </div>
       <div
-        id={`${id}-list`}
-        role="listbox"
-        aria-label={t("playground.model")}
         hidden={!isOpen}
         className="absolute inset-x-0 z-20 mt-1 max-h-64 overflow-y-auto rounded-box border border-base-300 bg-base-100 p-1 shadow-lg"
       >
-        {isOpen
-          ? found.map((name, index) => (
-              <div
-                key={name}
-                id={`${id}-${index}`}
-                role="option"
-                aria-selected={name === value}
-                aria-current={name === value}
-                className={`pop-item text-[13px] !whitespace-normal break-all ${index === at ? "bg-base-300" : ""}`}
-                // The field keeps the focus, so that leaving it does not close the list before the click.
-                onMouseDown={(event) => event.preventDefault()}
-                onClick={() => pick(name)}
-              >
-                {name}
-              </div>
-            ))
-          : null}
-        {isOpen && found.length === 0 ? (
+        <div id={`${id}-list`} role="listbox" aria-label={t("playground.model")} hidden={found.length === 0}>
+          {isOpen
+            ? found.map((name, index) => (
+                <div
+                  key={name}
+                  id={`${id}-${index}`}
+                  role="option"
+                  aria-selected={name === value}
+                  aria-current={name === value}
+                  className={`pop-item text-[13px] !whitespace-normal break-all ${index === at ? "bg-base-300" : ""}`}
+                  // The field keeps the focus, so that leaving it does not close the list before the click.
+                  onMouseDown={(event) => event.preventDefault()}
+                  onClick={() => pick(name)}
+                >
+                  {name}
+                </div>
+              ))
+            : null}
+        </div>
+        {isOpen && (more > 0 || found.length === 0) ? (
           <p className="px-2 py-1.5 text-[13px] text-muted" role="status">
-            {t("playground.noModelFound")}
+            {found.length === 0
+              ? t("playground.noModelFound")
+              : t("common.choices.more", { count: more, number: formatNumber(more) })}
           </p>
         ) : null}
       </div>

@@ -1,6 +1,7 @@
 // The settings beside a conversation: group, model, system prompt, temperature, output limit, streaming.
 // Refuses models that no channel of the chosen group serves.
 import { useId } from "react";
+import { shortText } from "../../../src/shared/short-text.ts";
 import { useT } from "../../lib/i18n.ts";
 import { RatioBadge } from "../../ui/badges.tsx";
 import type { Settings } from "./conversation.ts";
@@ -17,6 +18,9 @@ export function gptFirst(names: readonly string[]): string[] {
   const isGpt = (name: string) => Number(name.startsWith("gpt"));
   return names.toSorted((a, b) => isGpt(b) - isGpt(a));
 }
+
+/** Longer names and descriptions are cut in the list. */
+const MOST_LABEL = 60;
 
 export interface SettingsPanelProps {
   settings: Settings;
@@ -51,7 +55,7 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
         >
           {groups.map(({ name, desc, ratio }) => (
             <option key={name} value={name}>
-              {`${name}${desc === "" || desc === name ? "" : ` · ${desc}`} · ${ratio}×`}
+              {`${shortText(name, MOST_LABEL)}${desc === "" || desc === name ? "" : ` · ${shortText(desc, MOST_LABEL)}`} · ${ratio}×`}
             </option>
           ))}
         </select>

@@ -1,6 +1,8 @@
 // The state of the playground: settings, conversations, the running answer, and what people do with them.
 // Refuses two answers at once, and to lose an answer that is already there when the page is left.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { api, call } from "../../lib/api.ts";
+import { useWhole } from "../../lib/whole.ts";
 import { announce } from "../../ui/feedback.tsx";
 import type { Conversation, Message, Settings, Stored } from "./conversation.ts";
 import {
@@ -20,6 +22,8 @@ export interface PlaygroundData {
   groups: Group[];
   /** Model, and the positions of the groups that serve it. */
   models: [string, number[]][];
+  /** There are more groups or models than these. */
+  isCut?: boolean;
 }
 
 const FAVOURITE = "gpt-4o-mini";
@@ -29,8 +33,9 @@ function modelsOf(data: PlaygroundData, group: string): string[] {
   return gptFirst(data.models.filter(([, groups]) => groups.includes(at)).map(([name]) => name));
 }
 
-/** Settings whose group and model exist: what was stored may name a channel that is gone. */
+/** Settings whose group and model exist: what was stored may name a channel that is gone. Of a cut list nobody knows. */
 function usable(settings: Settings, data: PlaygroundData): Settings {
+  if (data.isCut && settings.group !== "" && settings.model !== "") return settings;
   const group = data.groups.some(({ name }) => name === settings.group)
     ? settings.group
     : (data.groups[0]?.name ?? "");
@@ -48,8 +53,33 @@ function start(data: PlaygroundData): Stored {
   };
 }
 
-export function usePlayground(data: PlaygroundData) {
-  const [stored, setStored] = useState<Stored>(() => start(data));
+/** What the page brought, and behind a cut list all groups and every model of the chosen one. */
+function useWholeData(data: PlaygroundData, group: string): PlaygroundData {
+  const isCut = data.isCut === true;
+  const groups = useWhole<Group[]>(data.groups, isCut, async () => {
+    const all = Object.entries(await call(api.user.self.groups.get())).map(([name, choice]) => ({
+      name,
+      ...choice,
+    }));
+    const [own] = data.groups;
+    return all.sort((a, b) => Number(b.name === own?.name) - Number(a.name === own?.name));
+  });
+  const models = useWhole<string[]>(
+    [],
+    isCut && group !== "",
+    () => call(api.user.models.get({ query: { group } })),
+    group,
+  );
+  return useMemo(() => {
+    if (!isCut || !groups.isWhole || !models.isWhole) return data;
+    const at = groups.all.findIndex(({ name }) => name === group);
+    return { groups: groups.all, models: models.all.map((name): [string, number[]] => [name, [at]]) };
+  }, [data, group, isCut, groups.all, groups.isWhole, models.all, models.isWhole]);
+}
+
+export function usePlayground(page: PlaygroundData) {
+  const [stored, setStored] = useState<Stored>(() => start(page));
+  const data = useWholeData(page, stored.settings.group);
   /** False until local storage was read: the server's render cannot know it. */
   const [isLoaded, setLoaded] = useState(false);
   const [running, setRunning] = useState<AbortController>();
@@ -57,11 +87,14 @@ export function usePlayground(data: PlaygroundData) {
   latest.current = stored;
 
   useEffect(() => {
-    const fresh = start(data);
+    const fresh = start(page);
     const found = readStored(fresh.settings);
-    setStored(found ? { ...found, settings: usable(found.settings, data) } : fresh);
+    setStored(found ? { ...found, settings: usable(found.settings, page) } : fresh);
     setLoaded(true);
-  }, [data]);
+  }, [page]);
+  useEffect(() => {
+    if (data !== page) setStored((before) => ({ ...before, settings: usable(before.settings, data) }));
+  }, [page, data]);
 
   useEffect(() => {
     if (isLoaded && !running) writeStored(stored);
@@ -122,8 +155,12 @@ export function usePlayground(data: PlaygroundData) {
     conversation,
     models,
     isRunning: running !== undefined,
-    setSettings: (patch: Partial<Settings>) =>
-      setStored((before) => ({ ...before, settings: usable({ ...before.settings, ...patch }, data) })),
+    groups: data.groups,
+    setSettings: (patch: Partial<Settings>) => {
+      // Of another group's models nothing is known yet: they are asked for with the page's own data.
+      const known = page.isCut && patch.group !== undefined ? page : data;
+      setStored((before) => ({ ...before, settings: usable({ ...before.settings, ...patch }, known) }));
+    },
     resetSettings: () =>
       setStored((before) => ({ ...before, settings: usable(defaultSettings(FAVOURITE, ""), data) })),
     send(text: string) {

@@ -1,41 +1,49 @@
 // The codes of a batch that was just made: to copy, or to take along as a file.
 // Refuses nothing; the list keeps them readable for administrators.
 import { Download } from "lucide-react";
+import { useEffect, useRef } from "react";
+import { csvText, downloadText } from "../../lib/csv.ts";
+import { formatQuota } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Notice } from "../../ui/feedback.tsx";
+import { dollarsText } from "../../ui/money-field.tsx";
+import { batchCells, fileName } from "./row.ts";
+import type { CodeBatch } from "./row.ts";
 
-export function CreatedCodes({
-  keys,
-  name,
-  onClose,
-}: {
-  keys: readonly string[];
-  name: string;
-  onClose: () => void;
-}) {
+export default function CreatedCodes({ batch, onClose }: { batch: CodeBatch; onClose: () => void }) {
   const t = useT();
-  const text = keys.join("\n");
-  const download = () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([`${text}\n`], { type: "text/plain" }));
-    link.download = `${name.replace(/[^\p{L}\p{N}._-]+/gu, "_")}.txt`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
+  const heading = useRef<HTMLHeadingElement>(null);
+  // People land where the new codes are, not back at the button.
+  useEffect(() => heading.current?.focus(), [batch]);
+  const { keys, name, quota } = batch;
+  const download = () =>
+    downloadText(
+      `${fileName(name)}.csv`,
+      csvText(
+        [t("redemption.code"), t("redemption.name"), t("redemption.csvDollars"), t("redemption.csvQuota")],
+        batchCells(batch, dollarsText(quota)),
+      ),
+    );
   return (
     <Notice tone="success" onClose={onClose}>
-      <h2 className="font-semibold">{t("redemption.created", { count: keys.length })}</h2>
-      <ul className="mt-2 flex flex-col gap-1 max-h-64 overflow-auto">
+      <h2 ref={heading} tabIndex={-1} className="font-semibold outline-none">
+        {t("redemption.created", { count: keys.length, value: formatQuota(quota) })}
+      </h2>
+      <ul
+        className="mt-2 flex max-h-64 flex-col overflow-auto"
+        aria-label={t("redemption.newCodes")}
+        tabIndex={0}
+      >
         {keys.map((key) => (
-          <li key={key} className="flex items-center gap-2 min-w-0">
-            <code className="mono break-all">{key}</code>
+          <li key={key} className="flex min-w-0 items-center gap-2">
+            <code className="mono min-w-0 break-all">{key}</code>
             <CopyButton text={key} label={t("redemption.copyOne")} />
           </li>
         ))}
       </ul>
       <div className="mt-2 flex flex-wrap gap-2">
-        <CopyButton text={text} label={t("redemption.copyAll")} withText />
+        <CopyButton text={keys.join("\n")} label={t("redemption.copyAll")} withText />
         <button type="button" className="btn btn-sm btn-default" onClick={download}>
           <Download aria-hidden size={14} />
           {t("redemption.download")}

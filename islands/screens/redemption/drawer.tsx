@@ -1,49 +1,59 @@
-// The drawer that makes a batch of redemption codes, or changes an unused one.
-// Refuses values of nothing and more than a hundred codes at once.
+// The drawer that makes a batch of redemption codes, changes an unused one, or shows what became of the others.
+// Refuses values of nothing, more than a hundred codes at once, and changes of used and disabled codes.
 import { api, call } from "../../lib/api.ts";
 import { status } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
-import { formatDollars, formatQuota } from "../../lib/format.ts";
+import { formatQuota, maskSecret } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { DrawerForm } from "../../ui/drawer.tsx";
+import { patchUrl } from "../../lib/url-state.ts";
+import { Money, StatusDot, When } from "../../ui/badges.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
 import { NumberField, TextField } from "../../ui/form.tsx";
-import { MAX_CODES, NEW_CODE, QUOTA_PRESETS } from "./row.ts";
-import type { CodeRow, CodeValues } from "./row.ts";
+import { MoneyField } from "../../ui/money-field.tsx";
+import { MAX_CODES, MAX_NAME_CHARACTERS, NEW_CODE, quotaPresets, STATUS, UNUSED, USED } from "./row.ts";
+import type { CodeBatch, CodeRow, CodeValues } from "./row.ts";
 
 export interface CodeDrawerProps {
   /** undefined: new codes. */
   row: CodeRow | undefined;
   onClose: () => void;
-  /** The new codes in clear; none after a change. */
-  onSaved: (keys: string[], name: string) => void;
+  /** The new codes in clear; undefined after a change. */
+  onSaved: (batch: CodeBatch | undefined) => void;
 }
 
-export default function CodeDrawer({ row, onClose, onSaved }: CodeDrawerProps) {
+export default function CodeDrawer(props: CodeDrawerProps) {
+  const { row, onClose } = props;
+  return row && row.status !== UNUSED ? <CodeFacts row={row} onClose={onClose} /> : <CodeForm {...props} />;
+}
+
+function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
   const t = useT();
-  const perUnit = status.peek().quota_per_unit || 500_000;
   const form = useForm<CodeValues>({
     initial: row ? { name: row.name, quota: row.quota, count: 1 } : NEW_CODE,
     ...(row ? {} : { draftKey: "redemption" }),
-    validate: ({ quota, count }) => ({
-      ...(quota === undefined || quota <= 0 ? { quota: t("redemption.badQuota") } : {}),
-      ...(row === undefined && (count === undefined || count < 1 || count > MAX_CODES)
+    validate: ({ name, quota, count }) => ({
+      ...(Array.from(name.trim()).length > MAX_NAME_CHARACTERS ? { name: t("redemption.badName") } : {}),
+      ...(quota === undefined || !(quota > 0) ? { quota: t("redemption.badQuota") } : {}),
+      ...(row === undefined &&
+      (count === undefined || !Number.isInteger(count) || count < 1 || count > MAX_CODES)
         ? { count: t("redemption.badCount") }
         : {}),
     }),
   });
-  const { values, set } = form;
-  const quota = values.quota ?? 0;
+  const quota = form.values.quota || 0;
+  const count = form.values.count ?? 1;
 
-  const save = async () => {
+  const save = async (values: CodeValues) => {
     // An empty name becomes the value, as the specification says.
     const name = values.name.trim() || formatQuota(quota);
     if (row) {
       await call(api.redemption.put({ id: row.id, name, quota }));
-      onSaved([], name);
+      onSaved(undefined);
       return;
     }
-    const keys = await call(api.redemption.post({ name, quota, count: values.count ?? 1 }));
-    onSaved(keys as string[], name);
+    const keys = await call(api.redemption.post({ name, quota, count }));
+    onSaved({ keys: keys as string[], name, quota });
   };
 
   return (
@@ -55,45 +65,96 @@ export default function CodeDrawer({ row, onClose, onSaved }: CodeDrawerProps) {
       saveLabel={row ? t("common.save") : t("common.create")}
       onClose={onClose}
       onSave={save}
+      curl={({ name }) =>
+        row
+          ? { method: "PUT", path: "/api/redemption/", body: { id: row.id, name, quota } }
+          : {
+              method: "POST",
+              path: "/api/redemption/",
+              body: { name: name || formatQuota(quota), quota, count },
+            }
+      }
     >
       <TextField
         form={form}
         name="name"
         label={t("redemption.name")}
         hint={t("redemption.nameHint", { value: formatQuota(quota) })}
-        input={{ maxLength: 20, autoFocus: true, autoComplete: "off" }}
+        input={{ autoFocus: true, autoComplete: "off" }}
       />
-      <NumberField
+      <MoneyField
         form={form}
         name="quota"
-        label={t("redemption.quota")}
-        min={1}
-        step={1}
-        hint={`= ${formatDollars(quota / perUnit)}`}
+        label={t("redemption.value")}
+        isRequired
+        presets={quotaPresets(status.peek().quota_per_unit)}
+        presetsLabel={t("redemption.presets")}
       />
-      <div className="flex flex-wrap gap-2 -mt-2 mb-4" role="group" aria-label={t("redemption.presets")}>
-        {QUOTA_PRESETS.map((dollars) => (
-          <button
-            key={dollars}
-            type="button"
-            className="btn btn-sm btn-default"
-            onClick={() => set("quota", dollars * perUnit)}
-          >
-            ${dollars}
-          </button>
-        ))}
-      </div>
       {row ? null : (
         <NumberField
           form={form}
           name="count"
           label={t("redemption.count")}
-          hint={t("redemption.countHint")}
+          hint={
+            count > 1 && quota > 0
+              ? t("redemption.countSum", { sum: formatQuota(quota * count) })
+              : t("redemption.countHint")
+          }
+          isRequired
           min={1}
           max={MAX_CODES}
           step={1}
         />
       )}
     </DrawerForm>
+  );
+}
+
+function CodeFacts({ row, onClose }: { row: CodeRow; onClose: () => void }) {
+  const t = useT();
+  const [tone, key] = STATUS[row.status] ?? ["off", "common.unknown"];
+  const facts: [string, React.ReactNode][] = [
+    [t("redemption.statusTitle"), <StatusDot tone={tone}>{t(key)}</StatusDot>],
+    [
+      t("redemption.code"),
+      <span className="inline-flex items-center gap-1 mono">
+        {maskSecret(row.key)}
+        <CopyButton text={row.key} label={t("redemption.copyOne")} />
+      </span>,
+    ],
+    [t("redemption.value"), <Money quota={row.quota} />],
+    [t("redemption.createdAt"), <When at={row.created_time} isAbsolute />],
+  ];
+  if (row.status === USED)
+    facts.push(
+      [
+        t("redemption.usedBy"),
+        <a className="link" href={patchUrl("/user", { keyword: row.used_user_id, edit: row.used_user_id })}>
+          {row.used_username || `#${row.used_user_id}`}
+        </a>,
+      ],
+      [t("redemption.usedAt"), <When at={row.redeemed_time} isAbsolute />],
+    );
+  return (
+    <Drawer isOpen width="peek" title={row.name} onClose={onClose}>
+      <dl className="facts">
+        {facts.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <p className="mt-4 text-muted">
+        {t(row.status === USED ? "redemption.usedStays" : "redemption.disabledStays")}
+      </p>
+      {row.status === USED && row.used_username !== "" ? (
+        <p className="mt-3">
+          <a className="link" href={patchUrl("/log", { username: row.used_username, type: 1 })}>
+            {t("redemption.toLog")}
+          </a>
+        </p>
+      ) : null}
+    </Drawer>
   );
 }

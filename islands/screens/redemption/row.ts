@@ -1,5 +1,8 @@
-// What the redemption code screen knows of a code, and the values of its drawer.
+// What the redemption code screen knows of a code, the values of its drawer, and how codes leave for a spreadsheet.
 // Refuses nothing; the server checks every field again.
+import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
+import type { CsvCell } from "../../lib/csv.ts";
+import type { StatusTone } from "../../ui/badges.tsx";
 
 export interface CodeRow {
   id: number;
@@ -25,7 +28,41 @@ export interface CodeValues extends Record<string, unknown> {
   count: number | undefined;
 }
 
+export const UNUSED = 1;
+export const DISABLED = 2;
+export const USED = 3;
+export const STATUS: Record<number, readonly [StatusTone, string]> = {
+  [UNUSED]: ["ok", "redemption.status.unused"],
+  [DISABLED]: ["off", "redemption.status.disabled"],
+  [USED]: ["running", "redemption.status.used"],
+};
+
 /** The specification's defaults. */
 export const NEW_CODE: CodeValues = { name: "", quota: 100_000, count: 1 };
-export const QUOTA_PRESETS = [1, 10, 50, 100, 500, 1000] as const;
+const PRESET_DOLLARS = [1, 10, 50, 100, 500, 1000] as const;
 export const MAX_CODES = 100;
+export const MAX_NAME_CHARACTERS = 20;
+
+export function quotaPresets(perUnit: number | undefined): number[] {
+  return PRESET_DOLLARS.map((dollars) => dollars * (perUnit || DEFAULT_QUOTA_PER_UNIT));
+}
+
+/** Calls of many codes take at most this many at once. */
+export const MAX_IDS = 1000;
+
+/** A batch that was just made. */
+export interface CodeBatch {
+  keys: readonly string[];
+  name: string;
+  /** Whole units each is worth. */
+  quota: number;
+}
+
+/** Characters that no file system minds. */
+export function fileName(name: string): string {
+  return name.replace(/[^\p{L}\p{N}._-]+/gu, "_") || "codes";
+}
+
+export function batchCells({ keys, name, quota }: CodeBatch, dollars: string): CsvCell[][] {
+  return keys.map((key) => [key, name, dollars, quota]);
+}

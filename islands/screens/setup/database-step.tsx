@@ -3,7 +3,7 @@
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 
-export function DatabaseStep({ type }: { type: "sqlite" | "postgres" }) {
+export function DatabaseStep({ type, version }: { type: "sqlite" | "postgres"; version: string }) {
   const t = useT();
   return (
     <>
@@ -12,6 +12,10 @@ export function DatabaseStep({ type }: { type: "sqlite" | "postgres" }) {
         <div>
           <dt>{t("setup.database.type")}</dt>
           <dd>{t(`setup.database.${type}`)}</dd>
+        </div>
+        <div>
+          <dt>{t("setup.database.version")}</dt>
+          <dd className="tabular-nums">{version}</dd>
         </div>
       </dl>
       <p className="mt-3 max-w-[72ch] text-muted">{t(`setup.database.${type}Text`)}</p>

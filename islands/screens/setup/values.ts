@@ -5,6 +5,7 @@ import type { Translate } from "../../lib/i18n.ts";
 
 export interface SetupData {
   databaseType: "sqlite" | "postgres";
+  databaseVersion: string;
   rootExists: boolean;
 }
 

@@ -103,7 +103,7 @@ function ClipCard({ clip, name }: { clip: Clip; name: string }) {
       {clip.imageUrl ? <img src={clip.imageUrl} alt="" loading="lazy" width={56} height={56} /> : null}
       <div className="min-w-0 grow">
         <h3 className="font-semibold break-words">{title}</h3>
-        {clip.tags ? <p className="cell-sub">{clip.tags}</p> : null}
+        {clip.tags ? <p className="cell-sub break-words">{clip.tags}</p> : null}
         {clip.videoUrl && !clip.audioUrl ? (
           <video controls preload="none" src={clip.videoUrl} aria-label={title} className="mt-2 w-full">
             <track kind="captions" />

@@ -11,13 +11,15 @@ import {
   Field,
 } from "../../ui/form.tsx";
 import { useState } from "react";
+import { shortText } from "../../../src/shared/short-text.ts";
 import { ApiFailure, api, call } from "../../lib/api.ts";
 import { status } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
-import { formatDollars } from "../../lib/format.ts";
+import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
+import { useWhole } from "../../lib/whole.ts";
 import { toastFailure } from "../../ui/feedback.tsx";
-import type { TokenPageData, TokenRow, TokenValues } from "./row.ts";
+import type { GroupMap, TokenPageData, TokenRow, TokenValues } from "./row.ts";
 import {
   batchName,
   bodyOf,
@@ -32,6 +34,11 @@ import {
 } from "./row.ts";
 
 const HOUR = 3600;
+/** From so many models on there is a search over them, and no more than these stand there at once. */
+const FEW_CHIPS = 20;
+const MOST_CHIPS = 100;
+/** Longer names and descriptions are cut in lists of choices. */
+const MOST_LABEL = 80;
 const EXPIRY_PICKS = [
   ["never", 0],
   ["hour", HOUR],
@@ -76,6 +83,11 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
     }),
   });
   const { values, set } = form;
+  const isCut = data.isCut === true;
+  const { all: groups } = useWhole<GroupMap>(data.groups, isCut, () => call(api.user.self.groups.get()));
+  const { all: models } = useWhole<readonly string[]>(data.models, isCut && values.limitModels, () =>
+    call(api.user.models.get({ query: {} })),
+  );
 
   const save = async (_: TokenValues, changed: Partial<TokenValues>) => {
     const body = bodyOf(values);
@@ -194,9 +206,12 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
         hint={t("token.groupHint")}
         choices={[
           { value: "", label: t("token.groupOwn") },
-          ...Object.entries(data.groups).map(([name, { desc, ratio }]) => ({
+          ...(values.group === "" || Object.hasOwn(groups, values.group)
+            ? []
+            : [{ value: values.group, label: values.group }]),
+          ...Object.entries(groups).map(([name, { desc, ratio }]) => ({
             value: name,
-            label: `${name} · ${desc} · ${ratio}×`,
+            label: `${shortText(name, MOST_LABEL)} · ${shortText(desc, MOST_LABEL)} · ${ratio}×`,
           })),
         ]}
       />
@@ -217,8 +232,8 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
             isMono
           />
         ) : null}
-        {values.limitModels && data.models.length > 0 ? (
-          <ModelPicker all={data.models} text={values.models} onChange={(next) => set("models", next)} />
+        {values.limitModels && models.length > 0 ? (
+          <ModelPicker all={models} text={values.models} onChange={(next) => set("models", next)} />
         ) : null}
         <TextAreaField
           form={form}
@@ -307,28 +322,44 @@ function ModelPicker({
   onChange: (text: string) => void;
 }) {
   const t = useT();
+  const [term, setTerm] = useState("");
   const chosen = new Set(text.split(/[\s,]+/).filter((name) => name !== ""));
+  const found = all.filter((name) => name.toLowerCase().includes(term.trim().toLowerCase()));
+  const more = found.length - MOST_CHIPS;
   return (
-    <div
-      className="flex flex-wrap gap-1 mb-4 max-h-40 overflow-auto"
-      role="group"
-      aria-label={t("token.pickModels")}
-    >
-      {all.map((name) => (
-        <button
-          key={name}
-          type="button"
-          className="chip mono"
-          aria-pressed={chosen.has(name)}
-          data-tone={chosen.has(name) ? "running" : undefined}
-          onClick={() => {
-            if (!chosen.delete(name)) chosen.add(name);
-            onChange([...chosen].join(","));
-          }}
-        >
-          {name}
-        </button>
-      ))}
+    <div className="mb-4" role="group" aria-label={t("token.pickModels")}>
+      {all.length > FEW_CHIPS ? (
+        <input
+          type="search"
+          className="input input-sm mb-2"
+          aria-label={t("common.choices.search")}
+          placeholder={t("common.choices.search")}
+          value={term}
+          onChange={(event) => setTerm(event.target.value)}
+          // Enter looks for a model here, it does not save the key.
+          onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
+        />
+      ) : null}
+      <div className="flex flex-wrap gap-1 max-h-40 overflow-auto">
+        {found.slice(0, MOST_CHIPS).map((name) => (
+          <button
+            key={name}
+            type="button"
+            className="chip mono"
+            aria-pressed={chosen.has(name)}
+            data-tone={chosen.has(name) ? "running" : undefined}
+            onClick={() => {
+              if (!chosen.delete(name)) chosen.add(name);
+              onChange([...chosen].join(","));
+            }}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <p className="field-hint" role="status">
+        {more > 0 ? t("common.choices.more", { count: more, number: formatNumber(more) }) : null}
+      </p>
     </div>
   );
 }

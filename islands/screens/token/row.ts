@@ -26,6 +26,8 @@ export interface TokenPageData {
   pageSize: number;
   groups: GroupMap;
   models: string[];
+  /** There are more groups or models than these. */
+  isCut?: boolean;
 }
 
 export interface TokenValues extends Record<string, unknown> {

@@ -2,12 +2,12 @@
 // Refuses to print old keys in full: they are masked in the code, and copied whole.
 import { MessageSquare } from "lucide-react";
 import { useState } from "react";
-import { chatLinks, fillChatLink, serverAddress } from "../../lib/chat-links.ts";
+import { chatLinks, serverAddress } from "../../lib/chat-links.ts";
 import { maskSecret } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { openBeside } from "../../lib/leave.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Notice, toast } from "../../ui/feedback.tsx";
+import { Notice } from "../../ui/feedback.tsx";
+import { openChat } from "./open-chat.ts";
 import type { TokenRow } from "./row.ts";
 import { SAMPLE_NAMES, sampleCode } from "./samples.ts";
 import type { SampleName } from "./samples.ts";
@@ -28,7 +28,7 @@ export function modelsOf(row: TokenRow | undefined, models: readonly string[]): 
   return own.length > 0 ? own : [...models];
 }
 
-export function UsePanel({ keys, isNew, models, onClose }: UsePanelProps) {
+export default function UsePanel({ keys, isNew, models, onClose }: UsePanelProps) {
   const t = useT();
   const [tab, setTab] = useState<SampleName | "clients">("curl");
   const [first] = keys;
@@ -156,11 +156,4 @@ function Clients({ base, row }: { base: string; row: TokenRow }) {
       )}
     </>
   );
-}
-
-/** Opens a chat link with a key in it; a link that is none says so. */
-export function openChat(template: string, key: string, broken: string): void {
-  const { url, target } = fillChatLink(template, key);
-  if (target === "broken") toast({ tone: "error", text: broken });
-  else openBeside(url);
 }

@@ -33,15 +33,33 @@ export interface UserPageData {
 export const Rank = { user: 1, admin: 10, root: 100 } as const;
 export const ENABLED = 1;
 export const DISABLED = 2;
+/** A status from which nobody comes back by hand. */
+export const LOCKED = 3;
+
+const RANKS: Record<number, string> = {
+  [Rank.user]: "user.rank.user",
+  [Rank.admin]: "user.rank.admin",
+  [Rank.root]: "user.rank.root",
+};
+
+/** Key of the rank's name; whatever is no rank is unknown. */
+export function rankKey(role: number): string {
+  return RANKS[role] ?? "common.unknown";
+}
 
 export interface Viewer {
   id: number;
   role: number;
 }
 
-/** An administrator touches lower ranks only; root touches everybody. */
+/** An administrator looks at lower ranks only; root looks at everybody. */
+export function mayRead(viewer: Viewer, row: Pick<UserRow, "role">): boolean {
+  return viewer.role >= Rank.root || viewer.role > row.role;
+}
+
+/** Deleted accounts stay as they are. */
 export function mayTouch(viewer: Viewer, row: Pick<UserRow, "role" | "DeletedAt">): boolean {
-  return row.DeletedAt === null && (viewer.role >= Rank.root || viewer.role > row.role);
+  return row.DeletedAt === null && mayRead(viewer, row);
 }
 
 export type ManageAction = "enable" | "disable" | "promote" | "demote" | "delete";
@@ -49,18 +67,52 @@ export type ManageAction = "enable" | "disable" | "promote" | "demote" | "delete
 /** What the viewer's rank allows on this row; what is not allowed is not offered. */
 export function actionsFor(viewer: Viewer, row: UserRow): ManageAction[] {
   if (!mayTouch(viewer, row) || row.role >= Rank.root || row.id === viewer.id) return [];
-  const actions: ManageAction[] = [row.status === ENABLED ? "disable" : "enable"];
+  const actions: ManageAction[] = [];
+  if (row.status === ENABLED) actions.push("disable");
+  else if (row.status !== LOCKED) actions.push("enable");
   if (viewer.role >= Rank.root) actions.push(row.role >= Rank.admin ? "demote" : "promote");
   actions.push("delete");
   return actions;
 }
 
-export interface UserValues extends Record<string, unknown> {
+export const MODES = ["add", "take", "set"] as const;
+export type Mode = (typeof MODES)[number];
+
+/** How a balance is to change. */
+export interface QuotaValues extends Record<string, unknown> {
+  mode: Mode;
+  /** Whole units; undefined: no change, NaN: what was typed is no number. */
+  amount: number | undefined;
+}
+
+export const NO_CHANGE: QuotaValues = { mode: "add", amount: undefined };
+
+/** The balance after the change. */
+export function balanceAfter(before: number, { mode, amount }: QuotaValues): number {
+  if (amount === undefined || !Number.isFinite(amount)) return before;
+  return mode === "set" ? amount : mode === "add" ? before + amount : before - amount;
+}
+
+/** Key of what is wrong with the change; undefined when nothing is. */
+export function quotaProblem(before: number, values: QuotaValues): string | undefined {
+  const { mode, amount } = values;
+  if (amount === undefined) return undefined;
+  if (!Number.isSafeInteger(amount) || (mode !== "set" && amount <= 0)) return "user.badAmount";
+  const after = balanceAfter(before, values);
+  return after < 0 && after < before ? "user.belowZero" : undefined;
+}
+
+/** What the call is told: a difference, so that calls made meanwhile stay paid, or the new balance itself. */
+export function quotaBody({ mode, amount }: QuotaValues): { quota?: number; quota_change?: number } {
+  if (amount === undefined) return {};
+  return mode === "set" ? { quota: amount } : { quota_change: mode === "add" ? amount : -amount };
+}
+
+export interface UserValues extends QuotaValues {
   username: string;
   display_name: string;
   password: string;
   group: string;
-  quota: number | undefined;
 }
 
 export function valuesOf(row: UserRow | undefined): UserValues {
@@ -69,6 +121,30 @@ export function valuesOf(row: UserRow | undefined): UserValues {
     display_name: row?.display_name ?? "",
     password: "",
     group: row?.group ?? "default",
-    quota: row?.quota,
+    ...NO_CHANGE,
+  };
+}
+
+export const MAX_USERNAME = 12;
+export const MAX_DISPLAY_NAME = 20;
+const MIN_PASSWORD = 8;
+const MAX_PASSWORD = 20;
+
+const lengthOf = (text: string): number => Array.from(text).length;
+
+/** Keys of what is wrong with names and password, by field. */
+export function accountProblems(
+  { username, display_name: displayName, password }: UserValues,
+  isNew: boolean,
+): Partial<Record<"username" | "display_name" | "password", string>> {
+  const name = username.trim();
+  return {
+    ...(name === "" ? { username: "user.noUsername" } : {}),
+    ...(lengthOf(name) > MAX_USERNAME ? { username: "user.longUsername" } : {}),
+    ...(lengthOf(displayName.trim()) > MAX_DISPLAY_NAME ? { display_name: "user.longDisplayName" } : {}),
+    ...(isNew && password === "" ? { password: "user.noPassword" } : {}),
+    ...(password !== "" && (lengthOf(password) < MIN_PASSWORD || lengthOf(password) > MAX_PASSWORD)
+      ? { password: "user.badPassword" }
+      : {}),
   };
 }

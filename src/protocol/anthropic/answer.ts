@@ -2,17 +2,17 @@
 // Refuses an answer that is an error object: decoding throws the upstream's failure.
 import { Failure } from "../../shared/failures.ts";
 import { emptyUsage } from "../../shared/usage.ts";
-import { collect, signatureOf } from "../assemble.ts";
+import { collect, defined, isBlank, signatureOf, textAnswer } from "../assemble.ts";
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { citationFor } from "../citations.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { asList, asObject, asString, parseJson } from "../json.ts";
+import { asList, asObject, asString, parseJson, rest } from "../json.ts";
 import { packSignature } from "../signatures.ts";
-import { decodeStream } from "./decode-stream.ts";
+import { decodeStream, MESSAGE_FIELDS } from "./decode-stream.ts";
 import { decodeUsage, encodeUsage } from "./usage.ts";
-import { finishToWire } from "./wire.ts";
+import { finishFromWire, finishToWire } from "./wire.ts";
 
 /** Throws the upstream's failure for error bodies and for bodies that are no message. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
@@ -23,20 +23,45 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
   if (!wire || !Array.isArray(wire["content"])) {
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
+  const plain = plainAnswer(wire, wire["content"]);
+  if (plain) return plain;
   const decoder = decodeStream(context);
-  const events = decoder.push(frame("message_start", { message: { ...wire, usage: undefined } }));
+  // The stream that this answer would have been; its usage is read once, from the whole object.
+  const events = decoder.read({ type: "message_start", message: { ...wire, usage: undefined } });
   asList(wire["content"]).forEach((block, index) => {
-    events.push(...decoder.push(frame("content_block_start", { index, content_block: block })));
-    events.push(...decoder.push(frame("content_block_stop", { index })));
+    events.push(...decoder.read({ type: "content_block_start", index, content_block: block }));
+    events.push(...decoder.read({ type: "content_block_stop", index }));
   });
-  const delta = { stop_reason: wire["stop_reason"], stop_sequence: wire["stop_sequence"] };
-  events.push(...decoder.push(frame("message_delta", { delta })), ...decoder.push(frame("message_stop", {})));
+  const { stop_reason, stop_sequence } = wire;
+  events.push(...decoder.read({ type: "message_delta", delta: { stop_reason, stop_sequence } }));
+  events.push(...decoder.read({ type: "message_stop" }));
   const answer = collect(events);
-  return { ...answer, usage: decodeUsage(wire["usage"]) ?? emptyUsage() };
+  answer.usage = decodeUsage(wire["usage"]) ?? emptyUsage();
+  return answer;
 }
 
-function frame(type: string, fields: object): { event: string; data: string } {
-  return { event: type, data: JSON.stringify({ type, ...fields }) };
+/** A message of nothing but text blocks; undefined for everything else. */
+function plainAnswer(wire: JsonObject, content: readonly unknown[]): Answer | undefined {
+  const texts: string[] = [];
+  for (const value of content) {
+    const block = asObject(value);
+    const text = block?.["text"];
+    if (!block || block["type"] !== "text" || typeof text !== "string" || !isBlank(block["citations"]))
+      return undefined;
+    texts.push(text);
+  }
+  const raw = asString(wire["stop_reason"]) ?? null;
+  const head = {
+    id: asString(wire["id"]),
+    model: asString(wire["model"]),
+    extra: rest(wire, MESSAGE_FIELDS),
+  };
+  return textAnswer(defined(head), texts, {
+    usage: decodeUsage(wire["usage"]) ?? emptyUsage(),
+    reason: finishFromWire(raw),
+    rawReason: raw,
+    ...defined({ stopSequence: asString(wire["stop_sequence"]) }),
+  });
 }
 
 export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {

@@ -79,7 +79,7 @@ function readReasoning(fields: FieldReader, request: CanonicalRequest): void {
   const reasoning: Reasoning = {};
   if (thinking) {
     const type = asString(thinking["type"]);
-    const extra = rest(thinking, new Set(["type", "budget_tokens"]));
+    const extra = rest(thinking, ["type", "budget_tokens"]);
     if (type === "enabled") reasoning.mode = "on";
     else if (type === "adaptive") reasoning.mode = "adaptive";
     else if (type === "disabled") reasoning.mode = "off";
@@ -101,12 +101,12 @@ function readReasoning(fields: FieldReader, request: CanonicalRequest): void {
     // The whole stays for the way home, where it wins over what is rebuilt from the two fields.
     if (
       Object.keys(config).length === 0 ||
-      rest(config, new Set(["effort", "format"])) ||
+      rest(config, ["effort", "format"]) ||
       config["format"] === null ||
       config["effort"] === null
     ) {
       fields.leave("output_config");
-    } else if (format && (format["type"] !== "json_schema" || rest(format, new Set(["type", "schema"])))) {
+    } else if (format && (format["type"] !== "json_schema" || rest(format, ["type", "schema"]))) {
       fields.leave("output_config");
     }
   }
@@ -121,7 +121,7 @@ function decodeTool(value: unknown, index: number): Tool {
   if (type !== undefined && type !== "custom") {
     return { type: "hosted", hosted: hostedKind(type), name: type, dialect: DIALECT, value: wire };
   }
-  const known = new Set(["name", "description", "input_schema", "strict", "cache_control"]);
+  const known = ["name", "description", "input_schema", "strict", "cache_control"];
   return {
     type: "function",
     name,
@@ -157,7 +157,7 @@ function decodeMessage(value: unknown, index: number): Message {
   if (typeof content !== "string" && !Array.isArray(content))
     throw invalidField(`messages[${index}].content`);
   const message = decodeContent(role, content);
-  const extra = rest(wire, new Set(["role", "content"]));
+  const extra = rest(wire, ["role", "content"]);
   if (extra) message.extra = extra;
   return message;
 }
@@ -176,25 +176,19 @@ function decodeBlock(value: unknown): Part {
   const type = asString(wire?.["type"]) ?? "block";
   const opaque: Part = { type: "opaque", dialect: DIALECT, name: type, value };
   if (!wire) return opaque;
-  const more = (known: ReadonlySet<string>): { extra?: JsonObject; cache?: JsonObject } =>
+  const more = (known: readonly string[]): { extra?: JsonObject; cache?: JsonObject } =>
     defined({
-      extra: rest(
-        wire,
-        new Set(["type", ...known, ...(asObject(wire["cache_control"]) ? ["cache_control"] : [])]),
-      ),
+      extra: rest(wire, ["type", ...known, ...(asObject(wire["cache_control"]) ? ["cache_control"] : [])]),
       cache: asObject(wire["cache_control"]),
     });
   switch (type) {
     case "text": {
       const text = asString(wire["text"]);
-      return text === undefined ? opaque : { type: "text", text, ...more(new Set(["text"])) };
+      return text === undefined ? opaque : { type: "text", text, ...more(["text"]) };
     }
     case "image":
     case "document":
-      return (
-        decodeMedia(wire, type, more(new Set(["source", ...(type === "document" ? ["title"] : [])]))) ??
-        opaque
-      );
+      return decodeMedia(wire, type, more(["source", ...(type === "document" ? ["title"] : [])])) ?? opaque;
     case "thinking": {
       const signature = asString(wire["signature"]);
       const part: Part = { type: "thinking", text: asString(wire["thinking"]) ?? "" };
@@ -203,13 +197,13 @@ function decodeBlock(value: unknown): Part {
         part.signature = proof.signature;
         if (proof.redacted) part.redacted = true;
       }
-      return { ...part, ...more(new Set(["thinking", "signature"])) };
+      return { ...part, ...more(["thinking", "signature"]) };
     }
     case "redacted_thinking": {
       const data = asString(wire["data"]);
       if (data === undefined) return opaque;
       const { signature } = openProof(data, DIALECT);
-      return { type: "thinking", text: "", redacted: true, signature, ...more(new Set(["data"])) };
+      return { type: "thinking", text: "", redacted: true, signature, ...more(["data"]) };
     }
     case "tool_use":
       return {
@@ -217,7 +211,7 @@ function decodeBlock(value: unknown): Part {
         id: asString(wire["id"]) ?? "",
         name: asString(wire["name"]) ?? "",
         input: JSON.stringify(wire["input"] ?? {}),
-        ...more(new Set(["id", "name", "input"])),
+        ...more(["id", "name", "input"]),
       };
     case "tool_result": {
       const content = wire["content"];
@@ -227,7 +221,7 @@ function decodeBlock(value: unknown): Part {
         content:
           typeof content === "string" ? [{ type: "text", text: content }] : asList(content).map(decodeBlock),
         ...defined({ isError: asBoolean(wire["is_error"]) }),
-        ...more(new Set(["tool_use_id", "content", "is_error"])),
+        ...more(["tool_use_id", "content", "is_error"]),
       };
       if (typeof content === "string") part.bare = "string";
       else if (content === undefined) part.bare = "none";

@@ -5,7 +5,7 @@ import { brokenStream, defined } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
-import type { AnswerContext, MeterOptions, StreamDecoder, StreamMeter, WireFrame } from "../dialect.ts";
+import type { AnswerContext, MeterOptions, StreamMeter, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent } from "../events.ts";
 import { asList, asNumber, asObject, asString, parseJson, rest } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
@@ -15,7 +15,8 @@ import { decodeUsage, mergeUsage } from "./usage.ts";
 import { finishFromWire } from "./wire.ts";
 
 const DIALECT = "anthropic";
-const MESSAGE_FIELDS = new Set([
+/** Fields of a message with a canonical place. */
+export const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   "id",
   "type",
   "role",
@@ -26,7 +27,7 @@ const MESSAGE_FIELDS = new Set([
   "usage",
 ]);
 
-export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecoder {
+export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder {
   const blocks = createSequencer();
   const specs = new Map<number, BlockSpec>();
   let usage: JsonObject | undefined;
@@ -71,54 +72,58 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     out.push({ type: "finish", reason, raw: stopReason, ...defined({ stopSequence }) });
   };
 
-  return {
-    push(frame: WireFrame) {
-      const out: CanonicalEvent[] = [];
-      if (over) return out;
-      const wire = asObject(parseJson(frame.data));
-      if (!wire) return out;
-      const type = asString(wire["type"]) ?? frame.event;
-      const index = asNumber(wire["index"]) ?? 0;
-      switch (type) {
-        case "message_start":
-          start(out, asObject(wire["message"]) ?? {});
-          break;
-        case "content_block_start":
-          start(out, {});
-          begin(out, index, asObject(wire["content_block"]) ?? {});
-          break;
-        case "content_block_delta": {
-          const spec = specs.get(index);
-          const delta = asObject(wire["delta"]);
-          if (!spec || !delta) break;
-          const payload = readDelta(spec, delta);
-          if (payload) blocks.write(out, spec, payload);
-          break;
-        }
-        case "content_block_stop":
-          blocks.complete(out, specs.get(index)?.key ?? "");
-          break;
-        case "message_delta": {
-          const delta = asObject(wire["delta"]);
-          stopReason = asString(delta?.["stop_reason"]) ?? stopReason;
-          stopSequence = asString(delta?.["stop_sequence"]) ?? stopSequence;
-          usage = mergeUsage(usage, wire["usage"]);
-          break;
-        }
-        case "message_stop":
-          finish(out);
-          break;
-        case "ping":
-          out.push({ type: "ping" });
-          break;
-        case "error":
-          over = true;
-          out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(wire) }) });
-          break;
-        default:
-          if (started) out.push({ type: "opaque", dialect: DIALECT, value: wire });
+  const read = (wire: JsonObject, event = ""): CanonicalEvent[] => {
+    const out: CanonicalEvent[] = [];
+    if (over) return out;
+    const type = asString(wire["type"]) ?? event;
+    const index = asNumber(wire["index"]) ?? 0;
+    switch (type) {
+      case "message_start":
+        start(out, asObject(wire["message"]) ?? {});
+        break;
+      case "content_block_start":
+        start(out, {});
+        begin(out, index, asObject(wire["content_block"]) ?? {});
+        break;
+      case "content_block_delta": {
+        const spec = specs.get(index);
+        const delta = asObject(wire["delta"]);
+        if (!spec || !delta) break;
+        const payload = readDelta(spec, delta);
+        if (payload) blocks.write(out, spec, payload);
+        break;
       }
-      return out;
+      case "content_block_stop":
+        blocks.complete(out, specs.get(index)?.key ?? "");
+        break;
+      case "message_delta": {
+        const delta = asObject(wire["delta"]);
+        stopReason = asString(delta?.["stop_reason"]) ?? stopReason;
+        stopSequence = asString(delta?.["stop_sequence"]) ?? stopSequence;
+        usage = mergeUsage(usage, wire["usage"]);
+        break;
+      }
+      case "message_stop":
+        finish(out);
+        break;
+      case "ping":
+        out.push({ type: "ping" });
+        break;
+      case "error":
+        over = true;
+        out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(wire) }) });
+        break;
+      default:
+        if (started) out.push({ type: "opaque", dialect: DIALECT, value: wire });
+    }
+    return out;
+  };
+
+  return {
+    read,
+    push(frame: WireFrame) {
+      const wire = over ? undefined : asObject(parseJson(frame.data));
+      return wire ? read(wire, frame.event) : [];
     },
     end() {
       if (over) return [];

@@ -11,10 +11,12 @@ import type {
   ToolCallPart,
 } from "../canonical.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { asFunction } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, parseJson } from "../json.ts";
 import { budgetOf, effortOf } from "../reasoning.ts";
 import { mergeThinking, mergeTurns, splitSystem, systemText } from "../turns.ts";
+import { searchFor } from "../web-search.ts";
 import { modelTraits } from "./models.ts";
 import { HOSTED_TOOLS } from "./wire.ts";
 
@@ -31,7 +33,7 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   if (request.stream !== undefined) body["stream"] = request.stream;
   writeSettings(request, home, body, dropped);
   const tools = allowedTools(request);
-  if (tools) body["tools"] = tools.map((tool) => encodeTool(tool, home));
+  if (tools) body["tools"] = tools.map((tool) => encodeTool(tool, home, dropped));
   writeToolChoice(request, home, body);
   if (home) writeOwnReasoning(request, body);
   else writeReasoning(request, context, body, dropped);
@@ -286,9 +288,10 @@ function wireId(id: string, home: boolean): string {
 
 /** Arguments must be an object: free text and broken JSON travel as its only field. */
 function inputObject(call: ToolCallPart): unknown {
+  if (call.custom) return { input: call.input };
   if (call.input.trim() === "") return {};
   const value = parseJson(call.input);
-  return asObject(value) ?? { input: value === undefined || call.custom ? call.input : value };
+  return asObject(value) ?? { input: value === undefined ? call.input : value };
 }
 
 type Source = Extract<Part, { type: "image" | "file" }>["source"];
@@ -323,14 +326,14 @@ function allowedTools(request: CanonicalRequest): Tool[] | undefined {
   return request.tools?.filter((tool) => tool.type === "hosted" || choice.names.includes(tool.name));
 }
 
-function encodeTool(tool: Tool, home: boolean): JsonObject {
-  if (tool.type === "hosted") {
-    if (tool.dialect === DIALECT) return tool.value;
-    const wire = HOSTED_TOOLS[tool.hosted];
-    if (!wire) throw cannotCarry(`tools.${tool.name}`);
-    return wire;
+function encodeTool(given: Tool, home: boolean, dropped: string[]): JsonObject {
+  if (given.type === "hosted") {
+    if (given.dialect === DIALECT) return given.value;
+    const wire = HOSTED_TOOLS[given.hosted];
+    if (!wire) throw cannotCarry(`tools.${given.name}`);
+    return given.hosted === "web-search" ? { ...wire, ...searchFor(DIALECT, given, dropped) } : wire;
   }
-  if (tool.type === "custom") throw cannotCarry(`tools.${tool.name}`);
+  const tool = given.type === "custom" ? asFunction(given, dropped) : given;
   const { name, description, schema, strict, cache } = tool;
   return {
     ...(home ? tool.extra : {}),

@@ -21,6 +21,13 @@ interface OpenBlock {
   redacted: boolean;
 }
 
+/** Clients show how full the context is from the first event on; the last one brings the upstream's own numbers. */
+function estimated(promptTokens: number): Usage {
+  const usage = emptyUsage();
+  usage.input.fresh = promptTokens;
+  return usage;
+}
+
 export function encodeStream(context: AnswerContext): StreamEncoder {
   let nextIndex = 0;
   let block: OpenBlock | null = null;
@@ -34,6 +41,10 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   };
   const delta = (fields: JsonObject): string =>
     frame("content_block_delta", { index: block?.index ?? 0, delta: fields });
+  /** The same for a delta of one text, which streams are made of: only the text is escaped. */
+  const quick = (type: string, field: string, text: string): string =>
+    `event: content_block_delta\ndata: {"type":"content_block_delta","index":${block?.index ?? 0},` +
+    `"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`;
 
   /** Writes the block's start when its first content (or its end) shows what it is. */
   const ensure = (): string => {
@@ -134,7 +145,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
             content: [],
             stop_reason: null,
             stop_sequence: null,
-            usage: encodeUsage(event.usage ?? emptyUsage()),
+            usage: encodeUsage(event.usage ?? estimated(context.promptTokens ?? 0)),
           };
           return frame("message_start", { message });
         }
@@ -146,13 +157,13 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
           return (
             ensure() +
             (block?.event.kind === "thinking"
-              ? delta({ type: "thinking_delta", thinking: event.delta })
-              : delta({ type: "text_delta", text: event.delta }))
+              ? quick("thinking_delta", "thinking", event.delta)
+              : quick("text_delta", "text", event.delta))
           );
         case "json": {
           const start = ensure();
           return block && block.index !== -1
-            ? start + delta({ type: "input_json_delta", partial_json: event.delta })
+            ? start + quick("input_json_delta", "partial_json", event.delta)
             : start;
         }
         case "note":

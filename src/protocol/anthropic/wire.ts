@@ -23,7 +23,7 @@ export const REQUEST_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Extras that change what is asked for: refused by name towards another dialect. */
-export const MUST_CARRY: readonly string[] = ["container", "mcp_servers", "context_management"];
+export const MUST_CARRY: readonly string[] = ["container", "mcp_servers"];
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",

@@ -1,17 +1,18 @@
 // Whole generateContent answers, both ways.
 // Refuses an answer that is an error object or a blocked prompt: decoding throws the upstream's failure.
 import { Failure } from "../../shared/failures.ts";
-import { collect, signatureOf } from "../assemble.ts";
+import { emptyUsage } from "../../shared/usage.ts";
+import { choicesOf, collect, defined, signatureOf, textAnswer } from "../assemble.ts";
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { citationFor } from "../citations.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { asObject, parseJson } from "../json.ts";
+import { asList, asObject, asString, parseJson } from "../json.ts";
 import { packSignature } from "../signatures.ts";
 import { decodeStream, promptRefusal } from "./decode-stream.ts";
 import { decodeFailure } from "./failure.ts";
-import { encodeUsage } from "./usage.ts";
-import { finishToWire } from "./wire.ts";
+import { decodeUsage, encodeUsage } from "./usage.ts";
+import { finishFromWire, finishToWire } from "./wire.ts";
 
 /** Throws the upstream's failure for errors, blocked prompts and bodies that hold no candidate. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
@@ -22,27 +23,48 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
     const refused = wire ? promptRefusal(wire) : undefined;
     throw refused ?? new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
+  const plain = candidates.length === 1 ? plainAnswer(wire, asObject(candidates[0])) : undefined;
+  if (plain) return plain;
   const decoder = decodeStream(context);
-  return collect([...decoder.push({ event: "", data: JSON.stringify(wire) }), ...decoder.end()]);
+  const events = decoder.read(wire);
+  events.push(...decoder.end());
+  return collect(events);
+}
+
+/** One candidate of plain text; undefined for everything else. */
+function plainAnswer(wire: JsonObject, candidate: JsonObject | undefined): Answer | undefined {
+  const raw = asString(candidate?.["finishReason"]);
+  if (!candidate || !raw || candidate["groundingMetadata"] !== undefined) return undefined;
+  if (candidate["index"] !== undefined && candidate["index"] !== 0) return undefined;
+  let text = "";
+  for (const value of asList(asObject(candidate["content"])?.["parts"])) {
+    const part = asObject(value);
+    if (!part || typeof part["text"] !== "string" || Object.keys(part).length > 1) return undefined;
+    text += part["text"];
+  }
+  const head = { id: asString(wire["responseId"]), model: asString(wire["modelVersion"]) };
+  return textAnswer(defined(head), text === "" ? [] : [text], {
+    usage: decodeUsage(wire["usageMetadata"]) ?? emptyUsage(),
+    reason: finishFromWire(raw, false),
+    rawReason: raw,
+  });
 }
 
 export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {
-  const numbers = new Set([0, ...answer.blocks.map((block) => block.choice ?? 0)]);
-  for (const other of answer.others ?? []) numbers.add(other.choice);
-  const candidates = [...numbers]
-    .sort((a, b) => a - b)
-    .map((index) => {
-      const blocks = answer.blocks.filter((block) => (block.choice ?? 0) === index);
-      const other = answer.others?.find((item) => item.choice === index);
-      const parts = blocks.map(encodePart).filter((part) => part !== undefined);
-      const metadata = grounding(blocks);
-      return {
-        content: { role: "model", parts },
-        finishReason: finishToWire(index === 0 ? answer.reason : (other?.reason ?? "other")),
-        index,
-        ...(metadata ? { groundingMetadata: metadata } : {}),
-      };
-    });
+  const numbers = choicesOf(answer);
+  const candidates = numbers.map((index) => {
+    const blocks =
+      numbers.length === 1 ? answer.blocks : answer.blocks.filter((block) => (block.choice ?? 0) === index);
+    const other = answer.others?.find((item) => item.choice === index);
+    const parts = blocks.map(encodePart).filter((part) => part !== undefined);
+    const metadata = grounding(blocks);
+    return {
+      content: { role: "model", parts },
+      finishReason: finishToWire(index === 0 ? answer.reason : (other?.reason ?? "other")),
+      index,
+      ...(metadata ? { groundingMetadata: metadata } : {}),
+    };
+  });
   return {
     candidates,
     usageMetadata: encodeUsage(answer.usage),

@@ -20,6 +20,25 @@ import { openProof } from "../signatures.ts";
 import { camel, MADE_ID, MUST_CARRY, REQUEST_FIELDS, toJsonSchema } from "./wire.ts";
 
 const DIALECT = "gemini";
+/** Fields of generationConfig with a canonical place. */
+const CONFIG_FIELDS: ReadonlySet<string> = new Set([
+  "maxOutputTokens",
+  "temperature",
+  "topP",
+  "topK",
+  "frequencyPenalty",
+  "presencePenalty",
+  "seed",
+  "stopSequences",
+  "candidateCount",
+  "responseLogprobs",
+  "logprobs",
+  "responseModalities",
+  "responseMimeType",
+  "responseSchema",
+  "responseJsonSchema",
+  "thinkingConfig",
+]);
 
 /** Throws a client failure when contents are missing; `context.model` is the model of the address. */
 export function decodeRequest(body: unknown, context: DecodeContext = {}): CanonicalRequest {
@@ -92,7 +111,7 @@ function callIds(): CallIds {
 }
 
 function decodeContent(wire: JsonObject, index: number, ids: CallIds): Message {
-  const extra = rest(wire, new Set(["role", "parts"]));
+  const extra = rest(wire, ["role", "parts"]);
   const role = asString(wire["role"]);
   const single = asObject(wire["parts"]);
   const parts = (single ? [single] : asList(wire["parts"])).map((part, at) =>
@@ -113,7 +132,7 @@ function decodePart(value: unknown, place: string, ids: CallIds): Part {
   const opened = signed ? openProof(signed, DIALECT) : undefined;
   const signature = opened?.signature;
   const more = (...known: string[]): { extra?: JsonObject } =>
-    defined({ extra: rest(wire, new Set(["thoughtSignature", ...known])) });
+    defined({ extra: rest(wire, ["thoughtSignature", ...known]) });
   const text = asString(wire["text"]);
   if (text !== undefined) {
     if (wire["thought"] === true) {
@@ -128,7 +147,7 @@ function decodePart(value: unknown, place: string, ids: CallIds): Part {
     const id = ids.forCall(asString(call["id"]), name, place);
     const input = JSON.stringify(call["args"] ?? {});
     // What stands beside id, name and args is kept, as is whether the arguments were left out.
-    const odd = rest(call, new Set(["id", "name", "args"])) ?? (call["args"] === undefined ? {} : undefined);
+    const odd = rest(call, ["id", "name", "args"]) ?? (call["args"] === undefined ? {} : undefined);
     const extra = odd ? { ...more("functionCall").extra, functionCall: call } : more("functionCall").extra;
     return { type: "tool-call", id, name, input, ...defined({ signature, extra }) };
   }
@@ -203,27 +222,7 @@ function readConfig(fields: FieldReader, request: CanonicalRequest): void {
   const given = fields.object("generationConfig");
   if (!given) return;
   const config = camel(given);
-  const inner = readFields(
-    config,
-    new Set([
-      "maxOutputTokens",
-      "temperature",
-      "topP",
-      "topK",
-      "frequencyPenalty",
-      "presencePenalty",
-      "seed",
-      "stopSequences",
-      "candidateCount",
-      "responseLogprobs",
-      "logprobs",
-      "responseModalities",
-      "responseMimeType",
-      "responseSchema",
-      "responseJsonSchema",
-      "thinkingConfig",
-    ]),
-  );
+  const inner = readFields(config, CONFIG_FIELDS);
   request.settings = defined({
     maxOutputTokens: inner.number("maxOutputTokens"),
     temperature: inner.number("temperature"),
@@ -306,6 +305,7 @@ function decodeTool(wire: JsonObject): Tool[] {
           ...defined({
             description: asString(item["description"]),
             schema: item["parametersJsonSchema"] ?? toJsonSchema(item["parameters"]),
+            extra: rest(item, ["name", "description", "parameters", "parametersJsonSchema"]),
           }),
         });
       }

@@ -2,23 +2,22 @@
 // Refuses to call a stream whole without a finishReason; a blocked prompt is a refusal.
 import { Failure } from "../../shared/failures.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
-import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { newMeterState } from "../dialect.ts";
-import type { AnswerContext, MeterOptions, StreamDecoder, StreamMeter, WireFrame } from "../dialect.ts";
+import type { AnswerContext, MeterOptions, StreamMeter, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent } from "../events.ts";
 import { asList, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
 import type { BlockSpec } from "../sequencer.ts";
 import { proofNote } from "../signatures.ts";
 import { decodeFailure } from "./failure.ts";
-import { decodeUsage } from "./usage.ts";
+import { decodeUsage, reportsUsage } from "./usage.ts";
 import { camel, finishFromWire, MADE_ID } from "./wire.ts";
 
 const DIALECT = "gemini";
 
-export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecoder {
+export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder {
   const blocks = createSequencer();
   const finishes = new Map<number, string>();
   const calls = new Set<number>();
@@ -27,7 +26,16 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   let made = 0;
   let started = false;
   let over = false;
-  let usage: Usage | null = null;
+  let usage: JsonObject | undefined;
+
+  /** Text and thinking have one spec for each choice. */
+  const specs = new Map<string, BlockSpec>();
+  const specOf = (kind: "text" | "thinking", choice: number): BlockSpec => {
+    const key = choice === 0 ? kind : `${kind}:${choice}`;
+    let spec = specs.get(key);
+    if (!spec) specs.set(key, (spec = { key, kind, choice }));
+    return spec;
+  };
 
   const readPart = (out: CanonicalEvent[], choice: number, raw: JsonObject): void => {
     const part = camel(raw);
@@ -41,10 +49,11 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     const inline = asObject(part["inlineData"]);
     if (text !== undefined) {
       const kind = part["thought"] === true ? "thinking" : "text";
-      const delta: BlockPayload[] = text === "" ? [] : [{ type: "text", delta: text }];
-      write({ key: `${kind}:${choice}`, kind, choice }, [...delta, ...proof]);
+      const spec = specOf(kind, choice);
+      if (text !== "") blocks.write(out, spec, { type: "text", delta: text });
+      write(spec, proof);
       // What follows a proof is another block of thinking.
-      if (kind === "thinking" && signed) blocks.complete(out, `thinking:${choice}`);
+      if (kind === "thinking" && signed) blocks.complete(out, spec.key);
     } else if (call) {
       calls.add(choice);
       const key = `call:${made++}`;
@@ -78,57 +87,74 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       if (citations.has(name)) continue;
       citations.add(name);
       const note: BlockPayload = { type: "note", note: "citation", dialect: DIALECT, value };
-      blocks.write(out, { key: `text:${choice}`, kind: "text", choice }, note);
+      blocks.write(out, specOf("text", choice), note);
     }
   };
 
   const readCandidate = (out: CanonicalEvent[], candidate: JsonObject, position: number): void => {
     const choice = boundedCount(candidate["index"] ?? position);
-    const parts = asList(asObject(candidate["content"])?.["parts"]).map(asObject);
+    const parts = asList(asObject(candidate["content"])?.["parts"]);
     const grounding = asObject(candidate["groundingMetadata"]);
-    // Sources belong to the text, which other parts may follow.
-    const lastText = parts.findLastIndex((part) => part?.["text"] !== undefined && part["thought"] !== true);
-    parts.forEach((part, at) => {
-      if (part) readPart(out, choice, part);
-      if (at === lastText) readSources(out, choice, grounding);
-    });
-    if (lastText === -1) readSources(out, choice, grounding);
-    // Counted once for each grounded answer, as grounding was first priced (2025-07).
-    if (asList(grounding?.["webSearchQueries"]).length > 0) grounded.add(choice);
+    if (grounding) {
+      // Sources belong to the text, which other parts may follow.
+      const lastText = parts.findLastIndex((value) => {
+        const part = asObject(value);
+        return part?.["text"] !== undefined && part["thought"] !== true;
+      });
+      parts.forEach((value, at) => {
+        const part = asObject(value);
+        if (part) readPart(out, choice, part);
+        if (at === lastText) readSources(out, choice, grounding);
+      });
+      if (lastText === -1) readSources(out, choice, grounding);
+      // Counted once for each grounded answer, as grounding was first priced (2025-07).
+      if (asList(grounding["webSearchQueries"]).length > 0) grounded.add(choice);
+    } else {
+      for (const value of parts) {
+        const part = asObject(value);
+        if (part) readPart(out, choice, part);
+      }
+    }
     const reason = asString(candidate["finishReason"]);
     if (reason) finishes.set(choice, reason);
   };
 
-  return {
-    push(frame: WireFrame) {
-      const out: CanonicalEvent[] = [];
-      if (over) return out;
-      const parsed = parseJson(frame.data);
-      const wire = asObject(Array.isArray(parsed) ? parsed[0] : parsed);
-      if (!wire) return out;
-      if (wire["error"]) {
-        over = true;
-        out.push({ type: "fail", failure: decodeFailure(errorStatus(wire), wire) });
-        return out;
-      }
-      const candidates = asList(wire["candidates"]);
-      const blocked = promptRefusal(wire);
-      if (blocked && candidates.length === 0) {
-        over = true;
-        out.push({ type: "fail", failure: blocked });
-        return out;
-      }
-      if (!started) {
-        started = true;
-        const model = asString(wire["modelVersion"]);
-        out.push({ type: "start", ...defined({ id: asString(wire["responseId"]), model }) });
-      }
-      candidates.forEach((value, position) => {
-        const candidate = asObject(value);
-        if (candidate) readCandidate(out, candidate, position);
-      });
-      usage = decodeUsage(wire["usageMetadata"]) ?? usage;
+  const read = (wire: JsonObject): CanonicalEvent[] => {
+    const out: CanonicalEvent[] = [];
+    if (over) return out;
+    if (wire["error"]) {
+      over = true;
+      out.push({ type: "fail", failure: decodeFailure(errorStatus(wire), wire) });
       return out;
+    }
+    const candidates = asList(wire["candidates"]);
+    const blocked = candidates.length === 0 ? promptRefusal(wire) : undefined;
+    if (blocked) {
+      over = true;
+      out.push({ type: "fail", failure: blocked });
+      return out;
+    }
+    if (!started) {
+      started = true;
+      const model = asString(wire["modelVersion"]);
+      out.push({ type: "start", ...defined({ id: asString(wire["responseId"]), model }) });
+    }
+    candidates.forEach((value, position) => {
+      const candidate = asObject(value);
+      if (candidate) readCandidate(out, candidate, position);
+    });
+    // Every chunk repeats the numbers: only the last ones are read.
+    const counts = asObject(wire["usageMetadata"]);
+    if (counts && reportsUsage(counts)) usage = counts;
+    return out;
+  };
+
+  return {
+    read,
+    push(frame: WireFrame) {
+      const parsed = over ? undefined : parseJson(frame.data);
+      const wire = asObject(Array.isArray(parsed) ? parsed[0] : parsed);
+      return wire ? read(wire) : [];
     },
     end() {
       if (over) return [];
@@ -137,7 +163,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       const out: CanonicalEvent[] = [];
       if (!started) out.push({ type: "start" });
       blocks.closeAll(out);
-      const final = usage ?? emptyUsage();
+      const final = decodeUsage(usage) ?? emptyUsage();
       final.calls.webSearch = grounded.size;
       out.push({ type: "usage", usage: final });
       const list = [...finishes].map(([choice, raw]) => ({

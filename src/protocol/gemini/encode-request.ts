@@ -14,10 +14,12 @@ import type {
 } from "../canonical.ts";
 import { toolNames } from "../canonical.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { asFunction } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, parseJson } from "../json.ts";
 import { budgetOf } from "../reasoning.ts";
 import { mergeThinking, mergeTurns, splitSystem, systemText } from "../turns.ts";
+import { searchFor } from "../web-search.ts";
 import { MADE_ID } from "./wire.ts";
 
 const DIALECT = "gemini";
@@ -95,7 +97,7 @@ function ownPart(part: Part, model: string, dropped: string[]): unknown {
 }
 
 function functionCall(part: ToolCallPart, withoutId: boolean): JsonObject {
-  const args = part.input.trim() === "" ? {} : parseJson(part.input);
+  const args = part.custom ? { input: part.input } : part.input.trim() === "" ? {} : parseJson(part.input);
   return {
     ...(withoutId ? {} : { id: part.id }),
     name: part.name,
@@ -271,14 +273,14 @@ const HOSTED: Readonly<Record<string, string>> = {
 function writeTools(request: CanonicalRequest, body: JsonObject, dropped: string[]): void {
   const declarations: JsonObject[] = [];
   const hosted: JsonObject[] = [];
-  for (const tool of request.tools ?? []) {
-    if (tool.type === "custom") throw cannotCarry(`tools.${tool.name}`);
-    if (tool.type === "hosted") {
-      const name = HOSTED[tool.hosted];
-      if (!name) throw cannotCarry(`tools.${tool.name}`);
-      hosted.push({ [name]: {} });
+  for (const given of request.tools ?? []) {
+    if (given.type === "hosted") {
+      const name = HOSTED[given.hosted];
+      if (!name) throw cannotCarry(`tools.${given.name}`);
+      hosted.push({ [name]: given.hosted === "web-search" ? searchFor(DIALECT, given, dropped) : {} });
       continue;
     }
+    const tool = given.type === "custom" ? asFunction(given, dropped) : given;
     if (tool.cache) drop(dropped, "cache_control");
     if (tool.strict) drop(dropped, "tools.strict");
     const { name, description, schema } = tool;

@@ -18,13 +18,15 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   const inArray = context.framing === "json-array";
   let first = true;
   let head: JsonObject = {};
+  /** The end of every chunk, written once. */
+  let tail = "}";
   let block: AnswerBlock = newBlock("text");
   let pieces: string[] = [];
   const sources: AnswerBlock[] = [];
   let usage: Usage = emptyUsage();
 
-  const frame = (value: object): string => {
-    const text = JSON.stringify(value);
+  const frame = (value: object): string => framed(JSON.stringify(value));
+  const framed = (text: string): string => {
     if (!inArray) return `data: ${text}\r\n\r\n`;
     const lead = first ? "[" : ",\r\n";
     first = false;
@@ -72,6 +74,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
             modelVersion: context.model ?? event.model ?? "",
             responseId: event.id ?? context.newId("resp_"),
           };
+          tail = `,${JSON.stringify(head).slice(1)}`;
           return "";
         case "open": {
           const { kind, callId, name, choice } = event;
@@ -79,10 +82,13 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
           pieces = [];
           return "";
         }
-        case "text":
-          return chunk([
-            block.kind === "thinking" ? { text: event.delta, thought: true } : { text: event.delta },
-          ]);
+        case "text": {
+          // What streams are made of: only the text is escaped.
+          const thought = block.kind === "thinking" ? ',"thought":true' : "";
+          const part = `{"text":${JSON.stringify(event.delta)}${thought}}`;
+          const content = `{"role":"model","parts":[${part}]}`;
+          return framed(`{"candidates":[{"content":${content},"index":${block.choice ?? 0}}]${tail}`);
+        }
         case "json":
           pieces.push(event.delta);
           return "";

@@ -47,6 +47,19 @@ export function decodeUsage(raw: unknown): Usage | null {
   return prompt + tools + thoughts + candidates === 0 ? null : usage;
 }
 
+const COUNTS = [
+  "promptTokenCount",
+  "candidatesTokenCount",
+  "totalTokenCount",
+  "thoughtsTokenCount",
+  "toolUsePromptTokenCount",
+] as const;
+
+/** Whether `decodeUsage` would find anything in it. */
+export function reportsUsage(wire: JsonObject): boolean {
+  return COUNTS.some((key) => boundedCount(wire[key]) > 0);
+}
+
 function modality(details: unknown, ...names: string[]): number {
   let sum = 0;
   for (const value of asList(details)) {

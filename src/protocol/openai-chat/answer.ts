@@ -1,17 +1,19 @@
 // Whole chat completion answers, both ways, by way of the stream halves: a message is one large delta.
 // Refuses an answer that is an error object: decoding throws the upstream's failure.
 import { Failure } from "../../shared/failures.ts";
+import { emptyUsage } from "../../shared/usage.ts";
 import { citationFor } from "../citations.ts";
-import { collect, signatureOf } from "../assemble.ts";
+import { choicesOf, collect, defined, isBlank, signatureOf, textAnswer } from "../assemble.ts";
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { asList, asObject, asString, dataUrl } from "../json.ts";
+import { asList, asObject, asString, dataUrl, rest } from "../json.ts";
 import { packSignature } from "../signatures.ts";
 import { decodeStream } from "./decode-stream.ts";
-import { encodeUsage } from "./usage.ts";
-import { finishToWire } from "./wire.ts";
+import { decodeUsage, encodeUsage } from "./usage.ts";
+import { ANSWER_FIELDS, finishFromWire, finishToWire } from "./wire.ts";
+import type { WireChunk } from "./wire.ts";
 
 /** Throws the upstream's failure for `{"error": …}` and for bodies that are no chat completion. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
@@ -21,40 +23,72 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
   }
   if (wire["error"]) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   const decoder = decodeStream(context);
-  const events = decoder.push({ event: "", data: JSON.stringify(wholeAsChunk(wire)) });
+  const choices = asList(wire["choices"]);
+  const plain = choices.length === 1 ? plainAnswer(wire, asObject(choices[0])) : undefined;
+  if (plain) return plain;
+  const events = decoder.read(choices.every(isPlaced) ? wire : wholeAsChunk(wire));
   events.push(...decoder.push({ event: "", data: "[DONE]" }));
   return collect(events);
 }
 
-/** Calls of a whole message have no index: their place is it. */
+/** One choice of plain text; undefined for everything else. */
+function plainAnswer(wire: JsonObject, choice: JsonObject | undefined): Answer | undefined {
+  const message = asObject(choice?.["message"]);
+  const raw = choice?.["finish_reason"];
+  if (!choice || !message || choice["index"] !== 0 || typeof raw !== "string" || raw === "") return undefined;
+  if (!isBlank(choice["logprobs"]) || choice["delta"] !== undefined) return undefined;
+  const { content } = message;
+  if (typeof content !== "string") return undefined;
+  for (const key in message) {
+    if (key !== "role" && key !== "content" && !isBlank(message[key])) return undefined;
+  }
+  const extra = rest(wire, ANSWER_FIELDS);
+  const { id, model, created: createdAt } = wire as WireChunk;
+  return textAnswer(defined({ id, model, createdAt, extra }), content === "" ? [] : [content], {
+    usage: decodeUsage(wire["usage"]) ?? emptyUsage(),
+    reason: finishFromWire(raw),
+    rawReason: raw,
+  });
+}
+
+/** Whether the decoder finds the places by itself: a choice that tells its number, and calls without numbers of their own. */
+function isPlaced(value: unknown): boolean {
+  const choice = asObject(value);
+  if (typeof choice?.["index"] !== "number" || choice["delta"] !== undefined) return false;
+  const calls = asObject(choice["message"])?.["tool_calls"];
+  return asList(calls).every((call) => asObject(call)?.["index"] === undefined);
+}
+
+/** The same with numbers by place, which is what counts in a whole message. */
 function wholeAsChunk(wire: JsonObject): JsonObject {
   const choices = asList(wire["choices"]).map((value, index) => {
     const choice = asObject(value) ?? {};
     const message = asObject(choice["message"]) ?? {};
-    const calls = asList(message["tool_calls"]).map((call, at) => ({ ...asObject(call), index: at }));
-    return { index, ...choice, message: undefined, delta: { ...message, tool_calls: calls } };
+    const calls = message["tool_calls"];
+    const delta = Array.isArray(calls)
+      ? { ...message, tool_calls: calls.map((call, at) => ({ ...asObject(call), index: at })) }
+      : message;
+    return { index, ...choice, message: undefined, delta };
   });
   return { ...wire, choices };
 }
 
 export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject {
-  const numbers = new Set([0, ...answer.blocks.map((block) => block.choice ?? 0)]);
-  for (const other of answer.others ?? []) numbers.add(other.choice);
-  const choices = [...numbers]
-    .sort((a, b) => a - b)
-    .map((index) => {
-      const blocks = answer.blocks.filter((block) => (block.choice ?? 0) === index);
-      const reason =
-        index === 0
-          ? answer.reason
-          : (answer.others?.find((other) => other.choice === index)?.reason ?? "other");
-      return {
-        index,
-        message: encodeMessage(blocks),
-        logprobs: joinLogprobs(blocks),
-        finish_reason: finishToWire(reason),
-      };
-    });
+  const numbers = choicesOf(answer);
+  const choices = numbers.map((index) => {
+    const blocks =
+      numbers.length === 1 ? answer.blocks : answer.blocks.filter((block) => (block.choice ?? 0) === index);
+    const reason =
+      index === 0
+        ? answer.reason
+        : (answer.others?.find((other) => other.choice === index)?.reason ?? "other");
+    return {
+      index,
+      message: encodeMessage(blocks),
+      logprobs: joinLogprobs(blocks),
+      finish_reason: finishToWire(reason),
+    };
+  });
   return {
     id: answer.id ?? context.newId("chatcmpl-"),
     object: "chat.completion",
@@ -67,6 +101,9 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject
 }
 
 function encodeMessage(blocks: readonly AnswerBlock[]): JsonObject {
+  const [first] = blocks;
+  if (first && blocks.length === 1 && first.kind === "text" && first.notes.length === 0)
+    return { role: "assistant", content: first.text, refusal: null };
   const textOf = (kind: AnswerBlock["kind"]): string | null => {
     const found = blocks.filter((block) => block.kind === kind);
     return found.length === 0 ? null : found.map((block) => block.text).join("");
@@ -124,6 +161,7 @@ function encodeCall(block: AnswerBlock): JsonObject {
 }
 
 function joinLogprobs(blocks: readonly AnswerBlock[]): JsonObject | null {
+  if (blocks.every((block) => block.notes.length === 0)) return null;
   const content: unknown[] = [];
   const refusal: unknown[] = [];
   let found = false;

@@ -20,6 +20,7 @@ import { openProof } from "../signatures.ts";
 import { MUST_CARRY, REQUEST_FIELDS } from "./wire.ts";
 
 const DIALECT = "openai-chat";
+const MESSAGE_FIELDS: readonly string[] = ["role", "content", "name", "tool_calls", "tool_call_id"];
 const ROLES: ReadonlySet<string> = new Set(["system", "developer", "user", "assistant", "tool"]);
 
 /** Throws a client failure when model or messages are missing or a message is no object. */
@@ -48,7 +49,7 @@ export function decodeRequest(body: unknown, context: DecodeContext = {}): Canon
   if (options) {
     const include = asBoolean(options["include_usage"]);
     if (include !== undefined) request.streamUsage = include;
-    if (rest(options, new Set(["include_usage"])) || include === undefined) fields.leave("stream_options");
+    if (rest(options, ["include_usage"]) || include === undefined) fields.leave("stream_options");
   }
   readTools(fields, request);
   readFormat(fields, request);
@@ -110,7 +111,7 @@ function decodeMessage(value: unknown, index: number): Message {
     return { role: "tool", parts: [{ type: "opaque", dialect: DIALECT, name, value }] };
   }
   const message: Message = { role: role as Role, parts: [] };
-  const known = new Set(["role", "content", "name", "tool_calls", "tool_call_id", "refusal"]);
+  const known = MESSAGE_FIELDS.slice();
   const content = wire["content"];
   if (content === null) message.bare = "null";
   if (typeof content === "string") message.bare = "string";
@@ -128,13 +129,15 @@ function decodeMessage(value: unknown, index: number): Message {
     if (role === "assistant") message.parts.push(...decodeThinking(wire));
     message.parts.push(...parts);
     const refusal = asString(wire["refusal"]);
-    if (refusal) message.parts.push({ type: "text", text: refusal, refusal: true });
-    else if (wire["refusal"] === null) known.delete("refusal");
+    if (refusal) {
+      message.parts.push({ type: "text", text: refusal, refusal: true });
+      known.push("refusal");
+    }
     for (const call of asList(wire["tool_calls"])) message.parts.push(decodeCall(call));
     // Legacy calls and references to spoken answers stay in the message; elsewhere they must be refused.
     for (const field of ["function_call", "audio"]) {
       if (!asObject(wire[field])) continue;
-      known.add(field);
+      known.push(field);
       message.parts.push({ type: "opaque", dialect: DIALECT, name: field, value: wire[field] });
     }
   }
@@ -183,7 +186,7 @@ function decodeCall(value: unknown): Part {
     input: asText(call[custom ? "input" : "arguments"] ?? ""),
   };
   if (custom) part.custom = true;
-  const extra = rest(wire, new Set(["id", "type", "function", "custom"]));
+  const extra = rest(wire, ["id", "type", "function", "custom"]);
   if (extra) part.extra = extra;
   const signed = asString(asObject(asObject(wire["extra_content"])?.["google"])?.["thought_signature"]);
   if (signed) part.signature = openProof(signed, DIALECT).signature;
@@ -196,7 +199,7 @@ function decodePart(value: unknown): Part {
   const opaque: Part = { type: "opaque", dialect: DIALECT, name: `content.${type || "part"}`, value };
   if (!wire) return opaque;
   const with_ = <T extends Part>(part: T, ...known: string[]): T => {
-    const extra = rest(wire, new Set(["type", ...known]));
+    const extra = rest(wire, ["type", ...known]);
     return extra ? { ...part, extra } : part;
   };
   switch (type) {
@@ -219,7 +222,7 @@ function decodePart(value: unknown): Part {
         source: media ? { kind: "base64", ...media } : { kind: "url", url },
         ...defined({ detail }),
       };
-      return rest(image, new Set(["url", "detail"])) ? opaque : with_(part, "image_url");
+      return rest(image, ["url", "detail"]) ? opaque : with_(part, "image_url");
     }
     case "input_audio": {
       const audio = asObject(wire["input_audio"]);
@@ -279,8 +282,8 @@ function decodeTool(value: unknown, index: number): Tool {
   const inner = asObject(wire[type]);
   const name = asString(inner?.["name"]);
   if (type === "function" && inner && name !== undefined) {
-    const extra = rest(wire, new Set(["type", "function"]));
-    const more = rest(inner, new Set(["name", "description", "parameters", "strict"]));
+    const extra = rest(wire, ["type", "function"]);
+    const more = rest(inner, ["name", "description", "parameters", "strict"]);
     return {
       type: "function",
       name,
@@ -293,7 +296,7 @@ function decodeTool(value: unknown, index: number): Tool {
     };
   }
   if (type === "custom" && inner && name !== undefined) {
-    const extra = rest(wire, new Set(["type", "custom"]));
+    const extra = rest(wire, ["type", "custom"]);
     return {
       type: "custom",
       name,

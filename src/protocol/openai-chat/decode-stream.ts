@@ -4,7 +4,7 @@ import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
-import type { AnswerContext, StreamDecoder, WireFrame } from "../dialect.ts";
+import type { AnswerContext, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asObject, asString, asText, parseDataUrl, parseJson, rest } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
@@ -28,7 +28,7 @@ interface ToolState {
  * A decoder for one chat completions stream (`data:` chunks ending in [DONE]). A stream with a finish_reason but
  * without [DONE] is whole; without either, `end()` fails it.
  */
-export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecoder {
+export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder {
   const blocks = createSequencer();
   const tools = new Map<string, ToolState>();
   const finishes = new Map<number, { reason: FinishReason; raw: string | null }>();
@@ -80,9 +80,43 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     for (const payload of more) blocks.write(out, spec, payload);
   };
 
+  /** Text-like blocks have one spec for each choice. */
+  const specs = new Map<string, BlockSpec>();
+  const specOf = (kind: BlockSpec["kind"], choice: number): BlockSpec => {
+    const key = choice === 0 ? kind : `${kind}:${choice}`;
+    let spec = specs.get(key);
+    if (!spec) specs.set(key, (spec = { key, kind, choice }));
+    return spec;
+  };
+
   const readDelta = (out: CanonicalEvent[], choice: number, delta: WireDelta): void => {
     const write = (kind: BlockSpec["kind"], payload: BlockPayload): void =>
-      blocks.write(out, { key: `${kind}:${choice}`, kind, choice }, payload);
+      blocks.write(out, specOf(kind, choice), payload);
+    if (delta.reasoning_details || delta.reasoning_content || delta.reasoning)
+      readThinking(out, choice, delta, write);
+    if (typeof delta.content !== "string") readParts(delta.content, write);
+    else if (delta.content !== "") write("text", { type: "text", delta: delta.content });
+    if (delta.annotations) {
+      for (const citation of asList(delta.annotations)) {
+        write("text", { type: "note", note: "citation", dialect: "openai-chat", value: citation });
+      }
+    }
+    if (delta.refusal) write("refusal", { type: "text", delta: delta.refusal });
+    if (delta.audio || delta.images) readMedia(out, choice, delta);
+    if (delta.tool_calls) {
+      asList(delta.tool_calls).forEach((tool, position) => {
+        if (asObject(tool)) readTool(out, choice, tool as WireToolDelta, position);
+      });
+    }
+    if (delta.function_call) readTool(out, choice, { index: -1, function: delta.function_call }, 0);
+  };
+
+  const readThinking = (
+    out: CanonicalEvent[],
+    choice: number,
+    delta: WireDelta,
+    write: (kind: BlockSpec["kind"], payload: BlockPayload) => void,
+  ): void => {
     const details = asList(delta.reasoning_details).map(asObject);
     // Where both spellings come together they say the same; the details know where a block ends.
     const detailed = details.some((item) => item?.["text"] || item?.["summary"]);
@@ -96,18 +130,14 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       if (!signature && !data) continue;
       // What follows a proof is another block of thinking.
       if (signature) write("thinking", proofNote(signature, "openai-chat"));
-      blocks.complete(out, `thinking:${choice}`);
+      blocks.complete(out, specOf("thinking", choice).key);
       if (!data) continue;
       write("thinking", { ...proofNote(data, "openai-chat"), note: "redacted" });
-      blocks.complete(out, `thinking:${choice}`);
+      blocks.complete(out, specOf("thinking", choice).key);
     }
-    for (const piece of contentTexts(delta.content)) {
-      write(piece.thinking ? "thinking" : "text", { type: "text", delta: piece.text });
-    }
-    for (const citation of asList(delta.annotations)) {
-      write("text", { type: "note", note: "citation", dialect: "openai-chat", value: citation });
-    }
-    if (delta.refusal) write("refusal", { type: "text", delta: delta.refusal });
+  };
+
+  const readMedia = (out: CanonicalEvent[], choice: number, delta: WireDelta): void => {
     if (delta.audio) {
       const { id, data, transcript } = delta.audio;
       const spec: BlockSpec = { key: `audio:${choice}`, kind: "audio", choice, ...defined({ callId: id }) };
@@ -129,10 +159,6 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       blocks.write(out, { key, kind: "image", choice }, { type: "bytes", ...media });
       blocks.complete(out, key);
     });
-    asList(delta.tool_calls).forEach((tool, position) => {
-      if (asObject(tool)) readTool(out, choice, tool as WireToolDelta, position);
-    });
-    if (delta.function_call) readTool(out, choice, { index: -1, function: delta.function_call }, 0);
   };
 
   const readChoice = (out: CanonicalEvent[], wire: WireChoice): void => {
@@ -144,11 +170,8 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
       const kind = delta?.["refusal"] ? "refusal" : "text";
       if (delta?.[kind === "text" ? "content" : "refusal"]) {
         const value = wire.logprobs;
-        blocks.write(
-          out,
-          { key: `${kind}:${choice}`, kind, choice },
-          { type: "note", note: "logprobs", dialect: "openai-chat", value },
-        );
+        const note: BlockPayload = { type: "note", note: "logprobs", dialect: "openai-chat", value };
+        blocks.write(out, specOf(kind, choice), note);
       }
     }
     if (wire.finish_reason) {
@@ -172,30 +195,38 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     out.push({ type: "finish", ...first, ...(others.length > 0 ? { others } : {}) });
   };
 
+  const read = (wire: Record<string, unknown>, event = ""): CanonicalEvent[] => {
+    const out: CanonicalEvent[] = [];
+    if (over) return out;
+    const chunk: WireChunk = wire;
+    if (chunk.error || event === "error") {
+      over = true;
+      out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(chunk) }) });
+      return out;
+    }
+    if (!started) {
+      started = true;
+      const { id, model, created } = chunk;
+      const extra = rest(wire, ANSWER_FIELDS);
+      out.push({ type: "start", ...defined({ id, model, createdAt: created, extra }) });
+    }
+    for (const choice of asList(chunk.choices)) if (asObject(choice)) readChoice(out, choice as WireChoice);
+    if (chunk.usage) usage = decodeUsage(chunk.usage) ?? usage;
+    return out;
+  };
+
   return {
+    read,
     push(frame: WireFrame) {
-      const out: CanonicalEvent[] = [];
-      if (over) return out;
-      if (frame.data.trim() === "[DONE]") {
+      const { data } = frame;
+      // No chunk is as short as the closing word with white space around it.
+      if (data === "[DONE]" || (data.length < 16 && data.trim() === "[DONE]")) {
+        const out: CanonicalEvent[] = [];
         finish(out);
         return out;
       }
-      const chunk: WireChunk | undefined = asObject(parseJson(frame.data));
-      if (!chunk) return out;
-      if (chunk.error || frame.event === "error") {
-        over = true;
-        out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(chunk) }) });
-        return out;
-      }
-      if (!started) {
-        started = true;
-        const { id, model, created } = chunk;
-        const extra = rest(chunk as Record<string, unknown>, ANSWER_FIELDS);
-        out.push({ type: "start", ...defined({ id, model, createdAt: created, extra }) });
-      }
-      for (const choice of asList(chunk.choices)) if (asObject(choice)) readChoice(out, choice as WireChoice);
-      usage = decodeUsage(chunk.usage) ?? usage;
-      return out;
+      const wire = over ? undefined : asObject(parseJson(data));
+      return wire ? read(wire, frame.event) : [];
     },
     end() {
       const out: CanonicalEvent[] = [];
@@ -210,18 +241,18 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
   };
 }
 
-/** Content is text, or (Mistral's reasoning models) a list of text and thinking parts. */
-function contentTexts(content: unknown): { thinking: boolean; text: string }[] {
-  if (typeof content === "string") return content === "" ? [] : [{ thinking: false, text: content }];
-  const pieces: { thinking: boolean; text: string }[] = [];
+/** Content may also be (Mistral's reasoning models) a list of text and thinking parts. */
+function readParts(
+  content: unknown,
+  write: (kind: "text" | "thinking", payload: BlockPayload) => void,
+): void {
   for (const part of asList(content)) {
     const item = asObject(part);
     const text = asString(item?.["text"]);
-    if (text) pieces.push({ thinking: false, text });
+    if (text) write("text", { type: "text", delta: text });
     for (const inner of asList(item?.["thinking"])) {
       const thought = asString(asObject(inner)?.["text"]);
-      if (thought) pieces.push({ thinking: true, text: thought });
+      if (thought) write("thinking", { type: "text", delta: thought });
     }
   }
-  return pieces;
 }

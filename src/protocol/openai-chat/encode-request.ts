@@ -18,6 +18,7 @@ import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeTurns } from "../turns.ts";
+import { searchFor } from "../web-search.ts";
 
 const DIALECT = "openai-chat";
 
@@ -292,7 +293,8 @@ function writeTools(request: CanonicalRequest, body: JsonObject, dropped: string
         tool.hosted === "web-search" &&
         !(tool.dialect === DIALECT && tool.name !== "web_search_options")
       ) {
-        body["web_search_options"] = tool.dialect === DIALECT ? tool.value : {};
+        body["web_search_options"] =
+          tool.dialect === DIALECT ? tool.value : searchFor(DIALECT, tool, dropped);
       } else list.push(encodeTool(tool, request.dialect === DIALECT, dropped));
     }
     // A list that held nothing but the search switch was no list on the wire.

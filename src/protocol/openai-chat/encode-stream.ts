@@ -24,6 +24,8 @@ interface OpenBlock {
 export function encodeStream(context: AnswerContext): StreamEncoder {
   const toolCounts = new Map<number, number>();
   let head: Record<string, unknown> = {};
+  /** The frame up to its fields, written once: the head is the same in every chunk. */
+  let lead = "data: {";
   let block: OpenBlock = {
     kind: "text",
     choice: 0,
@@ -35,7 +37,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   let usage: Usage | null = null;
   const greeted = new Set<number>();
 
-  const frame = (fields: object): string => `data: ${JSON.stringify({ ...head, ...fields })}\n\n`;
+  const frame = (fields: object): string => `${lead}${JSON.stringify(fields).slice(1)}\n\n`;
   const chunk = (choice: number, delta: object, finish: string | null = null, more: object = {}): string =>
     greet(choice) +
     frame({ choices: [{ index: choice, delta, logprobs: null, finish_reason: finish, ...more }] });
@@ -68,8 +70,13 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
   };
 
   const text = (delta: string): string => {
-    if (block.kind === "thinking") return chunk(block.choice, { reasoning_content: delta });
-    return chunk(block.choice, block.kind === "refusal" ? { refusal: delta } : { content: delta });
+    const field =
+      block.kind === "thinking" ? "reasoning_content" : block.kind === "refusal" ? "refusal" : "content";
+    return (
+      greet(block.choice) +
+      `${lead}"choices":[{"index":${block.choice},"delta":{"${field}":${JSON.stringify(delta)}},` +
+      `"logprobs":null,"finish_reason":null}]}\n\n`
+    );
   };
 
   const json = (delta: string): string => {
@@ -135,6 +142,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
             model: context.model ?? event.model ?? "",
             ...asObject(event.extra),
           };
+          lead = `data: ${JSON.stringify(head).slice(0, -1)},`;
           return greet(0);
         case "open":
           return open(event);

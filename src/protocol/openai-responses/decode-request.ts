@@ -110,10 +110,10 @@ function readText(fields: FieldReader, request: CanonicalRequest): void {
     fields.leave("text");
     request.mustCarry.push("text");
   }
-  const known = new Set(["format", "verbosity"]);
+  const known = ["format", "verbosity"];
   const odd =
     rest(wire, known) ??
-    (format && rest(format, new Set(["type", "name", "schema", "strict", "description"]))) ??
+    (format && rest(format, ["type", "name", "schema", "strict", "description"])) ??
     (wire["verbosity"] === null || format?.["strict"] === null || (!format && verbosity === undefined));
   if (odd) fields.leave("text");
 }
@@ -123,7 +123,7 @@ function decodeItem(value: unknown, index: number): Message {
   if (!wire) throw invalidField(`input[${index}]`);
   const type = asString(wire["type"]) ?? (wire["role"] === undefined ? "" : "message");
   const single = (role: Role, part: Part, ...known: string[]): Message => {
-    const extra = rest(wire, new Set(["type", ...known]));
+    const extra = rest(wire, ["type", ...known]);
     return { role, parts: [part], ...defined({ extra }) };
   };
   switch (type) {
@@ -172,7 +172,7 @@ function decodeMessage(wire: JsonObject, index: number): Message {
   }
   const { content } = wire;
   // `type` is optional on messages: where it was written it comes back with the extra fields.
-  const extra = rest(wire, new Set(["role", "content"]));
+  const extra = rest(wire, ["role", "content"]);
   const message: Message = { role, parts: [], ...defined({ extra }) };
   if (typeof content === "string") {
     message.bare = "string";
@@ -205,7 +205,7 @@ function decodePart(value: unknown): Part {
   const opaque: Part = { type: "opaque", dialect: DIALECT, name: `content.${type || "part"}`, value };
   if (!wire) return opaque;
   const more = (...known: string[]): { extra?: JsonObject } =>
-    defined({ extra: rest(wire, new Set(["type", ...known])) });
+    defined({ extra: rest(wire, ["type", ...known]) });
   switch (type) {
     case "input_text":
     case "output_text":
@@ -213,7 +213,7 @@ function decodePart(value: unknown): Part {
       const text = asString(wire["text"]);
       if (text === undefined) return opaque;
       // Which of the names was used depends on the role; the odd one out is kept.
-      const extra = rest(wire, new Set(["text"]));
+      const extra = rest(wire, ["text"]);
       return { type: "text", text, ...defined({ extra }) };
     }
     case "refusal": {
@@ -294,21 +294,18 @@ function decodeTool(value: unknown, index: number): Tool {
         description: asString(wire["description"]),
         schema: wire["parameters"],
         strict: asBoolean(wire["strict"]),
-        extra: rest(
-          wire,
-          new Set([
-            "type",
-            "name",
-            ...(typeof wire["description"] === "string" ? ["description"] : []),
-            "parameters",
-            ...(typeof wire["strict"] === "boolean" ? ["strict"] : []),
-          ]),
-        ),
+        extra: rest(wire, [
+          "type",
+          "name",
+          ...(typeof wire["description"] === "string" ? ["description"] : []),
+          "parameters",
+          ...(typeof wire["strict"] === "boolean" ? ["strict"] : []),
+        ]),
       }),
     };
   }
   if (type === "custom" && name !== undefined) {
-    const extra = rest(wire, new Set(["type", "name", "description", "format"]));
+    const extra = rest(wire, ["type", "name", "description", "format"]);
     return {
       type: "custom",
       name,

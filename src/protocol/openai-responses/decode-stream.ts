@@ -5,7 +5,7 @@ import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
-import type { AnswerContext, StreamDecoder, WireFrame } from "../dialect.ts";
+import type { AnswerContext, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
@@ -16,7 +16,7 @@ import { packReasoning } from "./wire.ts";
 
 const DIALECT = "openai-responses";
 
-export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecoder {
+export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder {
   const blocks = createSequencer();
   /** Keys that already got text, so that `done` events and items do not repeat it. */
   const written = new Set<string>();
@@ -165,7 +165,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     return sawCall ? "tool-calls" : "stop";
   };
 
-  const read = (out: CanonicalEvent[], type: string, wire: JsonObject): void => {
+  const readEvent = (out: CanonicalEvent[], type: string, wire: JsonObject): void => {
     const item = asNumber(wire["output_index"]) ?? 0;
     const part = asNumber(wire["content_index"]) ?? 0;
     const delta = asString(wire["delta"]) ?? "";
@@ -214,25 +214,29 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): StreamDecod
     }
   };
 
+  const read = (wire: JsonObject, event = ""): CanonicalEvent[] => {
+    const out: CanonicalEvent[] = [];
+    if (over) return out;
+    const type = asString(wire["type"]) ?? event;
+    const response = asObject(wire["response"]) ?? {};
+    if (type === "error" || type === "response.failed" || asObject(wire["error"])) {
+      over = true;
+      const body = type === "response.failed" ? { error: response["error"] } : wire;
+      out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(body) }) });
+    } else if (type === "response.completed" || type === "response.incomplete") finish(out, response);
+    else if (type === "response.keep_alive" || type === "keepalive") out.push({ type: "ping" });
+    else {
+      start(out, response);
+      readEvent(out, type, wire);
+    }
+    return out;
+  };
+
   return {
+    read,
     push(frame: WireFrame) {
-      const out: CanonicalEvent[] = [];
-      if (over) return out;
-      const wire = asObject(parseJson(frame.data));
-      if (!wire) return out;
-      const type = asString(wire["type"]) ?? frame.event;
-      const response = asObject(wire["response"]) ?? {};
-      if (type === "error" || type === "response.failed" || asObject(wire["error"])) {
-        over = true;
-        const body = type === "response.failed" ? { error: response["error"] } : wire;
-        out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(body) }) });
-      } else if (type === "response.completed" || type === "response.incomplete") finish(out, response);
-      else if (type === "response.keep_alive" || type === "keepalive") out.push({ type: "ping" });
-      else {
-        start(out, response);
-        read(out, type, wire);
-      }
-      return out;
+      const wire = over ? undefined : asObject(parseJson(frame.data));
+      return wire ? read(wire, frame.event) : [];
     },
     end() {
       if (over) return [];

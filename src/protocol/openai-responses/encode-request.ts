@@ -7,6 +7,7 @@ import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeThinking, splitSystem, systemText } from "../turns.ts";
+import { searchFor } from "../web-search.ts";
 import { HOSTED_TOOLS, unpackReasoning } from "./wire.ts";
 
 const DIALECT = "openai-responses";
@@ -270,12 +271,9 @@ function writeText(request: CanonicalRequest, home: boolean, body: JsonObject): 
 function encodeTool(tool: Tool, home: boolean, dropped: string[]): JsonObject {
   if (tool.type === "hosted") {
     if (tool.dialect === DIALECT) return tool.value;
-    if (tool.dialect === "openai-chat" && tool.name === "web_search_options") {
-      return { type: "web_search", ...tool.value };
-    }
     const wire = HOSTED_TOOLS[tool.hosted];
     if (!wire) throw cannotCarry(`tools.${tool.name}`);
-    return wire;
+    return tool.hosted === "web-search" ? { ...wire, ...searchFor(DIALECT, tool, dropped) } : wire;
   }
   if (tool.type === "custom") {
     const { name, description, format } = tool;

@@ -47,6 +47,10 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
     content_index: message?.parts.length ?? 0,
   });
   const inItem = (): JsonObject => ({ item_id: itemId, output_index: output.length });
+  /** A delta's frame, which streams are made of: only its text is escaped. `place` and `more` are members, written out. */
+  const quick = (type: string, item: string, place: string, delta: string, more = ""): string =>
+    `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++},"item_id":${JSON.stringify(item)},` +
+    `${place},"delta":${JSON.stringify(delta)}${more}}\n\n`;
 
   const endMessage = (): string => {
     if (!message) return "";
@@ -99,8 +103,9 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
     let wire = announce();
     const first = pieces.length === 0;
     pieces.push(delta);
-    if (block.kind === "text") {
-      return wire + frame("response.output_text.delta", { ...inPart(), delta, logprobs: [] });
+    if (block.kind === "text" && message) {
+      const place = `"output_index":${message.index},"content_index":${message.parts.length}`;
+      return wire + quick("response.output_text.delta", message.id, place, delta, ',"logprobs":[]');
     }
     if (block.kind === "refusal") return wire + frame("response.refusal.delta", { ...inPart(), delta });
     const place = { ...inItem(), summary_index: 0 };
@@ -108,7 +113,8 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
       const part = { type: "summary_text", text: "" };
       wire += frame("response.reasoning_summary_part.added", { ...place, part });
     }
-    return wire + frame("response.reasoning_summary_text.delta", { ...place, delta });
+    const inSummary = `"output_index":${output.length},"summary_index":0`;
+    return wire + quick("response.reasoning_summary_text.delta", itemId, inSummary, delta);
   };
 
   const json = (delta: string): string => {
@@ -118,7 +124,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
     const type = block.custom
       ? "response.custom_tool_call_input.delta"
       : "response.function_call_arguments.delta";
-    return wire + frame(type, { ...inItem(), delta });
+    return wire + quick(type, itemId, `"output_index":${output.length}`, delta);
   };
 
   const note = (event: NoteEvent): string => {

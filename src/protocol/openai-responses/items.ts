@@ -3,7 +3,7 @@
 import type { Usage } from "../../shared/usage.ts";
 import { signatureOf } from "../assemble.ts";
 import type { AnswerBlock } from "../assemble.ts";
-import type { JsonObject } from "../canonical.ts";
+import type { CanonicalRequest, JsonObject } from "../canonical.ts";
 import { citationFor } from "../citations.ts";
 import type { AnswerContext } from "../dialect.ts";
 import type { FinishReason } from "../events.ts";
@@ -121,9 +121,22 @@ export function encodeResponse(
   };
 }
 
-/** The request's fields that the response object repeats, with the protocol's defaults. */
-function echo(context: AnswerContext): JsonObject {
-  const said = context.request?.dialect === "openai-responses" ? encodeRequest(context.request).body : {};
+const echoes = new WeakMap<CanonicalRequest, JsonObject>();
+
+/** The request's fields that the response object repeats, with the protocol's defaults; worked out once for a call. */
+function echo({ request }: AnswerContext): JsonObject {
+  if (request?.dialect !== "openai-responses") return echoOf({});
+  let known = echoes.get(request);
+  if (!known) {
+    // The conversation is not repeated: only its instructions are written again.
+    const messages = request.messages.filter((message) => message.topLevel);
+    known = echoOf(encodeRequest({ ...request, messages }).body);
+    echoes.set(request, known);
+  }
+  return known;
+}
+
+function echoOf(said: JsonObject): JsonObject {
   const out: JsonObject = {
     instructions: null,
     max_output_tokens: null,

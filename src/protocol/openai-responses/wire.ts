@@ -23,13 +23,7 @@ export const REQUEST_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** State and background work live at the provider: refused by name towards another dialect. */
-export const MUST_CARRY: readonly string[] = [
-  "previous_response_id",
-  "conversation",
-  "prompt",
-  "background",
-  "context_management",
-];
+export const MUST_CARRY: readonly string[] = ["previous_response_id", "conversation", "prompt", "background"];
 
 /** Fields of the response object that repeat the request. */
 export const ECHOED_FIELDS: readonly string[] = [

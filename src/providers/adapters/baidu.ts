@@ -1,15 +1,13 @@
 // Baidu ERNIE (Qianfan, first version): a token exchanged for the key pair, addresses by model, errors with status 200.
-// Refuses tools, pictures and several answers by name.
+// Refuses pictures and several answers by name; a token that was revoked is exchanged once more, never twice.
 import { createHash } from "node:crypto";
 import type { CanonicalEvent } from "../../protocol/events.ts";
-import { upstreamFailure } from "../../protocol/classify.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
   chatResponse,
-  conversation,
   createTokenCache,
   errorResponse,
   eventsOf,
@@ -17,9 +15,12 @@ import {
   keyParts,
   post,
   readJson,
-  textTurns,
+  streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
+import type { EventWriter } from "../adapter-kit.ts";
+import { askedOf } from "./asked.ts";
+import { baiduRequest } from "./baidu-request.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
 const SUFFIXES: Readonly<Record<string, string>> = {
@@ -42,47 +43,120 @@ const SUFFIXES: Readonly<Record<string, string>> = {
 
 const tokens = createTokenCache();
 
-function accessToken(call: AdapterCall): Promise<string> {
+/** The exchange was refused: a Failure for those who wait for it too, told with its status at the edge. */
+class TokenRefused extends Failure {
+  constructor(
+    readonly answered: number,
+    readonly words: string,
+  ) {
+    super("upstream-auth", "upstream_auth", { retryable: true, internal: words });
+  }
+}
+
+async function exchange(call: AdapterCall, base: string): Promise<{ token: string; expiresAtMs: number }> {
   const [id = "", secret = ""] = keyParts(call.key, 2);
-  const cacheKey = createHash("sha256").update(call.key).digest("hex");
-  return tokens(cacheKey, call.nowMs(), async () => {
-    const base = call.channel.baseUrl || call.row.baseUrl;
-    const query = new URLSearchParams({
-      grant_type: "client_credentials",
-      client_id: id,
-      client_secret: secret,
-    });
-    const response = await call.fetch(`${base}/oauth/2.0/token?${query.toString()}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
-    });
-    const body = await readJson(response);
-    const token = asString(body["access_token"]);
-    if (token === undefined) {
-      const internal = asString(body["error_description"]) ?? "no token";
-      throw new Failure("upstream-auth", "upstream_auth", { retryable: true, internal });
-    }
-    return { token, expiresAtMs: call.nowMs() + (asNumber(body["expires_in"]) ?? 3600) * 1000 };
+  const query = new URLSearchParams({
+    grant_type: "client_credentials",
+    client_id: id,
+    client_secret: secret,
   });
+  const response = await call.fetch(`${base}/oauth/2.0/token?${query.toString()}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json" },
+    signal: call.signal,
+  });
+  const body = await readJson(response);
+  const token = asString(body["access_token"]);
+  if (token !== undefined && response.status === 200)
+    return { token, expiresAtMs: call.nowMs() + (asNumber(body["expires_in"]) ?? 3600) * 1000 };
+  // An OAuth error is about the key whatever its status; a busy or broken server is not.
+  const status = response.status === 429 || response.status >= 500 ? response.status : 401;
+  const words = asString(body["error_description"]) ?? asString(body["error"]) ?? "no token";
+  throw new TokenRefused(status, words);
 }
 
-async function address(call: AdapterCall): Promise<string> {
+/** The token of an address and a key; one exchange at a time, shared by all who wait. */
+function tokenOf(call: AdapterCall): { key: string; get: () => Promise<string> } {
+  const base = call.url.slice(0, call.url.indexOf("/rpc/2.0/"));
+  const key = createHash("sha256").update(`${base}\n${call.key}`).digest("hex");
+  return { key, get: () => tokens(key, call.nowMs(), () => exchange(call, base)) };
+}
+
+/** Auth: the token, the key or its rights. Quota: what was bought is used up. Rate: too often. The rest by family. */
+export function baiduStatus(code: number): number {
+  switch (code) {
+    case 13:
+    case 14:
+    case 15:
+    case 110:
+    case 111:
+      return 401;
+    case 6:
+    case 336_004:
+      return 403;
+    case 17:
+    case 19:
+      return 402;
+    case 4:
+    case 18:
+    case 336_501:
+    case 336_502:
+      return 429;
+    case 336_100:
+      return 503;
+    case 336_000:
+    case 336_200:
+      return 500;
+    case 3:
+    case 100:
+      return 400;
+    default:
+      return code >= 336_000 && code < 338_000 ? 400 : 500;
+  }
+}
+
+interface Refused {
+  code: number;
+  message: string;
+}
+
+function refusalIn(body: Record<string, unknown> | undefined): Refused | undefined {
+  const code = asNumber(body?.["error_code"]) ?? 0;
+  return code === 0 ? undefined : { code, message: asString(body?.["error_msg"]) ?? "" };
+}
+
+const STALE_TOKEN: ReadonlySet<number> = new Set([110, 111]);
+
+function isEventStream(response: Response): boolean {
+  return (response.headers.get("content-type") ?? "").includes("event-stream");
+}
+
+/** An answer that is worth reading, or the refusal in the form that the relay sorts. */
+type Asked = { stream: Response } | { body: Record<string, unknown> } | { refused: Response };
+
+async function ask(call: AdapterCall, body: unknown): Promise<Asked> {
   const at = call.url.lastIndexOf("/");
-  const suffix = SUFFIXES[call.model] ?? call.model.toLowerCase();
-  return `${call.url.slice(0, at)}/${encodeURIComponent(suffix)}?access_token=${encodeURIComponent(await accessToken(call))}`;
-}
-
-/** 110 and 111: the token is not good; 17, 18 and 19: quotas and rates; 336xxx: the request. */
-function statusOf(code: number): number {
-  if (code === 110 || code === 111 || code === 6 || code === 13 || code === 14) return 401;
-  if (code === 4 || (code >= 17 && code <= 19)) return 429;
-  return code >= 336_000 && code < 337_000 ? 400 : 500;
-}
-
-function refusal(body: Record<string, unknown>): Response | undefined {
-  const code = asNumber(body["error_code"]);
-  if (code === undefined || code === 0) return undefined;
-  return errorResponse(statusOf(code), asString(body["error_msg"]) ?? "", code, "baidu_error");
+  const suffix = encodeURIComponent(SUFFIXES[call.model] ?? call.model.toLowerCase());
+  const { key, get } = tokenOf(call);
+  for (let isSecond = false; ; isSecond = true) {
+    const token = await get();
+    const address = `${call.url.slice(0, at)}/${suffix}?access_token=${encodeURIComponent(token)}`;
+    const response = await post(call, address, body);
+    if (response.status === 200 && isEventStream(response)) return { stream: response };
+    const answer = await readJson(response);
+    const refusal = refusalIn(answer);
+    if (!refusal && response.status === 200) return { body: answer };
+    const { code, message } = refusal ?? {
+      code: response.status,
+      message: asString(answer["message"]) ?? "",
+    };
+    if (STALE_TOKEN.has(code)) await tokens.forget(key, token);
+    if (STALE_TOKEN.has(code) && !isSecond) continue;
+    const status = refusal ? baiduStatus(code) : response.status;
+    return {
+      refused: errorResponse(status, message, code, "baidu_error", response.headers.get("retry-after")),
+    };
+  }
 }
 
 function usage(raw: unknown): Usage {
@@ -93,74 +167,73 @@ function usage(raw: unknown): Usage {
   return usageOf(prompt, completion, wire);
 }
 
-async function* streamedEvents(response: Response): AsyncGenerator<CanonicalEvent> {
+/** Words and function call of one frame, or of a whole answer; `calls` counts what was opened before. */
+function spoken(
+  call: AdapterCall,
+  writer: EventWriter,
+  wire: Record<string, unknown>,
+  state: { hasCall: boolean },
+): CanonicalEvent[] {
+  const out = [...writer.start(asString(wire["id"])), ...writer.text(asString(wire["result"]) ?? "")];
+  const asked = asObject(wire["function_call"]);
+  if (!asked) return out;
+  const input = asString(asked["arguments"]) ?? "";
+  if (state.hasCall) return [...out, ...writer.json(input)];
+  state.hasCall = true;
+  // Thoughts say why the function is called.
+  out.push(...writer.text(asString(asked["thoughts"]) ?? "", "thinking"));
+  out.push(...writer.call(call.newId("call_"), asString(asked["name"]) ?? "", input));
+  return out;
+}
+
+function ending(writer: EventWriter, wire: Record<string, unknown>, hasCall: boolean): CanonicalEvent[] {
+  const isCut = wire["is_truncated"] === true || wire["finish_reason"] === "length";
+  const isBlocked = wire["finish_reason"] === "content_filter" || (asNumber(wire["flag"]) ?? 0) > 0;
+  const reason = hasCall ? "tool-calls" : isCut ? "length" : isBlocked ? "content-filter" : "stop";
+  return writer.finish(reason, asString(wire["finish_reason"]) ?? reason, usage(wire["usage"]));
+}
+
+async function* streamedEvents(call: AdapterCall, response: Response): AsyncGenerator<CanonicalEvent> {
   const writer = eventWriter();
-  yield* writer.start();
+  const state = { hasCall: false };
   for await (const { data } of eventsOf(response)) {
     const wire = asObject(parseJson(data));
     if (!wire) continue;
-    const code = asNumber(wire["error_code"]);
-    if (code !== undefined && code !== 0) {
-      const message = asString(wire["error_msg"]) ?? "";
-      return yield {
-        type: "fail",
-        failure: upstreamFailure({ status: statusOf(code), message, code, raw: data }),
-      };
-    }
-    yield* writer.text(asString(wire["result"]) ?? "");
-    if (wire["is_end"] === true) {
-      const isCut = wire["is_truncated"] === true;
-      yield* writer.finish(isCut ? "length" : "stop", isCut ? "truncated" : "end", usage(wire["usage"]));
-      return;
-    }
+    const refused = refusalIn(wire);
+    if (refused)
+      return yield* writer.fail(streamFailure(baiduStatus(refused.code), "baidu_error", refused.message));
+    yield* spoken(call, writer, wire, state);
+    if (wire["is_end"] === true) return yield* ending(writer, wire, state.hasCall);
   }
+  writer.end();
 }
 
 async function chat(call: AdapterCall): Promise<Response> {
-  const request = conversation(call);
-  const { settings } = request;
-  const turns = textTurns(request);
-  const system = turns.filter((turn) => turn.role === "system").map((turn) => turn.text);
-  const response = await post(call, await address(call), {
-    messages: turns
-      .filter((turn) => turn.role !== "system")
-      .map(({ role, text }) => ({ role, content: text })),
-    ...(system.length > 0 ? { system: system.join("\n") } : {}),
-    temperature: settings.temperature,
-    top_p: settings.topP,
-    penalty_score: settings.frequencyPenalty,
-    stop: settings.stop,
-    // The provider takes no limit below 2.
-    max_output_tokens:
-      settings.maxOutputTokens === undefined ? undefined : Math.max(2, settings.maxOutputTokens),
-    user_id: settings.endUser,
-    stream: call.isStream,
-  });
-  if (response.status !== 200) return response;
-  const isStream = (response.headers.get("content-type") ?? "").includes("event-stream");
-  if (call.isStream && isStream) return chatResponse(call, streamedEvents(response));
-  const body = await readJson(response);
-  const refused = refusal(body);
-  if (refused) return refused;
+  const asked = await ask(call, baiduRequest(call, askedOf(call, { tools: true, formats: true })));
+  if ("refused" in asked) return asked.refused;
+  if ("stream" in asked) return chatResponse(call, streamedEvents(call, asked.stream));
   const writer = eventWriter();
-  const isCut = body["is_truncated"] === true;
-  return chatResponse(call, [
-    ...writer.start(asString(body["id"])),
-    ...writer.text(asString(body["result"]) ?? ""),
-    ...writer.finish(isCut ? "length" : "stop", isCut ? "truncated" : "end", usage(body["usage"])),
-  ]);
+  const state = { hasCall: false };
+  const events = spoken(call, writer, asked.body, state);
+  return chatResponse(call, [...events, ...ending(writer, asked.body, state.hasCall)]);
 }
 
 async function embeddings(call: AdapterCall): Promise<Response> {
-  const response = await post(call, await address(call), { input: embeddingTexts(call) });
-  if (response.status !== 200) return response;
-  const body = await readJson(response);
-  const refused = refusal(body);
-  if (refused) return refused;
-  const vectors = asList(body["data"]).map((item) => asObject(item)?.["embedding"] ?? []);
+  const asked = await ask(call, { input: embeddingTexts(call) });
+  if ("refused" in asked) return asked.refused;
+  if ("stream" in asked) throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  const { body } = asked;
+  const items = asList(body["data"]).map(asObject);
+  const ordered = items.toSorted((a, b) => (asNumber(a?.["index"]) ?? 0) - (asNumber(b?.["index"]) ?? 0));
+  const vectors = ordered.map((item) => item?.["embedding"] ?? []);
   return embeddingsAnswer(call, vectors, asNumber(asObject(body["usage"])?.["prompt_tokens"]));
 }
 
-export function baidu(call: AdapterCall): Promise<Response> {
-  return call.operation === "embeddings" ? embeddings(call) : chat(call);
+export async function baidu(call: AdapterCall): Promise<Response> {
+  try {
+    return await (call.operation === "embeddings" ? embeddings(call) : chat(call));
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error;
+    return errorResponse(error.answered, error.words, "invalid_client", "baidu_error");
+  }
 }

@@ -18,29 +18,14 @@ import {
   streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
+import { realWait } from "../wait.ts";
+import type { Wait } from "../wait.ts";
 import { askedOf, endUserOf, textOf } from "./asked.ts";
 
 const POLL_MS = 1000;
 /** What stands for an error that has no code. */
 const SERVICE_ERROR = 5000;
 const UNDER_WAY: ReadonlySet<string> = new Set(["created", "in_progress"]);
-
-/** Resolves after the time, rejects when the signal fires. */
-export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
-
-const realWait: Wait = (ms, signal) =>
-  new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason as Error);
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 
 /** Coze says errors with status 200; its codes as statuses. */
 function statusOf(code: number): number {

@@ -1,22 +1,24 @@
 // Tencent Hunyuan: requests signed over their exact bytes, fields with capital letters, answers wrapped in Response.
-// Refuses tools, pictures and several answers by name.
+// Refuses several answers and sound by name; errors come with status 200 and are sorted by the family of their code.
 import type { CanonicalEvent, FinishReason } from "../../protocol/events.ts";
-import { upstreamFailure } from "../../protocol/classify.ts";
-import { asList, asObject, asString, parseJson } from "../../protocol/json.ts";
+import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
+import { boundedCount } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
   chatResponse,
-  conversation,
   errorResponse,
   eventsOf,
   eventWriter,
   keyParts,
   readJson,
-  textTurns,
+  streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
+import type { EventWriter } from "../adapter-kit.ts";
 import { signTc3 } from "../tencent-signature.ts";
+import { askedOf } from "./asked.ts";
+import { tencentRequest } from "./tencent-request.ts";
 
 const ACTION = "ChatCompletions";
 const CONTENT_TYPE = "application/json";
@@ -24,94 +26,146 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
   sensitive: "content-filter",
   length: "length",
+  tool_calls: "tool-calls",
 };
 
+/** Cached tokens are contained in the prompt's, thinking in the completion's. */
 function usage(raw: unknown): Usage {
   const wire = asObject(raw);
-  return usageOf(wire?.["PromptTokens"], wire?.["CompletionTokens"], wire);
+  const cached = boundedCount(asObject(wire?.["PromptTokensDetails"])?.["CachedTokens"]);
+  const thought = boundedCount(asObject(wire?.["CompletionTokensDetails"])?.["ReasoningTokens"]);
+  const found = usageOf(wire?.["PromptTokens"], wire?.["CompletionTokens"], wire);
+  found.input.cacheRead = Math.min(cached, found.input.fresh);
+  found.input.fresh -= found.input.cacheRead;
+  found.output.thinking = Math.min(thought, found.output.text);
+  found.output.text -= found.output.thinking;
+  return found;
 }
 
-function statusOf(code: string): number {
-  if (code.startsWith("AuthFailure") || code.startsWith("UnauthorizedOperation")) return 401;
-  if (code.startsWith("RequestLimitExceeded") || code.startsWith("LimitExceeded")) return 429;
-  return code.startsWith("InternalError") ? 500 : 400;
+/** Families by their first words; longer ones come first. */
+const FAMILIES: readonly [prefix: string, status: number][] = [
+  ["FailedOperation.FreeResourcePackExhausted", 402],
+  ["FailedOperation.ResourcePackExhausted", 402],
+  ["FailedOperation.ServiceStopArrears", 402],
+  ["FailedOperation.ServiceStop", 402],
+  ["ResourceInsufficient", 402],
+  ["FailedOperation.ServiceNotActivated", 403],
+  ["FailedOperation.UserUnAuthError", 403],
+  ["FailedOperation.EngineServerLimitExceeded", 429],
+  ["FailedOperation.EngineRequestTimeout", 504],
+  ["FailedOperation", 502],
+  ["AuthFailure", 401],
+  ["UnauthorizedOperation", 403],
+  ["RequestLimitExceeded", 429],
+  ["LimitExceeded", 429],
+  ["ResourceUnavailable", 503],
+  ["InternalError", 500],
+];
+
+/** The status that an error code means; what is none of the provider's troubles is the request's. */
+export function tencentStatus(code: string): number {
+  return FAMILIES.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 400;
 }
 
-async function* streamedEvents(response: Response): AsyncGenerator<CanonicalEvent> {
+interface ReadState {
+  /** Place of the tool call that is open; -1 = none. */
+  at: number;
+}
+
+function spoken(
+  call: AdapterCall,
+  writer: EventWriter,
+  message: Record<string, unknown> | undefined,
+  state: ReadState,
+): CanonicalEvent[] {
+  const out = [
+    ...writer.text(asString(message?.["ReasoningContent"]) ?? "", "thinking"),
+    ...writer.text(asString(message?.["Content"]) ?? ""),
+  ];
+  for (const [position, value] of asList(message?.["ToolCalls"]).entries()) {
+    const tool = asObject(value);
+    const asked = asObject(tool?.["Function"]);
+    const at = asNumber(tool?.["Index"]) ?? position;
+    const input = asString(asked?.["Arguments"]) ?? "";
+    if (at === state.at) out.push(...writer.json(input));
+    else {
+      state.at = at;
+      const id = asString(tool?.["Id"]) || call.newId("call_");
+      out.push(...writer.call(id, asString(asked?.["Name"]) ?? "", input));
+    }
+  }
+  return out;
+}
+
+async function* streamedEvents(call: AdapterCall, response: Response): AsyncGenerator<CanonicalEvent> {
   const writer = eventWriter();
-  yield* writer.start();
+  const state: ReadState = { at: -1 };
   let last: unknown;
   let reason = "";
   for await (const { data } of eventsOf(response)) {
     if (data.trim() === "[DONE]") break;
     const wire = asObject(parseJson(data));
-    const error = asObject(wire?.["ErrorMsg"] ?? asObject(wire?.["Response"])?.["Error"]);
-    if (error) {
-      const message = asString(error["Msg"] ?? error["Message"]) ?? "";
-      return yield { type: "fail", failure: upstreamFailure({ status: 500, message, raw: data }) };
+    const inner = asObject(wire?.["Response"]) ?? wire;
+    const error = asObject(inner?.["ErrorMsg"]) ?? asObject(inner?.["Error"]);
+    const text = asString(error?.["Msg"] ?? error?.["Message"]) ?? "";
+    if (error && (text !== "" || asString(error["Code"]))) {
+      const code = asString(error["Code"]);
+      const status = code === undefined ? 502 : tencentStatus(code);
+      return yield* writer.fail(streamFailure(status, "tencent_error", text));
     }
-    const choice = asObject(asList(wire?.["Choices"])[0]);
-    const delta = asObject(choice?.["Delta"]);
-    yield* writer.text(asString(delta?.["ReasoningContent"]) ?? "", "thinking");
-    yield* writer.text(asString(delta?.["Content"]) ?? "");
+    const choice = asObject(asList(inner?.["Choices"])[0]);
+    yield* writer.start(asString(inner?.["Id"]));
+    yield* spoken(call, writer, asObject(choice?.["Delta"]), state);
     reason = asString(choice?.["FinishReason"]) || reason;
-    last = wire?.["Usage"] ?? last;
+    last = inner?.["Usage"] ?? last;
   }
   if (reason !== "") yield* writer.finish(FINISH[reason] ?? "other", reason, usage(last));
+  writer.end();
+}
+
+function send(call: AdapterCall, body: string): Promise<Response> {
+  const [, secretId = "", secretKey = ""] = keyParts(call.key, 3);
+  const timestamp = Math.floor(call.nowMs() / 1000);
+  const authorization = signTc3({
+    secretId,
+    secretKey,
+    service: "hunyuan",
+    host: new URL(call.url).host,
+    action: ACTION,
+    contentType: CONTENT_TYPE,
+    body,
+    timestamp,
+  });
+  const headers = {
+    "content-type": CONTENT_TYPE,
+    authorization,
+    "x-tc-action": ACTION,
+    "x-tc-version": "2023-09-01",
+    "x-tc-timestamp": String(timestamp),
+  };
+  return call.fetch(call.url, { method: "POST", headers, body, signal: call.signal });
 }
 
 export async function tencent(call: AdapterCall): Promise<Response> {
-  const [, secretId = "", secretKey = ""] = keyParts(call.key, 3);
-  const request = conversation(call);
-  const { settings } = request;
-  const body = JSON.stringify({
-    Model: call.model,
-    Messages: textTurns(request).map(({ role, text }) => ({ Role: role, Content: text })),
-    Stream: call.isStream,
-    Temperature: settings.temperature,
-    TopP: settings.topP,
-    Stop: settings.stop,
-    Seed: settings.seed,
-  });
-  const timestamp = Math.floor(call.nowMs() / 1000);
-  const { host } = new URL(call.url);
-  const response = await call.fetch(call.url, {
-    method: "POST",
-    headers: {
-      "content-type": CONTENT_TYPE,
-      authorization: signTc3({
-        secretId,
-        secretKey,
-        service: "hunyuan",
-        host,
-        action: ACTION,
-        contentType: CONTENT_TYPE,
-        body,
-        timestamp,
-      }),
-      "x-tc-action": ACTION,
-      "x-tc-version": "2023-09-01",
-      "x-tc-timestamp": String(timestamp),
-    },
-    body,
-  });
-  if (response.status !== 200) return response;
+  const request = askedOf(call, { tools: true, images: true });
+  const response = await send(call, JSON.stringify(tencentRequest(call, request)));
   const isStream = (response.headers.get("content-type") ?? "").includes("event-stream");
-  if (call.isStream && isStream) return chatResponse(call, streamedEvents(response));
-  const wire = asObject((await readJson(response))["Response"]);
-  const error = asObject(wire?.["Error"]);
+  if (response.status === 200 && isStream) return chatResponse(call, streamedEvents(call, response));
+  const wire = asObject((await readJson(response.clone()))["Response"]);
+  if (!wire) return response;
+  const error = asObject(wire["Error"]);
   if (error) {
     const code = asString(error["Code"]) ?? "";
-    return errorResponse(statusOf(code), asString(error["Message"]) ?? "", code, "tencent_error");
+    const status = response.status === 200 ? tencentStatus(code) : response.status;
+    const type = status === 402 ? "insufficient_quota" : "tencent_error";
+    return errorResponse(status, asString(error["Message"]) ?? "", code, type);
   }
-  const choice = asObject(asList(wire?.["Choices"])[0]);
-  const message = asObject(choice?.["Message"]);
+  const choice = asObject(asList(wire["Choices"])[0]);
   const reason = asString(choice?.["FinishReason"]) ?? "";
   const writer = eventWriter();
   return chatResponse(call, [
-    ...writer.start(asString(wire?.["Id"])),
-    ...writer.text(asString(message?.["ReasoningContent"]) ?? "", "thinking"),
-    ...writer.text(asString(message?.["Content"]) ?? ""),
-    ...writer.finish(FINISH[reason] ?? "other", reason, usage(wire?.["Usage"])),
+    ...writer.start(asString(wire["Id"])),
+    ...spoken(call, writer, asObject(choice?.["Message"]), { at: -1 }),
+    ...writer.finish(FINISH[reason] ?? "other", reason, usage(wire["Usage"])),
   ]);
 }

@@ -1,100 +1,86 @@
 // iFlytek Spark: a signed WebSocket for keys of three parts, its OpenAI-shaped address for single passwords.
-// Refuses tools, pictures and several answers by name on the socket.
-import { createHmac } from "node:crypto";
+// Refuses tools on the socket by name (its documentation has calls, but no words for their results), and pictures.
+import type { JsonObject } from "../../protocol/canonical.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
-import { upstreamFailure } from "../../protocol/classify.ts";
+import { defined } from "../../protocol/assemble.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
-import type { Usage } from "../../shared/usage.ts";
-import { emptyUsage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
   chatResponse,
-  conversation,
+  errorResponse,
   eventWriter,
+  jsonResponse,
   keyParts,
   post,
-  textTurns,
+  readJson,
+  streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
-import type { Turn } from "../adapter-kit.ts";
+import { mannerlyStream, toldResponse } from "../openai-stream.ts";
+import type { ToldError } from "../openai-stream.ts";
+import { askedOf, textOf } from "./asked.ts";
+import { framesOf, HandshakeRefused, signSpark, sparkTarget } from "./spark-socket.ts";
 
 const SOCKET_BASE = "wss://spark-api.xf-yun.com";
 const HTTP_BASE = "https://spark-api-open.xf-yun.com";
-const DOMAINS: Readonly<Record<string, string>> = {
-  "v1.1": "lite",
-  "v2.1": "generalv2",
-  "v3.1": "generalv3",
-  "v3.5": "generalv3.5",
-  "v4.0": "4.0Ultra",
-};
 
-/** The version stands behind the dash of the model's name, else in the channel's special field. */
-export function sparkVersion(model: string, other: string): string {
-  const parts = model.split("-");
-  if (parts.length === 2 && parts[1]) return parts[1];
-  return other.trim() || "v1.1";
-}
-
-/** The address with host, date and authorization in its query, as the provider's WebAPI documentation signs it. */
-export function signSpark(address: string, apiSecret: string, apiKey: string, nowMs: number): string {
-  const url = new URL(address);
-  const date = new Date(nowMs).toUTCString();
-  const base = `host: ${url.host}\ndate: ${date}\nGET ${url.pathname} HTTP/1.1`;
-  const signature = createHmac("sha256", apiSecret).update(base).digest("base64");
-  const header = `api_key="${apiKey}", algorithm="hmac-sha256", headers="host date request-line", signature="${signature}"`;
-  url.searchParams.set("authorization", Buffer.from(header).toString("base64"));
-  url.searchParams.set("date", date);
-  url.searchParams.set("host", url.host);
-  return url.href;
-}
-
-/** Messages of a socket as they come; ends when it closes, throws when it never opened or the call was aborted. */
-async function* framesOf(url: string, body: unknown, signal: AbortSignal): AsyncGenerator<string> {
-  const queue: string[] = [];
-  let wake: () => void = () => {};
-  let isOver = false;
-  let problem: Error | undefined;
-  const socket = new WebSocket(url);
-  const end = (error?: Error): void => {
-    isOver = true;
-    problem ??= error;
-    wake();
-  };
-  socket.onopen = () => socket.send(JSON.stringify(body));
-  socket.onmessage = (event: MessageEvent) => {
-    queue.push(String(event.data));
-    wake();
-  };
-  socket.onerror = () =>
-    end(new Failure("upstream-down", "do_request_failed", { retryable: true, internal: "socket" }));
-  socket.onclose = () => end();
-  const abort = (): void => end(new DOMException("aborted", "AbortError"));
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    for (;;) {
-      const next = queue.shift();
-      if (next !== undefined) yield next;
-      else if (isOver) break;
-      else await new Promise<void>((resolve) => (wake = resolve));
-    }
-    if (problem) throw problem;
-  } finally {
-    signal.removeEventListener("abort", abort);
-    socket.close();
+/** What the provider's list of error codes means as a status; engine troubles are the rest. */
+export function sparkStatus(code: number): number {
+  switch (code) {
+    // Formats, fields, values, and too many tokens.
+    case 10003:
+    case 10004:
+    case 10005:
+    case 10163:
+    case 10907:
+    // What was asked, what was to be said, where the conversation leads.
+    case 10013:
+    case 10014:
+    case 10019:
+      return 400;
+    // Black list, no rights for the model, wrong key.
+    case 10015:
+    case 10016:
+    case 11200:
+    case 10313:
+      return 403;
+    // The day's amount is used up.
+    case 11201:
+      return 402;
+    // Too many at once or a second, one after the other only.
+    case 10006:
+    case 10007:
+    case 11202:
+    case 11203:
+      return 429;
+    case 10008:
+    case 10110:
+      return 503;
+    default:
+      return 500;
   }
 }
 
-function usageFrom(wire: Record<string, unknown> | undefined): Usage {
-  const raw = asObject(asObject(wire?.["usage"])?.["text"]);
-  return usageOf(raw?.["prompt_tokens"], raw?.["completion_tokens"], raw);
+const POLICY_CODES: ReadonlySet<number> = new Set([10013, 10014, 10019]);
+
+function told(code: number, message: string): ToldError {
+  const type = POLICY_CODES.has(code) ? "content_policy_violation" : "xunfei_error";
+  return { status: sparkStatus(code), message, code, type };
 }
 
-/** 10013 and 10014: what was asked or said; 11200 to 11203: rights and quotas. */
-function failureOf(code: number, message: string): Failure {
-  const status = code === 10_013 || code === 10_014 ? 400 : code >= 11_200 && code <= 11_203 ? 429 : 500;
-  const type = status === 400 ? "content_policy_violation" : "xunfei_error";
-  return upstreamFailure({ status, message, type, code, raw: message });
+/** The error of a frame's header, or of a chunk at the HTTP address. */
+function errorIn(wire: JsonObject | undefined): ToldError | undefined {
+  const code = Number(wire?.["code"] ?? 0);
+  if (code === 0) return undefined;
+  return told(Number.isFinite(code) ? code : -1, asString(wire?.["message"]) ?? "");
+}
+
+/** Thrown inside, answered at the edge. */
+class Refused extends Error {
+  constructor(readonly error: ToldError) {
+    super(String(error.code));
+  }
 }
 
 async function* eventsFrom(frames: AsyncGenerator<string>): AsyncGenerator<CanonicalEvent> {
@@ -103,62 +89,68 @@ async function* eventsFrom(frames: AsyncGenerator<string>): AsyncGenerator<Canon
   for await (const text of frames) {
     const wire = asObject(parseJson(text));
     const header = asObject(wire?.["header"]);
-    const code = asNumber(header?.["code"]) ?? 0;
-    if (code !== 0) {
-      const failure = failureOf(code, asString(header?.["message"]) ?? "");
-      if (!isStarted) throw failure;
-      return yield { type: "fail", failure };
-    }
-    if (!isStarted) {
-      isStarted = true;
-      yield* writer.start(asString(header?.["sid"]));
-    }
+    const error = errorIn(header);
+    if (error && !isStarted) throw new Refused(error);
+    if (error) return yield* writer.fail(streamFailure(error.status, error.type, error.message));
+    isStarted = true;
+    yield* writer.start(asString(header?.["sid"]));
     const payload = asObject(wire?.["payload"]);
     for (const value of asList(asObject(payload?.["choices"])?.["text"])) {
       const piece = asObject(value);
       yield* writer.text(asString(piece?.["reasoning_content"]) ?? "", "thinking");
       yield* writer.text(asString(piece?.["content"]) ?? "");
     }
-    if (header?.["status"] !== 2) continue;
-    yield* writer.finish("stop", "2", payload?.["usage"] === undefined ? emptyUsage() : usageFrom(payload));
-    return;
+    if (asNumber(header?.["status"]) !== 2) continue;
+    const raw = asObject(asObject(payload?.["usage"])?.["text"]);
+    return yield* writer.finish(
+      "stop",
+      "2",
+      usageOf(raw?.["prompt_tokens"], raw?.["completion_tokens"], raw),
+    );
   }
+  writer.end();
 }
 
-function spoken(turns: readonly Turn[], knowsSystem: boolean): unknown[] {
-  return turns.flatMap(({ role, text }) =>
-    role === "system" && !knowsSystem
-      ? [
-          { role: "user", content: text },
-          { role: "assistant", content: "Okay" },
-        ]
-      : [{ role, content: text }],
-  );
+/** Only the larger models know a system turn; the others are told in a turn of their own that they answer. */
+const KNOWS_SYSTEM: ReadonlySet<string> = new Set(["generalv3.5", "max-32k", "4.0Ultra", "x1"]);
+
+function requestOf(call: AdapterCall, appId: string, domain: string): JsonObject {
+  const request = askedOf(call, {});
+  const { settings } = request;
+  const text = request.messages.flatMap((message) => {
+    const content = textOf(message);
+    const isSystem = message.role === "system" || message.role === "developer";
+    if (!isSystem) return [{ role: message.role, content }];
+    if (KNOWS_SYSTEM.has(domain)) return [{ role: "system", content }];
+    return [
+      { role: "user", content },
+      { role: "assistant", content: "Okay" },
+    ];
+  });
+  return {
+    header: { app_id: appId, ...defined({ uid: settings.endUser?.slice(0, 32) }) },
+    parameter: {
+      chat: {
+        domain,
+        ...defined({
+          temperature: settings.temperature,
+          top_k: settings.topK,
+          max_tokens: settings.maxOutputTokens,
+        }),
+      },
+    },
+    payload: { message: { text } },
+  };
 }
 
 async function overSocket(call: AdapterCall): Promise<Response> {
   const [appId = "", apiSecret = "", apiKey = ""] = keyParts(call.key, 3);
-  const request = conversation(call);
-  const { settings } = request;
-  const version = sparkVersion(call.model, call.channel.other);
-  const base = call.channel.baseUrl === "" ? SOCKET_BASE : call.channel.baseUrl.replace(/^http/, "ws");
-  const url = signSpark(`${base}/${version}/chat`, apiSecret, apiKey, call.nowMs());
-  const frames = framesOf(
-    url,
-    {
-      header: { app_id: appId },
-      parameter: {
-        chat: {
-          domain: DOMAINS[version] ?? `general${version}`,
-          temperature: settings.temperature,
-          top_k: settings.topK,
-          max_tokens: settings.maxOutputTokens,
-        },
-      },
-      payload: { message: { text: spoken(textTurns(request), version >= "v3.5") } },
-    },
-    call.signal,
-  );
+  const { path, domain } = sparkTarget(call.model, call.channel.other);
+  const base = call.channel.baseUrl.trim().replace(/\/+$/, "").replace(/^http/, "ws") || SOCKET_BASE;
+  const url = signSpark(`${base}${path}`, apiSecret, apiKey, call.nowMs());
+  const body = requestOf(call, appId, domain);
+  await call.reach?.(url);
+  const frames = framesOf(url, body, call.signal, call.proxy ?? "");
   const events = eventsFrom(frames);
   // The first frame decides whether this is an answer at all: an error before it is one of the attempt.
   const first = await events.next();
@@ -166,14 +158,47 @@ async function overSocket(call: AdapterCall): Promise<Response> {
   return chatResponse(
     call,
     (async function* () {
-      yield first.value;
-      yield* events;
+      try {
+        yield first.value;
+        yield* events;
+      } finally {
+        await frames.return(undefined);
+      }
     })(),
   );
 }
 
-export function xunfei(call: AdapterCall): Promise<Response> {
-  if (call.key.includes("|")) return overSocket(call);
-  const base = call.channel.baseUrl || HTTP_BASE;
-  return post(call, `${base}/v1/chat/completions`, call.body, { authorization: `Bearer ${call.key.trim()}` });
+async function overHttp(call: AdapterCall): Promise<Response> {
+  const base = call.channel.baseUrl.trim().replace(/\/+$/, "").replace(/^ws/, "http") || HTTP_BASE;
+  const isNamed = /^SparkDesk/i.test(call.model);
+  const model = isNamed ? sparkTarget(call.model, call.channel.other).domain : call.model;
+  const authorization = `Bearer ${call.key.trim()}`;
+  // The reasoning models stand at a version of their own.
+  const path = model.startsWith("x1") ? "/v2/chat/completions" : "/v1/chat/completions";
+  const response = await post(call, base + path, { ...call.body, model }, { authorization });
+  if (response.status !== 200) {
+    const body = await readJson(response);
+    // Codes are told beside or inside of `error`, and the status alone does not say whose trouble it is.
+    const error = errorIn(asObject(body["error"]) ?? body);
+    const isKnown = error !== undefined && response.status !== 401 && Number(error.code) >= 10_000;
+    return isKnown ? toldResponse(error) : jsonResponse(body, response.status);
+  }
+  if ((response.headers.get("content-type") ?? "").includes("event-stream"))
+    return mannerlyStream(response, { error: errorIn });
+  const body = await readJson(response);
+  const error = errorIn(body);
+  return error ? toldResponse(error) : jsonResponse(body);
+}
+
+export async function xunfei(call: AdapterCall): Promise<Response> {
+  if (!call.key.includes("|")) return overHttp(call);
+  try {
+    return await overSocket(call);
+  } catch (error) {
+    if (error instanceof Refused) return toldResponse(error.error);
+    // A wrong signature, key or clock is answered before there is a socket.
+    if (error instanceof HandshakeRefused)
+      return errorResponse(error.status, `the handshake was refused (${error.status})`, error.status);
+    throw error;
+  }
 }

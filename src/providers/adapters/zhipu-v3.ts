@@ -2,22 +2,21 @@
 // Refuses tools, pictures and several answers by name.
 import { createHmac } from "node:crypto";
 import type { CanonicalEvent } from "../../protocol/events.ts";
-import { upstreamFailure } from "../../protocol/classify.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
   chatResponse,
-  conversation,
   errorResponse,
   eventsOf,
   eventWriter,
   post,
   readJson,
-  textTurns,
+  streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
+import { askedOf, textOf } from "./asked.ts";
 
 const LIFE_MS = 24 * 3_600_000;
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -41,13 +40,13 @@ async function* streamedEvents(response: Response): AsyncGenerator<CanonicalEven
   yield* writer.start();
   for await (const { event, data, fields } of eventsOf(response)) {
     if (event === "error" || event === "interrupted")
-      return yield { type: "fail", failure: upstreamFailure({ status: 500, message: data, raw: data }) };
+      return yield* writer.fail(streamFailure(500, "zhipu_error", data));
     yield* writer.text(data);
     if (event !== "finish") continue;
     const meta = asObject(parseJson(fields["meta"] ?? ""));
-    yield* writer.finish("stop", "finish", usage(meta?.["usage"]));
-    return;
+    return yield* writer.finish("stop", "finish", usage(meta?.["usage"]));
   }
+  writer.end();
 }
 
 /** Answers come as JSON texts inside the JSON: quotes around and escapes within. */
@@ -56,26 +55,31 @@ function unquoted(text: string): string {
   return (typeof inner === "string" ? inner : text).trim();
 }
 
+/** The balance is used up. */
+const UNPAID = 1113;
+/** What was asked or was to be said is not allowed. */
+const UNSAFE = 1301;
+
 /** 1000 to 1004: the key; 1113: the balance; 1302 and 1305: too often; other four-digit codes: what was asked. */
 function statusOf(code: number): number {
   if (code >= 1000 && code <= 1004) return 401;
   if (code === 1302 || code === 1305) return 429;
-  if (code === 1113) return 402;
+  if (code === UNPAID) return 402;
   return code >= 1000 ? 400 : 500;
 }
 
 export async function zhipuV3(call: AdapterCall): Promise<Response> {
-  const request = conversation(call);
+  const request = askedOf(call, {});
   const { settings } = request;
-  const prompt = textTurns(request).flatMap(({ role, text }) =>
+  const prompt = request.messages.flatMap((message) => {
+    const content = textOf(message);
+    if (message.role !== "system" && message.role !== "developer") return [{ role: message.role, content }];
     // A system turn must be answered before the next one may come.
-    role === "system"
-      ? [
-          { role: "system", content: text },
-          { role: "user", content: "Okay" },
-        ]
-      : [{ role, content: text }],
-  );
+    return [
+      { role: "system", content },
+      { role: "user", content: "Okay" },
+    ];
+  });
   const { topP } = settings;
   const response = await post(
     call,
@@ -95,7 +99,9 @@ export async function zhipuV3(call: AdapterCall): Promise<Response> {
   const body = await readJson(response);
   if (body["success"] !== true) {
     const code = asNumber(body["code"]) ?? 0;
-    return errorResponse(statusOf(code), asString(body["msg"]) ?? "", code, "zhipu_error");
+    const type =
+      code === UNSAFE ? "content_policy_violation" : code === UNPAID ? "insufficient_quota" : "zhipu_error";
+    return errorResponse(statusOf(code), asString(body["msg"]) ?? "", code, type);
   }
   const data = asObject(body["data"]);
   const choice = asObject(asList(data?.["choices"])[0]);

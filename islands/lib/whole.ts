@@ -1,0 +1,28 @@
+// The whole of a list of choices of which the page brought only the beginning.
+// Refuses to stand in the way: until it is there, or when it cannot be had, the beginning stays.
+import { useEffect, useState } from "react";
+import { toastFailure } from "../ui/feedback.tsx";
+
+/** Loads while `isCut`; anew for another `key`. Failures are told once per key. */
+export function useWhole<T>(
+  part: T,
+  isCut: boolean,
+  load: () => Promise<T>,
+  key = "",
+): { all: T; isWhole: boolean } {
+  const [whole, setWhole] = useState<{ key: string; value: T }>();
+  useEffect(() => {
+    if (!isCut) return undefined;
+    let isGone = false;
+    load().then(
+      (value) => isGone || setWhole({ key, value }),
+      (error: unknown) => isGone || toastFailure(error, "choices"),
+    );
+    return () => {
+      isGone = true;
+    };
+    // The caller's function is made anew with every render: what it asks for stands in the key.
+  }, [isCut, key]);
+  const isThere = whole?.key === key;
+  return { all: isThere ? whole.value : part, isWhole: !isCut || isThere };
+}

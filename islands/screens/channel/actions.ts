@@ -1,0 +1,358 @@
+// What the channel screen does to channels: status with undo, tests, balances, copies, tags, deletions. Loaded on first use.
+// Refuses to delete without naming what and how many.
+import { api, ApiFailure, call, callWhole, failureMessage } from "../../lib/api.ts";
+import { t } from "../../lib/i18n.ts";
+import { setQuery } from "../../lib/url-state.ts";
+import { confirm } from "../../ui/confirm.tsx";
+import { toast, toastFailure } from "../../ui/feedback.tsx";
+import type { QuickField } from "./columns.tsx";
+import type { ChannelRow, ListRow, TagRow } from "./row.ts";
+import { dollarsText, isTagRow, STATUS_ENABLED } from "./row.ts";
+import type { Channels } from "./use-channels.ts";
+
+const TESTS_AT_ONCE = 3;
+const POLL_MS = 1000;
+/** Written out: a name made at run time would bring every text of the area into the page. */
+const FIELD_TITLES: Record<QuickField, string> = {
+  priority: "channel.priority",
+  weight: "channel.weight",
+  group: "channel.groups",
+  tag: "channel.tag",
+};
+
+/** The channels behind rows: heads of tags stand for all of theirs. */
+export function channelsOf(rows: readonly ListRow[]): ChannelRow[] {
+  const found = rows.flatMap((row) => (isTagRow(row) ? [...row.channels] : [row]));
+  return [...new Map(found.map((row) => [row.id, row])).values()];
+}
+
+/** One after the other; answers those that went through and throws nothing. */
+async function overAll(
+  rows: readonly ChannelRow[],
+  work: (row: ChannelRow) => Promise<unknown>,
+): Promise<ChannelRow[]> {
+  const done: ChannelRow[] = [];
+  for (const row of rows) {
+    try {
+      await work(row);
+      done.push(row);
+    } catch (error) {
+      toastFailure(error);
+      break;
+    }
+  }
+  return done;
+}
+
+/** Undo gives every channel its old status back, each its own. */
+export async function setStatus(
+  channels: Channels,
+  rows: readonly ChannelRow[],
+  status: number,
+): Promise<void> {
+  const targets = rows.filter((row) => row.status !== status);
+  const [first] = targets;
+  if (!first) return;
+  const ids = new Set(targets.map(({ id }) => id));
+  const rollBack = channels.list.patch((all) =>
+    all.map((each) => (ids.has(each.id) ? { ...each, status } : each)),
+  );
+  const done = await overAll(targets, ({ id }) => call(api.channel.put({ id, status })));
+  if (done.length < targets.length) rollBack();
+  if (done.length > 0) {
+    const isOn = status === STATUS_ENABLED;
+    toast({
+      key: "channel status",
+      text:
+        done.length === 1
+          ? t(isOn ? "channel.nowEnabled" : "channel.nowDisabled", { name: first.name })
+          : t(isOn ? "channel.nowEnabledMany" : "channel.nowDisabledMany", { count: done.length }),
+      undo: async () => {
+        await overAll(done, (row) => call(api.channel.put({ id: row.id, status: row.status })));
+        await channels.refresh();
+      },
+    });
+  }
+  await channels.refresh();
+}
+
+export async function setTagStatus(channels: Channels, row: TagRow, isOn: boolean): Promise<void> {
+  const before = row.channels.filter((each) => (each.status === STATUS_ENABLED) !== isOn);
+  try {
+    await call(api.channel.tag[isOn ? "enabled" : "disabled"].post({ tag: row.tag }));
+    toast({
+      key: "channel status",
+      text: t(isOn ? "channel.tagEnabled" : "channel.tagDisabled", {
+        tag: row.tag,
+        count: row.channels.length,
+      }),
+      undo: async () => {
+        await overAll(before, ({ id, status }) => call(api.channel.put({ id, status })));
+        await channels.refresh();
+      },
+    });
+  } catch (error) {
+    toastFailure(error);
+  }
+  await channels.refresh();
+}
+
+/** An edit in the table; throws to roll back. Undo brings the old values back, for a tag those of each channel. */
+export async function saveQuick(
+  channels: Channels,
+  row: ListRow,
+  name: QuickField,
+  text: string,
+): Promise<void> {
+  const isNumber = name === "priority" || name === "weight";
+  // A tag may be taken away in place; anything else stays when nothing was typed.
+  if (text.trim() === "" && name !== "tag") return;
+  const value = isNumber ? Number.parseInt(text, 10) : text.trim();
+  const targets = channelsOf([row]);
+  const write = (each: ChannelRow, next: unknown) => call(api.channel.put({ id: each.id, [name]: next }));
+  const ids = new Set(targets.map(({ id }) => id));
+  const rollBack = channels.list.patch((all) =>
+    all.map((each) => (ids.has(each.id) ? { ...each, [name]: value } : each)),
+  );
+  try {
+    if (isTagRow(row)) await call(api.channel.tag.put({ tag: row.tag, [name]: value }));
+    else await write(row, value);
+  } catch (error) {
+    rollBack();
+    throw error;
+  }
+  toast({
+    key: `channel ${name}`,
+    text: t("channel.fieldSaved", {
+      field: t(FIELD_TITLES[name]),
+      value: String(value),
+    }),
+    undo: async () => {
+      await overAll(targets, (each) => write(each, each[name] ?? ""));
+      await channels.refresh();
+    },
+  });
+  await channels.refresh();
+}
+
+export async function remove(
+  channels: Channels,
+  rows: readonly ChannelRow[],
+  clear?: () => void,
+): Promise<void> {
+  const [first] = rows;
+  if (!first) {
+    toast({ tone: "warning", text: t("channel.chooseToDelete") });
+    return;
+  }
+  const inUse = rows.filter((row) => row.status === STATUS_ENABLED).length;
+  const yes = await confirm({
+    title:
+      rows.length === 1
+        ? t("channel.deleteOne", { name: first.name })
+        : t("channel.deleteMany", { count: rows.length }),
+    text: [
+      t(rows.length === 1 ? "channel.deleteOneText" : "channel.deleteText"),
+      ...(inUse > 0 && rows.length > 1 ? [t("channel.deleteInUse", { count: inUse })] : []),
+    ].join(" "),
+    action: rows.length === 1 ? t("common.delete") : t("channel.deleteManyAction", { count: rows.length }),
+    isDanger: true,
+    ...(rows.length > 20 ? { typed: String(rows.length) } : {}),
+  });
+  if (!yes) return;
+  try {
+    const count = await call(api.channel.batch.post({ ids: rows.map(({ id }) => id) }));
+    toast({ text: t("channel.deletedCount", { count: Number(count) }) });
+    clear?.();
+  } catch (error) {
+    toastFailure(error);
+  }
+  await channels.refresh();
+}
+
+/** Both kinds of disabled ones, counted anew before the question. */
+export async function removeDisabled(channels: Channels): Promise<void> {
+  try {
+    const { disabled, auto_disabled: autoDisabled } = await call(api.channel.summary.get());
+    const count = disabled + autoDisabled;
+    if (count === 0) {
+      toast({ tone: "info", text: t("channel.noneDisabled") });
+      return;
+    }
+    const yes = await confirm({
+      title: t("channel.deleteDisabledTitle", { count }),
+      text: t("channel.deleteDisabledText", { disabled, autoDisabled }),
+      action: t("channel.deleteManyAction", { count }),
+      isDanger: true,
+      ...(count > 20 ? { typed: String(count) } : {}),
+    });
+    if (!yes) return;
+    const deleted = await call(api.channel.disabled.delete());
+    toast({ text: t("channel.deletedCount", { count: Number(deleted) }) });
+  } catch (error) {
+    toastFailure(error);
+  }
+  await channels.refresh();
+}
+
+export interface TestAnswer {
+  isGood: boolean;
+  ms: number;
+  message: string;
+}
+
+/** One call to the provider; a refused one is an answer too. */
+export async function testOnce(id: number, model?: string): Promise<TestAnswer> {
+  try {
+    const running = api.channel.test({ id }).get({ query: model === undefined ? {} : { model } });
+    // The time stands beside the message, also where the provider refused.
+    const whole = (await callWhole(running)) as { time?: number };
+    return { isGood: true, ms: Math.round((whole.time ?? 0) * 1000), message: "" };
+  } catch (error) {
+    return { isGood: false, ms: 0, message: failureMessage(error) };
+  }
+}
+
+/** Channels that were just saved: known by id only, perhaps not yet in the list. */
+export async function testIds(channels: Channels, ids: readonly number[]): Promise<void> {
+  const rows = await Promise.all(ids.map((id) => call(api.channel({ id }).get())));
+  await testChannels(channels, rows);
+}
+
+export async function testChannels(channels: Channels, rows: readonly ChannelRow[]): Promise<void> {
+  const [only] = rows;
+  if (!only) return;
+  for (const { id } of rows) channels.setTest(id, { phase: "waiting" });
+  const queue = [...rows];
+  let failed = 0;
+  let last: TestAnswer | undefined;
+  const worker = async () => {
+    for (let row = queue.shift(); row; row = queue.shift()) {
+      channels.setTest(row.id, { phase: "running" });
+      last = await testOnce(row.id);
+      if (!last.isGood) failed++;
+      channels.setTest(
+        row.id,
+        last.isGood
+          ? { phase: "passed", ms: last.ms }
+          : { phase: "failed", ms: last.ms, message: last.message },
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(TESTS_AT_ONCE, rows.length) }, worker));
+  if (rows.length > 1) {
+    toast({
+      key: "channel test",
+      tone: failed > 0 ? "warning" : "success",
+      text: t("channel.test.summary", { passed: rows.length - failed, failed }),
+    });
+  } else if (last?.isGood) {
+    toast({
+      key: "channel test",
+      text: t("channel.test.passed", { name: only.name, seconds: (last.ms / 1000).toFixed(2) }),
+    });
+  }
+  await channels.refresh();
+}
+
+/** Starts a run over all channels, or joins the one that is under way, and follows it to its end. */
+export async function testAll(channels: Channels): Promise<void> {
+  try {
+    await call(api.channel.test.get());
+  } catch (error) {
+    if (!(error instanceof ApiFailure) || error.code !== "channel_test_running") {
+      toastFailure(error);
+      return;
+    }
+    toast({ tone: "info", text: error.message });
+  }
+  let failed = 0;
+  for (;;) {
+    let progress;
+    try {
+      progress = await call(api.channel.test_progress.get());
+    } catch (error) {
+      channels.setRun(undefined);
+      toastFailure(error);
+      return;
+    }
+    channels.setRun(progress);
+    failed = progress.failed;
+    if (!progress.isRunning) {
+      channels.setRun(undefined);
+      toast({
+        key: "channel test",
+        tone: failed > 0 ? "warning" : "success",
+        text: t("channel.test.summary", { passed: progress.done - failed, failed }),
+      });
+      await channels.refresh();
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+export async function updateBalance(channels: Channels, row: ChannelRow): Promise<void> {
+  try {
+    const { balance } = (await callWhole(api.channel.update_balance({ id: row.id }).get())) as {
+      balance: number;
+    };
+    toast({
+      key: "channel balance",
+      text: t("channel.balanceOne", { name: row.name, balance: dollarsText(balance) }),
+    });
+    await channels.refresh();
+  } catch (error) {
+    toastFailure(error);
+  }
+}
+
+export async function updateBalances(channels: Channels): Promise<void> {
+  toast({ key: "channel balance", tone: "info", text: t("channel.balanceRunning") });
+  try {
+    await call(api.channel.update_balance.get());
+    toast({ key: "channel balance", text: t("channel.balanceAll") });
+  } catch (error) {
+    toastFailure(error, "channel balance");
+  }
+  await channels.refresh();
+}
+
+/** The copy is made on the server, with the key, switched off; its editor opens. */
+export async function copyOne(channels: Channels, row: ChannelRow): Promise<void> {
+  try {
+    const { id } = await call(api.channel.copy({ id: row.id }).post());
+    toast({ text: t("channel.copied") });
+    await channels.refresh();
+    setQuery({ edit: id });
+  } catch (error) {
+    toast({
+      tone: "error",
+      text: t("channel.copyFailed") + failureMessage(error),
+      ...(error instanceof ApiFailure ? { code: error.code } : {}),
+    });
+  }
+}
+
+export async function repair(channels: Channels): Promise<void> {
+  try {
+    const count = await call(api.channel.fix.post());
+    toast({ text: t("channel.repaired", { count: Number(count) }) });
+  } catch (error) {
+    toastFailure(error);
+  }
+  await channels.refresh();
+}
+
+/** Sets the tag of a selection; undo gives each its old one back. */
+export async function tagRows(channels: Channels, rows: readonly ChannelRow[], tag: string): Promise<void> {
+  await call(api.channel.batch.tag.post({ ids: rows.map(({ id }) => id), tag }));
+  toast({
+    text: t("channel.tagged", { count: rows.length, tag }),
+    undo: async () => {
+      await overAll(rows, (row) => call(api.channel.put({ id: row.id, tag: row.tag ?? "" })));
+      await channels.refresh();
+    },
+  });
+  await channels.refresh();
+}

@@ -1,0 +1,275 @@
+// Columns of the channel table, for channels and for the heads of tags.
+// Refuses colour and hover as the only carriers: reasons, errors and times stand in the cell.
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { timeZone } from "../../lib/boot.ts";
+import { formatDateTime, formatDuration } from "../../lib/format.ts";
+import { language } from "../../lib/i18n.ts";
+import type { Translate } from "../../lib/i18n.ts";
+import { Chip, Latency, Money, StatusDot, When } from "../../ui/badges.tsx";
+import type { StatusTone } from "../../ui/badges.tsx";
+import type { Column } from "../../ui/table-columns.ts";
+import type { ChannelRow, ListRow, TagRow, TestState, TypeNames } from "./row.ts";
+import {
+  dollarsText,
+  isTagRow,
+  namesOf,
+  reasonOf,
+  RESPONSE_MS,
+  STATUS_AUTO_DISABLED,
+  STATUS_DISABLED,
+  STATUS_ENABLED,
+  typeName,
+} from "./row.ts";
+
+const STATUS: Record<number, [StatusTone, string]> = {
+  [STATUS_ENABLED]: ["ok", "common.enabled"],
+  [STATUS_DISABLED]: ["off", "common.disabled"],
+  [STATUS_AUTO_DISABLED]: ["attention", "channel.autoDisabled"],
+};
+
+/** What can be changed in the table itself. */
+export type QuickField = "priority" | "weight" | "group" | "tag";
+
+export interface ColumnContext {
+  t: Translate;
+  types: TypeNames;
+  tests: ReadonlyMap<number, TestState>;
+  /** Throws to roll back. */
+  save: (row: ListRow, name: QuickField, text: string) => Promise<void>;
+  onToggleTag: (tag: string) => void;
+  onBalance: (row: ChannelRow) => void;
+}
+
+export function channelColumns(context: ColumnContext): Column<ListRow>[] {
+  const { t, types, tests, save, onToggleTag, onBalance } = context;
+  const each =
+    (cell: (row: ChannelRow) => React.ReactNode) =>
+    (row: ListRow): React.ReactNode =>
+      isTagRow(row) ? null : cell(row);
+  const number = (name: "priority" | "weight", min: number): Column<ListRow> => ({
+    id: name,
+    title: t(name === "weight" ? "channel.weight" : "channel.priority"),
+    align: "end",
+    isSortable: true,
+    cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
+    edit: {
+      kind: "number",
+      min,
+      value: (row) => row[name] ?? "",
+      check: (text) =>
+        /^-?\d+$/.test(text.trim()) && Number(text) >= min
+          ? undefined
+          : t(name === "weight" ? "channel.weightWrong" : "channel.priorityWrong"),
+      save: (row, text) => save(row, name, text),
+    },
+  });
+  return [
+    {
+      id: "name",
+      title: t("channel.name"),
+      isIdentity: true,
+      isSortable: true,
+      card: "title",
+      cell: (row) =>
+        isTagRow(row) ? (
+          <TagHead row={row} t={t} onToggle={onToggleTag} />
+        ) : (
+          <span className="channel-name">
+            <TypeMark name={typeName(types, row.type, language.value)} />
+            <span className="channel-title" title={row.name}>
+              {row.name} <span className="channel-id">#{row.id}</span>
+            </span>
+          </span>
+        ),
+    },
+    {
+      id: "status",
+      title: t("channel.status"),
+      isSortable: true,
+      card: "badge",
+      cell: (row) => (isTagRow(row) ? <TagStatus row={row} t={t} /> : <ChannelStatus row={row} t={t} />),
+    },
+    {
+      id: "type",
+      title: t("channel.type"),
+      isHiddenByDefault: true,
+      isSortable: true,
+      cell: each((row) => <Chip>{typeName(types, row.type, language.value)}</Chip>),
+    },
+    {
+      id: "group",
+      title: t("channel.groups"),
+      cell: each((row) => <Names text={row.group} />),
+      edit: {
+        kind: "text",
+        value: (row) => (isTagRow(row) ? "" : row.group),
+        save: (row, text) => save(row, "group", text),
+        isAllowed: (row) => !isTagRow(row),
+      },
+    },
+    { id: "models", title: t("channel.modelsTitle"), cell: each((row) => <Names text={row.models} />) },
+    {
+      id: "response_time",
+      title: t("channel.responseTime"),
+      align: "end",
+      isSortable: true,
+      cell: (row) => <Response row={row} state={isTagRow(row) ? undefined : tests.get(row.id)} t={t} />,
+    },
+    {
+      id: "used_quota",
+      title: t("channel.used"),
+      align: "end",
+      isSortable: true,
+      cell: (row) => <Money quota={row.used_quota} />,
+    },
+    {
+      id: "balance",
+      title: t("channel.balance"),
+      align: "end",
+      isSortable: true,
+      cell: each((row) => <Balance row={row} t={t} onUpdate={() => onBalance(row)} />),
+    },
+    number("priority", -999),
+    number("weight", 0),
+    {
+      id: "tag",
+      title: t("channel.tag"),
+      isHiddenByDefault: true,
+      cell: each((row) => (row.tag ? <Chip>{row.tag}</Chip> : "–")),
+      edit: {
+        kind: "text",
+        value: (row) => (isTagRow(row) ? "" : (row.tag ?? "")),
+        save: (row, text) => save(row, "tag", text),
+        isAllowed: (row) => !isTagRow(row),
+      },
+    },
+    {
+      id: "tested",
+      title: t("channel.tested"),
+      isHiddenByDefault: true,
+      cell: each((row) => <When at={row.test_time} never={t("channel.notTested")} />),
+    },
+    {
+      id: "created",
+      title: t("channel.created"),
+      isHiddenByDefault: true,
+      cell: each((row) => <When at={row.created_time} />),
+    },
+  ];
+}
+
+/** The first letter of the type; its whole name is read out and shown on hover. */
+function TypeMark({ name }: { name: string }) {
+  return (
+    <span className="type-mark" title={name}>
+      <span aria-hidden>{name.slice(0, 1).toUpperCase()}</span>
+      <span className="sr-only">{name}</span>
+    </span>
+  );
+}
+
+function TagHead({ row, t, onToggle }: { row: TagRow; t: Translate; onToggle: (tag: string) => void }) {
+  const Icon = row.isOpen ? ChevronDown : ChevronRight;
+  return (
+    <button type="button" className="tag-head" aria-expanded={row.isOpen} onClick={() => onToggle(row.tag)}>
+      <Icon aria-hidden size={14} />
+      <span className="channel-title">{row.tag}</span>
+      <span className="text-muted">{t("channel.channelCount", { count: row.channels.length })}</span>
+    </button>
+  );
+}
+
+function TagStatus({ row, t }: { row: TagRow; t: Translate }) {
+  const enabled = row.channels.filter((each) => each.status === STATUS_ENABLED).length;
+  const broken = row.channels.filter((each) => each.status === STATUS_AUTO_DISABLED).length;
+  return (
+    <StatusDot
+      tone={enabled === 0 ? "off" : broken > 0 ? "attention" : "ok"}
+      reason={broken > 0 ? t("channel.brokenCount", { count: broken }) : undefined}
+    >
+      {t("channel.enabledOf", { enabled, total: row.channels.length })}
+    </StatusDot>
+  );
+}
+
+function ChannelStatus({ row, t }: { row: ChannelRow; t: Translate }) {
+  const [tone, key] = STATUS[row.status] ?? ["off", "common.unknown"];
+  const reason = row.status === STATUS_AUTO_DISABLED ? reasonOf(row) : undefined;
+  const lines = [
+    reason && reason.time > 0
+      ? `${formatDateTime(reason.time * 1000, timeZone.value).slice(5, 16)} · ${reason.reason}`
+      : reason?.reason,
+    row.keys_resting > 0
+      ? t("channel.keysResting", { resting: row.keys_resting, total: row.key_count })
+      : undefined,
+  ].filter((line) => line !== undefined);
+  return (
+    <StatusDot tone={tone} reason={lines.length > 0 ? lines.join(" · ") : undefined}>
+      {t(key)}
+    </StatusDot>
+  );
+}
+
+function Response({ row, state, t }: { row: ListRow; state: TestState | undefined; t: Translate }) {
+  if (state?.phase === "running" || state?.phase === "waiting")
+    return <StatusDot tone="running">{t(`channel.test.${state.phase}`)}</StatusDot>;
+  if (state?.phase === "failed") {
+    return (
+      <span role="status" className="test-failed">
+        <StatusDot tone="broken" reason={state.message}>
+          {t("channel.test.failed")}
+          {row.response_time > 0 ? (
+            <span className="text-muted"> · {formatDuration(row.response_time)}</span>
+          ) : null}
+        </StatusDot>
+      </span>
+    );
+  }
+  if (row.response_time === 0) return <span className="text-muted">{t("channel.notTested")}</span>;
+  return <Latency ms={row.response_time} thresholdsMs={RESPONSE_MS} />;
+}
+
+/** Pressing it asks the provider again. */
+function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate: () => void }) {
+  const isKnown = row.balance_updated_time > 0;
+  return (
+    <button
+      type="button"
+      className="cell-edit balance-cell"
+      title={t("channel.updateBalance")}
+      onClick={(event) => {
+        event.stopPropagation();
+        onUpdate();
+      }}
+    >
+      {isKnown ? (
+        <>
+          <span className={`tabular-nums ${row.balance <= 0 ? "text-error" : ""}`}>
+            {dollarsText(row.balance)}
+            {row.balance <= 0 ? ` · ${t("channel.balanceGone")}` : null}
+          </span>
+          <span className="balance-time">
+            <When at={row.balance_updated_time} />
+          </span>
+        </>
+      ) : (
+        <span className="text-muted whitespace-nowrap">{t("channel.balanceNever")}</span>
+      )}
+    </button>
+  );
+}
+
+/** The first two names and how many more. */
+function Names({ text }: { text: string }) {
+  const names = namesOf(text);
+  return (
+    <span className="chips channel-names">
+      {names.slice(0, 2).map((name) => (
+        <Chip key={name} title={name}>
+          <span className="truncate">{name}</span>
+        </Chip>
+      ))}
+      {names.length > 2 ? <span className="text-muted tabular-nums">+{names.length - 2}</span> : null}
+    </span>
+  );
+}

@@ -1,0 +1,73 @@
+// The keys of a channel that has several: which of them work, which rest, until when and why.
+// Refuses to show more of a key than its last four characters: the server sends no more.
+import { useEffect, useState } from "react";
+import { api, call, failureMessage } from "../../lib/api.ts";
+import { timeZone } from "../../lib/boot.ts";
+import { formatDateTime } from "../../lib/format.ts";
+import { useT } from "../../lib/i18n.ts";
+import { StatusDot } from "../../ui/badges.tsx";
+
+interface KeyState {
+  index: number;
+  tail: string;
+  /** Unix seconds; 0: it works. */
+  rests_until: number;
+  reason: string;
+  detail: string;
+}
+
+export function KeysList({ id, count }: { id: number; count: number }) {
+  const t = useT();
+  const [keys, setKeys] = useState<readonly KeyState[]>();
+  const [failure, setFailure] = useState<string>();
+  const load = () => {
+    setFailure(undefined);
+    call(api.channel.keys({ id }).get()).then(setKeys, (error: unknown) => setFailure(failureMessage(error)));
+  };
+  useEffect(load, [id]);
+  return (
+    <section className="keys-list" aria-label={t("channel.keysTitle")}>
+      <p className="field-head">
+        <span className="field-label">{t("channel.keysOf", { count })}</span>
+        <button type="button" className="btn btn-sm btn-ghost text-primary ml-auto" onClick={load}>
+          {t("common.refresh")}
+        </button>
+      </p>
+      {failure ? (
+        <p role="alert" className="field-error">
+          {failure}
+        </p>
+      ) : null}
+      <ul style={{ minHeight: `${Math.min(count, 6) * 28}px` }}>
+        {(keys ?? []).map((key) => (
+          <li key={key.index}>
+            <code>••••{key.tail}</code>
+            {key.rests_until > 0 ? (
+              <StatusDot
+                tone="attention"
+                reason={[t(`channel.rest.${key.reason}`), wordsOf(key.detail)].filter(Boolean).join(": ")}
+              >
+                {t("channel.restsUntil", {
+                  time: formatDateTime(key.rests_until * 1000, timeZone.value).slice(5, 16),
+                })}
+              </StatusDot>
+            ) : (
+              <StatusDot tone="ok">{t("channel.keyActive")}</StatusDot>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The message inside an upstream's JSON error, or the text as it came. */
+function wordsOf(detail: string): string {
+  try {
+    const { error } = JSON.parse(detail) as { error?: { message?: unknown } | string };
+    const message = typeof error === "object" ? error.message : error;
+    return typeof message === "string" && message !== "" ? message : detail;
+  } catch {
+    return detail;
+  }
+}

@@ -1,0 +1,265 @@
+// The models of a channel: tokens, presets, and the upstream's own list with what is new and what is gone before it is applied.
+// Refuses to take a model away unasked: what is gone is only ticked for removal by hand.
+import { useId, useState } from "react";
+import { api, call, failureMessage } from "../../lib/api.ts";
+import type { Form } from "../../lib/form.ts";
+import { useT } from "../../lib/i18n.ts";
+import { copyText } from "../../ui/copy-button.tsx";
+import { announce, toast } from "../../ui/feedback.tsx";
+import type { ChannelRow } from "./row.ts";
+import { namesOf } from "./row.ts";
+import { TokenField } from "./token-field.tsx";
+import type { ChannelValues } from "./values.ts";
+import { trimmedBase } from "./values.ts";
+
+const SEARCHABLE_FROM = 12;
+
+export interface ModelsPartProps {
+  form: Form<ChannelValues>;
+  row: ChannelRow | undefined;
+  /** Models that belong to the chosen type. */
+  related: readonly string[];
+  /** Every model that the product knows. */
+  all: readonly string[];
+}
+
+export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
+  const t = useT();
+  const [fetched, setFetched] = useState<readonly string[]>();
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<string>();
+  const { values, set } = form;
+  const models = namesOf(values.models);
+  const add = (names: readonly string[]) => set("models", [...new Set([...models, ...names])].join(","));
+
+  const fetchModels = async () => {
+    const key = values.key.trim();
+    if (!row && key === "") {
+      form.fail("key", t("channel.fetchKeyMissing"));
+      toast({ key: "channel fetch", tone: "error", text: t("channel.fetchKeyMissing") });
+      return;
+    }
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      // With a typed key the upstream is asked as it stands here; without one, as it is saved.
+      const names =
+        row && key === ""
+          ? await call(api.channel.fetch_models({ id: row.id }).get())
+          : await call(
+              api.channel.fetch_models.post({
+                base_url: trimmedBase(values.baseUrl),
+                type: values.type,
+                key,
+              }),
+            );
+      setFetched(names as unknown as string[]);
+    } catch (error) {
+      setFailure(`${t("channel.fetchFailed")}: ${failureMessage(error)}`);
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  return (
+    <>
+      <TokenField
+        form={form}
+        name="models"
+        label={t("channel.models", { count: models.length })}
+        hint={t("channel.modelsHint")}
+        isRequired
+        isMono
+        suggestions={[...new Set([...related, ...all])]}
+        placeholder={t("channel.addModel")}
+        repeated={t("channel.modelsExist")}
+      />
+      <div className="field-actions">
+        <button
+          type="button"
+          className="btn btn-sm btn-default"
+          aria-busy={isBusy}
+          disabled={isBusy}
+          onClick={() => void fetchModels()}
+        >
+          {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+          {t("channel.fetchModels")}
+        </button>
+        <button
+          type="button"
+          className="btn btn-sm btn-default"
+          disabled={related.length === 0}
+          onClick={() => add(related)}
+        >
+          {t("channel.fillRelated", { count: related.length })}
+        </button>
+        <button
+          type="button"
+          className="btn btn-sm btn-default"
+          disabled={all.length === 0}
+          onClick={() => add(all)}
+        >
+          {t("channel.fillAll", { count: all.length })}
+        </button>
+        <button
+          type="button"
+          className="btn btn-sm btn-default"
+          disabled={models.length === 0}
+          onClick={() => void copyText(models.join(","))}
+        >
+          {t("channel.copyModels")}
+        </button>
+        <button
+          type="button"
+          className="btn btn-sm btn-default"
+          disabled={models.length === 0}
+          onClick={() => set("models", "")}
+        >
+          {t("channel.clearModels")}
+        </button>
+      </div>
+      {failure ? (
+        <p role="alert" className="field-error mb-4">
+          {failure}
+        </p>
+      ) : null}
+      {fetched ? (
+        <FetchedModels
+          key={fetched.join(",")}
+          fetched={fetched}
+          models={models}
+          onApply={(added, removed) => {
+            set("models", [...models.filter((name) => !removed.has(name)), ...added].join(","));
+            setFetched(undefined);
+            announce("channel.fetchApplied", { added: added.size, removed: removed.size });
+          }}
+          onClose={() => setFetched(undefined)}
+        />
+      ) : null}
+    </>
+  );
+}
+
+interface FetchedProps {
+  fetched: readonly string[];
+  models: readonly string[];
+  onApply: (added: ReadonlySet<string>, removed: ReadonlySet<string>) => void;
+  onClose: () => void;
+}
+
+/** What the upstream offers beside what the channel has. New ones are ticked; those that are gone stay until ticked. */
+function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
+  const t = useT();
+  const offered = new Set(fetched);
+  const held = new Set(models);
+  const fresh = fetched.filter((name) => !held.has(name));
+  const gone = models.filter((name) => !offered.has(name));
+  const [added, setAdded] = useState<ReadonlySet<string>>(new Set(fresh));
+  const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set());
+  const [search, setSearch] = useState("");
+  const kept = models.length - gone.length;
+  const count = added.size + removed.size;
+  return (
+    <section className="fetched-models" aria-label={t("channel.fetchedTitle")}>
+      <p role="status" className="font-semibold">
+        {t("channel.fetchedNew", { count: fresh.length })} {t("channel.fetchedGone", { count: gone.length })}{" "}
+        <span className="text-muted font-normal">{t("channel.fetchedKept", { count: kept })}</span>
+      </p>
+      {fresh.length + gone.length > SEARCHABLE_FROM ? (
+        <input
+          type="search"
+          className="input input-sm mt-2"
+          aria-label={t("channel.fetchedSearch")}
+          placeholder={t("channel.fetchedSearch")}
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") event.preventDefault();
+          }}
+        />
+      ) : null}
+      <Ticks
+        title={t("channel.fetchedAdd")}
+        names={fresh}
+        search={search}
+        chosen={added}
+        onChange={setAdded}
+      />
+      <Ticks
+        title={t("channel.fetchedRemove")}
+        names={gone}
+        search={search}
+        chosen={removed}
+        onChange={setRemoved}
+      />
+      <div className="mt-3 flex flex-wrap gap-2">
+        <button
+          type="button"
+          className="btn btn-sm btn-primary"
+          disabled={count === 0}
+          onClick={() => onApply(added, removed)}
+        >
+          {t("channel.fetchedApply", { added: added.size, removed: removed.size })}
+        </button>
+        <button type="button" className="btn btn-sm btn-default" onClick={onClose}>
+          {t("common.cancel")}
+        </button>
+      </div>
+    </section>
+  );
+}
+
+interface TicksProps {
+  title: string;
+  names: readonly string[];
+  search: string;
+  chosen: ReadonlySet<string>;
+  onChange: (chosen: ReadonlySet<string>) => void;
+}
+
+function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
+  const t = useT();
+  const id = useId();
+  const found = names.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
+  if (names.length === 0) return null;
+  const isAll = found.length > 0 && found.every((name) => chosen.has(name));
+  const toggle = (some: readonly string[], isOn: boolean) => {
+    const next = new Set(chosen);
+    for (const name of some) {
+      if (isOn) next.add(name);
+      else next.delete(name);
+    }
+    onChange(next);
+  };
+  return (
+    <div role="group" aria-labelledby={id} className="mt-3">
+      <p className="flex items-center gap-3">
+        <span id={id} className="field-label">
+          {title}
+        </span>
+        <button
+          type="button"
+          className="btn btn-sm btn-ghost text-primary"
+          onClick={() => toggle(found, !isAll)}
+        >
+          {t(isAll ? "channel.chooseNone" : "channel.chooseAll")}
+        </button>
+      </p>
+      <ul className="tick-list">
+        {found.map((name) => (
+          <li key={name}>
+            <label>
+              <input
+                type="checkbox"
+                className="checkbox"
+                checked={chosen.has(name)}
+                onChange={(event) => toggle([name], event.target.checked)}
+              />
+              <span className="mono">{name}</span>
+            </label>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,340 @@
+// One edit for all channels of a tag, or of a selection: every field is kept until it is set, and a preview says what follows.
+// Refuses to blank a field by accident: what is not switched on is not sent.
+import { useEffect, useId, useState } from "react";
+import type { ReactNode } from "react";
+import { api, call } from "../../lib/api.ts";
+import { useForm } from "../../lib/form.ts";
+import type { Form } from "../../lib/form.ts";
+import { useT } from "../../lib/i18n.ts";
+import { lazyPart } from "../../lib/lazy-part.tsx";
+import type { Translate } from "../../lib/i18n.ts";
+import { DrawerForm } from "../../ui/drawer.tsx";
+import { toast, toastFailure } from "../../ui/feedback.tsx";
+import { NumberField, TextField } from "../../ui/form.tsx";
+import type { ChannelRow } from "./row.ts";
+import { namesOf } from "./row.ts";
+import { TokenField } from "./token-field.tsx";
+import { isJsonObject } from "./values.ts";
+
+const MappingField = lazyPart(() => import("./mapping-field.tsx"));
+
+const FIELDS = ["tag", "priority", "weight", "models", "groups", "modelMapping"] as const;
+type FieldName = (typeof FIELDS)[number];
+
+export interface TagValues extends Record<string, unknown> {
+  tag: string;
+  priority: number | undefined;
+  weight: number | undefined;
+  models: string;
+  groups: string;
+  modelMapping: string;
+  /** Names of the fields that are set, in a comma list. */
+  set: string;
+}
+
+export interface TagDrawerProps {
+  /** The tag whose channels are changed; undefined: `rows` are. */
+  tag: string | undefined;
+  rows: readonly ChannelRow[] | undefined;
+  groups: readonly string[];
+  onClose: () => void;
+  onSaved: () => void;
+}
+
+const BLANK: TagValues = {
+  tag: "",
+  priority: undefined,
+  weight: undefined,
+  models: "",
+  groups: "",
+  modelMapping: "",
+  set: "",
+};
+
+/** What all of them have in common stands in the fields from the start; where they differ a field is empty. */
+function commonValues(rows: readonly ChannelRow[]): TagValues {
+  const same = <T,>(read: (row: ChannelRow) => T, none: T): T => {
+    const [first] = rows;
+    if (!first) return none;
+    return rows.every((row) => read(row) === read(first)) ? read(first) : none;
+  };
+  return {
+    tag: same((row) => row.tag ?? "", ""),
+    priority: same<number | undefined>((row) => row.priority, undefined),
+    weight: same<number | undefined>((row) => row.weight, undefined),
+    models: same((row) => namesOf(row.models).join(","), ""),
+    groups: same((row) => namesOf(row.group).join(","), ""),
+    modelMapping: same((row) => row.model_mapping, ""),
+    set: "",
+  };
+}
+
+export default function TagDrawer({ tag, rows: given, groups, onClose, onSaved }: TagDrawerProps) {
+  const t = useT();
+  const [rows, setRows] = useState<readonly ChannelRow[] | undefined>(given);
+  useEffect(() => {
+    if (tag === undefined) return;
+    call(api.channel.search.get({ query: { tag } })).then(
+      (found) => setRows(found),
+      (error: unknown) => {
+        toastFailure(error);
+        onClose();
+      },
+    );
+    // Once for each tag: the drawer is made anew for another one.
+  }, [tag]);
+  return rows === undefined ? null : <LoadedDrawer {...{ t, tag, rows, groups, onClose, onSaved }} />;
+}
+
+interface LoadedProps {
+  t: Translate;
+  tag: string | undefined;
+  rows: readonly ChannelRow[];
+  groups: readonly string[];
+  onClose: () => void;
+  onSaved: () => void;
+}
+
+function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
+  const [initial] = useState(() => (rows.length > 0 ? commonValues(rows) : BLANK));
+  const isSet = (values: TagValues, name: FieldName) => namesOf(values.set).includes(name);
+  const form = useForm<TagValues>({
+    initial,
+    validate: (values) => ({
+      ...(isSet(values, "priority") && !isWhole(values.priority, -999)
+        ? { priority: t("channel.priorityWrong") }
+        : {}),
+      ...(isSet(values, "weight") && !isWhole(values.weight, 0) ? { weight: t("channel.weightWrong") } : {}),
+      ...(isSet(values, "models") && namesOf(values.models).length === 0
+        ? { models: t("channel.modelsMissing") }
+        : {}),
+      ...(isSet(values, "groups") && namesOf(values.groups).length === 0
+        ? { groups: t("form.required") }
+        : {}),
+      ...(isSet(values, "modelMapping") && !isJsonObject(values.modelMapping)
+        ? { modelMapping: t("channel.mappingNotJson") }
+        : {}),
+      ...(isSet(values, "tag") && tag === undefined && values.tag.trim() === ""
+        ? { tag: t("channel.tagMissing") }
+        : {}),
+    }),
+  });
+  const { values } = form;
+  const chosen = FIELDS.filter((name) => isSet(values, name));
+
+  const save = async () => {
+    const body = {
+      ...(chosen.includes("priority") ? { priority: values.priority ?? 0 } : {}),
+      ...(chosen.includes("weight") ? { weight: values.weight ?? 0 } : {}),
+      ...(chosen.includes("models") ? { models: namesOf(values.models).join(",") } : {}),
+      ...(chosen.includes("modelMapping") ? { model_mapping: values.modelMapping.trim() } : {}),
+    };
+    const groupText = namesOf(values.groups).join(",");
+    const hasGroups = chosen.includes("groups");
+    if (tag !== undefined) {
+      await call(
+        api.channel.tag.put({
+          tag,
+          ...body,
+          ...(hasGroups ? { groups: groupText } : {}),
+          ...(chosen.includes("tag") ? { new_tag: values.tag.trim() } : {}),
+        }),
+      );
+    } else {
+      for (const { id } of rows) {
+        await call(
+          api.channel.put({
+            id,
+            ...body,
+            ...(hasGroups ? { group: groupText } : {}),
+            ...(chosen.includes("tag") ? { tag: values.tag.trim() } : {}),
+          }),
+        );
+      }
+    }
+    toast({ key: "channel tag", text: t("channel.tagSaved", { count: rows.length }) });
+    onSaved();
+  };
+
+  const part = (name: FieldName, label: string, field: (isDisabled: boolean) => ReactNode) => (
+    <SetField form={form} name={name} label={label} t={t}>
+      {field(!isSet(values, name))}
+    </SetField>
+  );
+  return (
+    <DrawerForm
+      form={form}
+      isOpen
+      isNew
+      width="wide"
+      title={
+        tag === undefined
+          ? t("channel.editManyTitle", { count: rows.length })
+          : t("channel.tagEditTitle", { tag })
+      }
+      onClose={onClose}
+      onSave={async () => {
+        if (chosen.length === 0) {
+          toast({ key: "unchanged", tone: "info", text: t("channel.tagUnchanged") });
+          throw new DOMException("kept open", "AbortError");
+        }
+        await save();
+      }}
+    >
+      <p className="text-muted mb-4">{t("channel.tagEditHint")}</p>
+      {part("tag", t(tag === undefined ? "channel.tag" : "channel.tagName"), (isDisabled) => (
+        <TextField
+          form={form}
+          name="tag"
+          label={t(tag === undefined ? "channel.tag" : "channel.tagName")}
+          {...(tag === undefined ? {} : { hint: t("channel.tagNameHint") })}
+          isDisabled={isDisabled}
+          input={{ maxLength: 64, autoComplete: "off" }}
+        />
+      ))}
+      {part("priority", t("channel.priority"), (isDisabled) => (
+        <NumberField
+          form={form}
+          name="priority"
+          label={t("channel.priority")}
+          min={-999}
+          step={1}
+          isDisabled={isDisabled}
+          {...mixedPlaceholder(rows, "priority", t)}
+        />
+      ))}
+      {part("weight", t("channel.weight"), (isDisabled) => (
+        <NumberField
+          form={form}
+          name="weight"
+          label={t("channel.weight")}
+          min={0}
+          step={1}
+          isDisabled={isDisabled}
+          {...mixedPlaceholder(rows, "weight", t)}
+        />
+      ))}
+      {part("models", t("channel.modelsTitle"), (isDisabled) => (
+        <TokenField
+          form={form}
+          name="models"
+          label={t("channel.modelsTitle")}
+          isMono
+          isDisabled={isDisabled}
+          suggestions={[...new Set(rows.flatMap((row) => namesOf(row.models)))]}
+          placeholder={t("channel.addModel")}
+          repeated={t("channel.modelsExist")}
+        />
+      ))}
+      {part("groups", t("channel.groups"), (isDisabled) => (
+        <TokenField
+          form={form}
+          name="groups"
+          label={t("channel.groups")}
+          isDisabled={isDisabled}
+          suggestions={groups}
+          placeholder={t("channel.addGroup")}
+        />
+      ))}
+      {part("modelMapping", t("channel.modelMapping"), (isDisabled) => (
+        <MappingField form={form} isDisabled={isDisabled} />
+      ))}
+      <section className="tag-preview" aria-label={t("channel.tagPreview")} aria-live="polite">
+        <p className="font-semibold">{t("channel.tagPreview")}</p>
+        {chosen.length === 0 ? (
+          <p className="text-muted">{t("channel.tagPreviewNone")}</p>
+        ) : (
+          <ul>
+            {chosen.map((name) => (
+              <li key={name}>{consequence(t, name, values, tag, rows)}</li>
+            ))}
+          </ul>
+        )}
+      </section>
+    </DrawerForm>
+  );
+}
+
+function isWhole(value: number | undefined, least: number): boolean {
+  return value !== undefined && Number.isInteger(value) && value >= least;
+}
+
+function mixedPlaceholder(rows: readonly ChannelRow[], name: "priority" | "weight", t: Translate) {
+  const first = rows[0]?.[name];
+  return rows.every((row) => row[name] === first) ? {} : { input: { placeholder: t("channel.mixed") } };
+}
+
+/** One sentence for each field that is set: what changes, and of how many channels it really differs. */
+function consequence(
+  t: Translate,
+  name: FieldName,
+  values: TagValues,
+  tag: string | undefined,
+  rows: readonly ChannelRow[],
+): string {
+  const next = { priority: values.priority, weight: values.weight };
+  switch (name) {
+    case "tag": {
+      const to = values.tag.trim();
+      if (to !== "") return t("channel.previewTag", { tag: to, count: rows.length });
+      return t("channel.previewDissolve", { tag: tag ?? "", count: rows.length });
+    }
+    case "priority":
+    case "weight": {
+      const count = rows.filter((row) => row[name] !== next[name]).length;
+      return t(`channel.preview.${name}`, { value: next[name] ?? "–", count });
+    }
+    case "models": {
+      const text = namesOf(values.models).join(",");
+      const count = rows.filter((row) => namesOf(row.models).join(",") !== text).length;
+      return t("channel.preview.models", { value: namesOf(values.models).length, count });
+    }
+    case "groups": {
+      const text = namesOf(values.groups).join(",");
+      const count = rows.filter((row) => namesOf(row.group).join(",") !== text).length;
+      return t("channel.preview.groups", { value: namesOf(values.groups).join(", ") || "–", count });
+    }
+    case "modelMapping": {
+      const count = rows.filter((row) => row.model_mapping.trim() !== values.modelMapping.trim()).length;
+      return values.modelMapping.trim() === "" && tag !== undefined
+        ? t("channel.preview.mappingKept")
+        : t("channel.preview.mapping", { count });
+    }
+  }
+}
+
+interface SetFieldProps {
+  form: Form<TagValues>;
+  name: FieldName;
+  label: string;
+  t: Translate;
+  children: ReactNode;
+}
+
+/** Keep or set, beside the field that it opens. */
+function SetField({ form, name, label, t, children }: SetFieldProps) {
+  const id = useId();
+  const chosen = namesOf(form.values.set);
+  const isOn = chosen.includes(name);
+  return (
+    <div className="set-field" data-set={isOn ? "" : undefined}>
+      <label htmlFor={id} className="set-switch">
+        <input
+          id={id}
+          type="checkbox"
+          role="switch"
+          className="toggle"
+          aria-label={t("channel.setField", { field: label })}
+          checked={isOn}
+          onChange={(event) => {
+            const others = chosen.filter((each) => each !== name);
+            form.set("set", (event.target.checked ? [...others, name] : others).join(","));
+            if (!event.target.checked) form.revert(name);
+          }}
+        />
+        <span className={isOn ? "" : "text-muted"}>{t(isOn ? "channel.set" : "channel.keep")}</span>
+      </label>
+      <div className="min-w-0 grow">{children}</div>
+    </div>
+  );
+}

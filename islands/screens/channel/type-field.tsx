@@ -1,0 +1,149 @@
+// The type of a channel as a searchable list with groups: OpenAI-shaped, own protocol, tasks.
+// Refuses free text: what is not chosen from the list is put back.
+import { ChevronsUpDown } from "lucide-react";
+import { useEffect, useId, useRef, useState } from "react";
+import type { KeyboardEvent } from "react";
+import { offeredProviders, providerForm } from "../../../src/shared/provider-forms.ts";
+import type { ProviderForm } from "../../../src/shared/provider-forms.ts";
+import type { Form } from "../../lib/form.ts";
+import { language, useT } from "../../lib/i18n.ts";
+import { Field } from "../../ui/form.tsx";
+import type { ChannelValues } from "./values.ts";
+
+function matches(form: ProviderForm, question: string): boolean {
+  const words = question.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = `${form.label.zh} ${form.label.en} ${form.id} ${form.baseUrl}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+export interface TypeFieldProps {
+  form: Form<ChannelValues>;
+  onPick: (type: number) => void;
+}
+
+export function TypeField({ form, onPick }: TypeFieldProps) {
+  const t = useT();
+  const id = useId();
+  const [question, setQuestion] = useState<string>();
+  const [at, setAt] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
+  const isOpen = question !== undefined;
+  const current = providerForm(form.values.type);
+  const known = offeredProviders();
+  // Of a channel from elsewhere: its type is kept, though nobody may choose it anew.
+  const all = current && !known.includes(current) ? [current, ...known] : known;
+  const found = isOpen ? all.filter((each) => matches(each, question)) : [];
+  const to = language.value;
+  const name = current?.label[to] ?? `#${form.values.type}`;
+
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }, [at, isOpen]);
+
+  const open = () => {
+    if (isOpen) return;
+    setQuestion("");
+    setAt(
+      Math.max(
+        0,
+        all.findIndex((each) => each.id === form.values.type),
+      ),
+    );
+  };
+  const pick = (type: ProviderForm | undefined) => {
+    setQuestion(undefined);
+    if (type && type.id !== form.values.type) onPick(type.id);
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.nativeEvent.isComposing || event.ctrlKey || event.metaKey) return;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (!isOpen) open();
+      else {
+        const by = event.key === "ArrowDown" ? 1 : -1;
+        setAt((at + by + found.length) % Math.max(1, found.length));
+      }
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (isOpen) pick(found[at]);
+      else open();
+    } else if (event.key === "Escape" && isOpen) {
+      event.preventDefault();
+      event.stopPropagation();
+      setQuestion(undefined);
+    }
+  };
+
+  return (
+    <Field form={form} name="type" label={t("channel.type")}>
+      {(control) => (
+        <div className="type-field">
+          <div className="input">
+            <input
+              {...control}
+              role="combobox"
+              aria-expanded={isOpen}
+              aria-controls={`${id}-list`}
+              aria-autocomplete="list"
+              aria-activedescendant={isOpen && found[at] ? `${id}-${found[at].id}` : undefined}
+              className="grow"
+              autoComplete="off"
+              spellCheck={false}
+              value={question ?? name}
+              placeholder={name}
+              onClick={open}
+              onChange={(event) => {
+                setQuestion(event.target.value);
+                setAt(0);
+              }}
+              onBlur={() => {
+                setQuestion(undefined);
+                control.onBlur();
+              }}
+              onKeyDown={onKeyDown}
+            />
+            <ChevronsUpDown aria-hidden size={14} className="text-muted" />
+          </div>
+          {isOpen ? (
+            <div
+              ref={list}
+              id={`${id}-list`}
+              role="listbox"
+              aria-label={t("channel.type")}
+              className="type-list"
+            >
+              {found.length === 0 ? <p className="field-hint">{t("channel.typeNone")}</p> : null}
+              {(["openai", "own", "tasks"] as const).map((group) => {
+                const members = found.filter((each) => each.group === group);
+                return members.length === 0 ? null : (
+                  <div key={group} role="group" aria-label={t(`channel.typeGroup.${group}`)}>
+                    <p aria-hidden>{t(`channel.typeGroup.${group}`)}</p>
+                    {members.map((each) => (
+                      <div
+                        key={each.id}
+                        id={`${id}-${each.id}`}
+                        role="option"
+                        aria-selected={found[at] === each}
+                        data-chosen={each.id === form.values.type ? "" : undefined}
+                        // Before the field loses the focus.
+                        onMouseDown={(event) => {
+                          event.preventDefault();
+                          pick(each);
+                        }}
+                      >
+                        {each.label[to]}
+                        {each.status === "legacy" ? (
+                          <span className="text-muted"> · {t("channel.typeLegacy")}</span>
+                        ) : null}
+                      </div>
+                    ))}
+                  </div>
+                );
+              })}
+            </div>
+          ) : null}
+        </div>
+      )}
+    </Field>
+  );
+}

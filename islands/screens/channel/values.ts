@@ -1,0 +1,207 @@
+// What the channel editor holds, made from a row and back into the body of a call.
+// Refuses to send what was not changed, and to lose settings that it has no field for.
+import type { ChannelRow } from "./row.ts";
+import { namesOf } from "./row.ts";
+
+export interface ChannelValues extends Record<string, unknown> {
+  type: number;
+  name: string;
+  key: string;
+  baseUrl: string;
+  organization: string;
+  other: string;
+  models: string;
+  groups: string;
+  priority: number | undefined;
+  weight: number | undefined;
+  tag: string;
+  autoBan: boolean;
+  testModel: string;
+  modelMapping: string;
+  statusCodeMapping: string;
+  paramOverride: string;
+  forceFormat: boolean;
+  thinkingToContent: boolean;
+  proxy: string;
+  /** One address or range a line. */
+  allowNetworks: string;
+  /** Settings without a field of their own, as a JSON object; or a text that is none, as it was stored. */
+  otherSettings: string;
+}
+
+export const NEW_CHANNEL: ChannelValues = {
+  type: 1,
+  name: "",
+  key: "",
+  baseUrl: "",
+  organization: "",
+  other: "",
+  models: "",
+  groups: "default",
+  priority: 0,
+  weight: 0,
+  tag: "",
+  autoBan: true,
+  testModel: "",
+  modelMapping: "",
+  statusCodeMapping: "",
+  paramOverride: "",
+  forceFormat: false,
+  thinkingToContent: false,
+  proxy: "",
+  allowNetworks: "",
+  otherSettings: "",
+};
+
+/** Folded behind "Rewrite": what is set there is counted. */
+export const REWRITE_FIELDS = [
+  "modelMapping",
+  "paramOverride",
+  "statusCodeMapping",
+  "forceFormat",
+  "thinkingToContent",
+  "proxy",
+  "allowNetworks",
+  "otherSettings",
+] as const;
+
+function objectOf(text: string): Record<string, unknown> | undefined {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function pretty(value: Record<string, unknown>): string {
+  return Object.keys(value).length === 0 ? "" : JSON.stringify(value, null, 2);
+}
+
+type SettingValues = Pick<
+  ChannelValues,
+  "forceFormat" | "thinkingToContent" | "proxy" | "allowNetworks" | "otherSettings"
+>;
+
+function settingValues(text: string): SettingValues {
+  const setting = objectOf(text);
+  if (!setting)
+    return {
+      forceFormat: false,
+      thinkingToContent: false,
+      proxy: "",
+      allowNetworks: "",
+      otherSettings: text,
+    };
+  const {
+    force_format: force,
+    thinking_to_content: thinking,
+    proxy,
+    allow_networks: networks,
+    ...rest
+  } = setting;
+  return {
+    forceFormat: force === true,
+    thinkingToContent: thinking === true,
+    proxy: typeof proxy === "string" ? proxy : "",
+    allowNetworks: Array.isArray(networks) ? networks.map(String).join("\n") : "",
+    otherSettings: pretty(rest),
+  };
+}
+
+function settingText(values: SettingValues): string {
+  const networks = namesOf(values.allowNetworks);
+  const setting: Record<string, unknown> = {
+    ...objectOf(values.otherSettings),
+    ...(values.forceFormat ? { force_format: true } : {}),
+    ...(values.thinkingToContent ? { thinking_to_content: true } : {}),
+    ...(values.proxy.trim() === "" ? {} : { proxy: values.proxy.trim() }),
+    ...(networks.length === 0 ? {} : { allow_networks: networks }),
+  };
+  return Object.keys(setting).length === 0 ? "" : JSON.stringify(setting);
+}
+
+/** Statuses may be stored as numbers; the editor's cells are texts, and the server takes both. */
+function statusText(text: string): string {
+  const mapping = objectOf(text);
+  if (!mapping) return text;
+  return pretty(Object.fromEntries(Object.entries(mapping).map(([from, to]) => [from, String(to)])));
+}
+
+export function valuesOf(row: ChannelRow): ChannelValues {
+  return {
+    type: row.type,
+    name: row.name,
+    key: "",
+    baseUrl: row.base_url,
+    organization: row.openai_organization ?? "",
+    other: row.other,
+    models: namesOf(row.models).join(","),
+    groups: namesOf(row.group).join(","),
+    priority: row.priority,
+    weight: row.weight,
+    tag: row.tag ?? "",
+    autoBan: row.auto_ban === 1,
+    testModel: row.test_model ?? "",
+    modelMapping: row.model_mapping,
+    statusCodeMapping: statusText(row.status_code_mapping),
+    paramOverride: row.param_override,
+    ...settingValues(row.setting),
+  };
+}
+
+export function bodyOf(values: ChannelValues) {
+  return {
+    type: values.type,
+    name: values.name.trim(),
+    ...(values.key.trim() === "" ? {} : { key: values.key.trim() }),
+    base_url: trimmedBase(values.baseUrl),
+    openai_organization: values.organization.trim(),
+    other: values.other.trim(),
+    models: namesOf(values.models).join(","),
+    group: namesOf(values.groups).join(","),
+    priority: values.priority ?? 0,
+    weight: values.weight ?? 0,
+    tag: values.tag.trim(),
+    auto_ban: values.autoBan ? 1 : 0,
+    test_model: values.testModel.trim(),
+    model_mapping: values.modelMapping.trim(),
+    status_code_mapping: values.statusCodeMapping.trim(),
+    param_override: values.paramOverride.trim(),
+    setting: settingText(values),
+  };
+}
+
+export type ChannelBody = ReturnType<typeof bodyOf>;
+
+/** Only what differs from the loaded values: two administrators do not undo each other's changes. */
+export function changedBody(before: ChannelValues, values: ChannelValues): Partial<ChannelBody> {
+  const old = bodyOf(before) as Record<string, unknown>;
+  return Object.fromEntries(
+    Object.entries(bodyOf(values)).filter(([name, value]) => value !== old[name]),
+  ) as Partial<ChannelBody>;
+}
+
+export function trimmedBase(text: string): string {
+  return text.trim().replace(/\/+$/, "");
+}
+
+/** A JSON object, or nothing. */
+export function isJsonObject(text: string): boolean {
+  return objectOf(text) !== undefined;
+}
+
+/** Where the proxy may stand, as the server has it. */
+export function isProxy(text: string): boolean {
+  return text.trim() === "" || (/^(https?|socks5h?):\/\//.test(text.trim()) && URL.canParse(text.trim()));
+}
+
+/** Lines that are neither an address nor a range. */
+export function wrongNetworks(text: string): string[] {
+  return namesOf(text).filter(
+    (line) => !/^(\d{1,3}(\.\d{1,3}){3}|[0-9a-f:.]*:[0-9a-f:.]*)(\/\d{1,3})?$/i.test(line),
+  );
+}

@@ -1,0 +1,70 @@
+// The dashboard's figures for the question in the address: first ones from the page, later ones from one call.
+// Refuses to blank what is shown while it asks again, or when that fails.
+import { api, call } from "../../lib/api.ts";
+import { status, timeZone, user } from "../../lib/boot.ts";
+import { useList } from "../../lib/list.ts";
+import type { ListPhase } from "../../lib/list.ts";
+import type { Query } from "../../lib/url-state.ts";
+import { askedOf } from "./asked.ts";
+import type { Asked } from "./asked.ts";
+import type { DetailPageData, UseData } from "./data.ts";
+
+/** Parameters of the call, by its own names. */
+export function parametersOf({ range, step, figure, by, scope }: Asked) {
+  return {
+    start_timestamp: String(range.from),
+    end_timestamp: String(range.to - 1),
+    granularity: step,
+    figure,
+    by,
+    time_zone: timeZone.peek(),
+    ...(typeof scope === "object" ? scope : {}),
+  };
+}
+
+export function pathOf({ scope }: Asked): string {
+  return scope === "me" ? "/api/data/self/summary" : "/api/data/summary";
+}
+
+export function useDetail(
+  data: DetailPageData,
+  query: Query,
+  asked: Asked,
+): { use: UseData | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
+  // Hours are the same everywhere; days and weeks are those of the zone.
+  const zone = asked.step === "hour" && asked.range.preset !== "today" ? "" : timeZone.value;
+  const { range, step, figure, by, scope } = asked;
+  const list = useList<UseData>({
+    initial: data.use && { rows: [data.use], total: 1 },
+    // Relative ranges stay relative: the passing of time is no new question.
+    question: JSON.stringify([range.preset ?? [range.from, range.to], step, figure, by, scope, zone]),
+    async load(signal) {
+      const now = askedOf(query, Date.now(), timeZone.peek(), status.peek(), data.isAdmin);
+      const options = { query: parametersOf(now), fetch: { signal } };
+      const use = await (now.scope === "me"
+        ? call(api.data.self.summary.get(options))
+        : call(api.data.summary.get(options)));
+      return { rows: [use as UseData], total: 1 };
+    },
+  });
+  return { use: list.rows[0], phase: list.phase, failure: list.failure, refresh: list.refresh };
+}
+
+/** The log's address for what lies behind a number. */
+export function logHref(
+  asked: Asked,
+  filter: { from: number; to: number; type: 2 | 5; more?: Record<string, string> },
+): string {
+  const { scope } = asked;
+  const own = scope === "me" ? user.peek() : undefined;
+  const params = new URLSearchParams({
+    type: String(filter.type),
+    start_timestamp: String(filter.from),
+    end_timestamp: String(filter.to - 1),
+    ...(typeof scope === "object" ? { username: scope.username } : {}),
+    // Users' own log needs no name; an administrator's log is everybody's.
+    ...(own && own.role >= 10 ? { username: own.username } : {}),
+    ...filter.more,
+  });
+  return `/log?${params}`;
+}

@@ -1,0 +1,89 @@
+// The dashboard's numbers as people read them: money or units, the sentence above the chart, names of what is gone.
+// Refuses to call an unnamed series by anything but its number.
+import type { SiteStatus } from "../../lib/api.ts";
+import { shareText, sumOf } from "../../lib/chart.ts";
+import {
+  formatCompact,
+  formatDateTime,
+  formatDollars,
+  formatDuration,
+  formatNumber,
+  formatQuota,
+} from "../../lib/format.ts";
+import type { Translate } from "../../lib/i18n.ts";
+import type { Preset } from "../../lib/time-range.ts";
+import type { RankedSeries, UseData, UseSeries } from "./data.ts";
+
+export interface Formats {
+  format: (value: number) => string;
+  /** Shorter, for grid lines and lists. */
+  formatShort: (value: number) => string;
+  formatAxis: (value: number) => string;
+  /** What grid lines are cut at: quota units of a dollar, or single ones. */
+  unit: number;
+  isWhole: boolean;
+}
+
+export function formatsOf({ figure }: UseData, site: SiteStatus): Formats {
+  const unit = site.quota_per_unit || 500_000;
+  if (figure === "quota" && site.display_in_currency !== false) {
+    const format = (value: number) => formatQuota(value, site);
+    const formatAxis = (value: number) => formatDollars(value / unit).replace(/\.00$/, "");
+    return { format, formatShort: format, formatAxis, unit, isWhole: false };
+  }
+  const formatShort = figure === "tokens" ? formatCompact : formatNumber;
+  return { format: formatNumber, formatShort, formatAxis: formatCompact, unit: 1, isWhole: true };
+}
+
+export function labelOf(t: Translate, { by }: UseData, series: UseSeries): string {
+  if (series.name !== "") return series.name;
+  return by === "model" ? t("detail.noModel") : t(`detail.gone.${by}`, { id: series.id });
+}
+
+/** `12% more than before`; "" where there was nothing to compare with. */
+export function changeText(t: Translate, now: number, before: number): string {
+  if (before <= 0) return "";
+  const percent = Math.round((now / before - 1) * 100);
+  const key = percent > 0 ? "detail.more" : percent < 0 ? "detail.less" : "detail.same";
+  return t(key, { percent: formatNumber(Math.abs(percent)) });
+}
+
+export interface Sentences {
+  /** Above the chart: the figure of what is shown, over what time, and the change. */
+  sentence: string;
+  /** The same for those who do not see the bars, with who leads. */
+  summary: string;
+}
+
+export function sentencesOf(
+  t: Translate,
+  use: UseData,
+  { formatShort }: Formats,
+  shown: readonly RankedSeries[],
+  all: readonly RankedSeries[],
+  preset: Preset | undefined,
+  zone: string,
+): Sentences {
+  const { figure } = use;
+  const value = sumOf(shown.map(({ total }) => total));
+  const within = preset
+    ? t(`detail.within.${preset}`)
+    : t("detail.within.custom", {
+        from: formatDateTime(use.from * 1000, zone).slice(5, 16),
+        to: formatDateTime(use.to * 1000, zone).slice(5, 16),
+      });
+  const sum = t(`detail.sum.${figure}`, { value: formatShort(value), count: value });
+  // What was before is known of the whole only.
+  const change = shown.length === all.length ? changeText(t, value, use.previous[figure]) : "";
+  const sentence = t(change === "" ? "detail.sentence" : "detail.sentenceChange", { sum, within, change });
+  const leader = all[0];
+  if (!leader || leader.id === "other") return { sentence, summary: sentence };
+  const share = shareText(leader.total, sumOf(use.lines[figure]));
+  return { sentence, summary: t("detail.leader", { sentence, name: leader.label, share }) };
+}
+
+/** Average response time of some bars. */
+export function speedText({ ms, lines }: UseData, first = 0, last = ms.length - 1): string {
+  const calls = sumOf(lines.count.slice(first, last + 1));
+  return calls === 0 ? "–" : formatDuration(sumOf(ms.slice(first, last + 1)) / calls);
+}

@@ -1,0 +1,54 @@
+// The one thing administrators change most: a user's balance, with what it was and what it will be.
+// Refuses amounts of nothing and balances below zero.
+import { api, call } from "../../lib/api.ts";
+import { useForm } from "../../lib/form.ts";
+import { formatQuota } from "../../lib/format.ts";
+import { useT } from "../../lib/i18n.ts";
+import { DrawerForm } from "../../ui/drawer.tsx";
+import { toast } from "../../ui/feedback.tsx";
+import { QuotaFields } from "./quota-fields.tsx";
+import { balanceAfter, NO_CHANGE, quotaBody, quotaProblem } from "./row.ts";
+import type { QuotaValues, UserRow } from "./row.ts";
+
+export default function QuotaDrawer({
+  row,
+  onClose,
+  onSaved,
+}: {
+  row: UserRow;
+  onClose: () => void;
+  onSaved: () => void;
+}) {
+  const t = useT();
+  const form = useForm<QuotaValues>({
+    initial: NO_CHANGE,
+    validate(values) {
+      const problem = values.amount === undefined ? "user.noAmount" : quotaProblem(row.quota, values);
+      return problem === undefined ? {} : { amount: t(problem) };
+    },
+  });
+  const after = formatQuota(balanceAfter(row.quota, form.values));
+  return (
+    <DrawerForm
+      form={form}
+      isOpen
+      isNew
+      width="peek"
+      title={t("user.quotaOf", { name: row.username })}
+      saveLabel={t("user.quotaSave")}
+      onClose={onClose}
+      onSave={async (values) => {
+        await call(api.user.put({ id: row.id, ...quotaBody(values) }));
+        toast({ text: t("user.quotaSaved", { name: row.username, amount: after }) });
+        onSaved();
+      }}
+      curl={(values) => ({
+        method: "PUT",
+        path: "/api/user/",
+        body: { id: row.id, ...quotaBody(values) },
+      })}
+    >
+      <QuotaFields form={form} before={row.quota} hasFocus />
+    </DrawerForm>
+  );
+}

@@ -1,0 +1,127 @@
+// An amount as people think of it: typed in dollars, kept in whole quota units, the other figure below.
+// Refuses to guess: what is no amount becomes NaN, and the form says what is wrong.
+import { useState } from "react";
+import type { ReactNode } from "react";
+import { DEFAULT_QUOTA_PER_UNIT } from "../../src/shared/money.ts";
+import { status } from "../lib/boot.ts";
+import { formatNumber } from "../lib/format.ts";
+import type { Values } from "../lib/form.ts";
+import { useT } from "../lib/i18n.ts";
+import { Field } from "./form.tsx";
+import type { FieldProps } from "./form.tsx";
+
+/** Six decimals name every single unit at the default price of a unit. */
+const DECIMALS = 6;
+
+function perUnit(): number {
+  return status.peek().quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
+}
+
+/** Whether amounts are typed in dollars; else in quota units. */
+export function isInDollars(): boolean {
+  return status.peek().display_in_currency !== false;
+}
+
+/** Dollars without a trailing zero: 0.2, 1, 12.5. */
+export function dollarsText(quota: number): string {
+  return String(Number((quota / perUnit()).toFixed(DECIMALS)));
+}
+
+/** Whole units of what was typed; undefined when it is no finite number. */
+export function quotaOf(text: string): number | undefined {
+  const trimmed = text
+    .trim()
+    .replace(/^[$＄]/, "")
+    .replaceAll(/[,，\s]/g, "");
+  if (trimmed === "" || !/^[+-]?(\d+\.?\d*|\.\d+)$/.test(trimmed)) return undefined;
+  const quota = Math.round(Number(trimmed) * (isInDollars() ? perUnit() : 1));
+  return Number.isSafeInteger(quota) ? quota : undefined;
+}
+
+/** The amount as this site has it typed. */
+export function amountText(quota: number): string {
+  return isInDollars() ? dollarsText(quota) : String(quota);
+}
+
+function isAmount(value: number | undefined): value is number {
+  return value !== undefined && Number.isFinite(value);
+}
+
+/** The same amount in the other unit: "100,000 quota" below dollars, "$0.2" below quota. */
+export function useOtherUnit(): (quota: number) => string {
+  const t = useT();
+  return (quota) =>
+    isInDollars() ? t("form.money.quota", { quota: formatNumber(quota) }) : `= $${dollarsText(quota)}`;
+}
+
+export interface MoneyFieldProps<V extends Values> extends Omit<FieldProps<V>, "children" | "isGroup"> {
+  /** Whole units to choose from. */
+  presets?: readonly number[];
+  /** Names the group of presets. */
+  presetsLabel?: string;
+  hint?: ReactNode;
+  /** The first thing to fill in. */
+  hasFocus?: boolean;
+}
+
+/** The form's value is a whole number of units; undefined when empty, NaN when it is no amount. */
+export function MoneyField<V extends Values>({
+  presets = [],
+  presetsLabel,
+  hint,
+  hasFocus = false,
+  ...field
+}: MoneyFieldProps<V>) {
+  const { form, name } = field;
+  const value = form.values[name] as number | undefined;
+  const otherUnit = useOtherUnit();
+  const [text, setText] = useState<string>();
+  // What was typed stands as long as it means the value; a preset or a revert replaces it.
+  const shown =
+    text !== undefined && Object.is(quotaOf(text), value) ? text : isAmount(value) ? amountText(value) : "";
+  const set = (quota: number | undefined) => form.set(name, quota as V[typeof name]);
+  return (
+    <>
+      <Field {...field} hint={hint ?? (isAmount(value) ? otherUnit(value) : undefined)}>
+        {(control) => (
+          <div className="input" aria-invalid={control["aria-invalid"]}>
+            {isInDollars() ? (
+              <span className="text-muted" aria-hidden>
+                $
+              </span>
+            ) : null}
+            <input
+              {...control}
+              name={name}
+              className="grow tabular-nums"
+              inputMode="decimal"
+              autoComplete="off"
+              disabled={field.isDisabled}
+              data-autofocus={hasFocus ? "" : undefined}
+              value={shown}
+              onChange={(event) => {
+                setText(event.target.value);
+                set(quotaOf(event.target.value));
+              }}
+            />
+          </div>
+        )}
+      </Field>
+      {presets.length > 0 ? (
+        <div className="flex flex-wrap gap-2 -mt-2 mb-4" role="group" aria-label={presetsLabel}>
+          {presets.map((quota) => (
+            <button
+              key={quota}
+              type="button"
+              className="btn btn-sm btn-default"
+              aria-pressed={quota === value}
+              onClick={() => set(quota)}
+            >
+              {isInDollars() ? `$${dollarsText(quota)}` : formatNumber(quota)}
+            </button>
+          ))}
+        </div>
+      ) : null}
+    </>
+  );
+}

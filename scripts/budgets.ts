@@ -1,0 +1,311 @@
+// `bun run budgets`: weighs every page of the page table as each role sees it, and watches it come up in Chromium.
+// Refuses (exit code 1) what is above the budgets of the console's design: bytes, requests before the rows, moving layout.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Browser } from "playwright";
+import { pages } from "../src/pages/pages.ts";
+import type { Page } from "../src/pages/page.ts";
+import type { Language } from "../src/shared/enums.ts";
+import { startTestApp } from "../test/support/app.ts";
+import type { TestApp } from "../test/support/app.ts";
+import { launchBrowser, openVisit } from "../test/support/browser.ts";
+import type { Visit } from "../test/support/browser.ts";
+import { headersOf, signIn, SAMPLE_ROLES, startSample, standInForPictures } from "../test/support/sample.ts";
+import type { Sample, SampleRole } from "../test/support/sample.ts";
+import { buildFrontEnd, PROJECT_DIR } from "./build.ts";
+import type { Manifest } from "./build.ts";
+import { gzipSize } from "./build-compress.ts";
+
+const KILO = 1024;
+/** Gzipped bytes, as the console's design sets them. */
+export const BUDGETS = {
+  html: 15 * KILO,
+  css: 22 * KILO,
+  firstScript: 125 * KILO,
+  laterScript: 10 * KILO,
+} as const;
+
+const RANK: Record<SampleRole | "public", number> = { public: 0, guest: 0, user: 1, admin: 10, root: 100 };
+
+export interface Weight {
+  path: string;
+  role: SampleRole;
+  status: number;
+  /** Gzipped bytes; the page in its heavier language. */
+  html: number;
+  css: number;
+  /** All script that the page loads before it is alive. */
+  firstScript: number;
+  /** What of it no other screen shares. */
+  laterScript: number;
+  /** Further parts, fetched when the page is idle or when they are opened. */
+  parts: number;
+}
+
+/** The address of a page: placeholders get the id of a row that the sample has. */
+export function addressOf(page: Page): string {
+  return page.path.replaceAll(/:\w+/g, page.path.startsWith("/chat/") ? "0" : "1");
+}
+
+export function isAllowed(page: Page, role: SampleRole): boolean {
+  return RANK[role] >= RANK[page.access];
+}
+
+const sizes = new Map<string, number>();
+
+function sizeOf(file: string): number {
+  const known = sizes.get(file) ?? gzipSize(join(PROJECT_DIR, "dist/a", file));
+  sizes.set(file, known);
+  return known;
+}
+
+function sum(files: Iterable<string>): number {
+  return [...files].reduce((total, file) => total + sizeOf(file), 0);
+}
+
+export function readBuildManifest(): Manifest {
+  return JSON.parse(readFileSync(join(PROJECT_DIR, "dist/manifest.json"), "utf8")) as Manifest;
+}
+
+/** Files of a screen that neither the frame nor another screen loads. */
+export function ownFiles(manifest: Manifest, screen: string): string[] {
+  const entry = manifest.entries[screen];
+  if (!entry) return [];
+  const others = new Set(
+    Object.entries(manifest.entries).flatMap(([name, { file, imports }]) =>
+      name === screen ? [] : [file, ...imports],
+    ),
+  );
+  return [entry.file, ...entry.imports].filter((file) => !others.has(file));
+}
+
+/** Scripts and styles that a page names in its markup, as file names below /a/. */
+export function assetsOf(html: string): { scripts: string[]; styles: string[] } {
+  const found = [...html.matchAll(/(?:src|href)="\/a\/([^"?]+)"/g)].map(([, name]) => name ?? "");
+  const unique = [...new Set(found)];
+  return {
+    scripts: unique.filter((name) => name.endsWith(".js")),
+    styles: unique.filter((name) => name.endsWith(".css")),
+  };
+}
+
+async function weigh(
+  app: TestApp,
+  page: Page,
+  role: SampleRole,
+  headers: Record<string, string>,
+): Promise<Weight> {
+  const manifest = readBuildManifest();
+  let html = 0;
+  let status = 0;
+  let text = "";
+  for (const language of ["zh", "en"]) {
+    const answer = await fetch(app.url + addressOf(page), {
+      headers: { ...headers, "accept-language": language, "accept-encoding": "identity" },
+      redirect: "manual",
+    });
+    text = await answer.text();
+    status = answer.status;
+    html = Math.max(html, gzipSync(text).byteLength);
+  }
+  const { scripts, styles } = assetsOf(text);
+  const entries = Object.values(manifest.entries).filter(({ file }) => scripts.includes(file));
+  return {
+    path: page.path,
+    role,
+    status,
+    html,
+    css: sum(styles),
+    firstScript: sum(scripts),
+    laterScript: sum(ownFiles(manifest, page.screen?.name ?? "")),
+    parts: sum(new Set(entries.flatMap(({ parts }) => parts))),
+  };
+}
+
+/** Every page as every role that may open it; /setup on a product that nobody has set up yet. */
+export async function weighPages(sample: Sample): Promise<Weight[]> {
+  const weights: Weight[] = [];
+  for (const page of pages) {
+    if (page.path === "/setup") {
+      const bare = await startTestApp();
+      weights.push(await weigh(bare, page, "guest", {}));
+      await bare.close();
+      continue;
+    }
+    for (const role of SAMPLE_ROLES) {
+      if (isAllowed(page, role)) weights.push(await weigh(sample.app, page, role, headersOf(sample, role)));
+    }
+  }
+  return weights;
+}
+
+/** One line for each budget that is broken; empty is good. */
+export function aboveBudget(weights: readonly Weight[]): string[] {
+  return weights.flatMap((weight) => [
+    ...(weight.status === 200 ? [] : [`${weight.path} as ${weight.role}: answered ${weight.status}`]),
+    ...(Object.keys(BUDGETS) as (keyof typeof BUDGETS)[]).flatMap((what) =>
+      weight[what] > BUDGETS[what]
+        ? [
+            `${weight.path} as ${weight.role}: ${what} ${kilo(weight[what])} KB, budget ${kilo(BUDGETS[what])} KB`,
+          ]
+        : [],
+    ),
+  ]);
+}
+
+export interface Arrival {
+  path: string;
+  role: SampleRole;
+  width: number;
+  /** Calls for data before the page was alive: the first rows come with the page. */
+  calls: string[];
+  /** Cumulative layout shift from first paint until the page rests. */
+  shift: number;
+  /** Rows and cards in the server's markup, and once the page was alive. */
+  rows: [number, number];
+  problems: string[];
+}
+
+const DATA_REQUESTS = new Set(["fetch", "xhr", "eventsource", "websocket"]);
+
+export interface Visitor {
+  role: SampleRole;
+  width: number;
+  language: Language;
+  theme: "light" | "dark";
+}
+
+/**
+ * Opens a page as a first visit from another time zone and watches it until it rests; `then` goes on with the page.
+ * Motion is reduced, so that colours stand where they end.
+ */
+export async function watchArrival(
+  browser: Browser,
+  sample: Sample,
+  page: Page,
+  visitor: Visitor,
+  then?: (visit: Visit) => Promise<void>,
+): Promise<Arrival> {
+  const { role, width, language, theme } = visitor;
+  const visit = await openVisit(browser, {
+    baseURL: sample.app.url,
+    viewport: { width, height: 900 },
+    timezoneId: "Asia/Kolkata",
+    locale: language === "zh" ? "zh-CN" : "en-US",
+    colorScheme: theme,
+    reducedMotion: "reduce",
+  });
+  try {
+    await signIn(visit.context, sample, role);
+    await standInForPictures(visit.context);
+    await visit.page.addInitScript(() => {
+      const seen = { shift: 0 };
+      Object.assign(window, { seen });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) seen.shift += (entry as unknown as { value: number }).value;
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    const calls: string[] = [];
+    visit.page.on("request", (request) => {
+      // Texts for what may be opened later are a file below /a/, no data.
+      if (!DATA_REQUESTS.has(request.resourceType()) || new URL(request.url()).pathname.startsWith("/a/"))
+        return;
+      calls.push(`${request.method()} ${request.url()}`);
+    });
+    const answer = await visit.page.goto(addressOf(page), { waitUntil: "load" });
+    const html = (await answer?.text()) ?? "";
+    if (html.includes('id="island"')) await visit.page.waitForSelector("#island[data-mounted]");
+    const callsBefore = [...calls];
+    const { shift, rows } = await visit.page.evaluate(async () => {
+      await new Promise((done) => requestIdleCallback(done));
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      return {
+        shift: (window as unknown as { seen: { shift: number } }).seen.shift,
+        rows: document.querySelectorAll("[data-index]").length,
+      };
+    });
+    await then?.(visit);
+    return {
+      path: page.path,
+      role,
+      width,
+      calls: callsBefore,
+      shift,
+      rows: [html.split("data-index=").length - 1, rows],
+      problems: visit.problems,
+    };
+  } finally {
+    await visit.close();
+  }
+}
+
+/** How every page is looked at: wide as its most powerful role, and narrow in the other language as its least one. */
+export function visitorsOf(page: Page): Visitor[] {
+  const least = SAMPLE_ROLES.find((role) => isAllowed(page, role)) ?? "root";
+  return [
+    { role: "root", width: 1440, language: "en", theme: "light" },
+    { role: least, width: 360, language: "zh", theme: "dark" },
+  ];
+}
+
+/** Every page but the setup's, which has no sample behind it. */
+export const watchedPages = pages.filter(({ path }) => path !== "/setup");
+
+async function watchArrivals(browser: Browser, sample: Sample): Promise<Arrival[]> {
+  const arrivals: Arrival[] = [];
+  for (const page of watchedPages) {
+    for (const visitor of visitorsOf(page)) arrivals.push(await watchArrival(browser, sample, page, visitor));
+  }
+  return arrivals;
+}
+
+/** One line for each page that asked, moved or complained on its way; empty is good. */
+export function badArrivals(arrivals: readonly Arrival[]): string[] {
+  return arrivals.flatMap(({ path, role, width, calls, shift, rows, problems }) => {
+    const at = `${path} as ${role} at ${width} px:`;
+    return [
+      ...calls.map((call) => `${at} asked for data before it was alive: ${call}`),
+      ...(shift > 0 ? [`${at} layout moved by ${shift.toFixed(4)}`] : []),
+      ...(rows[0] === rows[1] ? [] : [`${at} came with ${rows[0]} rows and has ${rows[1]}`]),
+      ...problems.map((problem) => `${at} ${problem}`),
+    ];
+  });
+}
+
+function kilo(bytes: number): string {
+  return (bytes / KILO).toFixed(1);
+}
+
+function print(weights: readonly Weight[]): void {
+  const row = (cells: readonly string[]) =>
+    console.log(
+      cells.map((cell, at) => (at < 2 ? cell.padEnd([14, 7][at] ?? 0) : cell.padStart(8))).join(" "),
+    );
+  console.log("KB gzipped; own: script that only this screen loads; parts: fetched when idle or opened\n");
+  row(["page", "role", "html", "css", "script", "own", "parts"]);
+  for (const { path, role, html, css, firstScript, laterScript, parts } of weights) {
+    row([path, role, ...[html, css, firstScript, laterScript, parts].map(kilo)]);
+  }
+  row([
+    "budget",
+    "",
+    ...[BUDGETS.html, BUDGETS.css, BUDGETS.firstScript, BUDGETS.laterScript].map(kilo),
+    "-",
+  ]);
+}
+
+if (import.meta.main) {
+  await buildFrontEnd();
+  const sample = await startSample();
+  const browser = await launchBrowser();
+  const weights = await weighPages(sample);
+  print(weights);
+  const arrivals = await watchArrivals(browser, sample);
+  console.log(`\n${arrivals.length} arrivals watched in Chromium`);
+  const faults = [...aboveBudget(weights), ...badArrivals(arrivals)];
+  for (const fault of faults) console.error(fault);
+  await browser.close();
+  await sample.app.close();
+  process.exit(faults.length === 0 ? 0 : 1);
+}

@@ -1,0 +1,35 @@
+// How long an open task waits until its upstream is asked again; the answer stands in the row, so it survives a restart.
+// Refuses to ask a silent or unreachable upstream as often as one that has news.
+
+const ROUND_MS = 15_000;
+/** Looks are never exactly a round apart: what is due a moment later need not wait for the next one. */
+const SLACK_MS = 1_000;
+const MAX_WAIT_MS = 300_000;
+/** A picture takes a minute or two: so long every round asks. */
+const PATIENT_ROUNDS = 8;
+
+export type PollOutcome = "news" | "quiet" | "unreachable";
+
+export interface PollState {
+  /** Rounds of asking without news. */
+  polls: number;
+  /** Unix milliseconds. */
+  nextPollMs: number;
+}
+
+/** News: the next round. Quiet: every round for two minutes, then doubling. Unreachable: doubling at once; five minutes at most. */
+export function nextPoll(polls: number, outcome: PollOutcome, nowMs: number): PollState {
+  if (outcome === "news") return { polls: 0, nextPollMs: nowMs + ROUND_MS - SLACK_MS };
+  const doublings = outcome === "quiet" ? Math.max(0, polls + 1 - PATIENT_ROUNDS) : polls;
+  const waitMs = Math.min(MAX_WAIT_MS, ROUND_MS * 2 ** Math.min(doublings, 10));
+  return { polls: polls + 1, nextPollMs: nowMs + waitMs - SLACK_MS };
+}
+
+/** Rows that wait alike, so that one statement serves them all. */
+export function byPolls<Row extends { id: number; polls: number }>(
+  rows: readonly Row[],
+): Map<number, number[]> {
+  const groups = new Map<number, number[]>();
+  for (const { id, polls } of rows) groups.set(polls, [...(groups.get(polls) ?? []), id]);
+  return groups;
+}

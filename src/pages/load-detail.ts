@@ -1,0 +1,48 @@
+// First figures of the dashboard, for the range and split that stand in the address.
+// Refuses other people's use to ordinary users; a range that is refused leaves the page to say so.
+import { askedOf } from "../../islands/screens/detail/asked.ts";
+import type { DetailPageData, FirstSteps } from "../../islands/screens/detail/data.ts";
+import { dashboard, hasUsage } from "../core/dashboard.ts";
+import type { UserAccount } from "../core/deps.ts";
+import { userIdOf } from "../core/logs.ts";
+import { assertOwnRange } from "../core/statistics.ts";
+import { listTokens } from "../core/tokens.ts";
+import { Role } from "../shared/enums.ts";
+import { Failure } from "../shared/failures.ts";
+import type { LoaderContext } from "./page.ts";
+
+/** No user has it: the filter for a name that nobody bears. */
+const NOBODY = -1;
+
+export async function loadDetail(context: LoaderContext): Promise<DetailPageData> {
+  const { deps, user, url, timeZone, status } = context;
+  const isAdmin = (user?.role ?? Role.guest) >= Role.admin;
+  if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined };
+  const query = Object.fromEntries(url.searchParams);
+  const { range, step, figure, by, scope } = askedOf(query, deps.clock.nowMs(), timeZone, status, isAdmin);
+  const userId = scope === "me" ? user.id : scope && ((await userIdOf(deps, scope.username)) ?? NOBODY);
+  const ask = async () => {
+    if (!isAdmin) assertOwnRange(range.from, range.to - 1);
+    return dashboard(deps, { userId, from: range.from, to: range.to, step, figure, by, zone: timeZone });
+  };
+  const [use, isUsed] = await Promise.all([
+    ask().catch((error: unknown) => {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    }),
+    hasUsage(deps, scope === undefined ? undefined : userId),
+  ]);
+  return {
+    isAdmin,
+    use,
+    used: user.usedQuota,
+    first: isUsed || typeof scope === "object" ? undefined : await firstSteps(context, user, isAdmin),
+  };
+}
+
+/** What is still missing before figures can come in. */
+async function firstSteps({ deps }: LoaderContext, user: UserAccount, isAdmin: boolean): Promise<FirstSteps> {
+  const { total: keys } = await listTokens(deps, user, { offset: 0, limit: 1 });
+  if (!isAdmin) return { key: keys > 0 };
+  return { channel: deps.routing.enabledModels().length > 0, key: keys > 0 };
+}

@@ -1,0 +1,223 @@
+// Every page of the page table as people meet it: it arrives with its rows, nothing moves, nothing is asked for, and
+// axe finds nothing; then in the other theme, then in the other language. Also its dialogs, 320 px and reduced motion.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright";
+import { badArrivals, visitorsOf, watchArrival, watchedPages } from "../../scripts/budgets.ts";
+import { startTestApp } from "../support/app.ts";
+import { violationsOf } from "../support/axe.ts";
+import { launchBrowser, openVisit } from "../support/browser.ts";
+import type { Visit } from "../support/browser.ts";
+import { signIn, standInForPictures, startSample } from "../support/sample.ts";
+import type { Sample, SampleRole } from "../support/sample.ts";
+
+const DESKTOP = { width: 1440, height: 900 };
+/** A 1280 px window at 400 %, or the narrowest phone: the width that WCAG's reflow names. */
+const NARROWEST = { width: 320, height: 640 };
+
+let sample: Sample;
+let browser: Browser;
+
+beforeAll(async () => {
+  [sample, browser] = await Promise.all([startSample(), launchBrowser()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await sample.app.close();
+});
+
+async function switchTheme(visit: Visit, to: "light" | "dark"): Promise<void> {
+  await visit.page.evaluate((mode) => {
+    document.querySelector<HTMLElement>(`[data-set-theme="${mode}"]`)?.click();
+  }, to);
+  await visit.page.waitForSelector(`html[data-theme="${to === "dark" ? "ink" : "paper"}"]`);
+  // Even a transition of no length takes a frame.
+  await visit.page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+  );
+}
+
+async function switchLanguage(visit: Visit, to: "zh" | "en"): Promise<void> {
+  await visit.page.evaluate((code) => {
+    document.querySelector<HTMLElement>(`[data-set-language="${code}"]`)?.click();
+  }, to);
+  await visit.page.waitForSelector(`html[lang^="${to}"]`);
+}
+
+async function sidewaysOf(visit: Visit): Promise<number> {
+  return await visit.page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+}
+
+async function open(
+  path: string,
+  role: SampleRole,
+  viewport = DESKTOP,
+  language: "zh" | "en" = "en",
+): Promise<Visit> {
+  const visit = await openVisit(browser, {
+    baseURL: sample.app.url,
+    viewport,
+    locale: language === "zh" ? "zh-CN" : "en-US",
+    reducedMotion: "reduce",
+  });
+  await signIn(visit.context, sample, role);
+  await standInForPictures(visit.context);
+  await visit.page.goto(path);
+  if ((await visit.page.locator("#island").count()) > 0)
+    await visit.page.waitForSelector("#island[data-mounted]");
+  return visit;
+}
+
+describe("every page", () => {
+  for (const page of watchedPages) {
+    test(`${page.path} comes up still, and axe finds nothing in either theme or language`, async () => {
+      for (const visitor of visitorsOf(page)) {
+        const found: string[] = [];
+        const arrival = await watchArrival(browser, sample, page, visitor, async (visit) => {
+          found.push(...(await violationsOf(visit.page)));
+          await switchTheme(visit, visitor.theme === "light" ? "dark" : "light");
+          found.push(...(await violationsOf(visit.page, ["color-contrast"])));
+          await switchLanguage(visit, visitor.language === "zh" ? "en" : "zh");
+          found.push(...(await violationsOf(visit.page)));
+          if ((await sidewaysOf(visit)) > 0) found.push("the page scrolls sideways");
+        });
+        expect({ ...visitor, found }).toEqual({ ...visitor, found: [] });
+        expect(badArrivals([arrival])).toEqual([]);
+      }
+    });
+  }
+
+  test("the setup of a fresh product as well", async () => {
+    const bare = await startTestApp();
+    const visit = await openVisit(browser, {
+      baseURL: bare.url,
+      viewport: NARROWEST,
+      reducedMotion: "reduce",
+    });
+    await visit.page.goto("/");
+    await visit.page.waitForSelector("#island[data-mounted]");
+    expect(new URL(visit.page.url()).pathname).toBe("/setup");
+    expect(await violationsOf(visit.page)).toEqual([]);
+    expect(await sidewaysOf(visit)).toBe(0);
+    await switchTheme(visit, "dark");
+    await switchLanguage(visit, "zh");
+    expect(await violationsOf(visit.page)).toEqual([]);
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+    await bare.close();
+  });
+});
+
+/** What opens over a page: how, and what then has to be there. */
+const LAYERS: readonly { name: string; path: string; role: SampleRole; keys?: string; button?: string }[] = [
+  { name: "the palette", path: "/topup", role: "user", keys: "Control+k" },
+  { name: "the sheet of shortcuts", path: "/log", role: "user", keys: "?" },
+  { name: "a new channel", path: "/channel?new=1", role: "admin" },
+  { name: "a channel's editor", path: "/channel", role: "admin", button: "edit" },
+  { name: "a new key", path: "/token?new=1", role: "user" },
+  { name: "a new redemption code", path: "/redemption?new=1", role: "admin" },
+  { name: "a user's editor", path: "/user", role: "root", button: "edit" },
+  { name: "a log row's detail", path: "/log", role: "admin", button: "row" },
+  { name: "a drawing's detail", path: "/midjourney", role: "user", button: "row" },
+  { name: "a task's detail", path: "/task", role: "admin", button: "row" },
+];
+
+describe("layers over a page", () => {
+  for (const layer of LAYERS) {
+    test(`${layer.name}: axe finds nothing wide or narrow, and Escape gives the focus back`, async () => {
+      for (const [viewport, language] of [
+        [DESKTOP, "zh"],
+        [{ width: 360, height: 740 }, "en"],
+      ] as const) {
+        const visit = await open(layer.path, layer.role, viewport, language);
+        const { page } = visit;
+        if (layer.keys) await page.keyboard.press(layer.keys);
+        if (layer.button) await page.locator("tr[data-index] .row-link").first().click();
+        const dialog = page.locator("dialog[open]");
+        await dialog.waitFor();
+        const found = await violationsOf(page);
+        await switchTheme(visit, language === "zh" ? "dark" : "light");
+        found.push(...(await violationsOf(page, ["color-contrast"])));
+        expect({ width: viewport.width, found }).toEqual({ width: viewport.width, found: [] });
+        expect(await sidewaysOf(visit)).toBe(0);
+        const isInside = await page.evaluate(() => document.activeElement?.closest("dialog") !== null);
+        expect(isInside).toBe(true);
+        await page.keyboard.press("Escape");
+        await dialog.waitFor({ state: "detached" });
+        expect(await page.evaluate(() => document.activeElement?.closest("dialog") ?? null)).toBeNull();
+        expect(visit.problems).toEqual([]);
+        await visit.close();
+      }
+    });
+  }
+});
+
+describe("reflow, motion, language", () => {
+  test("at 320 px, which is 400 % zoom, every console page fits and keeps its rows", async () => {
+    const visit = await open("/log", "root", NARROWEST);
+    for (const { path, shell } of watchedPages) {
+      if (shell !== "console") continue;
+      await visit.page.goto(path);
+      await visit.page.waitForSelector("#island[data-mounted]");
+      expect([path, await sidewaysOf(visit)]).toEqual([path, 0]);
+    }
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+  });
+
+  test("at 200 % zoom of a common laptop nothing is cut off and dialogs stay usable", async () => {
+    // 1366 × 768 at 200 %.
+    const visit = await open("/token?new=1", "user", { width: 683, height: 384 });
+    const { page } = visit;
+    await page.locator("dialog[open]").waitFor();
+    expect(await sidewaysOf(visit)).toBe(0);
+    const save = page.locator("dialog[open] button[type=submit]");
+    await save.scrollIntoViewIfNeeded();
+    const box = await save.boundingBox();
+    expect(box !== null && box.y >= 0 && box.y + box.height <= 384 && box.x + box.width <= 683).toBe(true);
+    await visit.close();
+  });
+
+  test("reduced motion: nothing is animated, neither on the page nor as a drawer opens", async () => {
+    const visit = await open("/token", "user");
+    const { page } = visit;
+    const longest = () =>
+      page.evaluate(() =>
+        Math.max(
+          0,
+          ...[...document.querySelectorAll("*")].flatMap((element) => {
+            const style = getComputedStyle(element);
+            const longestOf = (list: string) =>
+              Math.max(...list.split(",").map((each) => Number.parseFloat(each)));
+            return [
+              longestOf(style.transitionDuration),
+              style.animationName === "none" ? 0 : longestOf(style.animationDuration),
+            ];
+          }),
+        ),
+      );
+    expect(await longest()).toBeLessThan(0.011);
+    await page.keyboard.press("c");
+    await page.locator("dialog[open]").waitFor();
+    expect(await longest()).toBeLessThan(0.011);
+    await visit.close();
+  });
+
+  test("switching the language keeps what was typed into an open drawer", async () => {
+    const visit = await open("/token?new=1", "user");
+    const { page } = visit;
+    const name = page.locator("dialog[open] input").first();
+    await name.fill("half a name 半个");
+    const before = await page.locator("dialog[open] h2").first().textContent();
+    await switchLanguage(visit, "zh");
+    await page.waitForFunction(
+      (old) => document.querySelector("dialog[open] h2")?.textContent !== old,
+      before,
+    );
+    expect(await name.inputValue()).toBe("half a name 半个");
+    expect(await page.locator("dialog[open]").count()).toBe(1);
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+  });
+});

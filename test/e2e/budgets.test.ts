@@ -1,0 +1,81 @@
+// The weight of every page as each role gets it, by the figures that `bun run budgets` prints.
+// What pages do in the browser (no request before the rows, nothing moves) is watched in axe.test.ts, on the same visits.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import {
+  aboveBudget,
+  assetsOf,
+  BUDGETS,
+  ownFiles,
+  readBuildManifest,
+  weighPages,
+} from "../../scripts/budgets.ts";
+import type { Weight } from "../../scripts/budgets.ts";
+import { pages } from "../../src/pages/pages.ts";
+import { startSample } from "../support/sample.ts";
+import type { Sample } from "../support/sample.ts";
+
+let sample: Sample;
+let weights: Weight[] = [];
+
+beforeAll(async () => {
+  sample = await startSample();
+  weights = await weighPages(sample);
+});
+afterAll(() => sample.app.close());
+
+test("every page answers within the budgets of markup, style, first script and later script", () => {
+  expect(new Set(weights.map(({ path }) => path))).toEqual(new Set(pages.map(({ path }) => path)));
+  expect(aboveBudget(weights)).toEqual([]);
+});
+
+test("the figures are of real pages: lists come with their rows, screens with their scripts", async () => {
+  for (const page of pages) {
+    const own = weights.filter(({ path }) => path === page.path);
+    expect(own.length).toBeGreaterThan(0);
+    for (const weight of own) {
+      expect(weight.css).toBeGreaterThan(5 * 1024);
+      if (page.screen) expect(weight.firstScript).toBeGreaterThan(60 * 1024);
+    }
+  }
+  const answer = await fetch(`${sample.app.url}/log`, { headers: sample.user.headers });
+  const html = await answer.text();
+  expect(html.split("data-index=")).toHaveLength(11);
+  const manifest = readBuildManifest();
+  const { scripts, styles } = assetsOf(html);
+  expect(styles).toEqual([manifest.css]);
+  expect(scripts).toContain(manifest.entries["log"]?.file ?? "");
+  expect(scripts).toContain(manifest.entries["mount"]?.file ?? "");
+});
+
+test("a page above any budget is named with its figure", () => {
+  const good: Weight = {
+    path: "/x",
+    role: "user",
+    status: 200,
+    html: BUDGETS.html,
+    css: BUDGETS.css,
+    firstScript: BUDGETS.firstScript,
+    laterScript: BUDGETS.laterScript,
+    parts: 1e6,
+  };
+  expect(aboveBudget([good])).toEqual([]);
+  expect(
+    aboveBudget([{ ...good, html: BUDGETS.html + 1024, firstScript: BUDGETS.firstScript + 512 }]),
+  ).toEqual([
+    "/x as user: html 16.0 KB, budget 15.0 KB",
+    "/x as user: firstScript 125.5 KB, budget 125.0 KB",
+  ]);
+  expect(aboveBudget([{ ...good, status: 500 }])).toEqual(["/x as user: answered 500"]);
+});
+
+test("what two screens load is shared, the rest is a screen's own", () => {
+  const entry = (file: string, ...imports: string[]) => ({ file, imports, parts: [], keys: [] });
+  const manifest = {
+    css: "",
+    texts: { zh: "", en: "" },
+    entries: { mount: entry("m", "react"), a: entry("a", "kit", "only-a"), b: entry("b", "kit", "react") },
+  };
+  expect(ownFiles(manifest, "a")).toEqual(["a", "only-a"]);
+  expect(ownFiles(manifest, "b")).toEqual(["b"]);
+  expect(ownFiles(manifest, "none")).toEqual([]);
+});

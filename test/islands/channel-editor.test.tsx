@@ -1,0 +1,365 @@
+// The channel editor: types and what they rewrite, keys, models fetched and compared, settings without JSON, saving with a test.
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { screen, within } from "@testing-library/react";
+import {
+  bodyOf,
+  changedBody,
+  isProxy,
+  NEW_CHANNEL,
+  valuesOf,
+  wrongNetworks,
+} from "../../islands/screens/channel/values.ts";
+import { calls, channel, done, openChannels, rowOf, writes } from "./channel-fixture.ts";
+import type { OpenOptions } from "./channel-fixture.ts";
+import type { Asked, Island } from "./render.tsx";
+
+beforeAll(async () => {
+  // Parts that are loaded on demand: a slow first import must not decide a test.
+  await import("../../islands/screens/channel/drawer.tsx");
+  await import("../../islands/screens/channel/routing-part.tsx");
+  await import("../../islands/screens/channel/rewrite-part.tsx");
+  await import("../../islands/screens/channel/actions.ts");
+});
+beforeEach(() => {
+  localStorage.clear();
+  sessionStorage.clear();
+});
+
+async function openEditor(options: OpenOptions = {}): Promise<Island> {
+  const island = openChannels({ url: "/channel?new=1", ...options });
+  island.answer("POST /api/channel", { success: true, data: [9] });
+  await screen.findByRole("dialog");
+  await done();
+  return island;
+}
+
+const drawer = () => within(screen.getByRole("dialog"));
+const field = (name: string | RegExp) => drawer().getByRole<HTMLInputElement>("textbox", { name });
+const press = (island: Island, name: string | RegExp) =>
+  island.user.click(drawer().getByRole("button", { name }));
+const tokens = (name: RegExp) =>
+  within(drawer().getByRole("list", { name }))
+    .getAllByRole("listitem")
+    .map((item) => item.textContent);
+
+async function pickType(island: Island, question: string) {
+  const box = drawer().getByRole("combobox", { name: "Type" });
+  await island.user.click(box);
+  await island.user.type(box, question);
+  await island.user.keyboard("{Enter}");
+  await done();
+}
+
+describe("what is refused", () => {
+  test("a new channel needs name, key and a model, in the specification's words", async () => {
+    const island = await openEditor({ language: "zh" });
+    await island.user.click(drawer().getByRole("button", { name: "新建" }));
+    await done();
+    expect(drawer().getAllByText("请填写渠道名称和渠道密钥！")).toHaveLength(2);
+    expect(drawer().getByText("请至少选择一个模型！")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("fetching models of a new channel needs a key; a failed fetch says so with the reason", async () => {
+    const island = await openEditor({ language: "zh" });
+    await press(island, "获取模型列表");
+    expect(drawer().getByText("请填写密钥")).toBeTruthy();
+    island.answer("POST /api/channel/fetch_models", {
+      success: false,
+      message: "status code: 401",
+      code: "x",
+    });
+    await island.user.type(field(/^密钥/), "sk-1");
+    await press(island, "获取模型列表");
+    await done();
+    expect(drawer().getByRole("alert").textContent).toBe("获取模型列表失败: status code: 401");
+  });
+
+  test("a model that is there already is refused and the text stays", async () => {
+    const island = await openEditor({ language: "zh", url: "/channel?edit=1" });
+    const input = drawer().getByRole("combobox", { name: /^模型（2）/ });
+    await island.user.type(input, "gpt-9,gpt-4o{Enter}");
+    expect(drawer().getByText("某些模型已存在！")).toBeTruthy();
+    expect((input as HTMLInputElement).value).toBe("gpt-4o");
+    expect(tokens(/^模型/)).toEqual(["gpt-4o", "gpt-4o-mini", "gpt-9"]);
+  });
+
+  test("a mapping that is no JSON opens its part and is named", async () => {
+    const rows = [channel(1, { name: "alpha", model_mapping: "{broken" })];
+    const island = await openEditor({ language: "zh", rows, url: "/channel?edit=1" });
+    await island.user.type(field(/^名称/), "x");
+    await press(island, "保存");
+    await done();
+    expect(drawer().getByText("模型映射必须是合法的 JSON 格式！")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("proxies and networks are checked where they are typed", () => {
+    expect(["", "socks5://h:1", "http://h", "socks5h://u:p@h:1"].map(isProxy)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(["h:1", "ftp://h", "socks5//h"].map(isProxy)).toEqual([false, false, false]);
+    expect(wrongNetworks("10.0.0.0/8\n192.168.1.4, fd00::/8\nlocalhost")).toEqual(["localhost"]);
+  });
+
+  test("a field that the server refuses carries the server's words", async () => {
+    const island = await openEditor({ url: "/channel?edit=1" });
+    island.answer("PUT /api/channel", {
+      success: false,
+      message: "not an address",
+      code: "option_not_url",
+      field: "base_url",
+    });
+    await island.user.type(field("Base URL"), "nonsense");
+    await press(island, "Save");
+    await done();
+    const box = field("Base URL");
+    expect(box.getAttribute("aria-invalid")).toBe("true");
+    expect(document.getElementById(box.getAttribute("aria-describedby") ?? "")?.textContent).toBe(
+      "not an address",
+    );
+  });
+});
+
+describe("the provider", () => {
+  test("the list is searched, has groups, and picking a type rewrites labels, hints and models", async () => {
+    const island = await openEditor();
+    const box = drawer().getByRole("combobox", { name: "Type" });
+    await island.user.click(box);
+    const list = within(drawer().getByRole("listbox"));
+    expect(list.getAllByRole("group").map((group) => group.getAttribute("aria-label"))).toEqual([
+      "OpenAI-shaped",
+      "Own protocol",
+      "Tasks",
+    ]);
+    await island.user.type(box, "anthropic");
+    expect(list.getAllByRole("option").map((option) => option.textContent)).toEqual(["Anthropic Claude"]);
+    await island.user.keyboard("{Enter}");
+    await done();
+    expect(tokens(/^Models/)).toEqual(["claude-a"]);
+    await pickType(island, "spark");
+    expect(field("Model version").value).toBe("v2.1");
+    expect(drawer().getByText(/APPID\|APISecret\|APIKey/)).toBeTruthy();
+    await pickType(island, "azure");
+    expect(field(/^Resource endpoint/).required).toBe(true);
+    expect(field(/^Default API version/).value).toBe("");
+  });
+
+  test("Escape closes the list and nothing else; a type is not changed by typing alone", async () => {
+    const island = await openEditor();
+    const box = drawer().getByRole<HTMLInputElement>("combobox", { name: "Type" });
+    await island.user.click(box);
+    await island.user.type(box, "gemini{Escape}");
+    expect(drawer().queryByRole("listbox")).toBeNull();
+    expect(box.value).toBe("OpenAI");
+    await island.user.keyboard("{ArrowDown}{ArrowDown}{Enter}");
+    expect(box.value).not.toBe("OpenAI");
+  });
+});
+
+describe("connection", () => {
+  test("several keys make several channels, and the count is said before", async () => {
+    const island = await openEditor();
+    island.answer("POST /api/channel", { success: true, data: [9, 10] });
+    await island.user.type(field(/^Name/), "two");
+    await island.user.type(field(/^Key/), "sk-1\n\nsk-2");
+    expect(drawer().getByText(/One key a line: creates 2 channels/)).toBeTruthy();
+    await press(island, /^Add related models/);
+    await press(island, "Create");
+    await done();
+    expect(calls(island)).toEqual([
+      [
+        "POST",
+        "/api/channel",
+        {
+          ...bodyOf({ ...NEW_CHANNEL, name: "two", key: "sk-1\n\nsk-2", models: "gpt-4o,gpt-4o-mini,gpt-5" }),
+        },
+      ],
+    ]);
+    expect(screen.getByText("2 channels created")).toBeTruthy();
+  });
+
+  test("slashes at the end are trimmed; /v1 is warned of in place and asked about when saving", async () => {
+    const island = await openEditor({ url: "/channel?edit=1" });
+    await island.user.type(field("Base URL"), "https://api.example.com/v1//");
+    await island.user.tab();
+    expect(field("Base URL").value).toBe("https://api.example.com/v1");
+    expect(drawer().getByRole("status").textContent).toContain("/v1/v1");
+    await press(island, "Save");
+    await done();
+    const question = within(screen.getByRole("dialog", { name: "The base URL ends in /v1. Go on?" }));
+    expect(writes(island)).toEqual([]);
+    await island.user.click(question.getByRole("button", { name: "Save anyway" }));
+    await done();
+    expect(calls(island)).toEqual([
+      ["PUT", "/api/channel", { id: 1, base_url: "https://api.example.com/v1" }],
+    ]);
+  });
+
+  test("keys that take turns show which of them rests, until when and why; the key itself never", async () => {
+    const island = openChannels({ url: "/channel?edit=5" });
+    island.answer("GET /api/channel/keys/5", {
+      success: true,
+      data: [
+        { index: 0, tail: "1111", rests_until: 0, reason: "", detail: "" },
+        {
+          index: 1,
+          tail: "2222",
+          rests_until: Date.UTC(2026, 10, 20, 13) / 1000,
+          reason: "rejected",
+          detail: '{"error":{"message":"Incorrect key"}}',
+        },
+      ],
+    });
+    const list = within(await screen.findByRole("region", { name: "State of the keys" }));
+    await done();
+    const [first, second] = list.getAllByRole("listitem");
+    expect(first?.textContent).toContain("••••1111Active");
+    expect(second?.textContent).toContain("Resting until 11-20 13:00Rejected by the upstream: Incorrect key");
+    expect(field(/^Key/).value).toBe("");
+  });
+});
+
+describe("models", () => {
+  test("what the upstream offers is compared before it is applied: new ones ticked, gone ones kept", async () => {
+    const island = await openEditor({ url: "/channel?edit=1" });
+    island.answer("GET /api/channel/fetch_models/1", {
+      success: true,
+      data: ["gpt-4o", "gpt-5", "gpt-5-mini"],
+    });
+    await press(island, "Fetch from upstream");
+    await done();
+    const panel = within(drawer().getByRole("region", { name: "Models of the upstream" }));
+    expect(panel.getByRole("status").textContent).toBe("2 new, 1 gone (1 unchanged)");
+    expect(panel.getByRole<HTMLInputElement>("checkbox", { name: "gpt-4o-mini" }).checked).toBe(false);
+    await island.user.click(panel.getByRole("checkbox", { name: "gpt-5-mini" }));
+    await island.user.click(panel.getByRole("checkbox", { name: "gpt-4o-mini" }));
+    await island.user.click(panel.getByRole("button", { name: "Apply: add 1, remove 1" }));
+    expect(tokens(/^Models/)).toEqual(["gpt-4o", "gpt-5"]);
+    // Nothing is saved by applying.
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("typed credentials are asked as they stand", async () => {
+    const island = await openEditor();
+    island.answer("POST /api/channel/fetch_models", { success: true, data: ["m"] });
+    await island.user.type(field("Base URL"), "https://up.example.com/");
+    await island.user.type(field(/^Key/), "sk-typed");
+    await press(island, "Fetch from upstream");
+    await done();
+    expect(island.asked.find(({ path }) => path.includes("fetch_models"))?.body).toEqual({
+      base_url: "https://up.example.com",
+      type: 1,
+      key: "sk-typed",
+    });
+  });
+
+  test("related, all, copied, cleared; pasted as a list; taken away by keyboard", async () => {
+    const island = await openEditor();
+    await pickType(island, "spark");
+    // A type without models of its own: those that begin with gpt- or text-.
+    await press(island, "Add related models (3)");
+    expect(tokens(/^Models/)).toEqual(["gpt-4o", "gpt-5", "text-embedding-3"]);
+    await press(island, "Add all models (4)");
+    expect(tokens(/^Models/)).toHaveLength(4);
+    await press(island, "Copy all models");
+    expect(await navigator.clipboard.readText()).toBe("gpt-4o,gpt-5,text-embedding-3,claude-a");
+    await press(island, "Clear all models");
+    await island.user.click(drawer().getByRole("combobox", { name: /^Models/ }));
+    await island.user.paste("a, b\nc,a");
+    expect(tokens(/^Models/)).toEqual(["a", "b", "c"]);
+    drawer().getByRole("button", { name: "Remove a" }).focus();
+    await island.user.keyboard("{ArrowRight}{Delete}");
+    await done();
+    expect(tokens(/^Models/)).toEqual(["a", "c"]);
+    await island.user.click(drawer().getByRole("combobox", { name: /^Models/ }));
+    await island.user.keyboard("{Backspace}");
+    await done();
+    expect(tokens(/^Models/)).toEqual(["a"]);
+  });
+});
+
+describe("saving", () => {
+  test("only what was changed is sent, a dot marks it, and the key is kept", async () => {
+    const island = await openEditor({ url: "/channel?edit=4" });
+    await island.user.clear(field(/^Name/));
+    await island.user.type(field(/^Name/), "renamed");
+    expect(drawer().getByRole("button", { name: "Revert Name" })).toBeTruthy();
+    await press(island, "Save");
+    await done();
+    expect(calls(island)).toEqual([["PUT", "/api/channel", { id: 4, name: "renamed" }]]);
+  });
+
+  test("nothing changed: the specification's sentence", async () => {
+    const island = await openEditor({ url: "/channel?edit=1", language: "zh" });
+    await press(island, "保存");
+    expect(screen.getByText("你似乎并没有修改什么")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("save and test saves first, then tests what was saved", async () => {
+    const island = await openEditor({ url: "/channel?edit=1" });
+    island.answer("GET /api/channel/1", { success: true, data: channel(1, { name: "alpha" }) });
+    island.answer("GET /api/channel/test/1", { success: false, message: "still broken", code: "x" });
+    await island.user.type(drawer().getByRole("combobox", { name: "Test model" }), "gpt-4o");
+    await press(island, "Save and test");
+    await done();
+    const order = island.asked.map(({ method, path }) => `${method} ${path}`);
+    expect(order.indexOf("PUT /api/channel/")).toBeLessThan(order.indexOf("GET /api/channel/test/1"));
+    expect(screen.queryByRole("dialog")).toBeNull();
+    expect(rowOf("alpha").textContent).toContain("still broken");
+  });
+
+  test("a draft of a new channel survives leaving, without its key", async () => {
+    const island = await openEditor();
+    await island.user.type(field(/^Name/), "draft");
+    await island.user.type(field(/^Key/), "sk-secret");
+    window.dispatchEvent(new Event("pagehide"));
+    expect(sessionStorage.getItem("draft channel")).toBe('{"name":"draft"}');
+  });
+});
+
+describe("settings without JSON", () => {
+  test("each has its field, keys without one are kept, and the text that goes out is the same", () => {
+    const setting = JSON.stringify({
+      force_format: true,
+      proxy: "socks5://h:1",
+      allow_networks: ["10.0.0.0/8"],
+      colour: "blue",
+    });
+    const row = channel(1, { setting, status_code_mapping: '{"400":500}' });
+    const values = valuesOf(row);
+    expect(values).toMatchObject({
+      forceFormat: true,
+      thinkingToContent: false,
+      proxy: "socks5://h:1",
+      allowNetworks: "10.0.0.0/8",
+      otherSettings: '{\n  "colour": "blue"\n}',
+      statusCodeMapping: '{\n  "400": "500"\n}',
+    });
+    expect(changedBody(values, values)).toEqual({});
+    const { setting: sent } = changedBody(values, { ...values, proxy: "", thinkingToContent: true });
+    expect(JSON.parse(sent ?? "")).toEqual({
+      colour: "blue",
+      force_format: true,
+      thinking_to_content: true,
+      allow_networks: ["10.0.0.0/8"],
+    });
+  });
+
+  test("a mapping is typed in two columns", async () => {
+    const island = await openEditor({ url: "/channel?edit=1" });
+    await island.user.click(drawer().getByText("Rewrite and settings"));
+    const group = within(drawer().getByRole("group", { name: "Model mapping" }));
+    await island.user.click(group.getByRole("button", { name: "Add row" }));
+    await island.user.type(group.getByLabelText("Requested model, row 1"), "gpt-4o");
+    await island.user.type(group.getByLabelText("Upstream model, row 1"), "gpt-4o-2024-11-20");
+    await press(island, "Save");
+    await done();
+    const sent = (writes(island)[0] as Asked).body as { model_mapping: string };
+    expect(JSON.parse(sent.model_mapping)).toEqual({ "gpt-4o": "gpt-4o-2024-11-20" });
+  });
+});

@@ -1,0 +1,307 @@
+// Users as administrators meet them: what the rank allows, balances changed in plain sight, what is known of an account.
+import { beforeEach, describe, expect, test } from "bun:test";
+import { screen, within } from "@testing-library/react";
+import UserScreen from "../../islands/screens/user.tsx";
+import { actionsFor, balanceAfter, quotaProblem } from "../../islands/screens/user/row.ts";
+import type { UserPageData, UserRow } from "../../islands/screens/user/row.ts";
+import { renderScreen, settle } from "./render.tsx";
+import type { Island, IslandOptions } from "./render.tsx";
+
+function person(id: number, part: Partial<UserRow> = {}): UserRow {
+  return {
+    id,
+    username: `user${id}`,
+    display_name: `User ${id}`,
+    role: 1,
+    status: 1,
+    email: "",
+    group: "default",
+    quota: 5_000_000,
+    used_quota: 250_000,
+    request_count: 12,
+    inviter_id: 0,
+    aff_count: 0,
+    aff_history_quota: 0,
+    github_id: "",
+    oidc_id: "",
+    wechat_id: "",
+    telegram_id: "",
+    linux_do_id: "",
+    DeletedAt: null,
+    ...part,
+  };
+}
+
+const ROWS = [
+  person(1, { username: "boss", role: 100 }),
+  person(2, { username: "helper", role: 10 }),
+  person(3, { username: "bob", email: "bob@mail.example", inviter_id: 2 }),
+  person(4, { username: "banned", status: 2 }),
+  person(5, { username: "locked", status: 3 }),
+  person(6, { username: "gone", DeletedAt: "2026-11-01T00:00:00.000Z" }),
+  person(7, { username: "odd", role: 5 }),
+];
+const ROOT = { id: 1, role: 100 };
+const ADMIN = { id: 9, role: 10 };
+
+beforeEach(() => {
+  localStorage.clear();
+  sessionStorage.clear();
+});
+
+function open(options: IslandOptions = {}): Island {
+  const data: UserPageData = { rows: ROWS, total: ROWS.length, pageSize: 10, groups: ["default", "vip"] };
+  const island = renderScreen(UserScreen, { data, url: "/user", user: ROOT, ...options });
+  island.answer("GET /api/user/search", { success: true, data: { items: ROWS, total: ROWS.length } });
+  island.answer("GET /api/log/histogram", {
+    success: true,
+    data: { from: 0, step: 86_400, buckets: [{ at: 1_763_596_800, count: 7, errors: 2 }], isCut: false },
+  });
+  island.answer("GET /api/user/3/keys", {
+    success: true,
+    data: [
+      {
+        id: 1,
+        name: "laptop",
+        status: 1,
+        accessed_time: 0,
+        expired_time: -1,
+        unlimited_quota: false,
+        remain_quota: 0,
+        used_quota: 500_000,
+      },
+    ],
+  });
+  island.answer("PUT /api/user", { success: true });
+  island.answer("POST /api/user", { success: true, data: { id: 20 } });
+  island.answer("POST /api/user/manage", { success: true, data: { role: 1, status: 1 } });
+  return island;
+}
+
+const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(`^${name}`) });
+const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+
+async function menuOf(island: Island, name: string): Promise<string[]> {
+  await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
+  const menu = screen.getByRole("menu", { name: `Actions for ${name}` });
+  return within(menu)
+    .getAllByRole("menuitem")
+    .map((item) => item.textContent ?? "");
+}
+
+async function choose(island: Island, item: string) {
+  await island.user.click(screen.getByRole("menuitem", { name: item }));
+  await settle();
+}
+
+describe("the list", () => {
+  test("states and ranks are words; what is none is unknown", () => {
+    open();
+    expect(rowOf("bob").textContent).toContain("Active");
+    expect(rowOf("bob").textContent).toContain("bob@mail.example");
+    expect(rowOf("banned").textContent).toContain("Disabled");
+    expect(rowOf("locked").textContent).toContain("Locked");
+    expect(rowOf("boss").textContent).toContain("Super administrator");
+    expect(rowOf("helper").textContent).toContain("Administrator");
+    expect(rowOf("odd").textContent).toContain("Unknown");
+    expect(within(rowOf("bob")).getByRole("link", { name: "#2" })).toBeTruthy();
+  });
+
+  test("a deleted account is struck through, worded, and has no actions", async () => {
+    const island = open();
+    const row = rowOf("gone");
+    expect(row.textContent).toContain("Deleted");
+    expect(within(row).getByText("gone").className).toContain("line-through");
+    expect(screen.queryByRole("button", { name: "Actions for gone" })).toBeNull();
+    island.answer("GET /api/user/6/keys", { success: true, data: [] });
+    await island.user.click(within(row).getByRole("link"));
+    const drawer = await screen.findByRole("dialog", { name: "gone" });
+    await settle();
+    expect(within(drawer).queryByRole("textbox")).toBeNull();
+    expect(within(drawer).getByText("This user has no API keys")).toBeTruthy();
+  });
+
+  test("root is offered everything but touching itself", async () => {
+    const island = open();
+    expect(await menuOf(island, "bob")).toEqual([
+      "Edit",
+      "Change balance",
+      "Usage log",
+      "Copy user ID",
+      "Disable",
+      "Promote",
+      "Delete",
+    ]);
+    await island.user.keyboard("{Escape}");
+    expect(await menuOf(island, "helper")).toContain("Demote");
+    await island.user.keyboard("{Escape}");
+    const own = await menuOf(island, "boss");
+    for (const action of ["Disable", "Promote", "Demote", "Delete"]) expect(own).not.toContain(action);
+  });
+
+  test("an administrator finds no action on equals and betters, and no promotion anywhere", async () => {
+    const island = open({ user: ADMIN });
+    for (const name of ["boss", "helper"]) {
+      expect(await menuOf(island, name)).toEqual(["Usage log", "Copy user ID"]);
+      await island.user.keyboard("{Escape}");
+      expect(within(rowOf(name)).queryByRole("link", { name: new RegExp(`^${name}`) })).toBeNull();
+    }
+    expect(await menuOf(island, "bob")).not.toContain("Promote");
+  });
+
+  test("who cannot be enabled is not offered it", () => {
+    const row = ROWS[4] as UserRow;
+    expect(actionsFor(ROOT, row)).toEqual(["promote", "delete"]);
+    expect(actionsFor(ROOT, ROWS[3] as UserRow)).toContain("enable");
+  });
+
+  test("search and group go to the call by the API's own names", async () => {
+    const island = open({ url: "/user?group=vip" });
+    await island.user.type(screen.getByRole("searchbox"), "bo{Enter}");
+    await settle();
+    expect(island.asked.at(-1)).toMatchObject({
+      path: "/api/user/search",
+      query: { keyword: "bo", group: "vip", p: "1", page_size: "10" },
+    });
+  });
+});
+
+describe("actions", () => {
+  test("disabling names the consequence, and its undo enables", async () => {
+    const island = open();
+    await menuOf(island, "bob");
+    await choose(island, "Disable");
+    const dialog = await screen.findByRole("dialog", { name: "Disable bob?" });
+    expect(dialog.textContent).toContain("Sessions and keys stop working at once");
+    await island.user.click(within(dialog).getByRole("button", { name: "Disable bob" }));
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({ id: 3, action: "disable" });
+    await island.user.click(screen.getByRole("button", { name: "Undo" }));
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({ id: 3, action: "enable" });
+  });
+
+  test("deleting needs the name typed and says what is lost with it", async () => {
+    const island = open();
+    await menuOf(island, "bob");
+    await choose(island, "Delete");
+    const dialog = await screen.findByRole("dialog", { name: "Delete bob?" });
+    expect(dialog.textContent).toContain("$10.00 is lost");
+    const button = within(dialog).getByRole("button", { name: "Delete bob" });
+    expect((button as HTMLButtonElement).disabled).toBe(true);
+    await island.user.type(within(dialog).getByRole("textbox"), "bob");
+    await island.user.click(button);
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({ id: 3, action: "delete" });
+  });
+});
+
+describe("the balance", () => {
+  test("before and after stand there; adding sends a difference", async () => {
+    const island = open({ url: "/user?quota=3" });
+    const drawer = await screen.findByRole("dialog", { name: "Balance of bob" });
+    const amount = within(drawer).getByRole("textbox", { name: "Amount" });
+    expect(document.activeElement?.getAttribute("name")).toBe("amount");
+    await island.user.type(amount, "2.50");
+    expect(drawer.textContent).toContain("Now$10.00");
+    expect(drawer.textContent).toContain("After$12.50");
+    await island.user.keyboard("{Control>}{Enter}{/Control}");
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({ id: 3, quota_change: 1_250_000 });
+  });
+
+  test("taking and setting, by keyboard; below zero is refused", async () => {
+    const island = open({ url: "/user?quota=3" });
+    const drawer = await screen.findByRole("dialog", { name: "Balance of bob" });
+    await island.user.click(within(drawer).getByRole("radio", { name: "Take" }));
+    const amount = within(drawer).getByRole("textbox", { name: "Amount" });
+    await island.user.type(amount, "11");
+    await island.user.keyboard("{Control>}{Enter}{/Control}");
+    await settle();
+    expect(within(drawer).getByText("The balance would fall below zero")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+    await island.user.click(within(drawer).getByRole("radio", { name: "Set to" }));
+    const next = within(drawer).getByRole("textbox", { name: "New balance" });
+    await island.user.clear(next);
+    await island.user.type(next, "0");
+    await island.user.keyboard("{Control>}{Enter}{/Control}");
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({ id: 3, quota: 0 });
+  });
+
+  test.each([
+    [1000, "add", 5, 1005, undefined],
+    [1000, "take", 1000, 0, undefined],
+    [1000, "take", 1001, -1, "user.belowZero"],
+    [-50, "add", 20, -30, undefined],
+    [1000, "set", -1, -1, "user.belowZero"],
+    [1000, "add", 0, 1000, "user.badAmount"],
+    [1000, "add", Number.NaN, 1000, "user.badAmount"],
+  ] as const)("%p %s %p makes %p", (before, mode, amount, after, problem) => {
+    expect(balanceAfter(before, { mode, amount })).toBe(after);
+    expect(quotaProblem(before, { mode, amount })).toBe(problem);
+  });
+});
+
+describe("the drawer", () => {
+  test("only what was changed is sent; the balance is left alone", async () => {
+    const island = open({ url: "/user?edit=3" });
+    const drawer = await screen.findByRole("dialog", { name: "Edit user: bob" });
+    await island.user.selectOptions(within(drawer).getByRole("combobox", { name: "Group" }), "vip");
+    await island.user.click(within(drawer).getByRole("button", { name: "Save" }));
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({ id: 3, group: "vip" });
+  });
+
+  test("recent use, keys and the ways on to their records", async () => {
+    open({ url: "/user?edit=3" });
+    const drawer = await screen.findByRole("dialog", { name: "Edit user: bob" });
+    await settle();
+    expect(drawer.textContent).toContain("Last 30 days: 7 entries, 2 errors");
+    expect(within(drawer).getByRole("link", { name: "Usage log" }).getAttribute("href")).toBe(
+      "/log?username=bob&range=30d",
+    );
+    expect(within(drawer).getByRole("link", { name: "laptop" }).getAttribute("href")).toBe(
+      "/log?username=bob&token_name=laptop&range=30d",
+    );
+    expect(drawer.textContent).toContain("Exhausted");
+    expect(drawer.textContent).toContain("$1.00 used");
+  });
+
+  test.each([
+    ["Username", "", "Username and password must not be empty"],
+    ["Username", "x".repeat(13), "The username may have at most 12 characters"],
+    ["Password", "short", "A password has 8 to 20 characters"],
+    ["Password", "x".repeat(21), "A password has 8 to 20 characters"],
+  ])("a new account: %s %p is refused at its field", async (field, text, problem) => {
+    const island = open({ url: "/user?new=1" });
+    const drawer = await screen.findByRole("dialog", { name: "New user" });
+    const fill = async (name: string, value: string) => {
+      const input = within(drawer).getByLabelText(new RegExp(`^${name}`));
+      await island.user.clear(input);
+      if (value !== "") await island.user.type(input, value);
+      return input;
+    };
+    await fill("Username", "carol");
+    await fill("Password", "longenough");
+    const wrong = await fill(field, text);
+    await island.user.click(within(drawer).getByRole("button", { name: "Create" }));
+    await settle();
+    expect(wrong.getAttribute("aria-invalid")).toBe("true");
+    expect(within(drawer).getAllByText(problem).length).toBeGreaterThan(0);
+    expect(writes(island)).toEqual([]);
+  });
+
+  test("a new account is made with its name as display name, by keyboard alone", async () => {
+    const island = open();
+    await island.user.keyboard("c");
+    await screen.findByRole("dialog", { name: "New user" });
+    await island.user.keyboard("carol{Tab}{Tab}longenough{Control>}{Enter}{/Control}");
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({
+      username: "carol",
+      password: "longenough",
+      display_name: "carol",
+    });
+  });
+});

@@ -1,0 +1,30 @@
+// axe-core in a page: violations of WCAG 2 A and AA as readable lines.
+// Refuses to need a script tag: the page's security policy would rightly block it.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AxeResults, RunOptions } from "axe-core";
+import type { Page } from "playwright";
+
+const SOURCE = readFileSync(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"), "utf8");
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+/** `rules`: only these rules, for a look that differs in nothing else (colours of the other theme). */
+export async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+  const isThere = await page.evaluate(() => "axe" in window);
+  if (!isThere) await page.evaluate(SOURCE);
+  const options: RunOptions = {
+    runOnly: rules ? { type: "rule", values: [...rules] } : { type: "tag", values: TAGS },
+    resultTypes: ["violations"],
+    // The chat client in its frame is not ours.
+    iframes: false,
+  };
+  const found = await page.evaluate(async (asked) => {
+    const { axe } = window as unknown as { axe: { run: (options: unknown) => Promise<unknown> } };
+    return (await axe.run(asked)) as AxeResults;
+  }, options as never);
+  return found.violations.flatMap(({ id, nodes }) =>
+    nodes
+      .slice(0, 3)
+      .map((node) => `${id}: ${String(node.target)} ${node.failureSummary?.split("\n")[1]?.trim() ?? ""}`),
+  );
+}

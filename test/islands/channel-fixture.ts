@@ -6,8 +6,6 @@ import type { ChannelPageData, ChannelRow } from "../../islands/screens/channel/
 import { renderScreen, settle } from "./render.tsx";
 import type { Asked, Island, IslandOptions } from "./render.tsx";
 
-// A busy machine is no fault of the page: conditions are waited for longer than the library's second.
-
 export const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
 export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow {

@@ -220,6 +220,34 @@ describe("Codex", () => {
     expect(output).toMatchObject([{ type: "custom_tool_call", call_id: "t", input: "a\nb" }]);
   });
 
+  test("works over other models that speak chat completions, streamed with its free-text tool", async () => {
+    const text = "*** Begin Patch";
+    const pieces = JSON.stringify({ input: text }).match(/.{1,7}/g) ?? [];
+    const chunk = (delta: Wire, finish_reason: string | null = null) => ({
+      id: "c",
+      choices: [{ index: 0, delta, finish_reason }],
+    });
+    const named = {
+      index: 0,
+      id: "call_1",
+      type: "function",
+      function: { name: "apply_patch", arguments: "" },
+    };
+    g.upstream.script(
+      streamed(
+        chunk({ role: "assistant", tool_calls: [named] }),
+        ...pieces.map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
+        chunk({}, "tool_calls"),
+      ),
+    );
+    const response = await g.post("/v1/responses", turn(CHAT, []), HEADERS);
+    const events = dataLines(await response.text());
+    const told = [{ type: "custom_tool_call", call_id: "call_1", input: text }];
+    expect(events.at(-1)).toMatchObject({ type: "response.completed", response: { output: told } });
+    const { tools } = lastBody() as { tools: Wire[] };
+    expect(tools.map((tool) => tool["type"])).toEqual(["function", "function"]);
+  });
+
   test("a conversation is compacted by its own provider, byte for byte and paid, and by no other", async () => {
     const answered = `{"id":"resp_1", "object":"response.compaction","output":[{"type":"compaction","id":"cmp_1","encrypted_content":"x"}],"usage":{"input_tokens":900,"output_tokens":50,"total_tokens":950}}`;
     g.upstream.script({ headers: { "content-type": "application/json" }, steps: [answered] });

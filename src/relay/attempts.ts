@@ -14,7 +14,7 @@ import type { Tap } from "./meter.ts";
 import { isJson, openBytes } from "./open-bytes.ts";
 import { openStream } from "./open-stream.ts";
 import { gatherStream, openWhole } from "./open-whole.ts";
-import { canServe, planCall, unservedReason } from "./plan.ts";
+import { canServe, goneReason, planCall } from "./plan.ts";
 import type { Plan, PlanContext } from "./plan.ts";
 import { publicText } from "./render-failure.ts";
 import type { ResponseHomes } from "./response-homes.ts";
@@ -142,12 +142,10 @@ function restKey(deps: Deps, { channel, keyIndex }: Plan, { failure, verdict }: 
   return deps.keyring.rest(channel, keyIndex, { reason: verdict, restMs, detail }, deps.clock.nowMs());
 }
 
-/** Where every channel left is of a provider that is gone, the client reads that. */
 function noChannel(context: AttemptsContext, call: Call): Failure {
-  const { group } = call.caller;
-  const left = context.deps.routing.tiers(group, call.model).flatMap(({ entries }) => entries);
-  const reasons = left.map(({ channel }) => unservedReason(channel));
-  if (reasons[0] && reasons.every((reason) => reason !== undefined)) return reasons[0];
+  const left = context.deps.routing.tiers(call.caller.group, call.model).flatMap(({ entries }) => entries);
+  const gone = goneReason(left.map(({ channel }) => channel));
+  if (gone) return gone;
   return new Failure("no-channel", "endpoint_unsupported", {
     params: { group: call.caller.group, model: call.model },
   });

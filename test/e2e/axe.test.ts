@@ -120,7 +120,7 @@ const LAYERS: readonly { name: string; path: string; role: SampleRole; keys?: st
   { name: "a user's editor", path: "/user", role: "root", button: "edit" },
   { name: "a log row's detail", path: "/log", role: "admin", button: "row" },
   { name: "a drawing's detail", path: "/midjourney", role: "user", button: "row" },
-  { name: "a task's detail", path: "/task", role: "admin", button: "row" },
+  { name: "a task's detail", path: "/task?range=7d", role: "admin", button: "row" },
 ];
 
 describe("layers over a page", () => {

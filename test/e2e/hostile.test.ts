@@ -157,7 +157,7 @@ describe("what opens over a page", () => {
     ["/user", "root"],
     ["/log", "root"],
     ["/midjourney", "user"],
-    ["/task", "root"],
+    ["/task?range=7d", "root"],
   ];
   for (const [path, role] of layers) {
     test(`${path}: every row's drawer holds the content`, async () => {

@@ -90,6 +90,8 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
 /** Pages in the write-ahead log that are not in the file yet, 16 MB of them. */
 const CHECKPOINT_PAGES = 4000;
 const CHECKPOINT_LOOK_MS = 250;
+/** So many looks without a write, ten seconds, and the page cache is given back: the system has the same pages. */
+const QUIET_LOOKS = 40;
 
 /**
  * Copying a full write-ahead log into the file takes tens of milliseconds, which the event loop must not wait for:
@@ -99,9 +101,15 @@ const CHECKPOINT_LOOK_MS = 250;
 function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { stop(): void } {
   const look = client.prepare<{ log: number; checkpointed: number }, []>("pragma wal_checkpoint(noop)");
   let isRunning = false;
+  let seenLog = -1;
+  let quietLooks = 0;
   const timer = setInterval(() => {
     const state = isRunning || client.inTransaction ? null : look.get();
-    if (state === null || state.log - state.checkpointed < CHECKPOINT_PAGES) return;
+    if (state === null) return;
+    quietLooks = state.log === seenLog ? quietLooks + 1 : 0;
+    seenLog = state.log;
+    if (quietLooks === QUIET_LOOKS) client.run("pragma shrink_memory");
+    if (state.log - state.checkpointed < CHECKPOINT_PAGES) return;
     isRunning = true;
     copy()
       .then(() => {

@@ -1,13 +1,10 @@
 // A channel screen with five rows and a server that answers every call of it, for the tests beside this file.
 // Refuses calls that nobody prepared, like the page's own support.
-import { configure, screen } from "@testing-library/react";
+import { screen } from "@testing-library/react";
 import ChannelScreen from "../../islands/screens/channel.tsx";
 import type { ChannelPageData, ChannelRow } from "../../islands/screens/channel/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Asked, Island, IslandOptions } from "./render.tsx";
-
-// A busy machine is no fault of the page: conditions are waited for longer than the library's second.
-configure({ asyncUtilTimeout: 20_000 });
 
 export const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 

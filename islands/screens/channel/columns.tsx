@@ -1,5 +1,6 @@
 // Columns of the channel table, for channels and for the heads of tags.
 // Refuses colour and hover as the only carriers: reasons, errors and times stand in the cell.
+import { useSignals } from "@preact/signals-react/runtime";
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { timeZone } from "../../lib/boot.ts";
 import { formatDateTime, formatDuration } from "../../lib/format.ts";
@@ -204,6 +205,7 @@ function TagStatus({ row, t }: { row: TagRow; t: Translate }) {
 }
 
 function ChannelStatus({ row, t }: { row: ChannelRow; t: Translate }) {
+  useSignals();
   const [tone, key] = STATUS[row.status] ?? ["off", "common.unknown"];
   const reason = row.status === STATUS_AUTO_DISABLED ? reasonOf(row) : undefined;
   const lines = [

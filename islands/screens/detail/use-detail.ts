@@ -1,5 +1,6 @@
 // The dashboard's figures for the question in the address: first ones from the page, later ones and new ones by one call.
 // Refuses to blank what is shown while it asks again, or when that fails.
+import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect } from "react";
 import { api, call } from "../../lib/api.ts";
 import { status, timeZone, user } from "../../lib/boot.ts";
@@ -32,6 +33,7 @@ export function useDetail(
   query: Query,
   asked: Asked,
 ): { use: UseData | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
+  useSignals();
   // Hours are the same everywhere; days and weeks are those of the zone.
   const zone = asked.step === "hour" && asked.range.preset !== "today" ? "" : timeZone.value;
   const { range, step, figure, by, scope } = asked;

@@ -4,12 +4,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   aboveBudget,
   assetsOf,
+  badArrivals,
   BUDGETS,
   ownFiles,
   readBuildManifest,
   weighPages,
 } from "../../scripts/budgets.ts";
-import type { Weight } from "../../scripts/budgets.ts";
+import type { Arrival, Weight } from "../../scripts/budgets.ts";
 import { pages } from "../../src/pages/pages.ts";
 import { startSample } from "../support/sample.ts";
 import type { Sample } from "../support/sample.ts";
@@ -78,4 +79,25 @@ test("what two screens load is shared, the rest is a screen's own", () => {
   expect(ownFiles(manifest, "a")).toEqual(["a", "only-a"]);
   expect(ownFiles(manifest, "b")).toEqual(["b"]);
   expect(ownFiles(manifest, "none")).toEqual([]);
+});
+
+test("a page that asks, moves, loses rows or complains on its way is named with what it did", () => {
+  const good: Arrival = {
+    path: "/x",
+    role: "user",
+    width: 360,
+    calls: [],
+    shift: 0,
+    rows: [10, 10],
+    problems: [],
+  };
+  expect(badArrivals([good])).toEqual([]);
+  expect(
+    badArrivals([{ ...good, calls: ["GET /api/x"], shift: 0.02, rows: [10, 0], problems: ["console: no"] }]),
+  ).toEqual([
+    "/x as user at 360 px: asked for data before it was alive: GET /api/x",
+    "/x as user at 360 px: layout moved by 0.0200",
+    "/x as user at 360 px: came with 10 rows and has 0",
+    "/x as user at 360 px: console: no",
+  ]);
 });

@@ -53,7 +53,7 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
         ) : null}
         {message.status === "loading" && !isOver ? (
           <p className="flex items-center gap-2 text-muted">
-            <span className="loading loading-dots loading-xs" aria-hidden />
+            <span className="loading loading-xs" aria-hidden />
             {t("playground.waiting")}
           </p>
         ) : (

@@ -2,10 +2,14 @@
 // Refuses to touch the data of a real installation: it keeps its own directory and empties it at each start.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { createApp, createServices } from "../src/app.ts";
-import { readEnv } from "../src/env.ts";
-import { serve } from "../src/serve.ts";
 import { DEMO_MODELS, startDemoProvider } from "./demo-provider.ts";
+import { ensurePackages } from "./packages.ts";
+
+await ensurePackages();
+// Imported only now: they need the packages.
+const { createApp, createServices } = await import("../src/app.ts");
+const { readEnv } = await import("../src/env.ts");
+const { serve } = await import("../src/serve.ts");
 
 const HOUR_MS = 3_600_000;
 const ROOT = { username: "root", password: "weir-demo-root" };

@@ -2,7 +2,11 @@
 // Refuses to minify or compress: a change is in the browser within a second.
 import { watch } from "node:fs";
 import { dirname, join } from "node:path";
-import { buildFrontEnd } from "./build.ts";
+import { ensurePackages } from "./packages.ts";
+
+await ensurePackages();
+// Imported only now: it needs the packages.
+const { buildFrontEnd } = await import("./build.ts");
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const FRONT_END = ["islands", "views"];

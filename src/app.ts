@@ -106,7 +106,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     prices: createPriceBook(options),
     guard: createGuard(overrides.lookup),
-    reach: createReach(env.upstreamNetworks, clock, overrides.lookup),
+    reach: createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy),
     keyring: createKeyring(),
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),

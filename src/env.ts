@@ -22,6 +22,8 @@ export interface Env {
   trustedProxies: string[];
   /** Closed networks that channels' addresses may lie in, as addresses and CIDR ranges. */
   upstreamNetworks: string[];
+  /** The runtime sends plain requests through a proxy (HTTP_PROXY, which it reads by itself). */
+  hasProxy: boolean;
   logLevel: LogLevel;
 }
 
@@ -103,6 +105,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     encryptionKey,
     trustedProxies,
     upstreamNetworks,
+    hasProxy: (text("http_proxy") || text("HTTP_PROXY")) !== "",
     logLevel,
   };
 }

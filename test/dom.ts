@@ -88,7 +88,9 @@ element.scrollIntoView ??= () => undefined;
 Bun.env.DEBUG_PRINT_LIMIT ??= "0";
 
 // Only now: it looks for the document when it is loaded.
-const { cleanup } = await import("@testing-library/react");
+const { cleanup, configure } = await import("@testing-library/react");
+// Waiting ends when the condition holds; a busy machine must not turn that into a failure.
+configure({ asyncUtilTimeout: 20_000 });
 afterEach(() => {
   cleanup();
   localStorage.clear();

@@ -3,6 +3,7 @@
 import { Plus, SlidersHorizontal } from "lucide-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useRef, useState } from "react";
+import { loadAllTexts } from "../lib/all-texts.ts";
 import { api, call } from "../lib/api.ts";
 import { useCommand } from "../lib/commands.ts";
 import { useT } from "../lib/i18n.ts";
@@ -20,14 +21,15 @@ import { channelColumns } from "./channel/columns.tsx";
 import { pageMenu, rowMenu } from "./channel/menus.ts";
 import type { ChannelRow, ListRow } from "./channel/row.ts";
 import { isTagRow, STATUS_DISABLED, STATUS_ENABLED, VIEW_FIELDS } from "./channel/row.ts";
-import { useChannels } from "./channel/use-channels.ts";
+import { isRunStarted, useChannels } from "./channel/use-channels.ts";
 import type { Channels } from "./channel/use-channels.ts";
 
 const ChannelDrawer = lazyPart(() => import("./channel/drawer.tsx"));
 const TestDrawer = lazyPart(() => import("./channel/test-drawer.tsx"));
 const TagDrawer = lazyPart(() => import("./channel/tag-drawer.tsx"));
 const TagDialog = lazyPart(() => import("./channel/tag-dialog.tsx"));
-const actions = () => import("./channel/actions.ts");
+/** With the texts that only parts say: the page itself brings no more than it shows. */
+const actions = async () => (await Promise.all([import("./channel/actions.ts"), loadAllTexts()]))[0];
 
 type Actions = Awaited<ReturnType<typeof actions>>;
 
@@ -75,6 +77,10 @@ export default function ChannelScreen() {
   const [isBatch, setBatch] = useState(false);
   // The server cannot know what was stored here.
   useEffect(() => setBatch(readItem(KEYS.batchDelete) === "true"), []);
+  useEffect(() => {
+    // A run over all channels that this tab began goes on after a reload.
+    if (isRunStarted()) act((loaded) => loaded.followRun(channels));
+  }, []);
 
   const edited = useAddressed(channels, query.edit);
   const tested = useAddressed(channels, query.test);
@@ -131,6 +137,7 @@ export default function ChannelScreen() {
     types: data.types,
     tests: channels.tests,
     save: async (row, name, text) => (await actions()).saveQuick(channels, row, name, text),
+    onStatus: async (row, status) => (await actions()).setStatus(channels, plain([row]), status),
     onToggleTag: channels.toggleTag,
     onBalance: (row) => act((loaded) => loaded.updateBalance(channels, row)),
   });

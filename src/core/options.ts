@@ -41,8 +41,19 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
     }
   }
 
+  /** Changes made here: what was read before one of them must not overwrite it. */
+  let changes = 0;
+
+  async function storedRows(): Promise<{ key: string; value: string }[]> {
+    for (;;) {
+      const before = changes;
+      const rows = await db.orm.select().from(db.t.options);
+      if (before === changes) return rows;
+    }
+  }
+
   async function reload(): Promise<void> {
-    const rows = await db.orm.select().from(db.t.options);
+    const rows = await storedRows();
     const stored = new Map(rows.map((row) => [row.key, row.value]));
     for (const key of keys) {
       const definition = definitionOf(key);
@@ -78,6 +89,7 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
         .insert(options)
         .values({ key, value: stored })
         .onConflictDoUpdate({ target: options.key, set: { value: stored } });
+      changes++;
       put(key, value);
       for (const listener of listeners) listener(key);
       await db.announce("options");

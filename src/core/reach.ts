@@ -65,8 +65,16 @@ function allowedBy(channel: ReachChannel): readonly string[] {
   return Array.isArray(networks) ? networks.filter((entry) => typeof entry === "string") : [];
 }
 
-/** `own`: the operator's networks, as CIDR ranges (environment variable UPSTREAM_NETWORKS). */
-export function createReach(own: readonly string[], clock: Clock, lookup: Lookup = systemLookup): Reach {
+/**
+ * `own`: the operator's networks, as CIDR ranges (environment variable UPSTREAM_NETWORKS). `isPinning` false: a proxy of
+ * the whole process makes the connections, and may know hosts by their names only.
+ */
+export function createReach(
+  own: readonly string[],
+  clock: Clock,
+  lookup: Lookup = systemLookup,
+  isPinning = true,
+): Reach {
   const known = new WeakMap<ReachChannel, Map<string, Verdict>>();
 
   function networks(url: string, channel: ReachChannel): readonly string[] {
@@ -99,16 +107,18 @@ export function createReach(own: readonly string[], clock: Clock, lookup: Lookup
     const { proxy } = channel.setting;
     const hasProxy = typeof proxy === "string" && proxy !== "";
     if (hasProxy) await openAddresses(hostOf(proxy), [...own, ...allowedBy(channel)]);
-    const addresses = await openAddresses(url.hostname, networks(origin, channel));
     const isLiteral = ipaddr.isValid(url.hostname.replace(/^\[|\]$/g, ""));
     const nowMs = clock.nowMs();
     const plain = { origin, host: undefined };
+    // A proxy resolves by itself, often just because the name server here does not tell the truth.
+    if (hasProxy && !isLiteral) return { ...plain, untilMs: nowMs + NAME_MS };
+    const addresses = await openAddresses(url.hostname, networks(origin, channel));
     if (isLiteral) return { ...plain, untilMs: Infinity };
     const [address] = addresses;
     if (address === undefined) return { ...plain, untilMs: nowMs + UNKNOWN_NAME_MS };
     // Without TLS nothing proves that the host of the next lookup is the one that was judged: the connection goes to the
-    // address itself. With TLS the certificate proves it, and the name keeps its connections. A proxy resolves by itself.
-    if (url.protocol !== "http:" || hasProxy) return { ...plain, untilMs: nowMs + NAME_MS };
+    // address itself. With TLS the certificate proves it, and the name keeps its connections.
+    if (url.protocol !== "http:" || !isPinning) return { ...plain, untilMs: nowMs + NAME_MS };
     const { host } = url;
     url.hostname = address.includes(":") ? `[${address}]` : address;
     return { origin: url.origin, host, untilMs: nowMs + NAME_MS };

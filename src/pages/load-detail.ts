@@ -17,7 +17,8 @@ const NOBODY = -1;
 export async function loadDetail(context: LoaderContext): Promise<DetailPageData> {
   const { deps, user, url, timeZone, status } = context;
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;
-  if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined };
+  const everyMinutes = deps.options.get("DataExportInterval");
+  if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined, everyMinutes };
   const query = Object.fromEntries(url.searchParams);
   const { range, step, figure, by, scope } = askedOf(query, deps.clock.nowMs(), timeZone, status, isAdmin);
   const userId = scope === "me" ? user.id : scope && ((await userIdOf(deps, scope.username)) ?? NOBODY);
@@ -36,6 +37,7 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
     isAdmin,
     use,
     used: user.usedQuota,
+    everyMinutes,
     first: isUsed || typeof scope === "object" ? undefined : await firstSteps(context, user, isAdmin),
   };
 }

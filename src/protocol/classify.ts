@@ -17,7 +17,7 @@ export interface UpstreamError {
 
 const REFUSAL_CODES = /content_filter|content_policy|safety|moderation_blocked|prohibited_content/i;
 const QUOTA_CODES =
-  /insufficient_quota|insufficient_user_quota|billing_not_active|billing_error|insufficient_balance/i;
+  /insufficient_(?:user_)?quota|exceeded_current_quota|billing_not_active|billing_error|insufficient_balance|arrearage|overdue/i;
 const AUTH_CODES =
   /invalid_api_key|authentication_error|permission_error|account_deactivated|unauthenticated|permission_denied|api_key_invalid/i;
 const LIMIT_CODES = /rate_limit|resource_exhausted|too_many_requests|tokens_per|requests_per/i;

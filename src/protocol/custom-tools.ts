@@ -1,10 +1,25 @@
 // Free-text tools towards providers that only know functions: a function of one text field, and its calls back again.
 // Refuses nothing; the grammar that a tool may have is told to the model in words, and listed as not enforced.
 import type { Answer } from "./assemble.ts";
-import type { CanonicalRequest, CustomTool, FunctionTool } from "./canonical.ts";
+import type { CanonicalRequest, CustomTool, DialectName, FunctionTool } from "./canonical.ts";
 import { drop } from "./carry.ts";
 import type { CanonicalEvent } from "./events.ts";
 import { asObject, asString, parseJson } from "./json.ts";
+import { openaiTraits } from "./openai-models.ts";
+
+/**
+ * Whether an upstream knows free-text tools itself: the Responses API does, and chat completions of OpenAI's own
+ * models. Others that speak chat completions refuse a tool that is no function.
+ */
+export function takesCustomTools(dialect: DialectName, model: string): boolean {
+  if (dialect === "openai-chat") return openaiTraits(model).efforts !== undefined;
+  return dialect === "openai-responses";
+}
+
+/** Arguments of the function that stands for a free-text tool. */
+export function asArguments(text: string): string {
+  return JSON.stringify({ [FIELD]: text });
+}
 
 /** The only field of the function that stands for a free-text tool. */
 const FIELD = "input";

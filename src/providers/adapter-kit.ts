@@ -286,10 +286,15 @@ export function createTokenCache(): TokenCache {
   return Object.assign(get, { forget });
 }
 
-/** A 200 answer as a JSON object; an upstream that says something else is broken, and another may do. */
+/** An upstream said 200 and nothing that is an answer: it is broken, and another may do. */
+export function badAnswer(internal = "no answer in the body"): Failure {
+  return new Failure("upstream-down", "upstream_bad_answer", { retryable: true, internal });
+}
+
+/** A 200 answer as a JSON object. Throws `upstream_bad_answer` for anything else. */
 export async function answerOf(response: Response): Promise<Record<string, unknown>> {
   const body = asObject(parseJson(await response.text()));
-  if (!body) throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  if (!body) throw badAnswer();
   return body;
 }
 

@@ -364,6 +364,12 @@ const ROWS: readonly ProviderRow[] = [
       messages: { dialect: "anthropic", url: "{base}", adapter: "vertex", models: { prefixes: ["claude"] } },
       gemini: { dialect: "gemini", url: "{base}", adapter: "vertex", models: { prefixes: ["gemini"] } },
       chat: adapted("vertex", "{base}", { models: { contains: "llama" } }),
+      embeddings: adapted("vertex", "{base}", {
+        models: {
+          prefixes: ["text-embedding", "text-multilingual-embedding", "embedding", "gemini-embedding"],
+        },
+      }),
+      "image-generations": adapted("vertex", "{base}", { models: { prefixes: ["imagen"] } }),
     },
   }),
   row(42, {

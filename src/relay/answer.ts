@@ -1,7 +1,7 @@
 // What an attempt hands on: a whole answer, read and understood, or a stream whose first event is there.
 // Holds types, and the ids and options that answers are written with.
 import type { Answer as CanonicalAnswer } from "../protocol/assemble.ts";
-import { createUnwrapper, customNames, unwrapAnswer } from "../protocol/custom-tools.ts";
+import { createUnwrapper, customNames, takesCustomTools, unwrapAnswer } from "../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../protocol/dialect.ts";
 import type { AnswerMeter } from "../protocol/openai-text.ts";
 import { failureText, languageOf } from "../http/messages.ts";
@@ -61,8 +61,8 @@ export function newIdFor(call: Call): (prefix: string) => string {
 
 /** Names of the client's free-text tools, where the upstream was told of them as functions. */
 function customTools(call: Call, plan: Plan): ReadonlySet<string> | undefined {
-  const { name } = plan.dialect;
-  if (!plan.isConverted || (name !== "anthropic" && name !== "gemini")) return undefined;
+  if (!plan.isConverted || call.endpoint.dialect === plan.dialect.name) return undefined;
+  if (takesCustomTools(plan.dialect.name, plan.upstreamModel)) return undefined;
   if (!call.body.text.includes('"custom"')) return undefined;
   const names = customNames(conversationOf(call));
   return names.size > 0 ? names : undefined;

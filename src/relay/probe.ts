@@ -5,7 +5,7 @@ import type { ChannelProbe, ProbeResult } from "../core/channel-watch.ts";
 import type { Deps } from "../core/deps.ts";
 import { parseJson } from "../protocol/json.ts";
 import { scrub } from "../protocol/classify.ts";
-import { modelsUrl } from "../providers/address.ts";
+import { modelsUrl, routeFor } from "../providers/address.ts";
 import { readBalance } from "../providers/balance.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
@@ -32,15 +32,30 @@ export interface TestCall {
   body: Record<string, unknown>;
 }
 
-/** Which endpoint a model is tested on, by its name; retrieval types serve nothing but embeddings and rerank. */
+const PICTURE_MODELS =
+  /^(?:dall-e|gpt-image|imagen|wanx|cogview|image-0\d)|flux|seedream|kolors|stable-diffusion|image-generation$/;
+
+/** What the model is for, by its name; by what the type serves where it holds no conversations with the model. */
+function operationFor(model: string, type: number): TestCall["operation"] {
+  const name = model.toLowerCase();
+  if (name.includes("rerank")) return "rerank";
+  if (/embed|^m3e|bge-/.test(name) || type === MOKA || type === JINA) return "embeddings";
+  if (PICTURE_MODELS.test(name)) return "image-generations";
+  const row = providerOf(type);
+  if (!row || routeFor(row, "chat", model)) return "chat";
+  const others = ["embeddings", "rerank", "image-generations"] as const;
+  return others.find((operation) => routeFor(row, operation, model)) ?? "chat";
+}
+
+/** Which endpoint a model is tested on, and the smallest body that it takes. */
 export function testCallFor(model: string, type: number): TestCall {
   const name = model.toLowerCase();
-  if (name.includes("rerank"))
-    return { operation: "rerank", body: { model, query: "hi", documents: ["hello", "world"], top_n: 1 } };
-  if (/embed|^m3e|bge-/.test(name) || type === MOKA || type === JINA)
-    return { operation: "embeddings", body: { model, input: ["hello world"] } };
-  if (/^(?:dall-e|gpt-image|imagen)|image-generation$/.test(name))
-    return { operation: "image-generations", body: { model, prompt: "a white square", n: 1 } };
+  const operation = operationFor(model, type);
+  if (operation === "rerank")
+    return { operation, body: { model, query: "hi", documents: ["hello", "world"], top_n: 1 } };
+  if (operation === "embeddings") return { operation, body: { model, input: ["hello world"] } };
+  if (operation === "image-generations")
+    return { operation, body: { model, prompt: "a white square", n: 1 } };
   const body: Record<string, unknown> = { model, messages: [{ role: "user", content: "hi" }] };
   if (/^o\d/.test(name)) body["max_completion_tokens"] = 10;
   else if (name.includes("thinking")) {

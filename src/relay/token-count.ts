@@ -16,6 +16,8 @@ export interface TokenReply {
 
 /** The call waits this long for the encoder, then the estimate stands. */
 const PATIENCE_MS = 2000;
+/** A thread that has just started reads its tables first, which takes a busy machine a while. */
+const START_PATIENCE_MS = 10_000;
 const IDLE_MS = 15_000;
 
 const CHARS_PER_TOKEN = 4;
@@ -59,12 +61,15 @@ export function createTokenCounter(): TokenCounter {
   let worker: CounterThread | undefined;
   let idle: ReturnType<typeof setTimeout> | undefined;
   let nextId = 1;
+  /** The thread has answered once: its tables are there. */
+  let isReady = false;
   const waiting = new Map<number, (tokens: number | undefined) => void>();
 
   function stop(): void {
     clearTimeout(idle);
     worker?.terminate();
     worker = undefined;
+    isReady = false;
     for (const resolve of waiting.values()) resolve(undefined);
     waiting.clear();
   }
@@ -73,6 +78,7 @@ export function createTokenCounter(): TokenCounter {
     const started = new Worker(COUNTER_URL) as CounterThread;
     started.onmessage = (event: MessageEvent<TokenReply>) => {
       const { id, tokens } = event.data;
+      isReady = true;
       waiting.get(id)?.(tokens < 0 ? undefined : tokens);
       waiting.delete(id);
     };
@@ -95,10 +101,13 @@ export function createTokenCounter(): TokenCounter {
         idle = setTimeout(stop, IDLE_MS);
         idle.unref();
         const id = nextId++;
-        const patience = setTimeout(() => {
-          waiting.delete(id);
-          resolve(undefined);
-        }, PATIENCE_MS);
+        const patience = setTimeout(
+          () => {
+            waiting.delete(id);
+            resolve(undefined);
+          },
+          isReady ? PATIENCE_MS : START_PATIENCE_MS,
+        );
         waiting.set(id, (tokens) => {
           clearTimeout(patience);
           resolve(tokens);

@@ -102,6 +102,16 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(answer.message).not.toContain("secretsecret");
     });
 
+    test("a provider's error object is told by its message, any other text as it is", async () => {
+      const id = await add();
+      upstream.script(
+        refuse(401, { error: { message: "Incorrect API key provided", code: "invalid_api_key" } }),
+      );
+      expect((await ask(`/test/${id}`)).message).toBe("Incorrect API key provided");
+      upstream.script(refuse(401, "go away"));
+      expect((await ask(`/test/${id}`)).message).toMatch(/[^。]: go away$/);
+    });
+
     test("testing all disables what is broken, revives what works, leaves alone what was switched off by hand", async () => {
       for (const { id } of await app.deps.db.orm.select().from(app.deps.db.t.channels))
         await ask(`/${id}`, admin, "DELETE");

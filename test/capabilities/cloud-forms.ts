@@ -3,7 +3,7 @@
 import { createHash, createHmac, createVerify, generateKeyPairSync } from "node:crypto";
 import { awsEvent } from "../providers/adapters/fakes/bedrock.ts";
 import type { RecordedRequest, Script } from "../support/fake-upstream.ts";
-import { json, pathOf, TEXT, TOOL, USAGE } from "./fixture.ts";
+import { json, pathOf, TEXT, TOOL, USAGE, VECTOR } from "./fixture.ts";
 import type { Fixture } from "./fixture.ts";
 import { geminiAnswer, messageEvents, messagesAnswer, openaiAnswer } from "./openai-forms.ts";
 
@@ -126,7 +126,13 @@ function isGoogleAssertion(request: RecordedRequest): boolean {
 export const vertex: Fixture = {
   key: account("{url}"),
   other: JSON.stringify({ default: "europe-west1", "gemini-2.5-flash": "us-central1" }),
-  models: { messages: "claude-sonnet-4-20250514", gemini: "gemini-2.5-flash", chat: "meta/llama-4" },
+  models: {
+    messages: "claude-sonnet-4-20250514",
+    gemini: "gemini-2.5-flash",
+    chat: "meta/llama-4",
+    embeddings: "text-embedding-005",
+    "image-generations": "imagen-3.0-generate-002",
+  },
   isAuthorised: (request) =>
     pathOf(request) === "/token"
       ? isGoogleAssertion(request)
@@ -146,6 +152,13 @@ export const vertex: Fixture = {
     const gemini = "/v1/projects/the-project/locations/us-central1/publishers/google/models/gemini-2.5-flash";
     if (path === `${claude}:rawPredict`) return messagesAnswer(false, scene);
     if (path === `${claude}:streamRawPredict`) return messagesAnswer(true, scene);
+    const google = "/v1/projects/the-project/locations/europe-west1/publishers/google/models";
+    if (path === `${google}/text-embedding-005:predict`)
+      return json({
+        predictions: [{ embeddings: { values: VECTOR, statistics: { token_count: USAGE.prompt } } }],
+      });
+    if (path === `${google}/imagen-3.0-generate-002:predict`)
+      return json({ predictions: [{ mimeType: "image/png", bytesBase64Encoded: "pictures" }] });
     if (path.startsWith(`${gemini}:`)) return geminiAnswer(path.endsWith(":streamGenerateContent"), scene);
     if (path === "/v1beta1/projects/the-project/locations/europe-west1/endpoints/openapi/chat/completions")
       return openaiAnswer(request, scene);

@@ -128,6 +128,23 @@ describe("with the operator's networks closed", () => {
     expect(await reachOf({ setting: { proxy: "http://127.0.0.1:7890" } }).way(url)).toEqual({ url });
   });
 
+  test("behind a channel's proxy the name server here has no say; addresses are judged all the same", async () => {
+    const setting = { proxy: "http://93.184.216.34:8080" };
+    const asked = reachOf({ own, setting, names: [["127.0.0.1"]] });
+    expect(await asked.way("http://blocked-here.example/v1")).toEqual({
+      url: "http://blocked-here.example/v1",
+    });
+    expect(await asked.way("http://127.0.0.1/v1")).toBe(CLOSED);
+    expect(asked.lookups()).toBe(0);
+  });
+
+  test("behind a proxy of the whole process names stay names", async () => {
+    const reach = createReach(own, { nowMs: () => 0 }, () => Promise.resolve(["93.184.216.34"]), false);
+    const channel = { baseUrl: "", setting: {} };
+    expect(await reach.way("http://api.example/v1", channel)).toEqual({ url: "http://api.example/v1" });
+    expect([readEnv({}).hasProxy, readEnv({ HTTP_PROXY: "http://p:1" }).hasProxy]).toEqual([false, true]);
+  });
+
   test("a name is connected to at the address that was judged, whatever the name server says next", async () => {
     const asked = reachOf({ own, names: [["93.184.216.34"], ["127.0.0.1"]] });
     const way = { url: "http://93.184.216.34:8080/v1/x?y=1", host: "rebind.example:8080" };

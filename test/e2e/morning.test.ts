@@ -17,6 +17,7 @@ const REASON = "Incorrect API key provided";
 const TEXTS = {
   en: {
     signIn: "Sign in",
+    close: "Close",
     user: "Username or email",
     password: "Password",
     more: "More actions",
@@ -49,6 +50,7 @@ const TEXTS = {
   },
   zh: {
     signIn: "登录",
+    close: "关闭",
     user: "用户名或邮箱",
     password: "密码",
     more: "更多操作",
@@ -187,6 +189,17 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
       await press(page.getByRole("menuitem", { name: item, exact: true }));
     };
 
+    /** On a phone messages lie over the views until they are closed, or go by themselves. */
+    const closeMessages = async () => {
+      const closers = page.locator(".toast-box").getByRole("button", { name: texts.close });
+      // One that has gone by itself meanwhile is closed too.
+      for (let left = await closers.count(); left > 0; left = await closers.count())
+        await closers
+          .first()
+          .click({ timeout: 1000 })
+          .catch(() => undefined);
+    };
+
     // What fails? One run over all tells, and takes the broken one out of service.
     await choose(texts.more, texts.testAll);
     await page.getByText(texts.testsDone).waitFor();
@@ -217,6 +230,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     await choose(texts.actionsFor("broken"), texts.enable);
     await row("broken").waitFor({ state: "detached" });
 
+    await closeMessages();
     // Both channels of the tag are to be tried first.
     await press(page.getByRole("link", { name: texts.byTag }));
     await page.waitForURL(/tag_mode=true/);
@@ -230,6 +244,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     expect((await rowOf("broken")).priority).toBe(7);
     expect((await rowOf("spare")).priority).toBe(0);
 
+    await closeMessages();
     // What was given up goes, counted.
     for (const name of ["old", "older"]) {
       await call("POST", "/api/channel/", {

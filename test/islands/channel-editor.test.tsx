@@ -322,6 +322,22 @@ describe("saving", () => {
   });
 });
 
+describe("copied as a command", () => {
+  test("neither the key nor a proxy's password is in it", async () => {
+    const island = await openEditor();
+    await island.user.type(field(/^Name/), "n");
+    await island.user.type(field(/^Key/), "sk-secret");
+    await island.user.click(drawer().getByText("Rewrite and settings"));
+    await island.user.type(field("Proxy"), "http://me:hunter2@proxy:1");
+    await press(island, "Copy as curl");
+    const text = await navigator.clipboard.readText();
+    expect(text).toContain('"name":"n"');
+    expect(text).toContain('"key":"<key>"');
+    expect(text).not.toContain("sk-secret");
+    expect(text).not.toContain("hunter2");
+  });
+});
+
 describe("settings without JSON", () => {
   test("each has its field, keys without one are kept, and the text that goes out is the same", () => {
     const setting = JSON.stringify({

@@ -202,6 +202,20 @@ describe("status", () => {
     ]);
   });
 
+  test("the status is changed in its cell too; what is disabled already is not disabled again", async () => {
+    const island = openChannels();
+    const pick = async (name: string, status: string) => {
+      await island.user.click(within(rowOf(name)).getByTitle("Edit Status"));
+      await island.user.selectOptions(screen.getByLabelText("Edit Status"), status);
+      await island.user.keyboard("{Enter}");
+      await done();
+    };
+    await pick("bravo", "Disabled");
+    expect(writes(island)).toEqual([]);
+    await pick("bravo", "Enabled");
+    expect(calls(island)).toEqual([["PUT", "/api/channel", { id: 2, status: 1 }]]);
+  });
+
   test("a refusal in the middle puts the shown status right again", async () => {
     const island = openChannels();
     island.answer("PUT /api/channel", { success: false, message: "not now", code: "x" });
@@ -260,8 +274,20 @@ describe("tests", () => {
     await pageMenu(island, "Test all channels");
     expect(screen.getByText("Testing: 2 of 5, 1 failed")).toBeTruthy();
     expect(screen.getByRole("progressbar", { name: "Test all channels" })).toBeTruthy();
-    await screen.findByText("Tests done: 4 passed, 1 failed", undefined, { timeout: 5000 });
+    await screen.findByText("Tests done: 4 passed, 1 failed");
     expect(screen.queryByRole("progressbar")).toBeNull();
+  });
+
+  test("a run that this tab began is followed again after a reload", async () => {
+    sessionStorage.setItem("channel test run", "1");
+    const island = openChannels();
+    island.answer("GET /api/channel/test_progress", {
+      success: true,
+      data: { isRunning: false, done: 5, total: 5, failed: 2 },
+    });
+    await done();
+    expect(screen.getByText("Tests done: 3 passed, 2 failed")).toBeTruthy();
+    expect(sessionStorage.getItem("channel test run")).toBeNull();
   });
 
   test("a run that is under way is joined, not doubled", async () => {

@@ -7,6 +7,8 @@ import DetailScreen from "../../islands/screens/detail.tsx";
 import { askedOf, fits } from "../../islands/screens/detail/asked.ts";
 import { forgetColours } from "../../islands/screens/detail/data.ts";
 import type { DetailPageData, UseData } from "../../islands/screens/detail/data.ts";
+import { t } from "../../islands/lib/i18n.ts";
+import { tableOf } from "../../islands/screens/detail/export.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
 
@@ -47,7 +49,14 @@ function use(part: Partial<UseData> = {}): UseData {
 
 function open(options: IslandOptions & { page?: Partial<DetailPageData> } = {}): Island {
   const { page, ...rest } = options;
-  const data: DetailPageData = { isAdmin: false, use: use(), used: 1_000_000, first: undefined, ...page };
+  const data: DetailPageData = {
+    isAdmin: false,
+    use: use(),
+    used: 1_000_000,
+    first: undefined,
+    everyMinutes: 5,
+    ...page,
+  };
   const island = renderScreen(DetailScreen, {
     data,
     url: "/detail",
@@ -267,6 +276,38 @@ describe("the question in the address", () => {
   });
 });
 
+describe("while the page is looked at", () => {
+  const later = async (minutes: number) => {
+    act(() => void jest.advanceTimersByTime(minutes * 60_000));
+    for (let round = 0; round < 8; round++) await act(async () => undefined);
+  };
+  afterEach(() => jest.useRealTimers());
+
+  test("relative ranges are asked again after the operator's interval, fixed ones are not", async () => {
+    jest.useFakeTimers({ now: NOW_MS });
+    const island = open({ page: { everyMinutes: 3 } });
+    await later(2.9);
+    expect(island.asked.length).toBe(0);
+    await later(0.2);
+    expect(island.asked.map(({ path }) => path)).toEqual(["/api/data/self/summary"]);
+    island.unmount();
+    const fixed = open({ url: `/detail?start_timestamp=${NEXT_HOUR - 3 * HOUR}&end_timestamp=${NEXT_HOUR}` });
+    await later(60);
+    expect(fixed.asked.length).toBe(0);
+  });
+
+  test("nothing is asked while nobody looks", async () => {
+    jest.useFakeTimers({ now: NOW_MS });
+    const island = open({ page: { everyMinutes: 1 } });
+    Object.defineProperty(document, "hidden", { configurable: true, value: true });
+    await later(10);
+    expect(island.asked.length).toBe(0);
+    Reflect.deleteProperty(document, "hidden");
+    await later(1);
+    expect(island.asked.length).toBe(1);
+  });
+});
+
 describe("whose use", () => {
   test("users have no choice, and see neither users nor channels", () => {
     open({ url: "/detail?by=user&username=bob" });
@@ -316,6 +357,48 @@ describe("whose use", () => {
   });
 });
 
+describe("what others made up", () => {
+  const evil = [
+    { id: "<script>alert(1)</script>", name: "<script>alert(1)</script>", values: [400_000, 0, 0] },
+    { id: "=HYPERLINK(1)", name: "=HYPERLINK(1)", values: [0, 300_000, 0] },
+    { id: "\u202Etxt.exe", name: "\u202Etxt.exe", values: [0, 0, 1] },
+    { id: "x".repeat(5000), name: "x".repeat(5000), values: [1, 1, 1] },
+  ];
+
+  test("names of models are text wherever they stand, and find their own calls in the log", async () => {
+    const { user } = open({ page: { use: use({ series: evil }) } });
+    expect(document.querySelector("script")).toBeNull();
+    await user.click(within(chart("Spend over time")).getByText("Show as table"));
+    expect(screen.getByRole("columnheader", { name: "<script>alert(1)</script>" })).toBeTruthy();
+    const link = screen.getByRole("link", { name: "Usage log of <script>alert(1)</script>" });
+    expect(new URL((link as HTMLAnchorElement).href).searchParams.get("model_name")).toBe(
+      "<script>alert(1)</script>",
+    );
+  });
+
+  test("the exported table adds up to the figures, and its heads are no formulas", () => {
+    open();
+    const shown = use({ series: evil });
+    const { name, text } = tableOf(t, shown, 500_000, "UTC");
+    const [heads = "", ...rows] = text.replace("\uFEFF", "").trimEnd().split("\r\n");
+    expect(name).toBe(`usage-by-model-${shown.from}-${shown.to}.csv`);
+    expect(heads.split(",").slice(0, 5)).toEqual([
+      "Time (UTC)",
+      "Total · Spend (USD)",
+      "<script>alert(1)</script>",
+      "'=HYPERLINK(1)",
+      "\u202Etxt.exe",
+    ]);
+    const cells = rows.map((row) => row.split(",").slice(1).map(Number));
+    expect(cells.map(([total]) => total)).toEqual([1, 2, 1.5]);
+    for (const [total = 0, ...parts] of cells) {
+      const sum = parts.slice(0, -1).reduce((all, part) => all + part, 0);
+      expect(sum).toBeCloseTo(total, 9);
+    }
+    expect(cells.map((row) => row.at(-1))).toEqual([0, 2, 0]);
+  });
+});
+
 describe("without figures", () => {
   const nothing = use({
     lines: { quota: [0, 0, 0], count: [0, 0, 0], tokens: [0, 0, 0] },
@@ -351,7 +434,13 @@ describe("without figures", () => {
 
   test("what the server refuses with the page is asked again, and its reason is shown instead of zeros", async () => {
     const island = renderScreen(DetailScreen, {
-      data: { isAdmin: false, use: undefined, used: 0, first: undefined } satisfies DetailPageData,
+      data: {
+        isAdmin: false,
+        use: undefined,
+        used: 0,
+        first: undefined,
+        everyMinutes: 5,
+      } satisfies DetailPageData,
       url: "/detail?start_timestamp=1000&end_timestamp=9000000",
     });
     island.answer("GET /api/data/self/summary", {

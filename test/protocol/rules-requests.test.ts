@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { anthropic } from "../../src/protocol/anthropic/dialect.ts";
 import { gemini } from "../../src/protocol/gemini/dialect.ts";
+import type { Dialect } from "../../src/protocol/dialect.ts";
 import { openaiChat } from "../../src/protocol/openai-chat/dialect.ts";
 import { openaiResponses } from "../../src/protocol/openai-responses/dialect.ts";
 import { Failure } from "../../src/shared/failures.ts";
@@ -230,6 +231,66 @@ describe("reasoning", () => {
       thinkingConfig: { thinkingBudget: 0 },
     });
     expect(openaiResponses.encodeRequest(request).body["reasoning"]).toEqual({ effort: "none" });
+  });
+  test("models that do not reason are not asked to, by name; those that always do think as little as they can", () => {
+    const hard = claude({ thinking: { type: "enabled", budget_tokens: 2000 } });
+    const asked = (dialect: Dialect, model: string, request = hard) =>
+      dialect.encodeRequest?.(request, { model }) ?? { body: {}, dropped: [] };
+    for (const [dialect, model] of [
+      [openaiChat, "gpt-4o-mini"],
+      [openaiChat, "openai/gpt-4.1"],
+      [openaiResponses, "gpt-4o"],
+      [openaiResponses, "gpt-5-chat-latest"],
+      [gemini, "gemini-2.0-flash"],
+    ] as const) {
+      const { body, dropped } = asked(dialect, model);
+      expect([model, dropped]).toEqual([model, ["reasoning"]]);
+      expect(JSON.stringify(body)).not.toMatch(/reasoning|thinking|include/);
+    }
+    const fromChat = chat({ reasoning_effort: "high", max_tokens: 9000 });
+    const old = asked(anthropic, "claude-3-5-sonnet-20241022", fromChat);
+    expect([old.body["thinking"], old.dropped]).toEqual([undefined, ["reasoning"]]);
+
+    const off = claude({ thinking: { type: "disabled" } });
+    const effortOf = (model: string) => asked(openaiChat, model, off).body["reasoning_effort"];
+    expect(["gpt-5.1", "gpt-5-mini", "o3", "gpt-5-codex"].map(effortOf)).toEqual([
+      "none",
+      "minimal",
+      "low",
+      "low",
+    ]);
+    expect(asked(openaiChat, "gpt-4o", off)).toMatchObject({ dropped: [] });
+    expect(asked(openaiResponses, "gpt-5-codex", off).body["reasoning"]).toEqual({ effort: "low" });
+    const budgetOf = (model: string) => asked(gemini, model, off).body["generationConfig"];
+    expect(budgetOf("gemini-2.5-flash")).toMatchObject({ thinkingConfig: { thinkingBudget: 0 } });
+    expect(budgetOf("gemini-2.5-pro")).toMatchObject({ thinkingConfig: { thinkingBudget: 128 } });
+  });
+  test("an effort that a model does not take becomes the nearest one it does, weaker before stronger", () => {
+    const effort = (word: string, model: string) =>
+      openaiChat.encodeRequest(claude({ output_config: { effort: word } }), { model }).body[
+        "reasoning_effort"
+      ];
+    expect(effort("max", "gpt-5")).toBe("high");
+    expect(effort("max", "gpt-5.2")).toBe("xhigh");
+    expect(effort("max", "somebody's-model")).toBe("xhigh");
+    expect(effort("medium", "o4-mini")).toBe("medium");
+    // A client that speaks the dialect itself is passed on as it is.
+    const own = chat({ reasoning_effort: "max", temperature: 0 });
+    expect(openaiChat.encodeRequest(own, { model: "gpt-5" }).body).toMatchObject({
+      reasoning_effort: "max",
+      temperature: 0,
+    });
+  });
+  test("sampling that a reasoning model refuses is left out by name, its default without a word", () => {
+    const cold = google({ generationConfig: { temperature: 0, topP: 1 } });
+    for (const dialect of [openaiChat, openaiResponses]) {
+      const { body, dropped } = dialect.encodeRequest(cold, { model: "gpt-5-codex" });
+      expect([body["temperature"], body["top_p"], dropped]).toEqual([undefined, undefined, ["temperature"]]);
+      expect(dialect.encodeRequest(cold, { model: "gpt-4o" }).body).toMatchObject({
+        temperature: 0,
+        top_p: 1,
+      });
+    }
   });
   test("a budget becomes an effort, and a Gemini budget is clamped", () => {
     const request = claude({ max_tokens: 64_000, thinking: { type: "enabled", budget_tokens: 60_000 } });

@@ -131,7 +131,7 @@ describe("thinking and its proof", () => {
     const flat = { type: "grammar", syntax: "lark", definition: "start: A" };
     const nested = { type: "grammar", grammar: { syntax: "lark", definition: "start: A" } };
     const fromResponses = responses({ tools: [{ type: "custom", name: "sh", format: flat }] });
-    expect(openaiChat.encodeRequest(fromResponses).body["tools"]).toEqual([
+    expect(openaiChat.encodeRequest(fromResponses, { model: "gpt-5" }).body["tools"]).toEqual([
       { type: "custom", custom: { name: "sh", format: nested } },
     ]);
     const fromChat = chat({ tools: [{ type: "custom", custom: { name: "sh", format: nested } }] });

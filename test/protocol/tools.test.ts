@@ -52,6 +52,28 @@ describe("free-text tools", () => {
     }
   });
 
+  test("reach upstreams that speak chat completions for other models as a function, and OpenAI's own as they are", () => {
+    const call = { type: "custom_tool_call", call_id: "c1", name: "apply_patch", input: '{"a":1}' };
+    const output = { type: "custom_tool_call_output", call_id: "c1", output: "Done" };
+    const request = responses({
+      tools: [flat],
+      input: [...user, call, output],
+      tool_choice: { type: "custom", name: "apply_patch" },
+    });
+    const other = openaiChat.encodeRequest(request, { model: "deepseek-chat" });
+    expect(other.body).toMatchObject({
+      tools: [{ type: "function", function: { name: "apply_patch", parameters: schema } }],
+      tool_choice: { type: "function", function: { name: "apply_patch" } },
+    });
+    const calls = { type: "function", id: "c1", function: { name: "apply_patch" } };
+    const { messages } = other.body as { messages: { tool_calls?: { function: { arguments: string } }[] }[] };
+    expect(messages[1]).toMatchObject({ tool_calls: [calls] });
+    expect(JSON.parse(messages[1]?.tool_calls?.[0]?.function.arguments ?? "")).toEqual({ input: '{"a":1}' });
+    const own = openaiChat.encodeRequest(request, { model: "gpt-5" });
+    expect(own.body).toMatchObject({ tools: [{ type: "custom" }], tool_choice: { type: "custom" } });
+    expect(own.dropped).toEqual([]);
+  });
+
   test("come back in the history as that function's text, also when it looks like an object", () => {
     for (const input of ["*** Begin Patch\n", '{"a":1}', ""]) {
       const call = { type: "custom_tool_call", call_id: "c1", name: "apply_patch", input };

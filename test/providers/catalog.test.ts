@@ -13,6 +13,7 @@ import {
   modelOwner,
   presetModelsByType,
 } from "../../src/providers/models.ts";
+import { testCallFor } from "../../src/relay/probe.ts";
 import { Failure } from "../../src/shared/failures.ts";
 import {
   keyHint,
@@ -193,4 +194,26 @@ test("special fields and key formats stand where the specification names them", 
   for (const type of [15, 18, 22, 23, 33]) expect(keyHint(type)).not.toEqual(keyHint(6));
   expect(splitsKeysByLine(41)).toBe(false);
   expect(splitsKeysByLine(1)).toBe(true);
+});
+
+test("every type is tested on an operation that it serves, with each model that it presets", () => {
+  for (const each of listProviders()) {
+    if (each.status === "retired" || each.status === "later" || each.tasks !== undefined) continue;
+    // Sound is not tested: it would have to be paid for, or be brought along.
+    const models = each.presetModels.filter(
+      (model) => !/tts|speech|whisper|audio|realtime|moderation/.test(model),
+    );
+    for (const model of [...models, each.id === 56 ? "owner/any" : ""]) {
+      if (model === "") continue;
+      const { operation } = testCallFor(model, each.id);
+      expect([each.id, model, operation, routeFor(each, operation, model) !== undefined]).toEqual([
+        each.id,
+        model,
+        operation,
+        true,
+      ]);
+    }
+  }
+  expect(testCallFor("owner/any", 56).operation).toBe("image-generations");
+  expect(testCallFor("gpt-4o", 1).operation).toBe("chat");
 });

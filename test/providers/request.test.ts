@@ -2,6 +2,7 @@
 // Refuses to call anything; every function here is pure.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { classify } from "../../src/protocol/classify.ts";
 import { modelsUrl, upstreamUrl } from "../../src/providers/address.ts";
 import type { UpstreamAddress } from "../../src/providers/address.ts";
 import { listProviders, providerOf } from "../../src/providers/catalog.ts";
@@ -329,4 +330,18 @@ describe("whole requests", () => {
       ),
     );
   });
+});
+
+test("words that providers of OpenAI's form have for an unpaid bill mean one, whatever the status", () => {
+  for (const [status, type, code] of [
+    // Moonshot, DashScope and Volcengine answer so.
+    [429, "exceeded_current_quota_error", ""],
+    [400, "Arrearage", "Arrearage"],
+    [403, "Forbidden", "AccountOverdueError"],
+    [429, "insufficient_quota", "insufficient_quota"],
+  ] as const)
+    expect([type, classify({ status, message: "", type, code })]).toEqual([type, "upstream-quota"]);
+  expect(classify({ status: 429, message: "", type: "rate_limit_reached_error", code: "" })).toBe(
+    "upstream-limit",
+  );
 });

@@ -1,4 +1,4 @@
-// Signatures and binary framing against what the providers published: AWS's test suite, Tencent's example, RFC 7515's
+// Signatures and binary framing against what the providers published: AWS's test suites, Tencent's example, RFC 7515's
 // verification by the public key; frames cut at every byte.
 import { createVerify, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "bun:test";
@@ -124,6 +124,24 @@ describe("AWS's binary event stream", () => {
     awsMessage({ ":event-type": "chunk", ":message-type": "event" }, text),
   );
   const all = Buffer.concat(frames);
+
+  test("the published messages are read as they are published", () => {
+    const published: [hex: string, headers: Record<string, string>, text: string][] = [
+      ["000000100000000005c248eb7d98c8ff", {}, ""],
+      ["0000001d00000000fd528c5a7b27666f6f273a27626172277dc3653936", {}, "{'foo':'bar'}"],
+      [
+        "0000003d0000002007fd83960c636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e7b27666f6f273a27626172277d8d9c08b1",
+        { "content-type": "application/json" },
+        "{'foo':'bar'}",
+      ],
+    ];
+    for (const [hex, headers, text] of published) {
+      const reader = createAwsEventReader();
+      const [event] = reader.push(Buffer.from(hex, "hex"));
+      expect([event?.headers, new TextDecoder().decode(event?.payload)]).toEqual([headers, text]);
+      expect(reader.isEmpty()).toBe(true);
+    }
+  });
 
   test("is read whole wherever it is cut", () => {
     for (let cut = 0; cut <= all.length; cut++) {

@@ -41,6 +41,7 @@ function expected(answer: Answer): Seen {
       .map((block) => block.text)
       .join(""),
     calls: of("tool-call").map((block) => [block.name ?? "", JSON.parse(block.text || "{}")]),
+    usage: [promptTokens(answer.usage), completionTokens(answer.usage)],
   };
 }
 

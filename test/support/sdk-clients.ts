@@ -1,10 +1,11 @@
 // The real SDKs as clients of the gateway: each asks the same question with the same tool, whole and streamed.
-// Refuses SDK-specific views: what they saw is told as text and tool calls.
+// Refuses SDK-specific views: what they saw is told as text, tool calls and the sums of usage.
 import Anthropic from "@anthropic-ai/sdk";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { GoogleGenAI } from "@google/genai";
+import type { GenerateContentResponse } from "@google/genai";
 import { ChatOpenAI } from "@langchain/openai";
 import { generateText, jsonSchema, streamText, tool } from "ai";
 import type { LanguageModel } from "ai";
@@ -16,6 +17,8 @@ import type { Gateway } from "../relay/support.ts";
 export interface Seen {
   text: string;
   calls: [string, unknown][];
+  /** Tokens in, with all that came from a cache, and out, with all thinking. */
+  usage: [number, number];
 }
 
 export interface Client {
@@ -33,16 +36,21 @@ function chatClient(g: Gateway): Client {
     messages: [{ role: "user" as const, content: QUESTION }],
     tools: [{ type: "function" as const, function: { name: "weather", parameters: SCHEMA } }],
   });
-  const seen = (message: OpenAI.ChatCompletionMessage | undefined): Seen => ({
-    text: message?.content ?? "",
-    calls: (message?.tool_calls ?? []).map((call) =>
-      call.type === "function" ? [call.function.name, JSON.parse(call.function.arguments)] : ["", ""],
-    ),
-  });
+  const seen = ({ choices, usage }: OpenAI.ChatCompletion): Seen => {
+    const message = choices[0]?.message;
+    return {
+      text: message?.content ?? "",
+      calls: (message?.tool_calls ?? []).map((call) =>
+        call.type === "function" ? [call.function.name, JSON.parse(call.function.arguments)] : ["", ""],
+      ),
+      usage: [usage?.prompt_tokens ?? 0, usage?.completion_tokens ?? 0],
+    };
+  };
+  const stream_options = { include_usage: true };
   return {
-    whole: async (model) => seen((await client.chat.completions.create(ask(model))).choices[0]?.message),
+    whole: async (model) => seen(await client.chat.completions.create(ask(model))),
     stream: async (model) =>
-      seen((await client.chat.completions.stream(ask(model)).finalChatCompletion()).choices[0]?.message),
+      seen(await client.chat.completions.stream({ ...ask(model), stream_options }).finalChatCompletion()),
   };
 }
 
@@ -61,6 +69,7 @@ function responsesClient(g: Gateway): Client {
       calls: response.output.flatMap((item): [string, unknown][] =>
         item.type === "function_call" ? [[item.name, JSON.parse(item.arguments)]] : [],
       ),
+      usage: [response.usage?.input_tokens ?? 0, response.usage?.output_tokens ?? 0],
     };
   };
   return {
@@ -82,6 +91,12 @@ function anthropicClient(g: Gateway): Client {
     calls: message.content.flatMap((block): [string, unknown][] =>
       block.type === "tool_use" ? [[block.name, block.input]] : [],
     ),
+    usage: [
+      message.usage.input_tokens +
+        (message.usage.cache_read_input_tokens ?? 0) +
+        (message.usage.cache_creation_input_tokens ?? 0),
+      message.usage.output_tokens,
+    ],
   });
   return {
     whole: async (model) => seen(await client.messages.create(ask(model))),
@@ -96,19 +111,25 @@ function geminiClient(g: Gateway): Client {
     contents: QUESTION,
     config: { tools: [{ functionDeclarations: [{ name: "weather", parametersJsonSchema: SCHEMA }] }] },
   });
+  const usageOf = ({ usageMetadata: usage }: GenerateContentResponse): Seen["usage"] => [
+    (usage?.promptTokenCount ?? 0) + (usage?.toolUsePromptTokenCount ?? 0),
+    (usage?.candidatesTokenCount ?? 0) + (usage?.thoughtsTokenCount ?? 0),
+  ];
   return {
     async whole(model) {
       const answer = await client.models.generateContent(ask(model));
       return {
         text: answer.text ?? "",
         calls: (answer.functionCalls ?? []).map((call) => [call.name ?? "", call.args]),
+        usage: usageOf(answer),
       };
     },
     async stream(model) {
-      const seen: Seen = { text: "", calls: [] };
+      const seen: Seen = { text: "", calls: [], usage: [0, 0] };
       for await (const chunk of await client.models.generateContentStream(ask(model))) {
         seen.text += chunk.text ?? "";
         for (const call of chunk.functionCalls ?? []) seen.calls.push([call.name ?? "", call.args]);
+        if (chunk.usageMetadata) seen.usage = usageOf(chunk);
       }
       return seen;
     },
@@ -124,15 +145,17 @@ function aiClient(model: (name: string) => LanguageModel): Client {
     tools: { weather: tool({ description: "weather", inputSchema: jsonSchema<{ city?: string }>(SCHEMA) }) },
   });
   type Calls = readonly { toolName: string; input: unknown; providerExecuted?: boolean | undefined }[];
-  const seen = (text: string, calls: Calls): Seen => ({
+  type Usage = { inputTokens?: number | undefined; outputTokens?: number | undefined };
+  const seen = (text: string, calls: Calls, usage: Usage): Seen => ({
     text,
+    usage: [usage.inputTokens ?? 0, usage.outputTokens ?? 0],
     // A hosted tool is the provider's own doing.
     calls: calls.flatMap((call) => (call.providerExecuted === true ? [] : [[call.toolName, call.input]])),
   });
   return {
     async whole(name) {
       const answer = await generateText(ask(name));
-      return seen(answer.text, answer.toolCalls);
+      return seen(answer.text, answer.toolCalls, answer.usage);
     },
     async stream(name) {
       let failure: unknown;
@@ -140,7 +163,7 @@ function aiClient(model: (name: string) => LanguageModel): Client {
       let text = "";
       for await (const delta of answer.textStream) text += delta;
       if (failure !== undefined) throw failure;
-      return seen(text, await answer.toolCalls);
+      return seen(text, await answer.toolCalls, await answer.usage);
     },
   };
 }
@@ -154,18 +177,25 @@ function langchainClient(g: Gateway): Client {
       useResponsesApi: false,
       configuration: { baseURL: `${g.app.url}/v1` },
     }).bindTools([{ type: "function", function: { name: "weather", parameters: SCHEMA } }]);
+  type Told = Awaited<ReturnType<ReturnType<typeof chat>["invoke"]>>;
+  const usageOf = (message: Told | undefined): Seen["usage"] => [
+    message?.usage_metadata?.input_tokens ?? 0,
+    message?.usage_metadata?.output_tokens ?? 0,
+  ];
   return {
     async whole(model) {
       const message = await chat(model).invoke(QUESTION);
-      return { text: message.text, calls: (message.tool_calls ?? []).map((call) => [call.name, call.args]) };
+      const calls = (message.tool_calls ?? []).map((call): [string, unknown] => [call.name, call.args]);
+      return { text: message.text, calls, usage: usageOf(message) };
     },
     async stream(model) {
       const parts = await chat(model).stream(QUESTION);
-      let whole: Awaited<ReturnType<ReturnType<typeof chat>["invoke"]>> | undefined;
+      let whole: Told | undefined;
       for await (const part of parts) whole = whole ? (whole as typeof part).concat(part) : part;
       return {
         text: whole?.text ?? "",
         calls: (whole?.tool_calls ?? []).map((call) => [call.name, call.args]),
+        usage: usageOf(whole),
       };
     },
   };

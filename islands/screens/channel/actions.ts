@@ -8,6 +8,7 @@ import { toast, toastFailure } from "../../ui/feedback.tsx";
 import type { QuickField } from "./columns.tsx";
 import type { ChannelRow, ListRow, TagRow } from "./row.ts";
 import { dollarsText, isTagRow, STATUS_ENABLED } from "./row.ts";
+import { noteRun } from "./use-channels.ts";
 import type { Channels } from "./use-channels.ts";
 
 const TESTS_AT_ONCE = 3;
@@ -266,7 +267,12 @@ export async function testAll(channels: Channels): Promise<void> {
     }
     toast({ tone: "info", text: error.message });
   }
-  let failed = 0;
+  await followRun(channels);
+}
+
+/** Shows how far the run is until it is through, then what came of it. */
+export async function followRun(channels: Channels): Promise<void> {
+  noteRun(true);
   for (;;) {
     let progress;
     try {
@@ -277,8 +283,9 @@ export async function testAll(channels: Channels): Promise<void> {
       return;
     }
     channels.setRun(progress);
-    failed = progress.failed;
+    const { failed } = progress;
     if (!progress.isRunning) {
+      noteRun(false);
       channels.setRun(undefined);
       toast({
         key: "channel test",

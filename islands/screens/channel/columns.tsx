@@ -1,5 +1,6 @@
 // Columns of the channel table, for channels and for the heads of tags.
 // Refuses colour and hover as the only carriers: reasons, errors and times stand in the cell.
+import { useSignals } from "@preact/signals-react/runtime";
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { timeZone } from "../../lib/boot.ts";
 import { formatDateTime, formatDuration } from "../../lib/format.ts";
@@ -36,12 +37,13 @@ export interface ColumnContext {
   tests: ReadonlyMap<number, TestState>;
   /** Throws to roll back. */
   save: (row: ListRow, name: QuickField, text: string) => Promise<void>;
+  onStatus: (row: ListRow, status: number) => Promise<void>;
   onToggleTag: (tag: string) => void;
   onBalance: (row: ChannelRow) => void;
 }
 
 export function channelColumns(context: ColumnContext): Column<ListRow>[] {
-  const { t, types, tests, save, onToggleTag, onBalance } = context;
+  const { t, types, tests, save, onStatus, onToggleTag, onBalance } = context;
   const each =
     (cell: (row: ChannelRow) => React.ReactNode) =>
     (row: ListRow): React.ReactNode =>
@@ -88,6 +90,16 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       isSortable: true,
       card: "badge",
       cell: (row) => (isTagRow(row) ? <TagStatus row={row} t={t} /> : <ChannelStatus row={row} t={t} />),
+      edit: {
+        kind: "select",
+        choices: [
+          { value: String(STATUS_ENABLED), label: t("common.enabled") },
+          { value: String(STATUS_DISABLED), label: t("common.disabled") },
+        ],
+        value: (row) => (!isTagRow(row) && row.status === STATUS_ENABLED ? STATUS_ENABLED : STATUS_DISABLED),
+        save: (row, text) => onStatus(row, Number(text)),
+        isAllowed: (row) => !isTagRow(row),
+      },
     },
     {
       id: "type",
@@ -193,6 +205,7 @@ function TagStatus({ row, t }: { row: TagRow; t: Translate }) {
 }
 
 function ChannelStatus({ row, t }: { row: ChannelRow; t: Translate }) {
+  useSignals();
   const [tone, key] = STATUS[row.status] ?? ["off", "common.unknown"];
   const reason = row.status === STATUS_AUTO_DISABLED ? reasonOf(row) : undefined;
   const lines = [

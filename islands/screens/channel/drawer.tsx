@@ -6,6 +6,7 @@ import { api, ApiFailure, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
+import { readJson, writeItem } from "../../lib/storage.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { Field, SecretField, Section, TextAreaField, TextField } from "../../ui/form.tsx";
@@ -46,13 +47,27 @@ export interface ChannelDrawerProps {
 
 type Presets = Record<string, readonly string[] | null>;
 
-/** Model lists of the product, asked for when the editor opens. */
+/** Where the last lists are kept; the specification names the key. */
+const MODELS_KEY = "channel_models";
+
+function isPresets(value: unknown): value is Presets {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
+  return Object.values(value).every(
+    (each) => each === null || (Array.isArray(each) && each.every((name) => typeof name === "string")),
+  );
+}
+
+/** Model lists of the product: those of the last time at once, the present ones when they are there. */
 function useModelLists(): { presets: Presets; all: readonly string[] } {
-  const [lists, setLists] = useState<{ presets: Presets; all: readonly string[] }>({ presets: {}, all: [] });
+  const [lists, setLists] = useState(() => ({
+    presets: readJson<Presets>(MODELS_KEY, isPresets, {}),
+    all: [] as readonly string[],
+  }));
   useEffect(() => {
     let isOver = false;
     void Promise.all([call(api.models.get()), call(api.channel.models.get())]).then(
       ([presets, all]) => {
+        writeItem(MODELS_KEY, JSON.stringify(presets));
         if (!isOver) setLists({ presets: presets as Presets, all: all.map(({ id }) => id) });
       },
       // Without them the editor works; only filling in is not offered.
@@ -73,7 +88,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
   const [initial] = useState(() => (row ? valuesOf(row) : NEW_CHANNEL));
   const form = useForm<ChannelValues>({
     initial,
-    ...(isNew ? { draftKey: "channel", secrets: ["key", "other"] as const } : {}),
+    ...(isNew ? { draftKey: "channel", secrets: ["key", "other", "proxy"] as const } : {}),
     validate: (values) => ({
       ...(values.name.trim() === "" ? { name: t("channel.nameMissing") } : {}),
       ...(isNew && values.key.trim() === "" ? { key: t("channel.keyMissing") } : {}),
@@ -157,8 +172,8 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
         method: row ? "PUT" : "POST",
         path: "/api/channel/",
         body: row
-          ? { id: row.id, ...withoutKey(changedBody(initial, current)) }
-          : { ...bodyOf(current), key: "<key>" },
+          ? { id: row.id, ...withoutSecrets(changedBody(initial, current)) }
+          : withoutSecrets({ key: "", ...bodyOf(current) }),
       })}
       actions={
         <button
@@ -307,6 +322,13 @@ function networksError(text: string, say: (line: string) => string): { allowNetw
   return wrong === undefined ? {} : { allowNetworks: say(wrong) };
 }
 
-function withoutKey<T extends object>(body: T): T {
-  return "key" in body ? { ...body, key: "<key>" } : body;
+/** For a command that is shown around: no key, and no name and password of a proxy. */
+function withoutSecrets<T extends { key?: string | undefined; setting?: string | undefined }>(body: T): T {
+  return {
+    ...body,
+    ...(body.key === undefined ? {} : { key: "<key>" }),
+    ...(body.setting === undefined
+      ? {}
+      : { setting: body.setting.replace(/(:\/\/)[^"/@]+@/g, "$1<user>:<password>@") }),
+  };
 }

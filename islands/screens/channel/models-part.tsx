@@ -13,6 +13,8 @@ import type { ChannelValues } from "./values.ts";
 import { trimmedBase } from "./values.ts";
 
 const SEARCHABLE_FROM = 12;
+/** Some upstreams offer thousands. */
+const TICKS_AT_FIRST = 300;
 
 export interface ModelsPartProps {
   form: Form<ChannelValues>;
@@ -220,7 +222,9 @@ interface TicksProps {
 function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
   const t = useT();
   const id = useId();
+  const [isWhole, setWhole] = useState(false);
   const found = names.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
+  const shown = isWhole ? found : found.slice(0, TICKS_AT_FIRST);
   if (names.length === 0) return null;
   const isAll = found.length > 0 && found.every((name) => chosen.has(name));
   const toggle = (some: readonly string[], isOn: boolean) => {
@@ -246,7 +250,7 @@ function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
         </button>
       </p>
       <ul className="tick-list">
-        {found.map((name) => (
+        {shown.map((name) => (
           <li key={name}>
             <label>
               <input
@@ -260,6 +264,11 @@ function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
           </li>
         ))}
       </ul>
+      {found.length > shown.length ? (
+        <button type="button" className="btn btn-sm btn-ghost text-primary" onClick={() => setWhole(true)}>
+          {t("channel.showMore", { count: found.length - shown.length })}
+        </button>
+      ) : null}
     </div>
   );
 }

@@ -36,6 +36,7 @@ export function TokenField<V extends Values>(props: TokenFieldProps<V>) {
   const list = useRef<HTMLUListElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const names = namesOf(String(form.values[name] ?? ""));
+  const held = new Set(names);
   const shown = isWhole ? names : names.slice(0, SHOWN_AT_FIRST);
   const current = Math.min(at, shown.length - 1);
   const set = (next: readonly string[]) => form.set(name, next.join(",") as V[typeof name]);
@@ -151,7 +152,7 @@ export function TokenField<V extends Values>(props: TokenFieldProps<V>) {
           />
           <datalist id={`${id}-offered`}>
             {suggestions
-              .filter((each) => !names.includes(each))
+              .filter((each) => !held.has(each))
               .slice(0, 300)
               .map((each) => (
                 <option key={each} value={each} />

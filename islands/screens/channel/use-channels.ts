@@ -18,6 +18,26 @@ export interface RunProgress {
   failed: number;
 }
 
+const RUN_KEY = "channel test run";
+
+/** Whether this tab began a run over all channels whose end it has not seen. */
+export function isRunStarted(): boolean {
+  try {
+    return sessionStorage.getItem(RUN_KEY) !== null;
+  } catch {
+    return false;
+  }
+}
+
+export function noteRun(isStarted: boolean): void {
+  try {
+    if (isStarted) sessionStorage.setItem(RUN_KEY, "1");
+    else sessionStorage.removeItem(RUN_KEY);
+  } catch {
+    // Without storage a reload only loses sight of the run.
+  }
+}
+
 export interface Channels {
   data: ChannelPageData;
   table: TableQuery;

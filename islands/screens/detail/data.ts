@@ -42,6 +42,8 @@ export interface DetailPageData {
   /** Quota that the visitor used in all. */
   used: number;
   first: FirstSteps | undefined;
+  /** Minutes after which a page that is looked at asks again (option DataExportInterval). */
+  everyMinutes: number;
 }
 
 export interface RankedSeries extends ChartSeries {

@@ -1,5 +1,7 @@
-// The dashboard's figures for the question in the address: first ones from the page, later ones from one call.
+// The dashboard's figures for the question in the address: first ones from the page, later ones and new ones by one call.
 // Refuses to blank what is shown while it asks again, or when that fails.
+import { useSignals } from "@preact/signals-react/runtime";
+import { useEffect } from "react";
 import { api, call } from "../../lib/api.ts";
 import { status, timeZone, user } from "../../lib/boot.ts";
 import { useList } from "../../lib/list.ts";
@@ -31,6 +33,7 @@ export function useDetail(
   query: Query,
   asked: Asked,
 ): { use: UseData | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
+  useSignals();
   // Hours are the same everywhere; days and weeks are those of the zone.
   const zone = asked.step === "hour" && asked.range.preset !== "today" ? "" : timeZone.value;
   const { range, step, figure, by, scope } = asked;
@@ -47,6 +50,17 @@ export function useDetail(
       return { rows: [use as UseData], total: 1 };
     },
   });
+  const { refresh } = list;
+  const isRelative = range.preset !== undefined;
+  useEffect(() => {
+    if (!isRelative) return undefined;
+    const timer = setInterval(
+      // Nobody looks at a hidden tab.
+      () => void (document.hidden ? undefined : refresh()),
+      Math.max(1, data.everyMinutes) * 60_000,
+    );
+    return () => clearInterval(timer);
+  }, [isRelative, refresh, data.everyMinutes]);
   return { use: list.rows[0], phase: list.phase, failure: list.failure, refresh: list.refresh };
 }
 

@@ -116,12 +116,18 @@ function writeReasoning(
 ): void {
   const { reasoning } = request;
   if (!reasoning) return;
-  if (reasoning.mode === "off" || reasoning.effort === "none" || reasoning.budgetTokens === 0) {
+  const traits = modelTraits(String(body["model"]));
+  const isOff = reasoning.mode === "off" || reasoning.effort === "none" || reasoning.budgetTokens === 0;
+  if (!traits.thinks) {
+    if (!isOff) drop(dropped, "reasoning");
+    return;
+  }
+  if (isOff) {
     body["thinking"] = { type: "disabled" };
     return;
   }
   const effort = effortOf(reasoning);
-  const style = context.thinkingStyle ?? modelTraits(String(body["model"])).style;
+  const style = context.thinkingStyle ?? traits.style;
   if (style === "effort") {
     if (effort !== undefined) body["output_config"] = { effort: effort === "minimal" ? "low" : effort };
     body["thinking"] = { type: "adaptive" };

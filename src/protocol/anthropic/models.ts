@@ -4,6 +4,8 @@
 export interface ModelTraits {
   /** `thinking.budget_tokens` (to Claude 4.5), or adaptive thinking with `output_config.effort` (since 4.6). */
   style: "budget" | "effort";
+  /** It thinks at all (since Claude 3.7). */
+  thinks: boolean;
   /** temperature, top_p and top_k are accepted (not since Opus 4.7, April 2026). */
   sampling: boolean;
 }
@@ -11,7 +13,11 @@ export interface ModelTraits {
 const BUDGET_MODELS =
   /claude-(?:instant|[23]\b|[23]-|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:$|[-@]20\d{6}|-latest|-v\d))/;
 
+const WITHOUT_THOUGHTS = /claude-(?:instant|2|3-(?:haiku|opus|sonnet|5-))/;
+
 export function modelTraits(model: string): ModelTraits {
-  if (!model.includes("claude") || BUDGET_MODELS.test(model)) return { style: "budget", sampling: true };
-  return { style: "effort", sampling: /claude-(?:opus|sonnet|haiku)-4-6/.test(model) };
+  const thinks = !WITHOUT_THOUGHTS.test(model);
+  if (!model.includes("claude") || BUDGET_MODELS.test(model))
+    return { style: "budget", thinks, sampling: true };
+  return { style: "effort", thinks, sampling: /claude-(?:opus|sonnet|haiku)-4-6/.test(model) };
 }

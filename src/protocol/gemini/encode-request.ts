@@ -41,7 +41,7 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   if (home) writeOwn(request, model, body, dropped);
   else {
     writeContents(request, model, body, dropped);
-    writeConfig(request, body, dropped);
+    writeConfig(request, model, body, dropped);
     writeTools(request, body, dropped);
   }
   carryExtras(request, DIALECT, body, dropped);
@@ -218,7 +218,7 @@ function mediaPart(part: Extract<Part, { type: "image" | "audio" | "file" }>): J
   }
 }
 
-function writeConfig(request: CanonicalRequest, body: JsonObject, dropped: string[]): void {
+function writeConfig(request: CanonicalRequest, model: string, body: JsonObject, dropped: string[]): void {
   const { settings, responseFormat: format } = request;
   const config: JsonObject = defined({
     maxOutputTokens: settings.maxOutputTokens,
@@ -239,7 +239,7 @@ function writeConfig(request: CanonicalRequest, body: JsonObject, dropped: strin
     config["responseMimeType"] = "application/json";
     if (format.schema !== undefined) config["responseJsonSchema"] = format.schema;
   } else if (format?.type === "text") config["responseMimeType"] = "text/plain";
-  const thinking = encodeThinking(request, dropped);
+  const thinking = encodeThinking(request, model, dropped);
   if (thinking) config["thinkingConfig"] = thinking;
   if (Object.keys(config).length > 0) body["generationConfig"] = config;
   if (settings.speech !== undefined) throw cannotCarry("audio");
@@ -250,10 +250,21 @@ function writeConfig(request: CanonicalRequest, body: JsonObject, dropped: strin
   if (settings.verbosity !== undefined) drop(dropped, "verbosity");
 }
 
-function encodeThinking(request: CanonicalRequest, dropped: string[]): JsonObject | undefined {
+/** The first models of the family refuse to be asked for thoughts. */
+const NO_THOUGHTS = /gemini-(?:1|2\.0)(?!.*thinking)/;
+/** The large models always think: this is their smallest budget. */
+const ALWAYS_THINKS = /gemini-(?:2\.5|[3-9]).*-pro/;
+const LEAST_BUDGET = 128;
+
+function encodeThinking(request: CanonicalRequest, model: string, dropped: string[]): JsonObject | undefined {
   const { reasoning } = request;
   if (!reasoning) return undefined;
-  if (reasoning.mode === "off" || reasoning.effort === "none") return { thinkingBudget: 0 };
+  const isOff = reasoning.mode === "off" || reasoning.effort === "none";
+  if (NO_THOUGHTS.test(model)) {
+    if (!isOff) drop(dropped, "reasoning");
+    return undefined;
+  }
+  if (isOff) return { thinkingBudget: ALWAYS_THINKS.test(model) ? LEAST_BUDGET : 0 };
   const wire: JsonObject = {};
   const budget = budgetOf(reasoning);
   if (budget !== undefined) wire["thinkingBudget"] = Math.min(budget, MAX_BUDGET);

@@ -7,6 +7,7 @@ import type {
   JsonObject,
   Message,
   Part,
+  Reasoning,
   Signature,
   Tool,
   ToolCallPart,
@@ -14,8 +15,11 @@ import type {
 } from "../canonical.ts";
 import { defined } from "../assemble.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { asArguments, asFunction, takesCustomTools } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
+import { dropSampling, nearestEffort, openaiTraits } from "../openai-models.ts";
+import type { OpenaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeTurns } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
@@ -28,9 +32,11 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   const home = request.dialect === DIALECT;
   const body: JsonObject = { model: context.model ?? request.model };
   // Calls of one turn belong into one message; the Responses API spreads them over items.
+  const said =
+    home || takesCustomTools(DIALECT, String(body["model"])) ? request : withoutCustom(request, dropped);
   const messages = home
-    ? request.messages
-    : mergeTurns(request.messages, (role) => (role === "assistant" ? role : null));
+    ? said.messages
+    : mergeTurns(said.messages, (role) => (role === "assistant" ? role : null));
   body["messages"] = messages.flatMap((message) => encodeMessage(message, home, context, dropped));
   if (request.stream !== undefined) body["stream"] = request.stream;
   if (request.streamUsage !== undefined) {
@@ -38,13 +44,55 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
     body["stream_options"] = { ...left, include_usage: request.streamUsage };
   }
   writeSettings(request, context, body, dropped);
-  writeTools(request, body, dropped);
+  writeTools(said, body, dropped);
   writeFormat(request, body);
-  const effort = effortOf(request.reasoning);
-  if (effort !== undefined) body["reasoning_effort"] = effort;
-  else if (request.reasoning) drop(dropped, "reasoning");
+  if (home) {
+    if (request.reasoning?.effort !== undefined) body["reasoning_effort"] = request.reasoning.effort;
+  } else {
+    const traits = openaiTraits(String(body["model"]));
+    writeReasoning(request.reasoning, traits, body, dropped);
+    dropSampling(body, traits, dropped);
+  }
   carryExtras(request, DIALECT, body, dropped);
   return { body, dropped };
+}
+
+/** The same request with functions in place of free-text tools, in its history too. */
+function withoutCustom(request: CanonicalRequest, dropped: string[]): CanonicalRequest {
+  if (!request.tools?.some((tool) => tool.type === "custom")) return request;
+  const { toolChoice: choice } = request;
+  return {
+    ...request,
+    tools: request.tools.map((tool) => (tool.type === "custom" ? asFunction(tool, dropped) : tool)),
+    ...(choice?.mode === "tool" ? { toolChoice: { mode: "tool", name: choice.name } } : {}),
+    messages: request.messages.map((message) => ({
+      ...message,
+      parts: message.parts.map((part) =>
+        part.type === "tool-call" && part.custom
+          ? { ...part, custom: false, input: asArguments(part.input) }
+          : part,
+      ),
+    })),
+  };
+}
+
+function writeReasoning(
+  reasoning: Reasoning | undefined,
+  traits: OpenaiTraits,
+  body: JsonObject,
+  dropped: string[],
+): void {
+  if (!reasoning) return;
+  const isOff = reasoning.mode === "off" || reasoning.budgetTokens === 0;
+  // A model that does not reason has nothing to switch off.
+  if (isOff && (traits.efforts === undefined || traits.efforts.length === 0)) {
+    if (traits.efforts === undefined) drop(dropped, "reasoning");
+    return;
+  }
+  const wanted = isOff ? "none" : effortOf(reasoning);
+  const effort = wanted === undefined ? undefined : nearestEffort(wanted, traits);
+  if (effort === undefined) drop(dropped, "reasoning");
+  else body["reasoning_effort"] = effort;
 }
 
 function writeSettings(

@@ -5,6 +5,7 @@ import type { CanonicalRequest, EncodedRequest, JsonObject, Message, Part, Tool 
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
+import { dropSampling, nearestEffort, openaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeThinking, splitSystem, systemText } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
@@ -225,6 +226,7 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
   if (settings.presencePenalty) drop(dropped, "presence_penalty");
   if (settings.seed !== undefined) drop(dropped, "seed");
   if (settings.logprobs) include(body, "message.output_text.logprobs");
+  dropSampling(body, openaiTraits(String(body["model"])), dropped);
 }
 
 function include(body: JsonObject, what: string): void {
@@ -241,11 +243,19 @@ function writeReasoning(request: CanonicalRequest, home: boolean, body: JsonObje
     body["reasoning"] = defined({ effort: reasoning.effort, summary });
     return;
   }
-  if (reasoning.mode === "off" || reasoning.budgetTokens === 0) {
-    body["reasoning"] = { effort: "none" };
+  const traits = openaiTraits(String(body["model"]));
+  const isOff = reasoning.mode === "off" || reasoning.budgetTokens === 0;
+  if (traits.efforts?.length === 0) {
+    // A model that does not reason has nothing to switch off, and refuses to be asked.
+    if (!isOff) drop(dropped, "reasoning");
     return;
   }
-  const effort = effortOf(reasoning);
+  if (isOff) {
+    body["reasoning"] = { effort: nearestEffort("none", traits) };
+    return;
+  }
+  const wanted = effortOf(reasoning);
+  const effort = wanted === undefined ? undefined : nearestEffort(wanted, traits);
   const shown = summary !== undefined && summary !== "none" ? { summary: "auto" } : {};
   if (effort !== undefined || "summary" in shown) body["reasoning"] = { ...defined({ effort }), ...shown };
   else drop(dropped, "reasoning");

@@ -7,6 +7,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
+  badAnswer,
   chatResponse,
   createTokenCache,
   errorResponse,
@@ -159,12 +160,12 @@ async function ask(call: AdapterCall, body: unknown): Promise<Asked> {
   }
 }
 
+/** Older models tell the completion frame by frame, and only the total over all of them. */
 function usage(raw: unknown): Usage {
   const wire = asObject(raw);
   const prompt = asNumber(wire?.["prompt_tokens"]) ?? 0;
-  const completion =
-    asNumber(wire?.["completion_tokens"]) ?? (asNumber(wire?.["total_tokens"]) ?? 0) - prompt;
-  return usageOf(prompt, completion, wire);
+  const rest = (asNumber(wire?.["total_tokens"]) ?? 0) - prompt;
+  return usageOf(prompt, rest > 0 ? rest : wire?.["completion_tokens"], wire);
 }
 
 /** Words and function call of one frame, or of a whole answer; `calls` counts what was opened before. */
@@ -212,6 +213,8 @@ async function chat(call: AdapterCall): Promise<Response> {
   const asked = await ask(call, baiduRequest(call, askedOf(call, { tools: true, formats: true })));
   if ("refused" in asked) return asked.refused;
   if ("stream" in asked) return chatResponse(call, streamedEvents(call, asked.stream));
+  if (asString(asked.body["result"]) === undefined && !asObject(asked.body["function_call"]))
+    throw badAnswer();
   const writer = eventWriter();
   const state = { hasCall: false };
   const events = spoken(call, writer, asked.body, state);
@@ -221,7 +224,7 @@ async function chat(call: AdapterCall): Promise<Response> {
 async function embeddings(call: AdapterCall): Promise<Response> {
   const asked = await ask(call, { input: embeddingTexts(call) });
   if ("refused" in asked) return asked.refused;
-  if ("stream" in asked) throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  if ("stream" in asked) throw badAnswer();
   const { body } = asked;
   const items = asList(body["data"]).map(asObject);
   const ordered = items.toSorted((a, b) => (asNumber(a?.["index"]) ?? 0) - (asNumber(b?.["index"]) ?? 0));

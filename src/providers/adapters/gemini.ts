@@ -51,16 +51,20 @@ function ratioOf(size: unknown): string {
   return ratio;
 }
 
-async function draw(call: AdapterCall): Promise<Response> {
-  const { prompt, n, size, response_format: format } = call.body;
+/** Imagen's request, the same at both of Google's addresses. */
+export function imagenRequest({ body }: AdapterCall): JsonObject {
+  const { prompt, n, size } = body;
   const parameters = {
     sampleCount: asNumber(n) ?? 1,
     aspectRatio: ratioOf(size),
     personGeneration: "allow_adult",
   };
-  const response = await post(call, call.url, { instances: [{ prompt }], parameters });
-  if (response.status !== 200) return response;
-  const predictions = asList((await answerOf(response))["predictions"]).map(asObject);
+  return { instances: [{ prompt }], parameters };
+}
+
+export function imagenAnswer(call: AdapterCall, body: JsonObject): Response {
+  const { response_format: format } = call.body;
+  const predictions = asList(body["predictions"]).map(asObject);
   const data = predictions.flatMap((prediction): JsonObject[] => {
     const b64 = asString(prediction?.["bytesBase64Encoded"]);
     if (!b64) return [];
@@ -79,6 +83,11 @@ async function draw(call: AdapterCall): Promise<Response> {
     data,
     usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
   });
+}
+
+async function draw(call: AdapterCall): Promise<Response> {
+  const response = await post(call, call.url, imagenRequest(call));
+  return response.status === 200 ? imagenAnswer(call, await answerOf(response)) : response;
 }
 
 export const gemini: Adapter = (call) => (call.operation === "embeddings" ? embed(call) : draw(call));

@@ -4,9 +4,8 @@ import type { JsonObject } from "../../protocol/canonical.ts";
 import { defined } from "../../protocol/assemble.ts";
 import { cannotCarry } from "../../protocol/carry.ts";
 import { asList, asNumber, asObject, asString, asText } from "../../protocol/json.ts";
-import { Failure } from "../../shared/failures.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { answerOf, jsonResponse, post } from "../adapter-kit.ts";
+import { answerOf, badAnswer, jsonResponse, post } from "../adapter-kit.ts";
 import { mannerlyStream, toldResponse } from "../openai-stream.ts";
 import type { ToldError } from "../openai-stream.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
@@ -60,6 +59,8 @@ function errorIn(wire: JsonObject): ToldError | undefined {
 function chunkOf(wire: JsonObject, isEnded: boolean): JsonObject | undefined {
   const { base_resp: _base, ...chunk } = wire;
   const told = asList(wire["choices"]).map(asObject);
+  // What its own search found stands between the words as if the model had said it.
+  if (told.some((choice) => asObject(choice?.["delta"])?.["role"] === "tool")) return undefined;
   if (!told.some((choice) => asObject(choice?.["message"]))) return chunk;
   const choices = isEnded
     ? []
@@ -127,7 +128,7 @@ async function speech(call: AdapterCall): Promise<Response> {
   return whole(response, (body) => {
     const hex = asString(asObject(body["data"])?.["audio"]) ?? "";
     const sound = Buffer.from(hex, "hex");
-    if (sound.length === 0) throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+    if (sound.length === 0) throw badAnswer();
     return new Response(sound, { headers: { "content-type": type } });
   });
 }

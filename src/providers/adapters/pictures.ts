@@ -1,18 +1,13 @@
 // Pictures of providers with a form of their own: addresses in, OpenAI's list out, inlined where the client asked so.
 // Refuses answers with fewer pictures than were asked (and paid) for, and pictures too large to be inlined.
 import { asString } from "../../protocol/json.ts";
-import { Failure } from "../../shared/failures.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { jsonResponse } from "../adapter-kit.ts";
+import { badAnswer, jsonResponse } from "../adapter-kit.ts";
 
 /** A picture larger than this is not inlined. */
 export const MAX_INLINE_BYTES = 32 * 1024 * 1024;
 
 export type Picture = { url: string } | { b64_json: string };
-
-function badAnswer(internal: string): Failure {
-  return new Failure("upstream-down", "upstream_bad_answer", { retryable: true, internal });
-}
 
 /** How many pictures the client asked for; fields of forms are text. */
 export function pictureCount(call: AdapterCall): number {

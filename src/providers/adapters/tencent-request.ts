@@ -4,6 +4,7 @@ import { defined } from "../../protocol/assemble.ts";
 import type { CanonicalRequest, JsonObject, Message, Part } from "../../protocol/canonical.ts";
 import { cannotCarry } from "../../protocol/carry.ts";
 import { asText, dataUrl } from "../../protocol/json.ts";
+import { mergeTurns, splitSystem } from "../../protocol/turns.ts";
 import type { AdapterCall } from "../adapter.ts";
 import { textOf } from "./asked.ts";
 
@@ -40,6 +41,16 @@ function encodeMessage(message: Message): JsonObject[] {
   return [{ ...said, ToolCalls }];
 }
 
+/** System text stands in front, and roles take turns; only results of tools may follow each other. */
+function encodeMessages(messages: readonly Message[]): JsonObject[] {
+  const { system, turns } = splitSystem(messages.map((message) => ({ ...message, name: undefined })));
+  const merged = [
+    ...mergeTurns(system, () => "system"),
+    ...mergeTurns(turns, (role) => (role === "tool" ? null : role)),
+  ];
+  return merged.flatMap(encodeMessage);
+}
+
 function encodeTools(request: CanonicalRequest): JsonObject {
   const { tools = [], toolChoice: choice } = request;
   if (tools.length === 0) return {};
@@ -67,7 +78,7 @@ export function tencentRequest(call: AdapterCall, request: CanonicalRequest): Js
   const isOff = reasoning?.mode === "off" || reasoning?.effort === "none";
   return {
     Model: call.model,
-    Messages: request.messages.flatMap(encodeMessage),
+    Messages: encodeMessages(request.messages),
     Stream: call.isStream,
     ...defined({
       Temperature: settings.temperature,

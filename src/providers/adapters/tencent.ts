@@ -6,10 +6,12 @@ import { boundedCount } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
+  badAnswer,
   chatResponse,
   errorResponse,
   eventsOf,
   eventWriter,
+  jsonResponse,
   keyParts,
   readJson,
   streamFailure,
@@ -68,8 +70,8 @@ export function tencentStatus(code: string): number {
 }
 
 interface ReadState {
-  /** Place of the tool call that is open; -1 = none. */
-  at: number;
+  /** What the open tool call goes by: its index, else its id; undefined = none is open. */
+  at: number | string | undefined;
 }
 
 function spoken(
@@ -85,7 +87,8 @@ function spoken(
   for (const [position, value] of asList(message?.["ToolCalls"]).entries()) {
     const tool = asObject(value);
     const asked = asObject(tool?.["Function"]);
-    const at = asNumber(tool?.["Index"]) ?? position;
+    // Pieces of a call belong together by its id; newer answers count the calls as well.
+    const at = asNumber(tool?.["Index"]) ?? (asString(tool?.["Id"]) || position);
     const input = asString(asked?.["Arguments"]) ?? "";
     if (at === state.at) out.push(...writer.json(input));
     else {
@@ -99,7 +102,7 @@ function spoken(
 
 async function* streamedEvents(call: AdapterCall, response: Response): AsyncGenerator<CanonicalEvent> {
   const writer = eventWriter();
-  const state: ReadState = { at: -1 };
+  const state: ReadState = { at: undefined };
   let last: unknown;
   let reason = "";
   for await (const { data } of eventsOf(response)) {
@@ -151,8 +154,10 @@ export async function tencent(call: AdapterCall): Promise<Response> {
   const response = await send(call, JSON.stringify(tencentRequest(call, request)));
   const isStream = (response.headers.get("content-type") ?? "").includes("event-stream");
   if (response.status === 200 && isStream) return chatResponse(call, streamedEvents(call, response));
-  const wire = asObject((await readJson(response.clone()))["Response"]);
-  if (!wire) return response;
+  const body = await readJson(response);
+  const wire = asObject(body["Response"]);
+  if (!wire && response.status === 200) throw badAnswer();
+  if (!wire) return jsonResponse(body, response.status);
   const error = asObject(wire["Error"]);
   if (error) {
     const code = asString(error["Code"]) ?? "";
@@ -161,11 +166,12 @@ export async function tencent(call: AdapterCall): Promise<Response> {
     return errorResponse(status, asString(error["Message"]) ?? "", code, type);
   }
   const choice = asObject(asList(wire["Choices"])[0]);
+  if (!choice) throw badAnswer();
   const reason = asString(choice?.["FinishReason"]) ?? "";
   const writer = eventWriter();
   return chatResponse(call, [
     ...writer.start(asString(wire["Id"])),
-    ...spoken(call, writer, asObject(choice?.["Message"]), { at: -1 }),
+    ...spoken(call, writer, asObject(choice?.["Message"]), { at: undefined }),
     ...writer.finish(FINISH[reason] ?? "other", reason, usage(wire["Usage"])),
   ]);
 }

@@ -1,9 +1,12 @@
-// Google Vertex AI: Gemini, Claude (rawPredict) and the open models behind its OpenAI-shaped endpoint.
+// Google Vertex AI: Gemini, Claude (rawPredict), the open models behind its OpenAI-shaped endpoint, and what is
+// predicted in its own form: embeddings and Imagen pictures.
 // Refuses channels without a region, and keys that are no service account.
-import { asObject, asString, parseJson } from "../../protocol/json.ts";
+import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
-import { errorResponse } from "../adapter-kit.ts";
+import { answerOf, errorResponse } from "../adapter-kit.ts";
+import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
+import { imagenAnswer, imagenRequest } from "./gemini.ts";
 import { accessToken, forgetToken, parseServiceAccount } from "./google-token.ts";
 import type { ServiceAccount } from "./google-token.ts";
 
@@ -43,24 +46,33 @@ interface Prepared {
   body: Record<string, unknown>;
 }
 
+/** Host, and the project's place in its region. */
+function placeOf(call: AdapterCall, account: ServiceAccount): { host: string; place: string } {
+  const region = regionOf(call.channel.other, call.requestedModel ?? call.model, call.model);
+  const place = `projects/${encodeURIComponent(account.projectId)}/locations/${region}`;
+  return { host: hostOf(call, region), place };
+}
+
+/** A method of one of Google's own models. */
+function googleUrl(call: AdapterCall, account: ServiceAccount, method: string): string {
+  const { host, place } = placeOf(call, account);
+  return `${host}/v1/${place}/publishers/google/models/${encodeURIComponent(call.model)}:${method}`;
+}
+
 function prepare(call: AdapterCall, account: ServiceAccount): Prepared {
   const { model, isStream } = call;
-  const region = regionOf(call.channel.other, call.requestedModel ?? model, model);
-  const place = `projects/${encodeURIComponent(account.projectId)}/locations/${region}`;
-  const host = hostOf(call, region);
+  const { host, place } = placeOf(call, account);
   if (call.route.dialect === "openai-chat")
     return { url: `${host}/v1beta1/${place}/endpoints/openapi/chat/completions`, body: { ...call.body } };
-  const publishers = `${host}/v1/${place}/publishers`;
   if (call.route.dialect === "gemini") {
-    const action = isStream ? "streamGenerateContent?alt=sse" : "generateContent";
-    const url = `${publishers}/google/models/${encodeURIComponent(model)}:${action}`;
-    return { url, body: { ...call.body } };
+    const method = isStream ? "streamGenerateContent?alt=sse" : "generateContent";
+    return { url: googleUrl(call, account, method), body: { ...call.body } };
   }
   const action = isStream ? "streamRawPredict?alt=sse" : "rawPredict";
   const path = encodeURIComponent(vertexModel(model)).replaceAll("%40", "@");
   const { model: _model, ...body } = call.body;
   return {
-    url: `${publishers}/anthropic/models/${path}:${action}`,
+    url: `${host}/v1/${place}/publishers/anthropic/models/${path}:${action}`,
     body: { anthropic_version: ANTHROPIC_VERSION, ...body },
   };
 }
@@ -78,11 +90,9 @@ async function refusal(response: Response): Promise<Response> {
   return errorResponse(response.status, message, type ?? response.status, type, retryAfter);
 }
 
-export const vertex: Adapter = async (call) => {
-  const account = parseServiceAccount(call.key);
-  const { url, body } = prepare(call, account);
+async function send(call: AdapterCall, account: ServiceAccount, { url, body }: Prepared): Promise<Response> {
   const text = JSON.stringify(body);
-  const send = (token: string): Promise<Response> =>
+  const attempt = (token: string): Promise<Response> =>
     call.fetch(url, {
       method: "POST",
       headers: {
@@ -94,14 +104,60 @@ export const vertex: Adapter = async (call) => {
       signal: call.signal,
     });
   const token = await accessToken(account, call);
-  let response = await send(token);
+  let response = await attempt(token);
   // A token can be withdrawn before its time.
   if (response.status === 401) {
     await response.body?.cancel();
     await forgetToken(account, token);
-    response = await send(await accessToken(account, call));
+    response = await attempt(await accessToken(account, call));
   }
   return response.status === 200 ? response : refusal(response);
+}
+
+/** Google's newer models embed one text a call. */
+const ONE_TEXT = /^gemini-embedding/;
+
+async function embed(call: AdapterCall, account: ServiceAccount): Promise<Response> {
+  const texts = embeddingTexts(call);
+  const dimensions = asNumber(call.body["dimensions"]);
+  const parameters = dimensions === undefined ? {} : { parameters: { outputDimensionality: dimensions } };
+  const groups = ONE_TEXT.test(call.model) ? texts.map((text) => [text]) : [texts];
+  const vectors: unknown[] = [];
+  let tokens = 0;
+  for (const group of groups) {
+    const instances = group.map((content) => ({ content }));
+    const response = await send(call, account, {
+      url: googleUrl(call, account, "predict"),
+      body: { instances, ...parameters },
+    });
+    if (response.status !== 200) return response;
+    for (const prediction of asList((await answerOf(response))["predictions"])) {
+      const embedding = asObject(asObject(prediction)?.["embeddings"]);
+      vectors.push(embedding?.["values"]);
+      tokens += asNumber(asObject(embedding?.["statistics"])?.["token_count"]) ?? 0;
+    }
+  }
+  return embeddingsAnswer(call, vectors, tokens > 0 ? tokens : undefined);
+}
+
+async function draw(call: AdapterCall, account: ServiceAccount): Promise<Response> {
+  const response = await send(call, account, {
+    url: googleUrl(call, account, "predict"),
+    body: imagenRequest(call),
+  });
+  return response.status === 200 ? imagenAnswer(call, await answerOf(response)) : response;
+}
+
+export const vertex: Adapter = async (call) => {
+  const account = parseServiceAccount(call.key);
+  switch (call.operation) {
+    case "embeddings":
+      return embed(call, account);
+    case "image-generations":
+      return draw(call, account);
+    default:
+      return send(call, account, prepare(call, account));
+  }
 };
 
 /** The version stands in the body here; Vertex refuses it as a header beside that. */

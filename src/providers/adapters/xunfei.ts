@@ -4,9 +4,9 @@ import type { JsonObject } from "../../protocol/canonical.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
 import { defined } from "../../protocol/assemble.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
-import { Failure } from "../../shared/failures.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
+  badAnswer,
   chatResponse,
   errorResponse,
   eventWriter,
@@ -154,7 +154,7 @@ async function overSocket(call: AdapterCall): Promise<Response> {
   const events = eventsFrom(frames);
   // The first frame decides whether this is an answer at all: an error before it is one of the attempt.
   const first = await events.next();
-  if (first.done) throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+  if (first.done) throw badAnswer();
   return chatResponse(
     call,
     (async function* () {

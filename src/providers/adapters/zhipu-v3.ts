@@ -7,6 +7,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
+  badAnswer,
   chatResponse,
   errorResponse,
   eventsOf,
@@ -105,6 +106,7 @@ export async function zhipuV3(call: AdapterCall): Promise<Response> {
   }
   const data = asObject(body["data"]);
   const choice = asObject(asList(data?.["choices"])[0]);
+  if (!choice) throw badAnswer();
   const writer = eventWriter();
   return chatResponse(call, [
     ...writer.start(asString(data?.["task_id"])),

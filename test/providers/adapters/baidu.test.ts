@@ -67,6 +67,8 @@ test("answers, whole and streamed, with usage and the settings in the provider's
     user_id: "u",
   });
   expect((await whole(said("long"))).reason).toBe("length");
+  const { usage } = await streamed(said("frame by frame"));
+  expect([usage.input.fresh, usage.output.text]).toEqual([11, 7]);
 });
 
 test("models have addresses of their own, others go by their name in small letters", async () => {
@@ -233,6 +235,11 @@ test("an error in a stream ends it as one, and a stream that breaks off is no an
   expect([late.kind, late.text]).toEqual(["upstream-down", undefined]);
   const cut = await perform({ ...said("cut"), isStream: true });
   expect(await codeOf(() => cut.text())).toBe("broken_stream");
+});
+
+test("what is no answer is none, whatever its status", async () => {
+  for (const isStream of [false, true])
+    expect(await codeOf(() => perform({ ...said("nonsense"), isStream }))).toBe("upstream_bad_answer");
 });
 
 test("embeddings come back in order; token lists are refused by name", async () => {

@@ -50,7 +50,12 @@ test("answers, whole and streamed, with thoughts and usage in disjoint numbers",
 
 test("tools are offered with their schema as text and called, whole and in pieces", async () => {
   const asked = { messages: [{ role: "user", content: "Weather?" }], tools: [WEATHER_TOOL] };
-  for (const answer of [await whole(hunyuan(asked)), await streamed(hunyuan(asked))]) {
+  const older = { ...asked, messages: [{ role: "user", content: "Weather by id?" }] };
+  for (const answer of [
+    await whole(hunyuan(asked)),
+    await streamed(hunyuan(older)),
+    await streamed(hunyuan(asked)),
+  ]) {
     const calls = answer.blocks.filter((block) => block.kind === "tool-call");
     expect(calls.map((call) => [call.callId, call.name, call.text])).toEqual([
       ["call_a", "get_weather", '{"city":"Paris"}'],
@@ -87,6 +92,28 @@ test("calls and their results travel back", async () => {
       ],
     },
     { Role: "tool", ToolCallId: "call_1", Content: "18 degrees" },
+  ]);
+});
+
+test("system text stands in front, and neighbours of one role become one message", async () => {
+  const user = (content: string) => ({ role: "user", content });
+  await whole(
+    hunyuan({
+      messages: [
+        user("one"),
+        { role: "developer", content: "Be brief." },
+        user("two"),
+        { role: "assistant", content: "yes" },
+        { role: "system", content: "Be kind." },
+        user("three"),
+      ],
+    }),
+  );
+  expect(sent()["Messages"]).toEqual([
+    { Role: "system", Content: "Be brief.\nBe kind." },
+    { Role: "user", Content: "one\ntwo" },
+    { Role: "assistant", Content: "yes" },
+    { Role: "user", Content: "three" },
   ]);
 });
 
@@ -149,6 +176,11 @@ test("error codes under status 200 are sorted by family", async () => {
       expect([code, failure.kind]).toEqual([code, kind]);
     }
   }
+});
+
+test("what is no answer is none, whatever its status", async () => {
+  for (const prompt of ["nonsense", "empty"])
+    expect(await codeOf(() => perform(said(prompt)))).toBe("upstream_bad_answer");
 });
 
 test("a key that signs wrongly or is none blames the key", async () => {

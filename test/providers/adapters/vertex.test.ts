@@ -70,6 +70,36 @@ test("three families of models answer under their own addresses, whole and strea
   }
 });
 
+test("texts are embedded, one a call where the model takes no more, with the tokens of all", async () => {
+  const embed = (model: string) =>
+    perform(
+      options("embed", { model, operation: "embeddings", body: { input: ["a", "bc"], dimensions: 2 } }),
+    );
+  for (const model of ["text-embedding-004", "gemini-embedding-001"]) {
+    expect(await (await embed(model)).json()).toMatchObject({
+      data: [{ embedding: [1, 0.5] }, { embedding: [2, 0.5] }],
+      usage: { prompt_tokens: 4 },
+    });
+    expect(requestOf(upstream).path).toBe(
+      `/v1/projects/my-project/locations/us-central1/publishers/google/models/${model}:predict`,
+    );
+    expect(requestOf(upstream).json()).toMatchObject({ parameters: { outputDimensionality: 2 } });
+  }
+  expect(requestOf(upstream).json()["instances"]).toEqual([{ content: "bc" }]);
+});
+
+test("Imagen draws, in its own shapes", async () => {
+  const body = { prompt: "a square", n: 2, size: "1792x1024" };
+  const drawn = await perform(
+    options("imagen", { model: "imagen-3.0-generate-002", operation: "image-generations", body }),
+  );
+  expect(await drawn.json()).toMatchObject({ data: [{ b64_json: "aGk=" }, { b64_json: "aGk=" }] });
+  expect(requestOf(upstream).json()).toEqual({
+    instances: [{ prompt: "a square" }],
+    parameters: { sampleCount: 2, aspectRatio: "16:9", personGeneration: "allow_adult" },
+  });
+});
+
 test("Claude gets its version in the body and no model there; the client's beta header stays", async () => {
   const call = options("claude", claude);
   await whole(call);

@@ -40,6 +40,7 @@ export function createBaiduFake(): BaiduFake {
     const prompt = messages.at(-1)?.content ?? "";
     const code = /^code (\d+)$/.exec(prompt)?.[1];
     if (code) return refuse(Number(code), `says ${code}`);
+    if (prompt === "nonsense") return Response.json({ hello: "world" });
     const isStream = body["stream"] === true;
     const call = {
       name: "get_weather",
@@ -58,6 +59,14 @@ export function createBaiduFake(): BaiduFake {
       return Response.json({ ...HEAD, result: "Hello world", is_truncated: prompt === "long", usage: USAGE });
     const first = { ...HEAD, sentence_id: 0, is_end: false, result: "Hello", usage: USAGE };
     if (prompt === "cut") return sse(first);
+    if (prompt === "frame by frame")
+      return sse(first, {
+        ...HEAD,
+        sentence_id: 1,
+        is_end: true,
+        result: "",
+        usage: { prompt_tokens: 11, completion_tokens: 0, total_tokens: 18 },
+      });
     if (prompt === "late error") return sse(first, { error_code: 336_100, error_msg: "try again later" });
     return sse(first, { ...HEAD, sentence_id: 1, is_end: true, result: " world", usage: USAGE });
   }

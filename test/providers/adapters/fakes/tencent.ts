@@ -57,6 +57,21 @@ const CALLS = [
 ];
 
 function streamOf(prompt: string, hasTools: boolean): string[] {
+  // Before calls were counted: every piece names its call.
+  if (hasTools && prompt.includes("by id")) {
+    const piece = (Id: string, Arguments: string): Json => ({
+      Id,
+      Type: "function",
+      Function: { Name: "get_weather", Arguments },
+    });
+    return [
+      chunk({ ToolCalls: [piece("call_a", '{"city":')] }),
+      chunk({ ToolCalls: [piece("call_a", '"Paris"}')] }),
+      chunk({ ToolCalls: [piece("call_b", '{"city":"Rome"}')] }),
+      chunk({ Content: "" }, "tool_calls"),
+      "data: [DONE]\n\n",
+    ];
+  }
   if (hasTools)
     return [
       chunk({ ToolCalls: [{ ...CALLS[0], Function: { Name: "get_weather", Arguments: "" } }] }),
@@ -87,6 +102,8 @@ export async function tencentFake(request: Request): Promise<Response> {
   const prompt = messages.at(-1)?.Content ?? "";
   const code = /^code (\S+)$/.exec(prompt)?.[1];
   if (code) return refuse(code);
+  if (prompt === "nonsense") return Response.json({ hello: "world" });
+  if (prompt === "empty") return wrapped({ ...head, Choices: [], Usage });
   const hasTools = body["Tools"] !== undefined && prompt.includes("Weather");
   if (body["Stream"] === true)
     return new Response(streamOf(prompt, hasTools).join(""), {

@@ -1,0 +1,56 @@
+// What OpenAI's model names tell of reasoning and sampling: requests of other dialects ask for both as they know them.
+// Refuses to guess: a name it does not know takes everything, and a request of its own dialect is never changed by it.
+import type { JsonObject } from "./canonical.ts";
+import { drop } from "./carry.ts";
+
+export interface OpenaiTraits {
+  /** Effort words the model takes, weakest first; empty = it does not reason; undefined = not known. */
+  efforts: readonly string[] | undefined;
+  /** temperature and top_p other than 1 are accepted. */
+  sampling: boolean;
+}
+
+/** All words, weakest first. */
+const WORDS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+const UNKNOWN: OpenaiTraits = { efforts: undefined, sampling: true };
+
+/** First match wins. */
+const FAMILIES: readonly (readonly [RegExp, OpenaiTraits])[] = [
+  [/^(?:gpt-3|gpt-4|chatgpt-|gpt-5(?:\.\d)?-chat)/, { efforts: [], sampling: true }],
+  [/^o1-(?:mini|preview)/, { efforts: [], sampling: false }],
+  [/^o\d/, { efforts: ["low", "medium", "high"], sampling: false }],
+  [/^gpt-5\.1-codex-max/, { efforts: ["low", "medium", "high", "xhigh"], sampling: false }],
+  [/^gpt-5(?:\.1)?-codex/, { efforts: ["low", "medium", "high"], sampling: false }],
+  [/^gpt-5\.1/, { efforts: ["none", "low", "medium", "high"], sampling: false }],
+  [/^gpt-5\.\d+-codex/, { efforts: ["low", "medium", "high", "xhigh"], sampling: false }],
+  [/^gpt-5\.\d/, { efforts: ["none", "low", "medium", "high", "xhigh"], sampling: false }],
+  [/^gpt-5/, { efforts: ["minimal", "low", "medium", "high"], sampling: false }],
+];
+
+/** A vendor in front of the name (`openai/gpt-4o`) does not count. */
+export function openaiTraits(model: string): OpenaiTraits {
+  const name = model.slice(model.lastIndexOf("/") + 1);
+  return FAMILIES.find(([pattern]) => pattern.test(name))?.[1] ?? UNKNOWN;
+}
+
+/** The word nearest to the wanted one that the model takes; undefined when it does not reason. */
+export function nearestEffort(effort: string, { efforts }: OpenaiTraits): string | undefined {
+  if (!efforts) return effort === "max" ? "xhigh" : effort;
+  if (efforts.includes(effort)) return effort;
+  const wanted = (WORDS as readonly string[]).indexOf(effort);
+  // A word that nobody knows is the upstream's to judge.
+  if (wanted === -1) return efforts.length > 0 ? effort : undefined;
+  const weaker = efforts.filter((word) => (WORDS as readonly string[]).indexOf(word) < wanted);
+  return weaker.at(-1) ?? efforts[0];
+}
+
+/** Leaves out what a reasoning model refuses; its default, 1, is nothing lost. */
+export function dropSampling(body: JsonObject, { sampling }: OpenaiTraits, dropped: string[]): void {
+  if (sampling) return;
+  for (const key of ["temperature", "top_p"]) {
+    const value = body[key];
+    if (value === undefined) continue;
+    delete body[key];
+    if (value !== 1) drop(dropped, key);
+  }
+}

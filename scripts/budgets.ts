@@ -217,7 +217,8 @@ export async function watchArrival(
     });
     const answer = await visit.page.goto(addressOf(page), { waitUntil: "load" });
     const html = (await answer?.text()) ?? "";
-    if (html.includes('id="island"')) await visit.page.waitForSelector("#island[data-mounted]");
+    if (html.includes('id="island"'))
+      await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
     const callsBefore = [...calls];
     const { shift, rows } = await visit.page.evaluate(async () => {
       await new Promise((done) => requestIdleCallback(done));

@@ -114,14 +114,28 @@ const REQUEST_LIMIT_VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 const REQUEST_LIMIT = "16384";
 
 /**
- * Bun reads its limit of simultaneous fetches (256) from the environment at the start of the process only, so the
- * process replaces itself once with the limit raised; same pid, a few milliseconds. Not on Windows, which lacks exec.
+ * How far the heap may grow before it is collected, over what lived after the last full collection. JavaScriptCore lets
+ * it triple where the machine has more than 16 GB and double elsewhere, which one slow client of a large stream fills
+ * with dead chunks: chunks that lived through a young collection wait for a full one, which comes when the share left
+ * for young objects falls below the ratio. Measured on a 400 MB stream: 40-50 MB by default, 20-28 MB with these.
+ */
+const ENGINE: Readonly<Record<string, string>> = {
+  BUN_JSC_heapGrowthMaxIncrease: "0.6",
+  BUN_JSC_smallHeapGrowthFactor: "1.6",
+  BUN_JSC_minEdenToOldGenerationRatio: "0.33",
+};
+
+/**
+ * Bun reads its limit of simultaneous fetches (256) and the engine's options from the environment at the start of the
+ * process only, so the process replaces itself once with both set; same pid, a few milliseconds. What the operator has
+ * set stands. Not on Windows, which lacks exec.
  */
 export function makeRoomForRequests(): void {
   if (process.env[REQUEST_LIMIT_VARIABLE] !== undefined || process.platform === "win32") return;
   const isBinary = Bun.main.startsWith("/$bunfs/");
   const args = isBinary ? process.argv.slice(2) : process.argv.slice(1);
   process.execve?.(process.execPath, [process.execPath, ...args], {
+    ...ENGINE,
     ...process.env,
     [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT,
   });

@@ -22,7 +22,8 @@ const SILENT_LOOKS = 6;
  */
 function collectWhenResting(): void {
   let before = process.cpuUsage();
-  let wasBusy = false;
+  // The start was busy too.
+  let wasBusy = true;
   let hasGrown = false;
   let silentLooks = 0;
   setInterval(() => {

@@ -387,8 +387,9 @@ export default function RedemptionScreen() {
           row={query.new === "1" ? undefined : open}
           onClose={close}
           onSaved={(batch) => {
+            // The panel with the new codes says more than a toast would.
             if (batch) setCreated(batch);
-            toast({ text: t("common.saved") });
+            else toast({ text: t("common.saved") });
             void list.refresh();
           }}
         />

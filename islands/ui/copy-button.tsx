@@ -28,6 +28,11 @@ export interface CopyButtonProps {
   className?: string;
 }
 
+/** A button has one look: two of them on top of each other hide its text. */
+function hasLook(className: string): boolean {
+  return /\bbtn-(?!sm)/.test(className);
+}
+
 export function CopyButton({ text, label, withText = false, className = "" }: CopyButtonProps) {
   const t = useT();
   const [isCopied, setCopied] = useState(false);
@@ -44,7 +49,7 @@ export function CopyButton({ text, label, withText = false, className = "" }: Co
   return (
     <button
       type="button"
-      className={withText ? `btn btn-sm btn-default ${className}` : `icon-button icon-small ${className}`}
+      className={`${withText ? `btn btn-sm${hasLook(className) ? "" : " btn-default"}` : "icon-button icon-small"} ${className}`}
       aria-label={withText ? undefined : label}
       title={withText ? undefined : label}
       onClick={(event) => {

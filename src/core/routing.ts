@@ -160,9 +160,17 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     work.catch((error: unknown) => logger.warn("channels could not be re-read", { error: String(error) }));
   };
 
-  await reload();
+  /** One read at a time: rows that were read before a change never replace those that were read after it. */
+  let last: Promise<void> = Promise.resolve();
+  function inTurn(read: () => Promise<void>): Promise<void> {
+    const next = last.then(read);
+    last = next.catch(() => undefined);
+    return next;
+  }
+
+  await inTurn(reload);
   db.onAnnounce((what) => {
-    if (what === ANNOUNCEMENT) quietly(reload());
+    if (what === ANNOUNCEMENT) quietly(inTurn(reload));
   });
   // One process owns an embedded database, so there is nobody to poll for.
   const poll =
@@ -170,7 +178,7 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
       ? setInterval(() => {
           quietly(
             readMark().then((value) => {
-              if (value !== mark) return reload();
+              if (value !== mark) return inTurn(reload);
             }),
           );
         }, POLL_MS)
@@ -196,11 +204,11 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     groups: () => [...index.keys()].sort(),
     async refresh(ids) {
       if (ids.length === 0) return;
-      await readRows(ids);
+      await inTurn(() => readRows(ids));
       await raiseMark();
       await db.announce(ANNOUNCEMENT);
     },
-    reload,
+    reload: () => inTurn(reload),
     onChange: (listener) => {
       listeners.push(listener);
     },

@@ -85,6 +85,8 @@ export interface MeterState {
   /** Hosted tool calls counted from items; also put into `usage` when it is reported. */
   webSearchCalls: number;
   fileSearchCalls: number;
+  /** Responses API: the finished response's id, which a later request may go on from. */
+  responseId?: string;
 }
 
 export interface StreamMeter {

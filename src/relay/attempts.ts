@@ -14,9 +14,10 @@ import type { Tap } from "./meter.ts";
 import { isJson, openBytes } from "./open-bytes.ts";
 import { openStream } from "./open-stream.ts";
 import { gatherStream, openWhole } from "./open-whole.ts";
-import { canServe, planCall, unservedReason } from "./plan.ts";
+import { canServe, goneReason, planCall } from "./plan.ts";
 import type { Plan, PlanContext } from "./plan.ts";
 import { publicText } from "./render-failure.ts";
+import type { ResponseHomes } from "./response-homes.ts";
 import type { StreamConversion } from "./stream-convert.ts";
 import type { StreamEnd, StreamOptions } from "./stream.ts";
 import type { TokenCounter } from "./token-count.ts";
@@ -25,6 +26,7 @@ export interface AttemptsContext {
   deps: Deps;
   picker: Picker;
   counter: TokenCounter;
+  homes: ResponseHomes;
   /** Channels that were seen to stream without usage. */
   silent: Set<number>;
   drain: { ms: number; bytes: number };
@@ -57,9 +59,13 @@ export class CallFailed extends Error {
 
 function nextChannel(context: AttemptsContext, call: Call, failed: ReadonlySet<number>): Channel | undefined {
   if (call.pinned) return failed.size === 0 ? call.pinned : undefined;
-  return context.picker.pick(call.caller.group, call.model, failed, context.deps.clock.nowMs(), (channel) =>
-    canServe(channel, call.endpoint, call.model),
-  );
+  const nowMs = context.deps.clock.nowMs();
+  const accepts = (channel: Channel): boolean => canServe(channel, call.endpoint, call.model);
+  const home =
+    call.endpoint.name === "responses" && failed.size === 0
+      ? context.homes.find(call, accepts, nowMs)
+      : undefined;
+  return home ?? context.picker.pick(call.caller.group, call.model, failed, nowMs, accepts);
 }
 
 /** Runs attempts until one opens; throws CallFailed with the last failure. */
@@ -136,12 +142,10 @@ function restKey(deps: Deps, { channel, keyIndex }: Plan, { failure, verdict }: 
   return deps.keyring.rest(channel, keyIndex, { reason: verdict, restMs, detail }, deps.clock.nowMs());
 }
 
-/** Where every channel left is of a provider that is gone, the client reads that. */
 function noChannel(context: AttemptsContext, call: Call): Failure {
-  const { group } = call.caller;
-  const left = context.deps.routing.tiers(group, call.model).flatMap(({ entries }) => entries);
-  const reasons = left.map(({ channel }) => unservedReason(channel));
-  if (reasons[0] && reasons.every((reason) => reason !== undefined)) return reasons[0];
+  const left = context.deps.routing.tiers(call.caller.group, call.model).flatMap(({ entries }) => entries);
+  const gone = goneReason(left.map(({ channel }) => channel));
+  if (gone) return gone;
   return new Failure("no-channel", "endpoint_unsupported", {
     params: { group: call.caller.group, model: call.model },
   });

@@ -39,6 +39,7 @@ import type { RelayParts } from "./realtime.ts";
 import { asFailure, encodeFailure, failureFrame, renderFailure } from "./render-failure.ts";
 import type { FailureView } from "./render-failure.ts";
 import { answerHeaders, streamHeaders, wholeResponse } from "./respond.ts";
+import { createResponseHomes } from "./response-homes.ts";
 import { settleCall } from "./settle.ts";
 import { awaitedStream } from "./stream-await.ts";
 import { createTokenCounter, estimateTokens } from "./token-count.ts";
@@ -127,6 +128,7 @@ export function createRelay(
     deps,
     picker,
     counter,
+    homes: createResponseHomes(deps.routing, picker),
     silent: new Set(),
     drain: { ms: drainMs, bytes: DRAIN_BYTES },
     plans: { options, clock, keyring: deps.keyring, reach: deps.reach, fetchMedia },
@@ -151,6 +153,7 @@ export function createRelay(
       if (end.reason === "completed") {
         if (state.usage === null) context.silent.add(plan.channel.id);
         else if (context.silent.size > 0) context.silent.delete(plan.channel.id);
+        if (state.responseId !== undefined) context.homes.keep(call, plan, state.responseId);
       }
       const usage = await settleCall(deps, counter, call, plan, {
         reason: end.reason,
@@ -313,6 +316,7 @@ export function createRelay(
       json,
     });
     if (refused) throw refused;
+    if (call.endpoint.name === "responses") context.homes.keep(call, plan, asObject(json)?.["id"]);
     return wholeResponse(call, answer, usage);
   }
 

@@ -97,6 +97,12 @@ export function unservedReason(channel: Channel): Failure | undefined {
   return undefined;
 }
 
+/** Why nobody is left to ask: where every channel is of a provider that is gone or not served, the client reads that. */
+export function goneReason(channels: readonly Channel[]): Failure | undefined {
+  const reasons = channels.map(unservedReason);
+  return reasons.every((reason) => reason !== undefined) ? reasons[0] : undefined;
+}
+
 /** The name to send upstream; chains were followed when the channel was read. */
 export function mappedModel(channel: Channel, model: string): string {
   const { modelMapping } = channel;

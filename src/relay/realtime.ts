@@ -12,7 +12,7 @@ import { languageOf } from "../http/messages.ts";
 import { presentedKey } from "../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { upgradeSocket, wantsSocket } from "../http/sockets.ts";
-import { baseUrlOf, routeFor, upstreamUrl } from "../providers/address.ts";
+import { baseUrlOf, requireServed, routeFor, upstreamUrl } from "../providers/address.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
@@ -25,7 +25,7 @@ import { disableIfFatal } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import { familyName } from "./model-name.ts";
-import { mappedModel } from "./plan.ts";
+import { goneReason, mappedModel } from "./plan.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import { connectUpstream } from "./realtime-connect.ts";
 import type { SocketTarget, UpstreamSocket } from "./realtime-connect.ts";
@@ -229,6 +229,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
     const { request, offered } = asked;
     const row = providerOf(channel.type);
     if (!row) throw unserved(asked);
+    requireServed(row);
     const upstreamModel = mappedModel(channel, asked.model);
     if (!routeFor(row, "realtime", upstreamModel)) throw unserved(asked);
     baseUrlOf(row, channel);
@@ -308,7 +309,8 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
         if (!mayRetry(error, channel.type)) break;
       }
     }
-    throw last ?? unserved(asked);
+    const left = deps.routing.tiers(caller.group, model).flatMap(({ entries }) => entries);
+    throw last ?? goneReason(left.map(({ channel }) => channel)) ?? unserved(asked);
   }
 
   /** The key alone, to ask for it again while the session runs: no memory is held for the handshake's other headers. */

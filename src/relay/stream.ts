@@ -86,6 +86,11 @@ const DONE_FRAME = "data: [DONE]\n\n";
 const PING = new TextEncoder().encode(": PING\n\n");
 const encoder = new TextEncoder();
 const COLON = 0x3a;
+/**
+ * Bun hands over half a megabyte at once when a client is slower than its upstream. Taken apart in one go, that much and
+ * its copies would be alive whenever the engine collects, and count as old from then on.
+ */
+const PIECE_BYTES = 64 * 1024;
 /** After the terminal event only the end of the body is due; an upstream that lingers is hung up on. */
 const LINGER_MS = 1000;
 
@@ -100,6 +105,8 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
   let carried = 0;
   let first: Uint8Array | undefined;
   let pending: Promise<Read> | undefined;
+  /** What was read and not looked at yet. */
+  let unread: Uint8Array | undefined;
   let taking: Promise<Uint8Array | undefined> | undefined;
   let end: StreamEnd | undefined;
   /** Frames from the terminal one on: they leave when the call is settled. */
@@ -231,8 +238,9 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     return Buffer.concat([...kept.map((event) => event.bytes as Uint8Array), encoder.encode("\n\n")]);
   }
 
-  /** One read, processed. Undefined = nothing to send (look at `end`). */
+  /** One read or a piece of it, processed. Undefined = nothing to send (look at `end`). */
   async function take(): Promise<Uint8Array | undefined> {
+    if (unread) return processPiece(unread);
     pending ??= source.reader.read();
     let result: Read | "ping";
     try {
@@ -248,9 +256,14 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     if (result === "ping") return ping;
     pending = undefined;
     lastByteMs = timers.nowMs();
-    if (result.done) return atEof();
+    return result.done ? atEof() : processPiece(result.value);
+  }
+
+  function processPiece(bytes: Uint8Array): Uint8Array | undefined {
+    const isWhole = bytes.length <= PIECE_BYTES;
+    unread = isWhole ? undefined : bytes.subarray(PIECE_BYTES);
     try {
-      return process(result.value);
+      return process(isWhole ? bytes : bytes.subarray(0, PIECE_BYTES));
     } catch (error) {
       stop("upstream-cut", error instanceof Failure ? error : brokenStream(String(error)));
       return undefined;

@@ -42,6 +42,11 @@ describe.each(DATABASE_KINDS)("accounts on %s", (database) => {
     for (const [body, code] of [
       [{ username: "  ", password: "longenough", confirmPassword: "longenough" }, "setup_username_empty"],
       [{ username: "admin", password: "short", confirmPassword: "short" }, "setup_password_short"],
+      // Seven characters, however many bytes they take.
+      [
+        { username: "admin", password: "七个字的密码啊", confirmPassword: "七个字的密码啊" },
+        "setup_password_short",
+      ],
       [{ username: "admin", password: "longenough", confirmPassword: "different" }, "setup_passwords_differ"],
       [
         { username: "a".repeat(13), password: "longenough", confirmPassword: "longenough" },

@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { desc, eq } from "drizzle-orm";
 import { audit } from "../../src/core/audit.ts";
+import { databaseVersion } from "../../src/core/setup.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -121,6 +122,10 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(await at("/user/edit", user)).toBe("/personal");
       expect(await at("/user/edit/42", user)).toBe(403);
       expect(await at("/user/edit/42")).toBe(`/login?next=${encodeURIComponent("/user/edit/42")}`);
+    });
+
+    test("the wizard can say which version of the database it found", async () => {
+      expect(await databaseVersion(app.deps)).toMatch(/^\d+\.\d+/);
     });
 
     test("a page that is not there keeps the console around who is signed in, and offers guests the way in", async () => {

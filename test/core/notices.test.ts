@@ -39,6 +39,8 @@ for (const database of ["sqlite", "postgres"] as const) {
     let received: Received[] = [];
     let letters: { to: string[]; text: string; user: string }[] = [];
     let answer = 200;
+    /** The webhook answers when this is over. */
+    let gate: Promise<void> = Promise.resolve();
     let serial = 0;
 
     beforeAll(async () => {
@@ -55,6 +57,7 @@ for (const database of ["sqlite", "postgres"] as const) {
             signature: request.headers.get("x-webhook-signature"),
             type: request.headers.get("content-type"),
           });
+          await gate;
           return new Response("", { status: answer });
         },
       });
@@ -117,10 +120,10 @@ for (const database of ["sqlite", "postgres"] as const) {
       if (!account) throw new Error("no account");
       return account;
     };
-    /** One call that costs so much, and everything it sets off. */
-    const spend = async (user: TestUser, quota: number, held = quota) => {
+    /** One call that costs so much. */
+    const charge = async (user: TestUser, quota: number) => {
       const requestId = `call-${++serial}`;
-      const request = { requestId, user: await accountOf(user), token: undefined, amount: held };
+      const request = { requestId, user: await accountOf(user), token: undefined, amount: quota };
       const hold = await app.deps.ledger.reserve(request);
       await hold.settle({
         quota,
@@ -134,6 +137,10 @@ for (const database of ["sqlite", "postgres"] as const) {
         content: "",
         other: {},
       });
+    };
+    /** And everything it sets off. */
+    const spend = async (user: TestUser, quota: number) => {
+      await charge(user, quota);
       await told();
     };
     const told = async () => {
@@ -193,6 +200,8 @@ for (const database of ["sqlite", "postgres"] as const) {
     test("who is warned knows it after a restart too: the mark is in the database", async () => {
       const user = await app.createUser({ quota: 1100 });
       await save(user, hook());
+      // The credit of the start has been looked at: it would take the mark for an old one.
+      await told();
       const { marks } = app.deps.db.t;
       await app.deps.db.orm.insert(marks).values({ key: warningMark(user.id), value: 1 });
       await spend(user, 200);
@@ -232,6 +241,21 @@ for (const database of ["sqlite", "postgres"] as const) {
       await spend(user, 10);
       await spend(user, 10);
       expect(received).toHaveLength(2);
+    });
+
+    test("a call is over, and the next one too, while the receiver still thinks about the warning", async () => {
+      const user = await app.createUser({ quota: 1100 });
+      await save(user, hook());
+      const open = Promise.withResolvers<void>();
+      gate = open.promise;
+      await charge(user, 200);
+      await charge(user, 10);
+      await app.deps.ledger.flush();
+      expect((await accountOf(user)).quota).toBe(890);
+      open.resolve();
+      gate = Promise.resolve();
+      await told();
+      expect(received).toHaveLength(1);
     });
 
     test("without a setting the site's threshold counts and the letter goes to the account's address", async () => {

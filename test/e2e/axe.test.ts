@@ -65,7 +65,7 @@ async function open(
   await standInForPictures(visit.context);
   await visit.page.goto(path);
   if ((await visit.page.locator("#island").count()) > 0)
-    await visit.page.waitForSelector("#island[data-mounted]");
+    await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
   return visit;
 }
 
@@ -96,7 +96,7 @@ describe("every page", () => {
       reducedMotion: "reduce",
     });
     await visit.page.goto("/");
-    await visit.page.waitForSelector("#island[data-mounted]");
+    await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
     expect(new URL(visit.page.url()).pathname).toBe("/setup");
     expect(await violationsOf(visit.page)).toEqual([]);
     expect(await sidewaysOf(visit)).toBe(0);
@@ -159,7 +159,7 @@ describe("reflow, motion, language", () => {
     for (const { path, shell } of watchedPages) {
       if (shell !== "console") continue;
       await visit.page.goto(path);
-      await visit.page.waitForSelector("#island[data-mounted]");
+      await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
       expect([path, await sidewaysOf(visit)]).toEqual([path, 0]);
     }
     expect(visit.problems).toEqual([]);

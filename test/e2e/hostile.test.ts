@@ -88,7 +88,7 @@ async function open(role: SampleRole, width: number): Promise<Visit> {
 async function goTo(visit: Visit, path: string): Promise<void> {
   await visit.page.goto(path);
   if ((await visit.page.locator("#island").count()) > 0)
-    await visit.page.waitForSelector("#island[data-mounted]");
+    await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
 }
 
 /** What would be wrong with a page under such content. */

@@ -1,6 +1,7 @@
 // Guarantees for the coding agents: what Claude Code, Codex and Gemini CLI put on the wire works against the upstream
 // they were made for and against the others, and what they get back they can send again.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
 import { sse } from "../support/fake-upstream.ts";
 import type { Script } from "../support/fake-upstream.ts";
 import { answerOf, streamText, UPSTREAMS } from "../support/dialect-upstream.ts";
@@ -218,6 +219,43 @@ describe("Codex", () => {
     const response = await g.post("/v1/responses", { ...turn(CLAUDE, []), stream: false });
     const { output } = (await response.json()) as { output: Wire[] };
     expect(output).toMatchObject([{ type: "custom_tool_call", call_id: "t", input: "a\nb" }]);
+  });
+
+  test("goes on from a stored response at the channel that holds it, whoever's turn it is, while it can", async () => {
+    const model = "gpt-5.1-codex";
+    const second = await g.app.createChannel({ type: 1, models: model, key: "two", baseUrl: g.upstream.url });
+    await g.app.createChannel({ type: 1, models: model, key: "one", baseUrl: g.upstream.url });
+    const keys = () => g.upstream.requests.map(({ headers }) => String(headers["authorization"]).slice(7));
+    const answered = (id: string): Script => {
+      const response = { id, object: "response", status: "completed", model, output: [], usage: {} };
+      return streamed({ type: "response.completed", response });
+    };
+    const ask = async (more: Wire) => {
+      const response = await g.post("/v1/responses", { model, input: "hi", stream: true, ...more });
+      expect(await response.text()).toContain("response.completed");
+    };
+    g.upstream.script(answered("resp_a"), answered("resp_b"));
+    await ask({});
+    await ask({});
+    const [first, other] = keys();
+    expect([first, other].toSorted()).toEqual(["one", "two"]);
+    g.upstream.always(() => answered("resp_c"));
+    for (const [id, key] of [
+      ["resp_b", other],
+      ["resp_b", other],
+      ["resp_a", first],
+      ["resp_a", first],
+    ]) {
+      await ask({ previous_response_id: id });
+      expect(keys().at(-1)).toBe(key);
+    }
+    // Another user's response, or one that nobody knows, is the upstream's to judge; a channel that is gone is no home.
+    await ask({ previous_response_id: "resp_unknown" });
+    const { db, routing } = g.app.deps;
+    await db.orm.update(db.t.channels).set({ status: 2 }).where(eq(db.t.channels.id, second));
+    await routing.refresh([second]);
+    await ask({ previous_response_id: first === "two" ? "resp_a" : "resp_b" });
+    expect(keys().at(-1)).toBe("one");
   });
 
   test("works over other models that speak chat completions, streamed with its free-text tool", async () => {

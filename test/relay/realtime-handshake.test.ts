@@ -171,6 +171,15 @@ describe("an upstream that refuses", () => {
     await end(client);
   });
 
+  test("where only a provider that is gone is left, the client reads that", async () => {
+    const model = `palm-realtime-${++models}`;
+    await g.app.createChannel({ type: 11, baseUrl: g.upstream.url, models: model });
+    expect(await g.refused({ query: `?model=${model}` })).toMatchObject({
+      status: 503,
+      error: { code: "provider_retired" },
+    });
+  });
+
   test("types without realtime are passed over", async () => {
     const model = `azure-realtime-${++models}`;
     await g.app.createChannel({ type: 14, baseUrl: g.upstream.url, models: model });

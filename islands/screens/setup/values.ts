@@ -38,6 +38,7 @@ export function validateAccount(values: SetupValues, t: Translate): Errors<Setup
 export const FIELD_OF_CODE: Record<string, "username" | "password" | "confirmPassword"> = {
   setup_username_empty: "username",
   setup_username_long: "username",
+  username_invalid: "username",
   setup_password_short: "password",
   setup_passwords_differ: "confirmPassword",
 };

@@ -13,6 +13,8 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
   const state = newMeterState();
   const end = (response: Record<string, unknown> | undefined): void => {
     state.ended = true;
+    const id = asString(response?.["id"]);
+    if (id !== undefined) state.responseId = id;
     state.usage = decodeUsage(response?.["usage"]);
     state.usageFinal = state.usage !== null;
     if (!state.usage) return;

@@ -59,6 +59,8 @@ function errorIn(wire: JsonObject): ToldError | undefined {
 function chunkOf(wire: JsonObject, isEnded: boolean): JsonObject | undefined {
   const { base_resp: _base, ...chunk } = wire;
   const told = asList(wire["choices"]).map(asObject);
+  // What its own search found stands between the words as if the model had said it.
+  if (told.some((choice) => asObject(choice?.["delta"])?.["role"] === "tool")) return undefined;
   if (!told.some((choice) => asObject(choice?.["message"]))) return chunk;
   const choices = isEnded
     ? []

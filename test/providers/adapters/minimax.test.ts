@@ -50,6 +50,7 @@ describe("chat", () => {
     expect(wire).toEndWith("data: [DONE]\n\n");
     expect(wire).not.toContain("Hello world");
     expect(wire.split("finish_reason").length - 1).toBe(1);
+    expect(text(await streamed(said("search")))).toBe("Hello world");
     const late = await streamed(said("late end"));
     expect([text(late), late.reason, late.usage.input.fresh]).toEqual(["Hello world", "stop", 11]);
   });

@@ -48,6 +48,12 @@ function chat(body: Json): Response {
     return frames([chunk({ tool_calls: CALLS.map((call) => ({ index: 0, ...call })) }, "tool_calls"), whole]);
   const first = chunk({ content: "Hello" });
   if (prompt === "cut") return frames([first]);
+  const found = chunk({
+    role: "tool",
+    content: '[{"no":1,"url":"https://x.example"}]',
+    tool_call_id: "call_function_1",
+  });
+  if (prompt === "search") return frames([found, first, chunk({ content: " world" }, "stop"), whole]);
   if (prompt === "late end") return frames([first, chunk({ content: " world" }), whole]);
   if (prompt === "late error") return frames([first, refuse(1002)]);
   return frames([first, chunk({ content: " world" }, "stop"), whole]);

@@ -1,0 +1,126 @@
+// `bun run screenshots [part of a path…]`: every page and what opens over it, in both themes, languages and widths, as
+// pictures below .screenshots/ (ignored by git). Refuses nothing; it is for eyes, tests are elsewhere.
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { BrowserContext, Page as Tab } from "playwright";
+import { startTestApp } from "../test/support/app.ts";
+import { launchBrowser } from "../test/support/browser.ts";
+import { signIn, standInForPictures, startSample } from "../test/support/sample.ts";
+import type { Sample } from "../test/support/sample.ts";
+import { addressOf, watchedPages } from "./budgets.ts";
+import { buildFrontEnd, PROJECT_DIR } from "./build.ts";
+
+const OUT_DIR = join(PROJECT_DIR, ".screenshots");
+const SIZES = [
+  { width: 1440, height: 900 },
+  { width: 360, height: 740 },
+];
+
+interface Shot {
+  /** File name's beginning. */
+  name: string;
+  path: string;
+  role: "guest" | "user" | "root";
+  /** What to do before the picture is taken. */
+  act?: (tab: Tab) => Promise<void>;
+}
+
+const openFirst = (tab: Tab) => tab.locator("tr[data-index] .row-link").first().click();
+
+const OVER: readonly Shot[] = [
+  { name: "palette", path: "/token", role: "root", act: (tab) => tab.keyboard.press("Control+k") },
+  { name: "shortcuts", path: "/log", role: "root", act: (tab) => tab.keyboard.press("?") },
+  { name: "channel-new", path: "/channel?new=1", role: "root" },
+  { name: "channel-edit", path: "/channel", role: "root", act: openFirst },
+  { name: "token-new", path: "/token?new=1", role: "user" },
+  { name: "token-edit", path: "/token", role: "user", act: openFirst },
+  { name: "redemption-new", path: "/redemption?new=1", role: "root" },
+  { name: "user-edit", path: "/user", role: "root", act: openFirst },
+  { name: "log-detail", path: "/log", role: "root", act: openFirst },
+  { name: "midjourney-detail", path: "/midjourney", role: "root", act: openFirst },
+  { name: "midjourney-gallery", path: "/midjourney?view=gallery", role: "user" },
+  { name: "task-detail", path: "/task?range=7d", role: "root", act: openFirst },
+  {
+    name: "token-selection",
+    path: "/token",
+    role: "user",
+    act: async (tab) => {
+      for (const at of [0, 2]) await tab.locator("tr[data-index] input[type=checkbox]").nth(at).check();
+    },
+  },
+  {
+    name: "token-row-menu",
+    path: "/token",
+    role: "user",
+    act: (tab) => tab.locator("tr[data-index] .cell-menu button").first().click(),
+  },
+  { name: "log-empty", path: "/log?model_name=nothing", role: "user" },
+  { name: "not-found", path: "/no/such/page", role: "user" },
+  { name: "forbidden", path: "/channel", role: "user" },
+  { name: "home-guest", path: "/", role: "guest" },
+];
+
+const PAGES: readonly Shot[] = watchedPages.map((page) => ({
+  name: page.path === "/" ? "home" : page.path.slice(1).replaceAll(/[/:]+/g, "-"),
+  path: addressOf(page),
+  role: page.path === "/login" ? "guest" : "root",
+}));
+
+async function take(context: BrowserContext, shot: Shot, suffix: string): Promise<void> {
+  const tab = await context.newPage();
+  await tab.goto(shot.path);
+  if ((await tab.locator("#island").count()) > 0)
+    await tab.waitForSelector("#island[data-mounted]", { state: "attached" });
+  await shot.act?.(tab);
+  await tab.waitForLoadState("networkidle");
+  await tab.screenshot({ path: join(OUT_DIR, `${shot.name}-${suffix}.png`) });
+  await tab.close();
+}
+
+const filters = process.argv.slice(2);
+const wanted = [...PAGES, ...OVER].filter(
+  ({ name }) => filters.length === 0 || filters.some((filter) => name.includes(filter)),
+);
+await buildFrontEnd();
+if (filters.length === 0) rmSync(OUT_DIR, { recursive: true, force: true });
+mkdirSync(OUT_DIR, { recursive: true });
+const sample: Sample = await startSample();
+const bare = await startTestApp();
+const browser = await launchBrowser();
+let count = 0;
+for (const viewport of SIZES) {
+  for (const [language, locale] of [
+    ["zh", "zh-CN"],
+    ["en", "en-US"],
+  ] as const) {
+    for (const colorScheme of ["light", "dark"] as const) {
+      const suffix = `${viewport.width}-${language}-${colorScheme}`;
+      for (const role of ["guest", "user", "root"] as const) {
+        const context = await browser.newContext({
+          baseURL: sample.app.url,
+          viewport,
+          locale,
+          colorScheme,
+          reducedMotion: "reduce",
+          timezoneId: "Asia/Shanghai",
+        });
+        await signIn(context, sample, role);
+        await standInForPictures(context);
+        for (const shot of wanted.filter((each) => each.role === role)) {
+          await take(context, shot, suffix);
+          count++;
+        }
+        await context.close();
+      }
+      if (filters.length > 0 && !filters.includes("setup")) continue;
+      const context = await browser.newContext({ baseURL: bare.url, viewport, locale, colorScheme });
+      await take(context, { name: "setup", path: "/setup", role: "guest" }, suffix);
+      count++;
+      await context.close();
+    }
+  }
+}
+await browser.close();
+await Promise.all([sample.app.close(), bare.close()]);
+console.log(`${count} pictures in ${OUT_DIR}`);
+process.exit(0);

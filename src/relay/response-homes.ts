@@ -1,0 +1,54 @@
+// Which channel holds a stored response: its provider's account alone can go on from it (`previous_response_id`).
+// Refuses to insist: it is a preference within the caller's own channels, forgotten when memory or health say so.
+import type { Channel } from "../core/channel-rows.ts";
+import type { Picker } from "../core/picker.ts";
+import type { Routing } from "../core/routing.ts";
+import type { Call } from "./call.ts";
+import type { Plan } from "./plan.ts";
+
+export interface ResponseHomes {
+  /** Call when a response was answered; what the client asked not to store is not kept. */
+  keep(call: Call, plan: Plan, responseId: unknown): void;
+  /** The channel that holds the response which the call goes on from, as long as it may serve the caller. */
+  find(call: Call, accepts: (channel: Channel) => boolean, nowMs: number): Channel | undefined;
+}
+
+/** Responses that are remembered; the longest unused go first. */
+const MAX_RESPONSES = 20_000;
+const MAX_ID_CHARS = 256;
+
+export function createResponseHomes(
+  routing: Pick<Routing, "tiers">,
+  picker: Pick<Picker, "coolingUntilMs">,
+): ResponseHomes {
+  const homes = new Map<string, number>();
+  /** Users do not find each other's responses. */
+  const keyOf = (call: Call, id: string): string => `${call.caller.user.id} ${id}`;
+
+  return {
+    keep(call, plan, responseId) {
+      if (plan.isConverted || call.body.json["store"] === false) return;
+      if (typeof responseId !== "string" || responseId === "" || responseId.length > MAX_ID_CHARS) return;
+      const key = keyOf(call, responseId);
+      homes.delete(key);
+      homes.set(key, plan.channel.id);
+      if (homes.size <= MAX_RESPONSES) return;
+      const oldest = homes.keys().next().value;
+      if (oldest !== undefined) homes.delete(oldest);
+    },
+    find(call, accepts, nowMs) {
+      const previous = call.body.json["previous_response_id"];
+      if (typeof previous !== "string") return undefined;
+      const key = keyOf(call, previous);
+      const id = homes.get(key);
+      if (id === undefined || picker.coolingUntilMs(id) > nowMs) return undefined;
+      homes.delete(key);
+      homes.set(key, id);
+      for (const tier of routing.tiers(call.caller.group, call.model)) {
+        const entry = tier.entries.find(({ channel }) => channel.id === id);
+        if (entry) return accepts(entry.channel) ? entry.channel : undefined;
+      }
+      return undefined;
+    },
+  };
+}

@@ -61,6 +61,18 @@ describe.each(DATABASE_KINDS)("catalogue on %s", (database) => {
     expect((await get<string[]>("/user/models", inner)).body.data).toEqual(["m-call", "m-none", "m-ratio"]);
   });
 
+  test("of one group only where it is usable; a foreign group's models are not told", async () => {
+    const of = async (group: string, as: TestUser) =>
+      (await get<string[]>(`/user/models?group=${group}`, as)).body.data;
+    const own = (await of("inner", inner)) ?? [];
+    expect(own).toContain("m-none");
+    expect(await of("inner", plain)).toEqual([]);
+    expect(await of("no-such-group", plain)).toEqual([]);
+    expect([...((await of("default", plain)) ?? []), ...((await of("vip", plain)) ?? [])]).toEqual(
+      expect.arrayContaining(["m-call", "m-ratio"]),
+    );
+  });
+
   test("groups to choose from have a ratio and are open, or are the own one", async () => {
     const open = { default: { ratio: 1, desc: "所有人" }, vip: { ratio: 0.5, desc: "会员" } };
     expect((await get("/user/groups")).body.data).toEqual(open);

@@ -8,6 +8,8 @@ export interface Target {
   hostname: string;
   port: number;
   key: string;
+  /** The subject's process; absent for the mock itself. */
+  pid?: number;
 }
 
 /** Another call than the usual chat completion. */
@@ -31,6 +33,8 @@ export interface LoadResult {
   errors: number;
   p50Ms: number;
   p99Ms: number;
+  /** Processor time of the subject, all its threads, per request; measured from outside. */
+  cpuUs?: number;
   /** Streams only: events a stream carried, smallest and largest. */
   eventsMin?: number;
   eventsMax?: number;

@@ -102,6 +102,20 @@ export function residentMb(pid: number): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
 }
 
+const TICK_MS = 10;
+
+/** Processor time of a process and its children so far, in ms; undefined where the system does not tell. */
+export function cpuMs(pid: number): number | undefined {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return undefined;
+  const fields = readFileSync(file, "utf8").split(") ")[1]?.split(" ") ?? [];
+  const own = (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return children === ""
+    ? own
+    : children.split(" ").reduce((sum, child) => sum + (cpuMs(Number(child)) ?? 0), own);
+}
+
 /** Asks every millisecond until somebody answers well. Rejects at the limit, or when the process ends before. */
 export async function waitForAnswer(url: string, limitMs: number, process?: Running): Promise<void> {
   const startedMs = performance.now();

@@ -13,6 +13,7 @@ import {
   type Running,
   SUBJECT_CORE,
   canPin,
+  cpuMs,
   freePort,
   pinSelf,
   residentMb,
@@ -58,6 +59,7 @@ const SIZES = {
     streamsTotal: 2000,
     memoryRequests: 100_000,
     memoryAborts: 3000,
+    idleSeconds: 12,
     memoryWaitSeconds: 60,
     slowSeconds: 15,
     starts: 7,
@@ -77,6 +79,7 @@ const SIZES = {
     streamsTotal: 700,
     memoryRequests: 20_000,
     memoryAborts: 600,
+    idleSeconds: 3,
     memoryWaitSeconds: 8,
     slowSeconds: 5,
     starts: 3,
@@ -146,7 +149,13 @@ async function startGateway(
   try {
     await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
     const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort));
-    return { command, running, port, target: { hostname: "127.0.0.1", port, key: prepared.key }, prepared };
+    return {
+      command,
+      running,
+      port,
+      target: { hostname: "127.0.0.1", port, key: prepared.key, pid: running.pid },
+      prepared,
+    };
   } catch (error) {
     await running.stop();
     const log = readFileSync(join(dir, "gateway.log"), "utf8").slice(-2000);
@@ -200,7 +209,12 @@ async function interleaved(
   for (let round = 0; round < rounds; round++) {
     for (const [name, target] of targets) {
       const results = collected.get(name) ?? [];
-      results.push(await measure(target));
+      const before = target.pid === undefined ? undefined : cpuMs(target.pid);
+      const result = await measure(target);
+      const after = target.pid === undefined ? undefined : cpuMs(target.pid);
+      if (before !== undefined && after !== undefined)
+        result.cpuUs = ((after - before) * 1000) / result.requests;
+      results.push(result);
       collected.set(name, results);
     }
   }
@@ -318,14 +332,15 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
   if (gateway) cleanups.push(gateway.running.stop);
   const plain = { hostname: "127.0.0.1", key: "sk-bench" };
   const targets: [SubjectName, Target][] = [["direct", { ...plain, port: mock.port }]];
-  if (nginx) targets.push(["nginx", { ...plain, port: nginx.port }]);
+  if (nginx) targets.push(["nginx", { ...plain, port: nginx.port, pid: nginx.pid }]);
   if (gateway) targets.push(["gateway", gateway.target]);
 
   let answered = 0;
   const count = (results: BySubject<LoadResult>) => (answered += results.gateway?.requests ?? 0);
   let idleMb = Number.NaN;
   if (gateway) {
-    await Bun.sleep(3000);
+    // Past the first look at which a resting gateway gives back what its start left (src/serve.ts).
+    await Bun.sleep(sizes.idleSeconds * 1000);
     idleMb = residentMb(gateway.running.pid) ?? Number.NaN;
   }
   // First memory, so that "idle" and "a minute after" are told of the same young process.
@@ -350,7 +365,7 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
     }
     console.error("concurrency 32, an HTTP server upstream …");
     const httpTargets: [SubjectName, Target][] = [["direct", { ...plain, port: http.port }]];
-    if (httpNginx) httpTargets.push(["nginx", { ...plain, port: httpNginx.port }]);
+    if (httpNginx) httpTargets.push(["nginx", { ...plain, port: httpNginx.port, pid: httpNginx.pid }]);
     if (gateway) httpTargets.push(["gateway", gateway.target]);
     const httpAsk = { path: "/v1/chat/completions", body: chatBody().replace(CHAT_MODEL, HTTP_MODEL) };
     figures.http = await interleaved(httpTargets, sizes.rounds, (target) =>

@@ -20,7 +20,7 @@ import { ViewTabs } from "../ui/view-tabs.tsx";
 import { channelColumns } from "./channel/columns.tsx";
 import { pageMenu, rowMenu } from "./channel/menus.ts";
 import type { ChannelRow, ListRow } from "./channel/row.ts";
-import { isTagRow, STATUS_DISABLED, STATUS_ENABLED, VIEW_FIELDS } from "./channel/row.ts";
+import { isKeyLike, isTagRow, STATUS_DISABLED, STATUS_ENABLED, VIEW_FIELDS } from "./channel/row.ts";
 import { isRunStarted, useChannels } from "./channel/use-channels.ts";
 import type { Channels } from "./channel/use-channels.ts";
 
@@ -197,7 +197,11 @@ export default function ChannelScreen() {
           },
         ]}
         query={query}
-        onChange={table.setFilters}
+        onChange={(patch) => {
+          const { keyword = "" } = patch;
+          if (isKeyLike(keyword)) act((loaded) => loaded.findByKey(channels, keyword.trim()));
+          else table.setFilters(patch);
+        }}
       >
         <Menu
           label={t("channel.display")}

@@ -30,6 +30,7 @@ const FAMILIES: readonly (readonly [RegExp, OpenaiTraits])[] = [
 /** A vendor in front of the name (`openai/gpt-4o`) does not count. */
 export function openaiTraits(model: string): OpenaiTraits {
   const name = model.slice(model.lastIndexOf("/") + 1);
+  if (!/^(?:gpt-|chatgpt-|o\d)/.test(name)) return UNKNOWN;
   return FAMILIES.find(([pattern]) => pattern.test(name))?.[1] ?? UNKNOWN;
 }
 

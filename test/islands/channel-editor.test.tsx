@@ -182,6 +182,22 @@ describe("connection", () => {
     expect(screen.getByText("2 channels created")).toBeTruthy();
   });
 
+  test("several keys may also make one channel whose keys take turns", async () => {
+    const island = await openEditor();
+    await island.user.type(field(/^Name/), "one");
+    expect(drawer().queryByRole("switch", { name: "One channel for all keys" })).toBeNull();
+    await island.user.type(field(/^Key/), "sk-1\nsk-2");
+    await island.user.click(drawer().getByRole("switch", { name: "One channel for all keys" }));
+    expect(drawer().getByText(/2 keys will take turns/)).toBeTruthy();
+    await press(island, /^Add related models/);
+    await press(island, "Create");
+    await done();
+    const [first, second, ...rest] = calls(island);
+    expect(first).toMatchObject(["POST", "/api/channel", { name: "one", key: "sk-1" }]);
+    expect(second).toEqual(["PUT", "/api/channel", { id: 9, key: "sk-1\nsk-2" }]);
+    expect(rest).toEqual([]);
+  });
+
   test("slashes at the end are trimmed; /v1 is warned of in place and asked about when saving", async () => {
     const island = await openEditor({ url: "/channel?edit=1" });
     await island.user.type(field("Base URL"), "https://api.example.com/v1//");

@@ -1,7 +1,7 @@
 // Channels as an operator meets them: what a row tells, views, quick edits, status with undo, tests, balances, deletions.
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { screen, waitFor, within } from "@testing-library/react";
-import { namesOf, reasonOf, RESPONSE_MS, typeName } from "../../islands/screens/channel/row.ts";
+import { isKeyLike, namesOf, reasonOf, RESPONSE_MS, typeName } from "../../islands/screens/channel/row.ts";
 import {
   calls,
   channel,
@@ -104,6 +104,33 @@ describe("views and filters", () => {
     expect(location.search).toContain("tag_mode=true");
     await pick("Batch mode (always show checkboxes)");
     expect(localStorage.getItem("enable-batch-delete")).toBe("true");
+  });
+
+  test("a searched key finds its channel and never stands in the address", async () => {
+    const key = "sk-0123456789abcdef0123456789abcdef";
+    const island = openChannels();
+    const found: Record<string, unknown[]> = { [key]: [ROWS[3]] };
+    island.answer("GET /api/channel/search", ({ query }: Asked) => ({
+      success: true,
+      data: found[query["keyword"] ?? ""] ?? [],
+      total: 1,
+    }));
+    const box = screen.getByRole("searchbox");
+    await island.user.type(box, `${key}{Enter}`);
+    await done();
+    expect(screen.getByText("The key belongs to delta")).toBeTruthy();
+    expect(location.search).toBe("?keyword=4");
+    await island.user.clear(box);
+    await island.user.type(box, `${key}x{Enter}`);
+    await done();
+    expect(screen.getByText("No channel has this key")).toBeTruthy();
+    expect(location.href).not.toContain("sk-");
+    expect(["alpha", "api.example.com", "a-channel-name", key].map(isKeyLike)).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
   });
 
   test("what is remembered is written into a bare address", async () => {

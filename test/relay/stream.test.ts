@@ -101,6 +101,30 @@ async function open(parts: ReturnType<typeof relayOf>, signal = new AbortControl
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("what leaves when", () => {
+  test("a read of a megabyte leaves to the byte, usage counted and the end held back, in parts the client asks for", async () => {
+    const parts = relayOf({ hidesUsage: false });
+    // Three bytes each: the cuts between parts run through characters and frames.
+    const frames = Array.from({ length: 3000 }, (_, i) => text(`${i}${"水".repeat(100)}`)).join("") + finish;
+    parts.send(encoder.encode(frames + usage + DONE));
+    const { next, reader } = await open(parts);
+    const received: Uint8Array[] = [];
+    let size = 0;
+    const wanted = encoder.encode(frames + usage);
+    while (size < wanted.length) {
+      const { value } = await reader.read();
+      if (!value) break;
+      received.push(value);
+      size += value.length;
+      expect(value.length).toBeLessThan(wanted.length / 4);
+    }
+    expect(Buffer.concat(received).equals(wanted)).toBe(true);
+    const last = next();
+    parts.commit();
+    expect(await last).toBe(DONE);
+    expect(await next()).toBeUndefined();
+    expect(parts.ends).toEqual([{ reason: "completed", failure: undefined }]);
+    expect(parts.meter.state.usage).not.toBeNull();
+  });
   test("a chunk of whole frames leaves as it came, one chunk per demand", async () => {
     const parts = relayOf();
     const chunk = encoder.encode(text("a") + text("b"));

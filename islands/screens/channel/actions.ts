@@ -325,6 +325,21 @@ export async function updateBalances(channels: Channels): Promise<void> {
   await channels.refresh();
 }
 
+/** Finds the channel of a whole key and shows it by its id, so that the address never holds the key. */
+export async function findByKey(channels: Channels, key: string): Promise<void> {
+  const rows = await call(api.channel.search.get({ query: { keyword: key } }));
+  const owner = rows.find((row) => !row.name.includes(key) && !row.base_url.includes(key));
+  if (owner) {
+    channels.table.setFilters({ keyword: String(owner.id) });
+    toast({ key: "channel key", tone: "info", text: t("channel.keyFound", { name: owner.name }) });
+  } else if (rows.length > 0) {
+    // A long name, not a key.
+    channels.table.setFilters({ keyword: key });
+  } else {
+    toast({ key: "channel key", tone: "warning", text: t("channel.keyUnknown") });
+  }
+}
+
 /** The copy is made on the server, with the key, switched off; its editor opens. */
 export async function copyOne(channels: Channels, row: ChannelRow): Promise<void> {
   try {

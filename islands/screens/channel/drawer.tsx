@@ -9,7 +9,7 @@ import { lazyPart } from "../../lib/lazy-part.tsx";
 import { readJson, writeItem } from "../../lib/storage.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { DrawerForm } from "../../ui/drawer.tsx";
-import { Field, SecretField, Section, TextAreaField, TextField } from "../../ui/form.tsx";
+import { Field, SecretField, Section, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
 import { KeysList } from "./keys-list.tsx";
 import type { ChannelPageData, ChannelRow, ChannelSummary } from "./row.ts";
 import { namesOf } from "./row.ts";
@@ -140,11 +140,21 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
     try {
       const ids = row
         ? [(await call(api.channel.put({ id: row.id, ...changedBody(initial, values) }))).id]
-        : await call(api.channel.post({ key: "", ...bodyOf(values) }));
+        : await create(values, keys > 1);
       onSaved(ids, withTest);
     } catch (error) {
       throw atField(error);
     }
+  };
+
+  /** A new channel takes one key; the others join it in a second call, since several would make channels of their own. */
+  const create = async (now: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> => {
+    const body = { key: "", ...bodyOf(now) };
+    if (!hasSeveral || !now.keysTogether) return call(api.channel.post(body));
+    const [first = ""] = body.key.split("\n").filter((line) => line.trim() !== "");
+    const ids = await call(api.channel.post({ ...body, key: first }));
+    for (const id of ids) await call(api.channel.put({ id, key: body.key }));
+    return ids;
   };
 
   const pickType = (type: number) => {
@@ -254,11 +264,21 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
           hint={[
             isNew ? "" : t("form.secret.keep"),
             keyHint(values.type)[to],
-            keys > 1 ? t(isNew ? "channel.keyCount" : "channel.keyTurns", { count: keys }) : "",
+            keys > 1
+              ? t(isNew && !values.keysTogether ? "channel.keyCount" : "channel.keyTurns", { count: keys })
+              : "",
           ]
             .filter(Boolean)
             .join(" · ")}
         />
+        {isNew && keys > 1 ? (
+          <SwitchField
+            form={form}
+            name="keysTogether"
+            label={t("channel.keysTogether")}
+            hint={t("channel.keysTogetherHint")}
+          />
+        ) : null}
         {row && row.key_count > 1 ? <KeysList id={row.id} count={row.key_count} /> : null}
         {other ? (
           <OtherField

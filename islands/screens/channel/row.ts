@@ -90,6 +90,11 @@ export const VIEW_FIELDS = [
   "sort",
 ] as const;
 
+/** Whether a search is for a key: such a text must not end up in the address and the browser's history. */
+export function isKeyLike(text: string): boolean {
+  return /^(sk-|AIza|AKIA)\S{8,}$|^[\w|+=-]{32,}$/.test(text.trim());
+}
+
 export function isTagRow(row: ListRow): row is TagRow {
   return "isTag" in row;
 }

@@ -7,6 +7,8 @@ export interface ChannelValues extends Record<string, unknown> {
   type: number;
   name: string;
   key: string;
+  /** Several keys make one channel whose keys take turns, in place of one channel each. New channels only. */
+  keysTogether: boolean;
   baseUrl: string;
   organization: string;
   other: string;
@@ -33,6 +35,7 @@ export const NEW_CHANNEL: ChannelValues = {
   type: 1,
   name: "",
   key: "",
+  keysTogether: false,
   baseUrl: "",
   organization: "",
   other: "",
@@ -136,6 +139,7 @@ export function valuesOf(row: ChannelRow): ChannelValues {
     type: row.type,
     name: row.name,
     key: "",
+    keysTogether: false,
     baseUrl: row.base_url,
     organization: row.openai_organization ?? "",
     other: row.other,

@@ -217,6 +217,13 @@ export async function watchArrival(
         return;
       calls.push(`${request.method()} ${request.url()}`);
     });
+    // Scripts come after the first paint, as on a slow line: what they move is then seen, however quick this machine is.
+    await visit.page.route(/\/a\/[^/]+\.js$/, async (route) => {
+      await visit.page.waitForFunction(
+        () => performance.getEntriesByName("first-contentful-paint").length > 0,
+      );
+      await route.continue();
+    });
     const answer = await visit.page.goto(addressOf(page), { waitUntil: "load" });
     const html = (await answer?.text()) ?? "";
     if (html.includes('id="island"'))

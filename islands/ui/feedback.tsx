@@ -7,6 +7,7 @@ import { useEffect, useRef } from "react";
 import type { ReactNode } from "react";
 import { ApiFailure, failureMessage, isAbort } from "../lib/api.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
+import { keysText, useShortcut } from "../lib/keys.ts";
 import { CopyButton } from "./copy-button.tsx";
 
 export type Tone = "success" | "info" | "warning" | "error";
@@ -24,6 +25,7 @@ export interface Toast {
 const MOST = 3;
 const SHORT_MS = 4000;
 const WITH_UNDO_MS = 8000;
+const UNDO_KEYS = "mod+z";
 
 const shown = signal<readonly Toast[]>([]);
 const spoken = signal("");
@@ -68,8 +70,22 @@ export function announce(key: string, params?: Record<string, string | number>):
 
 const ICONS = { success: CircleCheck, info: Info, warning: TriangleAlert, error: CircleAlert } as const;
 
+function undo(entry: Toast): void {
+  dismissToast(entry.key);
+  void Promise.resolve(entry.undo?.()).catch((error: unknown) => toastFailure(error));
+}
+
 export function Toasts() {
   useSignals();
+  // The button goes after seconds and lies at the end of the page: too far for Tab.
+  useShortcut({
+    keys: UNDO_KEYS,
+    label: "common.undo",
+    run: () => {
+      const entry = shown.peek().findLast((each) => each.undo);
+      if (entry) undo(entry);
+    },
+  });
   return (
     <>
       <div className="toasts">
@@ -94,6 +110,10 @@ function ToastBox({ entry }: { entry: Toast }) {
       timer.current = setTimeout(() => dismissToast(entry.key), entry.undo ? WITH_UNDO_MS : SHORT_MS);
   };
   const hold = () => clearTimeout(timer.current);
+  const cameFrom = useRef<EventTarget>(null);
+  const goBack = () => {
+    if (cameFrom.current instanceof HTMLElement && cameFrom.current.isConnected) cameFrom.current.focus();
+  };
   // Starts again when the same key brings a new text.
   useEffect(() => {
     start();
@@ -108,7 +128,10 @@ function ToastBox({ entry }: { entry: Toast }) {
       role={isLasting ? "alert" : "status"}
       onMouseEnter={hold}
       onMouseLeave={start}
-      onFocus={hold}
+      onFocus={(event) => {
+        hold();
+        if (!event.currentTarget.contains(event.relatedTarget)) cameFrom.current = event.relatedTarget;
+      }}
       onBlur={start}
     >
       <Icon aria-hidden size={16} className="tone-icon" />
@@ -128,9 +151,10 @@ function ToastBox({ entry }: { entry: Toast }) {
         <button
           type="button"
           className="btn btn-sm btn-ghost text-primary"
+          title={keysText(UNDO_KEYS)}
           onClick={() => {
-            dismissToast(entry.key);
-            void Promise.resolve(entry.undo?.()).catch((error: unknown) => toastFailure(error));
+            goBack();
+            undo(entry);
           }}
         >
           {t("common.undo")}
@@ -140,7 +164,10 @@ function ToastBox({ entry }: { entry: Toast }) {
         type="button"
         className="icon-button icon-small"
         aria-label={t("common.close")}
-        onClick={() => dismissToast(entry.key)}
+        onClick={() => {
+          goBack();
+          dismissToast(entry.key);
+        }}
       >
         <X aria-hidden />
       </button>

@@ -1,7 +1,7 @@
 // The table of every list screen: columns as chosen, selection, keyboard; rows become cards on phones.
 // Refuses to hide what it does: every action of a row is in its menu, failures keep the old rows.
 import { ArrowDown, ArrowUp, ArrowUpDown } from "lucide-react";
-import { Fragment, useEffect, useMemo, useRef } from "react";
+import { Fragment, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import type { ReactNode } from "react";
 import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
@@ -98,6 +98,31 @@ function useAnnouncements<Row>({ list, sort, columns, page, isQuiet }: DataTable
   }, [isReady, isQuiet, list.total, page, sortText]);
 }
 
+/**
+ * A row that goes away (it no longer fits the filter, it was deleted) hands the focus to its successor, an empty table takes
+ * it itself. Whoever works by keyboard would otherwise start over at the top of the page.
+ */
+function useKeptFocus(body: React.RefObject<HTMLTableSectionElement | null>, rows: readonly unknown[]) {
+  const index = useRef<number>(undefined);
+  useLayoutEffect(() => {
+    if (index.current === undefined || document.activeElement !== document.body) return;
+    const next = body.current?.querySelector<HTMLElement>(
+      `tr[data-index="${Math.min(index.current, rows.length - 1)}"]`,
+    );
+    (next ?? body.current?.closest("table"))?.focus({ preventScroll: true });
+  }, [body, rows]);
+  return {
+    onFocus: (event: React.FocusEvent) => {
+      const row = event.target.closest<HTMLElement>("tr[data-index]");
+      index.current = row ? Number(row.dataset["index"]) : undefined;
+    },
+    // Not called for what React takes out of the page: only where somebody left.
+    onBlur: () => {
+      index.current = undefined;
+    },
+  };
+}
+
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { columns, list, rowKey, rowName, sort, onSort, page, pageSize, bulk, rowMenu } = props;
   const t = useT();
@@ -108,6 +133,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const byId = new Map(columns.map((column) => [column.id, column]));
   const visible = settings.order.flatMap((id) => (settings.hidden.has(id) ? [] : (byId.get(id) ?? [])));
   const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
+  const keptFocus = useKeptFocus(body, rows);
   const selection = useSelection(rows, data, props.isSelectable);
   const selectable = props.isSelectable ? data.filter(props.isSelectable).length : rows.length;
   const { onSelection, fresh } = props;
@@ -187,7 +213,13 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       ) : null}
       <div className="table-box" aria-busy={isBusy} data-selecting={selection.count > 0 ? "" : undefined}>
         {list.phase === "refreshing" ? <div className="refresh-bar" aria-hidden /> : null}
-        <table className="data-table" role="table" aria-label={props.label} aria-rowcount={list.total}>
+        <table
+          className="data-table"
+          role="table"
+          tabIndex={-1}
+          aria-label={props.label}
+          aria-rowcount={list.total}
+        >
           <thead role="rowgroup">
             <tr role="row">
               {canSelect ? (
@@ -233,7 +265,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
               </th>
             </tr>
           </thead>
-          <tbody role="rowgroup" ref={body}>
+          <tbody role="rowgroup" ref={body} {...keptFocus}>
             {isLoading ? (
               <SkeletonRows count={Math.min(pageSize, 10)} columns={visible} canSelect={canSelect} />
             ) : (

@@ -1,5 +1,5 @@
 // A batch of codes sold and redeemed: made and exported by an administrator, redeemed one by one and many at once by a
-// user with bad ones among them, and the books balanced after it. Wide in English, at 360 px in Chinese; both databases.
+// user with bad ones among them, and the books balanced after it. By mouse, by finger in Chinese, by keyboard alone.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright";
@@ -9,6 +9,9 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
+import type { DatabaseKind } from "../support/postgres.ts";
+import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
+import type { Hand, Manner } from "../support/hands.ts";
 
 const TEXTS = {
   en: {
@@ -61,8 +64,15 @@ const TEXTS = {
 
 type Language = keyof typeof TEXTS;
 
-const WIDE = { viewport: { width: 1440, height: 900 } };
-const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+interface Seat extends Visit {
+  hand: Hand;
+}
+
+const WALKS: readonly { database: DatabaseKind; language: Language; manner: Manner }[] = [
+  { database: "sqlite", language: "en", manner: "mouse" },
+  { database: "postgres", language: "zh", manner: "finger" },
+  { database: "postgres", language: "en", manner: "keyboard" },
+];
 
 let browser: Browser;
 beforeAll(async () => {
@@ -70,11 +80,8 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-for (const [database, language] of [
-  ["sqlite", "en"],
-  ["postgres", "zh"],
-] as const) {
-  describe(`on ${database}, in ${language}`, () => {
+for (const { database, language, manner } of WALKS) {
+  describe(`by ${manner} on ${database}, in ${language}`, () => {
     let app: TestApp;
     let admin: TestUser;
 
@@ -86,17 +93,17 @@ for (const [database, language] of [
     });
     afterAll(() => app.close());
 
-    async function visitAs(user: TestUser, language: Language): Promise<Visit> {
+    async function visitAs(user: TestUser): Promise<Seat> {
       const visit = await openVisit(browser, {
         baseURL: app.url,
-        locale: language === "zh" ? "zh-CN" : "en-US",
+        locale: LOCALE_OF[language],
         acceptDownloads: true,
-        ...(language === "zh" ? PHONE : WIDE),
+        ...CONTEXT_OF[manner],
       });
       const cookie = user.headers["cookie"] ?? "";
       const value = cookie.slice(cookie.indexOf("=") + 1);
       await visit.context.addCookies([{ name: "session", value, url: app.url }]);
-      return visit;
+      return { ...visit, hand: await handOf(visit.page, manner) };
     }
 
     async function open(page: Page, path: string): Promise<void> {
@@ -104,29 +111,22 @@ for (const [database, language] of [
       await page.locator("[data-mounted]").waitFor();
     }
 
-    async function fits(page: Page): Promise<void> {
-      const over = await page.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      );
-      expect(over).toBe(0);
-    }
-
     /** Makes five codes of $2.50 and takes them along; the last one is taken out of sale. */
-    async function makeBatch(page: Page, language: Language): Promise<string[]> {
+    async function makeBatch({ page, hand }: Seat): Promise<string[]> {
       const texts = TEXTS[language];
       await open(page, "/redemption");
-      await page.getByRole("button", { name: texts.newCodes, exact: true }).first().click();
+      await hand.press(page.getByRole("button", { name: texts.newCodes, exact: true }).first());
       const drawer = page.getByRole("dialog", { name: texts.newCodes });
-      await drawer.getByLabel(texts.name).fill(`batch ${language}`);
-      await drawer.getByLabel(texts.value).fill("2.5");
-      await drawer.getByLabel(texts.count).fill("5");
-      await drawer.getByRole("button", { name: texts.create, exact: true }).click();
+      await hand.fill(drawer.getByLabel(texts.name), `batch ${language}`);
+      await hand.fill(drawer.getByLabel(texts.value), "2.5");
+      await hand.fill(drawer.getByLabel(texts.count), "5");
+      await hand.press(drawer.getByRole("button", { name: texts.create, exact: true }));
       const list = page.getByRole("list", { name: texts.newList });
       await list.waitFor();
       const shown = await list.locator("code").allTextContents();
       const [download] = await Promise.all([
         page.waitForEvent("download"),
-        page.getByRole("button", { name: texts.download, exact: true }).click(),
+        hand.press(page.getByRole("button", { name: texts.download, exact: true })),
       ]);
       const [, ...rows] = readFileSync(await download.path(), "utf8")
         .replace("\uFEFF", "")
@@ -134,32 +134,32 @@ for (const [database, language] of [
         .split("\r\n");
       expect(rows).toEqual(shown.map((key) => `${key},batch ${language},2.5,1250000`));
       expect(new Set(shown).size).toBe(5);
-      await fits(page);
+      expect(await isAsWideAsTheScreen(page)).toBe(true);
 
       // By its code, because five of them share a name.
       await open(page, `/redemption?keyword=${shown[4]}`);
-      await page.getByRole("button", { name: texts.actions(`batch ${language}`) }).click();
-      await page.getByRole("menuitem", { name: texts.disable, exact: true }).click();
+      await hand.press(page.getByRole("button", { name: texts.actions(`batch ${language}`) }));
+      await hand.press(page.getByRole("menuitem", { name: texts.disable, exact: true }));
       await page.getByRole("row", { name: new RegExp(texts.disabled) }).waitFor();
       return shown;
     }
 
     /** One code, then many with bad ones among them; the balance follows each time. */
-    async function redeem(page: Page, language: Language, codes: readonly string[]): Promise<void> {
+    async function redeem({ page, hand }: Seat, codes: readonly string[]): Promise<void> {
       const texts = TEXTS[language];
       const [first = "", second = "", third = "", , withdrawn = ""] = codes;
       await open(page, "/topup");
       const field = page.getByRole("textbox", { name: texts.codes });
       const button = page.getByRole("button", { name: texts.redeem, exact: true });
       const lines = page.getByRole("list", { name: texts.results }).getByRole("listitem");
-      await field.fill(first);
-      await button.click();
+      await hand.fill(field, first);
+      await hand.press(button);
       await lines.first().waitFor();
       expect(await lines.allTextContents()).toEqual([`••••${first.slice(-4)}${texts.one}`]);
       expect(await page.getByTestId("balance").textContent()).toBe("$2.50");
 
-      await field.fill([second, "nonsense-code", first, withdrawn, third].join("\n"));
-      await button.click();
+      await hand.fill(field, [second, "nonsense-code", first, withdrawn, third].join("\n"));
+      await hand.press(button);
       await lines.nth(4).waitFor();
       expect(await lines.allTextContents()).toEqual([
         `••••${second.slice(-4)}${texts.one}`,
@@ -176,14 +176,14 @@ for (const [database, language] of [
         .getByText("$2.50", { exact: true })
         .nth(2)
         .waitFor();
-      await fits(page);
+      expect(await isAsWideAsTheScreen(page)).toBe(true);
     }
 
     /** The administrator sees who has them; a used one can no longer be touched. */
-    async function lookBack(page: Page, language: Language, buyer: TestUser): Promise<void> {
+    async function lookBack({ page, hand }: Seat, buyer: TestUser): Promise<void> {
       const texts = TEXTS[language];
       await open(page, "/redemption");
-      await page.getByRole("link", { name: texts.used, exact: true }).click();
+      await hand.press(page.getByRole("link", { name: texts.used, exact: true }));
       await page.waitForURL(/status=3/);
       const rows = page
         .getByRole("table", { name: texts.table })
@@ -192,10 +192,7 @@ for (const [database, language] of [
       await page.waitForFunction(() => document.querySelector("[aria-busy=true]") === null);
       expect(await rows.count()).toBe(3);
       expect(await rows.getByRole("link", { name: buyer.username }).count()).toBe(3);
-      await rows
-        .first()
-        .getByRole("button", { name: texts.actions(`batch ${language}`) })
-        .click();
+      await hand.press(rows.first().getByRole("button", { name: texts.actions(`batch ${language}`) }));
       const items = page.getByRole("menuitem");
       await items.first().waitFor();
       const offered = await items.filter({ visible: true }).allTextContents();
@@ -204,11 +201,11 @@ for (const [database, language] of [
 
     test("a batch is sold, redeemed and accounted for", async () => {
       const buyer = await app.createUser({ username: "buyer" });
-      const seller = await visitAs(admin, language);
-      const codes = await makeBatch(seller.page, language);
-      const visit = await visitAs(buyer, language);
-      await redeem(visit.page, language, codes);
-      await lookBack(seller.page, language, buyer);
+      const seller = await visitAs(admin);
+      const codes = await makeBatch(seller);
+      const visit = await visitAs(buyer);
+      await redeem(visit, codes);
+      await lookBack(seller, buyer);
       expect([...seller.problems, ...visit.problems]).toEqual([]);
       await Promise.all([visit.close(), seller.close()]);
       await app.deps.ledger.flush();

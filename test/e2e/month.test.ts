@@ -1,13 +1,17 @@
 // A user's month in a real browser: keys made and used, the log read, a cost explained, the month exported and added up.
-// The same journey three times: wide in English, at 360 px in Chinese, and by keyboard alone.
+// The same journey three times: by mouse, by finger at 360 px in Chinese on PostgreSQL, and by keyboard alone.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import OpenAI from "openai";
 import type { Browser, Page } from "playwright";
 import { launchBrowser, openVisit } from "../support/browser.ts";
-import type { Visit, VisitOptions } from "../support/browser.ts";
+import type { Visit } from "../support/browser.ts";
 import { answer, startFakeUpstream, stream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
+import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF, openUntil } from "../support/hands.ts";
+import type { Hand, Manner } from "../support/hands.ts";
+import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
+import type { TestDatabase } from "../support/postgres.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
 
@@ -108,44 +112,15 @@ async function signIn(account: { username: string; password: string }): Promise<
 let owner: Record<string, string> = {};
 
 beforeAll(async () => {
-  [server, upstream, browser] = await Promise.all([
-    startServerProcess(),
-    startFakeUpstream(),
-    launchBrowser(),
-  ]);
-  await call("POST", "/api/setup", {
-    ...OWNER,
-    confirmPassword: OWNER.password,
-    SelfUseModeEnabled: false,
-    DemoSiteEnabled: false,
-  });
-  owner = await signIn(OWNER);
-  await call(
-    "POST",
-    "/api/channel/",
-    {
-      type: 1,
-      name: "fake",
-      key: "sk-upstream",
-      base_url: upstream.url,
-      models: "gpt-4o,gpt-4o-mini",
-      group: "default",
-    },
-    owner,
-  );
+  [upstream, browser] = await Promise.all([startFakeUpstream(), launchBrowser()]);
 });
 afterAll(async () => {
   await browser.close();
-  await server.remove();
   upstream.stop();
 });
 
 /** A user with ten dollars, signed in through the form. */
-async function start(
-  username: string,
-  language: Language,
-  options: Partial<VisitOptions> = {},
-): Promise<Visit> {
+async function start(username: string, language: Language, manner: Manner): Promise<Visit & { hand: Hand }> {
   await call("POST", "/api/user/", { username, password: PASSWORD, display_name: username }, owner);
   const { items } = await call<{ items: { id: number }[] }>(
     "GET",
@@ -156,21 +131,22 @@ async function start(
   await call("PUT", "/api/user/", { id: items[0]?.id, quota: 10 * PER_DOLLAR }, owner);
   const visit = await openVisit(browser, {
     baseURL: server.url,
-    locale: language === "zh" ? "zh-CN" : "en-US",
+    locale: LOCALE_OF[language],
     timezoneId: "Asia/Shanghai",
     acceptDownloads: true,
-    ...options,
+    ...CONTEXT_OF[manner],
   });
   const { page } = visit;
+  const hand = await handOf(page, manner);
   const texts = TEXTS[language];
   await page.goto("/token");
   await page.waitForURL("**/login?**");
-  await page.getByLabel(texts.user).fill(username);
-  await page.getByLabel(texts.password, { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: texts.signIn, exact: true }).press("Enter");
+  await hand.fill(page.getByLabel(texts.user), username);
+  await hand.fill(page.getByLabel(texts.password, { exact: true }), PASSWORD);
+  await hand.press(page.getByRole("button", { name: texts.signIn, exact: true }));
   await page.waitForURL("**/token");
   await page.locator("[data-mounted]").waitFor();
-  return visit;
+  return { ...visit, hand };
 }
 
 async function shownKey(page: Page): Promise<string> {
@@ -227,35 +203,33 @@ async function exported(page: Page, ask: () => Promise<void>): Promise<string> {
 }
 
 /** The journey with pointer or finger. */
-async function month(page: Page, language: Language, isPhone: boolean): Promise<void> {
+async function month(page: Page, language: Language, hand: Hand): Promise<void> {
   const texts = TEXTS[language];
   const button = (name: string) => page.getByRole("button", { name, exact: true });
-  await button(texts.newKey).first().click();
+  await hand.press(button(texts.newKey).first());
   const drawer = page.getByRole("dialog", { name: texts.newKey });
-  await drawer.getByLabel(texts.name).fill("laptop");
-  await drawer.getByLabel(texts.unlimited).check();
-  await drawer.getByRole("button", { name: texts.create, exact: true }).click();
+  await hand.fill(drawer.getByLabel(texts.name), "laptop");
+  await hand.press(drawer.getByLabel(texts.unlimited));
+  await hand.press(drawer.getByRole("button", { name: texts.create, exact: true }));
   await useKey(await shownKey(page));
 
-  await page.goto("/log");
-  await page.locator("[data-mounted]").waitFor();
   const rows = page.getByRole("table", { name: texts.log }).getByRole("row", { name: /laptop/ });
-  expect(await rows.count()).toBe(3);
+  await openUntil(page, "/log", rows, 3);
   // Filtered by key and saved under a name; the address holds the filter.
   await page.goto("/log?token_name=laptop&type=2");
   await page.locator("[data-mounted]").waitFor();
-  await button(texts.saveView).click();
-  await page.getByLabel(texts.viewName).fill("mine");
+  await hand.press(button(texts.saveView));
+  await hand.fill(page.getByLabel(texts.viewName), "mine");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: texts.errors, exact: true }).click();
+  await hand.press(page.getByRole("link", { name: texts.errors, exact: true }));
   await page.waitForURL(/type=5/);
   await rows.first().waitFor({ state: "detached" });
-  await page.getByRole("link", { name: "mine", exact: true }).click();
+  await hand.press(page.getByRole("link", { name: "mine", exact: true }));
   await page.waitForURL(/type=2/);
   await rows.nth(2).waitFor();
 
   // The oldest call: 1000 × 1.25 + 200 × 5 = 2250 units = $0.0045.
-  await rows.nth(2).getByRole("link").click();
+  await hand.press(rows.nth(2).getByRole("link"));
   const detail = page.getByRole("dialog");
   const sum = detail.getByRole("region", { name: texts.cost });
   expect(await sum.getByRole("row", { name: texts.input }).first().textContent()).toContain("1,000");
@@ -266,93 +240,115 @@ async function month(page: Page, language: Language, isPhone: boolean): Promise<
   await detail.waitFor({ state: "detached" });
 
   const csv = await exported(page, async () => {
-    await button(texts.more).click();
-    await page.getByRole("menuitem", { name: texts.exportCsv }).click();
+    await hand.press(button(texts.more));
+    await hand.press(page.getByRole("menuitem", { name: texts.exportCsv }));
   });
   await page.getByText(texts.exported).waitFor();
   expect(sumsOf(csv)).toEqual({ rows: 3, quota: CHARGED, dollars: CHARGED / PER_DOLLAR });
   expect(await balanceOf(page)).toBe(10 * PER_DOLLAR - CHARGED);
-  if (isPhone) {
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(width).toBeLessThanOrEqual(360);
-  }
+  expect(await isAsWideAsTheScreen(page)).toBe(true);
 }
 
-describe("a user's month", () => {
-  test("wide, in English: keys, log, a cost explained, an export that adds up to what was charged", async () => {
-    const visit = await start("alice", "en", { viewport: { width: 1440, height: 900 } });
-    await month(visit.page, "en", false);
-    expect(visit.problems).toEqual([]);
-    await visit.close();
-  });
+describe.each(DATABASE_KINDS)("a user's month on %s", (kind) => {
+  let database: TestDatabase;
 
-  test("the same at 360 px, with fingers, in Chinese", async () => {
-    const visit = await start("bo", "zh", {
-      viewport: { width: 360, height: 740 },
-      hasTouch: true,
-      isMobile: true,
+  beforeAll(async () => {
+    database = await createTestDatabase(kind);
+    server = await startServerProcess({ DATABASE_URL: database.databaseUrl ?? "" });
+    await call("POST", "/api/setup", {
+      ...OWNER,
+      confirmPassword: OWNER.password,
+      SelfUseModeEnabled: false,
+      DemoSiteEnabled: false,
     });
-    await month(visit.page, "zh", true);
-    expect(visit.problems).toEqual([]);
-    await visit.close();
+    owner = await signIn(OWNER);
+    await call(
+      "POST",
+      "/api/channel/",
+      {
+        type: 1,
+        name: "fake",
+        key: "sk-upstream",
+        base_url: upstream.url,
+        models: "gpt-4o,gpt-4o-mini",
+        group: "default",
+      },
+      owner,
+    );
+  });
+  afterAll(async () => {
+    await server.remove();
+    await database.drop();
   });
 
-  test("the same by keyboard alone", async () => {
-    const visit = await start("carol", "en", { viewport: { width: 1280, height: 800 } });
-    const { page } = visit;
-    const { keyboard } = page;
-    const focusedName = () =>
-      page.evaluate(
-        () => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "",
-      );
-    await keyboard.press("c");
-    await page.getByRole("dialog", { name: "New API key" }).waitFor();
-    await keyboard.type("laptop");
-    await keyboard.press("Tab");
-    await keyboard.press("Space");
-    await keyboard.press("Control+Enter");
-    await useKey(await shownKey(page));
+  const [manner, language, username] =
+    kind === "sqlite" ? (["mouse", "en", "alice"] as const) : (["finger", "zh", "bo"] as const);
+  test(`by ${manner}, in ${language}: keys, log, a cost explained, an export that adds up`, async () => {
+    const { page, hand, problems, close } = await start(username, language, manner);
+    await month(page, language, hand);
+    expect(problems).toEqual([]);
+    await close();
+  });
 
-    await keyboard.press("g");
-    await keyboard.press("l");
-    await page.waitForURL("**/log");
-    await page.locator("[data-mounted]").waitFor();
-    await keyboard.press("/");
-    await keyboard.type("gpt-4o");
-    await keyboard.press("Enter");
-    await page.waitForURL(/model_name=gpt-4o/);
-    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
-    await keyboard.press("j");
-    await keyboard.press("j");
-    await keyboard.press("j");
-    await keyboard.press("Enter");
-    const detail = page.getByRole("dialog");
-    await detail.getByRole("region", { name: "How the cost came about" }).waitFor();
-    expect(await detail.getByRole("row", { name: /^Total/ }).textContent()).toContain("$0.0045");
-    await keyboard.press("k");
-    await detail
-      .getByRole("row", { name: /^Total/ })
-      .filter({ hasText: "$0.0009" })
-      .waitFor();
-    await keyboard.press("Escape");
-    await detail.waitFor({ state: "detached" });
+  if (kind === "sqlite")
+    test("the same by keyboard alone", async () => {
+      const visit = await start("carol", "en", "keyboard");
+      const { page, hand } = visit;
+      const { keyboard } = page;
+      const focusedName = () =>
+        page.evaluate(
+          () =>
+            document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "",
+        );
+      await keyboard.press("c");
+      await page.getByRole("dialog", { name: "New API key" }).waitFor();
+      await keyboard.type("laptop");
+      await keyboard.press("Tab");
+      await keyboard.press("Space");
+      await keyboard.press("Control+Enter");
+      await useKey(await shownKey(page));
 
-    const csv = await exported(page, async () => {
-      await keyboard.press("Control+k");
-      await page.getByRole("combobox", { name: "Search or jump" }).waitFor();
-      await keyboard.type("Export");
+      await keyboard.press("g");
+      await keyboard.press("l");
+      await page.waitForURL("**/log");
+      await page.locator("[data-mounted]").waitFor();
+      await keyboard.press("/");
+      await keyboard.type("gpt-4o");
       await keyboard.press("Enter");
+      await page.waitForURL(/model_name=gpt-4o/);
+      // Letters are shortcuts again once the field is left.
+      await keyboard.press("Tab");
+      await keyboard.press("j");
+      await keyboard.press("j");
+      await keyboard.press("j");
+      await keyboard.press("Enter");
+      const detail = page.getByRole("dialog");
+      await detail.getByRole("region", { name: "How the cost came about" }).waitFor();
+      expect(await detail.getByRole("row", { name: /^Total/ }).textContent()).toContain("$0.0045");
+      await keyboard.press("k");
+      await detail
+        .getByRole("row", { name: /^Total/ })
+        .filter({ hasText: "$0.0009" })
+        .waitFor();
+      await keyboard.press("Escape");
+      await detail.waitFor({ state: "detached" });
+
+      const csv = await exported(page, async () => {
+        await keyboard.press("Control+k");
+        await page.getByRole("combobox", { name: "Search or jump" }).waitFor();
+        await keyboard.type("Export");
+        await keyboard.press("Enter");
+      });
+      expect(sumsOf(csv)).toEqual({ rows: 3, quota: CHARGED, dollars: CHARGED / PER_DOLLAR });
+      // The histogram is walked and zoomed into without a pointer.
+      await hand.walkTo(page.getByRole("slider"));
+      await keyboard.press("End");
+      await keyboard.press("Enter");
+      await page.waitForURL(/start_timestamp=/);
+      expect(await focusedName()).not.toBe("");
+      expect(visit.problems).toEqual([]);
+      await visit.close();
     });
-    expect(sumsOf(csv)).toEqual({ rows: 3, quota: CHARGED, dollars: CHARGED / PER_DOLLAR });
-    // The histogram is walked and zoomed into without a pointer.
-    await page.getByRole("slider").focus();
-    await keyboard.press("End");
-    await keyboard.press("Enter");
-    await page.waitForURL(/start_timestamp=/);
-    expect(await focusedName()).not.toBe("");
-    expect(visit.problems).toEqual([]);
-    await visit.close();
-  });
 
   test("the books are balanced after all of it", async () => {
     await server.stop();

@@ -1,11 +1,13 @@
 // An operator's morning in a real browser, against the real server and a provider that refuses a key: find what fails,
-// see why, mend it, put it back, change a tag, clear out. Wide in English, at 360 px in Chinese by touch, on both databases.
+// see why, mend it, put it back, change a tag, clear out. By mouse, by finger in Chinese, by keyboard alone; both databases.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Locator, Page } from "playwright";
+import type { Browser, Page } from "playwright";
 import { launchBrowser, openVisit } from "../support/browser.ts";
-import type { Visit, VisitOptions } from "../support/browser.ts";
+import type { Visit } from "../support/browser.ts";
 import { answer, refuse, startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
+import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
+import type { Hand, Manner } from "../support/hands.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
 import { startServerProcess } from "../support/server.ts";
@@ -161,26 +163,27 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     await call("POST", "/api/channel/", { ...shared, name: "spare", key: "sk-good" });
   }
 
-  async function start(language: Language, options: Partial<VisitOptions>): Promise<Visit> {
+  async function start(language: Language, manner: Manner): Promise<Visit & { hand: Hand }> {
     const visit = await openVisit(browser, {
       baseURL: server.url,
-      locale: language === "zh" ? "zh-CN" : "en-US",
+      locale: LOCALE_OF[language],
       timezoneId: "Asia/Shanghai",
-      ...options,
+      ...CONTEXT_OF[manner],
     });
     const { page } = visit;
     const texts = TEXTS[language];
+    const hand = await handOf(page, manner);
     await page.goto("/channel");
     await page.waitForURL("**/login?**");
-    await page.getByLabel(texts.user).fill(OWNER.username);
-    await page.getByLabel(texts.password, { exact: true }).fill(OWNER.password);
-    await page.getByRole("button", { name: texts.signIn, exact: true }).press("Enter");
+    await hand.fill(page.getByLabel(texts.user), OWNER.username);
+    await hand.fill(page.getByLabel(texts.password, { exact: true }), OWNER.password);
+    await hand.press(page.getByRole("button", { name: texts.signIn, exact: true }));
     await page.waitForURL("**/channel");
     await page.locator("[data-mounted]").waitFor();
-    return visit;
+    return { ...visit, hand };
   }
 
-  async function morning(page: Page, language: Language, press: (at: Locator) => Promise<void>) {
+  async function morning(page: Page, language: Language, manner: Manner, { press, fill, undo }: Hand) {
     const texts = TEXTS[language];
     const button = (name: string) => page.getByRole("button", { name, exact: true });
     const row = (name: string) => page.getByRole("row").filter({ hasText: name });
@@ -191,6 +194,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
 
     /** On a phone messages lie over the views until they are closed, or go by themselves. */
     const closeMessages = async () => {
+      if (manner === "keyboard") return;
       const closers = page.locator(".toast-box").getByRole("button", { name: texts.close });
       // One that has gone by itself meanwhile is closed too.
       for (let left = await closers.count(); left > 0; left = await closers.count())
@@ -214,7 +218,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     // Mended: a new key, tried before leaving.
     await press(row("broken").getByRole("link"));
     const editor = page.getByRole("dialog", { name: texts.edit });
-    await editor.getByLabel(texts.key).fill("sk-good-again");
+    await fill(editor.getByLabel(texts.key), "sk-good-again");
     await press(editor.getByRole("button", { name: texts.saveAndTest }));
     await page.getByText(texts.answered).waitFor();
     expect((await rowOf("broken")).status).toBe(3);
@@ -224,7 +228,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     await page.getByText(texts.enabled, { exact: true }).waitFor();
     await row("broken").waitFor({ state: "detached" });
     expect((await rowOf("broken")).status).toBe(1);
-    await press(button(texts.undo));
+    await undo(button(texts.undo));
     await row("broken").waitFor();
     expect((await rowOf("broken")).status).toBe(3);
     await choose(texts.actionsFor("broken"), texts.enable);
@@ -237,7 +241,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     await choose(texts.actionsFor("openai"), texts.editTag);
     const tagEditor = page.getByRole("dialog", { name: texts.tagTitle });
     await press(tagEditor.getByRole("switch", { name: texts.setPriority }));
-    await tagEditor.getByRole("spinbutton", { name: texts.priority }).fill("7");
+    await fill(tagEditor.getByRole("spinbutton", { name: texts.priority }), "7");
     await tagEditor.getByText(texts.preview).waitFor();
     await press(tagEditor.getByRole("button", { name: texts.save, exact: true }));
     await page.getByText(texts.tagSaved).waitFor();
@@ -268,27 +272,19 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     expect((await rows()).map(({ name }) => name).sort()).toEqual(["broken", "main", "spare"]);
   }
 
-  test("wide, in English", async () => {
+  // Keys reach the same server as fingers do: once over both databases is enough.
+  const walks: [Manner, Language][] = [
+    ["mouse", "en"],
+    ["finger", "zh"],
+  ];
+  if (kind === "sqlite") walks.push(["keyboard", "en"]);
+  test.each(walks)("by %s, in %s", async (manner, language) => {
     await prepare();
-    const visit = await start("en", { viewport: { width: 1440, height: 900 } });
-    await morning(visit.page, "en", (at) => at.click());
-    expect(visit.problems).toEqual([]);
-    await visit.close();
-  });
-
-  test("at 360 px, in Chinese, by touch", async () => {
-    await prepare();
-    const visit = await start("zh", {
-      viewport: { width: 360, height: 740 },
-      hasTouch: true,
-      isMobile: true,
-    });
-    const { page } = visit;
-    await morning(page, "zh", (at) => at.tap());
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(width).toBeLessThanOrEqual(360);
-    expect(visit.problems).toEqual([]);
-    await visit.close();
+    const { page, hand, problems, close } = await start(language, manner);
+    await morning(page, language, manner, hand);
+    expect(await isAsWideAsTheScreen(page)).toBe(true);
+    expect(problems).toEqual([]);
+    await close();
   });
 
   test("tests charged nobody: the books are balanced", async () => {

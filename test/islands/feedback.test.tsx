@@ -60,6 +60,37 @@ describe("toasts", () => {
     expect(undone).toBe(1);
     expect(screen.queryByText("Disabled")).toBeNull();
   });
+
+  test("Ctrl Z takes the newest change back, but not while somebody types", async () => {
+    const undone: string[] = [];
+    const { user } = renderPart(<input aria-label="Name" />);
+    act(() => {
+      toast({ text: "first", undo: () => void undone.push("first") });
+      toast({ text: "second", undo: () => void undone.push("second") });
+      toast({ text: "third" });
+    });
+    screen.getByLabelText("Name").focus();
+    await user.keyboard("{Control>}z{/Control}");
+    expect(undone).toEqual([]);
+    screen.getByLabelText("Name").blur();
+    await user.keyboard("{Control>}z{/Control}");
+    expect(undone).toEqual(["second"]);
+    expect(screen.queryByText("second")).toBeNull();
+    await user.keyboard("{Control>}z{/Control}");
+    await user.keyboard("{Control>}z{/Control}");
+    expect(undone).toEqual(["second", "first"]);
+  });
+
+  test("closing one gives the focus back to where it came from", async () => {
+    const { user } = renderPart(<input aria-label="Name" />);
+    act(() => toast({ text: "saved" }));
+    screen.getByLabelText("Name").focus();
+    await user.tab();
+    expect(document.activeElement).toBe(screen.getByRole("button", { name: "Close" }));
+    await user.keyboard("{Enter}");
+    expect(screen.queryByText("saved")).toBeNull();
+    expect(document.activeElement).toBe(screen.getByLabelText("Name"));
+  });
 });
 
 describe("questions", () => {

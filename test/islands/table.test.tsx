@@ -1,7 +1,8 @@
 // What people can do with a table: open, sort, select, walk with the keyboard, edit in place, choose columns.
 // Uses the kit as a screen does; nothing here knows its markup beyond roles and names.
 import { describe, expect, test } from "bun:test";
-import { screen, within } from "@testing-library/react";
+import { act, screen, within } from "@testing-library/react";
+import { useState } from "react";
 import { ApiFailure } from "../../islands/lib/api.ts";
 import type { ListState } from "../../islands/lib/list.ts";
 import { DataTable } from "../../islands/ui/table.tsx";
@@ -87,6 +88,36 @@ describe("opening", () => {
     await user.keyboard("o");
     await user.keyboard("{ArrowDown}{Enter}");
     expect(opened).toEqual(["beta", "gamma"]);
+  });
+});
+
+describe("focus", () => {
+  const focusedRow = () => document.activeElement?.closest("tr")?.textContent;
+  let show: (names: string[]) => void = () => undefined;
+  function Changing() {
+    const [names, setNames] = useState(["alpha", "beta", "gamma"]);
+    show = (next) => act(() => setNames(next));
+    return table({ list: list({ rows: ROWS.filter(({ name }) => names.includes(name)) }) });
+  }
+
+  test("a row that goes hands it to its successor, the last one to the row above, an empty table takes it", async () => {
+    const { user } = renderPart(<Changing />);
+    await user.keyboard("jj");
+    expect(focusedRow()).toContain("beta");
+    show(["alpha", "gamma"]);
+    expect(focusedRow()).toContain("gamma");
+    show(["alpha"]);
+    expect(focusedRow()).toContain("alpha");
+    show([]);
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Channels");
+  });
+
+  test("who has left the table is not called back", async () => {
+    const { user } = renderPart(<Changing />);
+    await user.keyboard("j");
+    (document.activeElement as HTMLElement).blur();
+    show(["beta"]);
+    expect(document.activeElement).toBe(document.body);
   });
 });
 

@@ -115,11 +115,13 @@ describe.each(WALKS)("by $manner on $database, in $language", ({ database: kind,
     await database.drop();
   });
 
+  const mounted = () => page.locator("[data-mounted]").waitFor();
   const button = (name: string) => page.getByRole("button", { name, exact: true });
 
   test("every address leads to the wizard until it is finished, and the wizard ends signed in", async () => {
     await page.goto("/log");
     await page.waitForURL("**/setup");
+    await mounted();
     await hand.press(button(texts.next));
     await hand.fill(page.getByLabel(texts.username), ROOT.username);
     await hand.fill(page.getByLabel(texts.newPassword), ROOT.password);
@@ -138,6 +140,7 @@ describe.each(WALKS)("by $manner on $database, in $language", ({ database: kind,
     await page.context().clearCookies();
     await page.goto("/channel");
     await page.waitForURL("**/login?**");
+    await mounted();
     await hand.fill(page.getByLabel(texts.account), ROOT.username);
     await hand.fill(page.getByLabel(texts.password, { exact: true }), "not the password");
     await hand.press(button(texts.signIn));
@@ -145,6 +148,7 @@ describe.each(WALKS)("by $manner on $database, in $language", ({ database: kind,
     await hand.fill(page.getByLabel(texts.password, { exact: true }), ROOT.password);
     await hand.press(button(texts.signIn));
     await page.waitForURL("**/channel");
+    await mounted();
   });
 
   test("a channel is added, and one without models is refused at its field", async () => {
@@ -164,6 +168,7 @@ describe.each(WALKS)("by $manner on $database, in $language", ({ database: kind,
 
   test("a key is made and shown with ready code", async () => {
     await page.goto("/token");
+    await mounted();
     await hand.press(button(texts.newKey).first());
     const drawer = page.getByRole("dialog", { name: texts.newKey });
     await hand.fill(drawer.getByLabel(texts.name), "laptop");
@@ -229,6 +234,7 @@ describe.each(WALKS)("by $manner on $database, in $language", ({ database: kind,
       }),
     );
     await page.goto("/playground");
+    await mounted();
     await hand.fill(page.getByRole("textbox", { name: texts.message }), "What is a weir?");
     await page.keyboard.press("Enter");
     await page.getByText("A weir measures water.").waitFor();

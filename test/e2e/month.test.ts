@@ -141,6 +141,7 @@ async function start(username: string, language: Language, manner: Manner): Prom
   const texts = TEXTS[language];
   await page.goto("/token");
   await page.waitForURL("**/login?**");
+  await page.locator("[data-mounted]").waitFor();
   await hand.fill(page.getByLabel(texts.user), username);
   await hand.fill(page.getByLabel(texts.password, { exact: true }), PASSWORD);
   await hand.press(page.getByRole("button", { name: texts.signIn, exact: true }));

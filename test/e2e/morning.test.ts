@@ -175,6 +175,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     const hand = await handOf(page, manner);
     await page.goto("/channel");
     await page.waitForURL("**/login?**");
+    await page.locator("[data-mounted]").waitFor();
     await hand.fill(page.getByLabel(texts.user), OWNER.username);
     await hand.fill(page.getByLabel(texts.password, { exact: true }), OWNER.password);
     await hand.press(page.getByRole("button", { name: texts.signIn, exact: true }));

@@ -361,6 +361,18 @@ describe("detail", () => {
     expect(within(sum).getByRole("row", { name: /^Total/ }).textContent).toContain("$0.0052");
   });
 
+  test.each([
+    ["en", "Next entry", false],
+    ["zh", "下一条", true],
+  ] as const)(
+    "in %s the log's Chinese words about a price stand beside its sum only where they can be read",
+    async (lang, next, isShown) => {
+      open({ url: "/log?id=1", language: lang });
+      await screen.findByRole("button", { name: next });
+      expect(within(screen.getByRole("dialog")).queryByText("模型倍率 1.25") !== null).toBe(isShown);
+    },
+  );
+
   test("administrators see attempts, conversion and dropped fields; the raw record is folded", async () => {
     open({ url: "/log?id=1" });
     const timeline = await screen.findByRole("region", { name: "Timeline" });

@@ -20,6 +20,11 @@ function ratioText(ratio: number): string {
   return ratio === 0 ? "–" : `${Number(ratio.toFixed(6))}×`;
 }
 
+/** Whether the row says enough to show how its cost came about. */
+export function isExplained(row: LogRow, other: LogOther): boolean {
+  return explainStored(other, row) !== undefined;
+}
+
 export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
   const t = useT();
   useSignals();

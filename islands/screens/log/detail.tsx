@@ -1,17 +1,18 @@
 // One call in full: the line of truth, the waterfall of its attempts, its cost as an ordered sum, changes, error, raw record.
 // Refuses to show channels and attempts to ordinary users: the server does not send them either.
+import { useSignals } from "@preact/signals-react/runtime";
 import { ChevronDown, ChevronUp, Maximize2, Minimize2 } from "lucide-react";
 import { useState } from "react";
 import type { KeyboardEvent } from "react";
 import { curlOf } from "../../lib/curl.ts";
 import { formatDuration, formatNumber } from "../../lib/format.ts";
-import { useT } from "../../lib/i18n.ts";
+import { language, useT } from "../../lib/i18n.ts";
 import { Chip, Money, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { Changes, dialectName, ErrorPart } from "./changes.tsx";
 import { TypeWord } from "./cells.tsx";
-import { CostSum } from "./cost.tsx";
+import { CostSum, isExplained } from "./cost.tsx";
 import type { LogOther, LogRow } from "./row.ts";
 import { CONSUME, ERROR, otherOf, typeKey } from "./row.ts";
 import { Waterfall } from "./waterfall.tsx";
@@ -131,12 +132,7 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
       {isCall ? <Waterfall row={row} other={other} /> : null}
       {row.type === CONSUME ? <CostSum row={row} other={other} /> : null}
       {isCall ? <Changes row={row} other={other} /> : null}
-      {row.content && row.type !== ERROR ? (
-        <section className="detail-section">
-          <h3>{t("log.content")}</h3>
-          <p className="break-words">{row.content}</p>
-        </section>
-      ) : null}
+      {row.content && row.type !== ERROR ? <Content row={row} other={other} /> : null}
       <details className="detail-section">
         <summary>{t("log.raw")}</summary>
         <pre className="code-block">
@@ -180,4 +176,17 @@ function Fact({ label, value }: { label: string; value: React.ReactNode }) {
 function Model({ row, other }: { row: LogRow; other: LogOther }) {
   const mapped = other.is_model_mapped && other.upstream_model_name ? ` → ${other.upstream_model_name}` : "";
   return <span className="mono">{row.model_name + mapped}</span>;
+}
+
+/** What the log wrote about the row. Its words about a price are Chinese; the cost's sum tells them in every language. */
+function Content({ row, other }: { row: LogRow; other: LogOther }) {
+  useSignals();
+  const t = useT();
+  if (language.value !== "zh" && row.type === CONSUME && isExplained(row, other)) return null;
+  return (
+    <section className="detail-section">
+      <h3>{t("log.content")}</h3>
+      <p className="break-words">{row.content}</p>
+    </section>
+  );
 }

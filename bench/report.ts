@@ -48,13 +48,16 @@ interface Goal {
   reached: boolean | undefined;
 }
 
-const number = (value: number | undefined, digits = 2) =>
-  value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits);
+/** A load that got no answer has no quantiles: NaN, which travels between the bench's processes as null. */
+const isFigure = (value: number | null | undefined): value is number =>
+  value !== undefined && value !== null && !Number.isNaN(value);
+const number = (value: number | null | undefined, digits = 2) =>
+  isFigure(value) ? value.toFixed(digits) : "–";
 const thousands = (value: number) => Math.round(value).toLocaleString("en-US");
 export const perSecond = (result: LoadResult) => result.requests / result.seconds;
 
 function difference(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || b === undefined ? undefined : a - b;
+  return isFigure(a) && isFigure(b) ? a - b : undefined;
 }
 
 /** The issue's figures against this run's. */
@@ -83,8 +86,8 @@ export function goalsOf(figures: Figures): Goal[] {
   ) => ({
     name,
     wanted,
-    got: value === undefined ? "–" : `${number(value)}${unit}`,
-    reached: value === undefined || Number.isNaN(value) ? undefined : isGood(value),
+    got: isFigure(value) ? `${number(value)}${unit}` : "–",
+    reached: isFigure(value) ? isGood(value) : undefined,
   });
   return [
     goal("requests a second at concurrency 32", "≥ 9,000", rate32, "", (v) => v >= 9000),

@@ -435,8 +435,10 @@ let exitCode = 0;
 try {
   const options = readOptions(process.argv.slice(2));
   const figures = await main(options, dir, cleanups);
+  // Written first: minutes of measuring must not be lost to a fault of the table.
+  const file = await save(figures);
   console.log(`\n${render(figures)}\n`);
-  console.log(`written to ${(await save(figures)).replace(`${PROJECT_DIR}/`, "")}`);
+  console.log(`written to ${file.replace(`${PROJECT_DIR}/`, "")}`);
   if (goalsOf(figures).some((goal) => goal.reached === false)) exitCode = 2;
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

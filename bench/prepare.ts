@@ -8,7 +8,8 @@ import { CHAT_MODEL } from "./mock-upstream.ts";
 export const HTTP_MODEL = "gpt-4o";
 
 const ROOT = { username: "root", password: "bench-password-1" };
-const TOKEN_QUOTA = 1_000_000_000;
+/** More than the longest run can spend: a bench of refusals measures nothing. */
+const TOKEN_QUOTA = 1_000_000_000_000;
 
 interface Envelope {
   success: boolean;

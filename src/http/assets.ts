@@ -19,7 +19,7 @@ export function embeddedPath(name: "a" | "manifest.json" | "public" | "locales")
 }
 
 export interface Manifest {
-  /** `keys`: texts that the screen may show before a part of it is opened; absent: any. */
+  /** `keys`: texts that the screen may show before a part of it is opened; when absent, every text. */
   entries: Record<string, { file: string; imports: string[]; keys?: string[] }>;
   css: string;
   /** Files with every text, by language. */

@@ -38,7 +38,7 @@ export const OPERATION_PATHS: Readonly<Record<Operation, string>> = {
   realtime: "/v1/realtime",
 };
 
-/** Operations that carry the same conversation in four dialects: any of them can be served by any other. */
+/** Operations that carry the same conversation in four dialects; each can be served by each other one. */
 export const CONVERSATIONS: readonly Operation[] = ["chat", "messages", "gemini", "responses"];
 
 /** Which models a route takes; absent parts allow everything. */

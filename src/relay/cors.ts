@@ -1,4 +1,4 @@
-// Cross-origin headers of the relay: any page may call it with a key of its own, no page with somebody's cookie.
+// Cross-origin headers of the relay: every page may call it with a key of its own, no page with somebody's cookie.
 // Refuses credentials: keys travel in headers, cookies have no business here.
 
 export function corsHeaders(request: Request): Record<string, string> {

@@ -1,5 +1,6 @@
 // A channel row as the hot path reads it: every text column parsed once, when the row changes.
 // Refuses nothing: a column that cannot be read is remembered as broken and fails the call that needs it.
+import { jsonObject } from "../shared/json-object.ts";
 import type { Schema } from "../../drizzle/schema.ts";
 import type { Sealer } from "./seal.ts";
 
@@ -43,18 +44,6 @@ export interface Channel {
   /** Top-level keys that replace those of the upstream body; null when the column is no JSON object. */
   readonly paramOverride: Readonly<Record<string, unknown>> | null;
   readonly setting: ChannelSetting;
-}
-
-function jsonObject(text: string): Record<string, unknown> | undefined {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function names(text: string): string[] {

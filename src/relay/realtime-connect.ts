@@ -1,10 +1,11 @@
 // One attempt to open a realtime socket at an upstream, up to its first event: only then is the channel known to work.
 // Refuses to show where the upstream lives; a refusal becomes the failure of the attempt, like any other upstream's.
-import type { WebSocket as ClientSocket, WebSocketOptions } from "bun";
+import type { WebSocket as ClientSocket } from "bun";
 import type { Channel } from "../core/channel-rows.ts";
 import { scrub } from "../protocol/classify.ts";
 import { asObject, asText, parseJson } from "../protocol/json.ts";
 import { openaiChat } from "../protocol/openai-chat/dialect.ts";
+import { handshakeStatus, openSocket } from "../providers/socket.ts";
 import { Failure } from "../shared/failures.ts";
 import { attemptFailure, upstreamFailure } from "./attempt.ts";
 import type { AttemptFailure } from "./attempt.ts";
@@ -37,17 +38,6 @@ export interface UpstreamListener {
 export interface UpstreamSocket {
   readonly socket: ClientSocket;
   listen(listener: UpstreamListener): void;
-}
-
-/** Bun's own socket: the browser's type, which shadows it here, knows neither headers nor pauses. */
-function openSocket(url: string, options: WebSocketOptions): ClientSocket {
-  return new WebSocket(url, options as unknown as string[]) as unknown as ClientSocket;
-}
-
-/** Bun puts the status of a refused handshake only into the text of the error. */
-function statusOf(message: string): number | undefined {
-  const found = /status code:? (\d{3})\b/.exec(message);
-  return found ? Number(found[1]) : undefined;
 }
 
 /** Status that an error event stands for: the protocol refuses keys and models only after the handshake. */
@@ -160,7 +150,7 @@ export function connectUpstream(
   socket.addEventListener("ping", () => listener?.alive());
   socket.onerror = (event) => {
     const { message } = event;
-    const status = statusOf(message);
+    const status = handshakeStatus(message);
     if (status === undefined) fail(unreachable(message));
     // 101 is the only status that opens a socket: an ordinary page answers, but no realtime endpoint.
     else fail(upstreamFailure(openaiChat, channel, status < 400 ? 502 : status, "", null));

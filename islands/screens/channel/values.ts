@@ -1,5 +1,6 @@
 // What the channel editor holds, made from a row and back into the body of a call.
 // Refuses to send what was not changed, and to lose settings that it has no field for.
+import { jsonObject } from "../../../src/shared/json-object.ts";
 import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 
@@ -68,18 +69,6 @@ export const REWRITE_FIELDS = [
   "otherSettings",
 ] as const;
 
-function objectOf(text: string): Record<string, unknown> | undefined {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function pretty(value: Record<string, unknown>): string {
   return Object.keys(value).length === 0 ? "" : JSON.stringify(value, null, 2);
 }
@@ -90,7 +79,7 @@ type SettingValues = Pick<
 >;
 
 function settingValues(text: string): SettingValues {
-  const setting = objectOf(text);
+  const setting = jsonObject(text);
   if (!setting)
     return {
       forceFormat: false,
@@ -118,7 +107,7 @@ function settingValues(text: string): SettingValues {
 function settingText(values: SettingValues): string {
   const networks = namesOf(values.allowNetworks);
   const setting: Record<string, unknown> = {
-    ...objectOf(values.otherSettings),
+    ...jsonObject(values.otherSettings),
     ...(values.forceFormat ? { force_format: true } : {}),
     ...(values.thinkingToContent ? { thinking_to_content: true } : {}),
     ...(values.proxy.trim() === "" ? {} : { proxy: values.proxy.trim() }),
@@ -129,7 +118,7 @@ function settingText(values: SettingValues): string {
 
 /** Statuses may be stored as numbers; the editor's cells are texts, and the server takes both. */
 function statusText(text: string): string {
-  const mapping = objectOf(text);
+  const mapping = jsonObject(text);
   if (!mapping) return text;
   return pretty(Object.fromEntries(Object.entries(mapping).map(([from, to]) => [from, String(to)])));
 }
@@ -195,7 +184,7 @@ export function trimmedBase(text: string): string {
 
 /** A JSON object, or nothing. */
 export function isJsonObject(text: string): boolean {
-  return objectOf(text) !== undefined;
+  return jsonObject(text) !== undefined;
 }
 
 /** Where the proxy may stand, as the server has it. */

@@ -1,9 +1,9 @@
 // iFlytek Spark's WebSocket: which address serves a model, how it is signed, and the frames that come out of it.
 // Refuses to outlive the call: a signal that fires closes the socket at once.
-import type { WebSocket as ClientSocket, WebSocketOptions } from "bun";
 import { createHmac } from "node:crypto";
 import { scrub } from "../../protocol/classify.ts";
 import { Failure } from "../../shared/failures.ts";
+import { handshakeStatus, openSocket } from "../socket.ts";
 
 export interface SparkTarget {
   /** Below the address. */
@@ -64,16 +64,10 @@ export class HandshakeRefused extends Error {
   }
 }
 
-/** Bun puts the status of a refused handshake only into the text of the error. */
 function problemOf(message: string): Error {
-  const status = Number(/status code:? (\d{3})\b/.exec(message)?.[1] ?? 0);
+  const status = handshakeStatus(message) ?? 0;
   if (status >= 400) return new HandshakeRefused(status);
   return new Failure("upstream-down", "do_request_failed", { retryable: true, internal: scrub(message) });
-}
-
-/** Bun's own socket: the browser's type, which shadows it here, knows no proxy. */
-function openSocket(url: string, options: WebSocketOptions): ClientSocket {
-  return new WebSocket(url, options as unknown as string[]) as unknown as ClientSocket;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { CostCounts, CostLine, CostRounding, CostSum, PriceRatios } from ".
 import {
   boundedInputs,
   COST_FIELD,
-  explainCost,
+  explainBounded,
   MAX_RATIO,
   priceLines,
   storeCost,
@@ -206,7 +206,7 @@ export function cost(
   // Prices of calls that were not made, and a cap that did not bite, are no part of the explanation.
   if (inputs.webSearchCalls === 0) inputs.webSearchPrice = 0;
   if (inputs.fileSearchCalls === 0) inputs.fileSearchPrice = 0;
-  const sum = explainCost(inputs);
+  const sum = explainBounded(inputs);
   if (!sum.isCapped) inputs.quotaCap = undefined;
   return { quota: sum.quota, lines: sum.lines, sum, other: logFields(inputs, extras.surface) };
 }

@@ -1,6 +1,6 @@
 // Sealing of what must be readable again (API keys, channel keys, secret options): AES-256-GCM at rest.
 // Refuses text that was sealed under another key or for another purpose.
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -62,5 +62,5 @@ export function encryptionSecret(fromEnv: string, dataDir: string): string {
 
 /** SHA-256 in hex: how keys and codes are looked up without being stored in clear. */
 export function sha256Hex(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return Bun.SHA256.hash(text, "hex");
 }

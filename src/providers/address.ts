@@ -149,11 +149,35 @@ export function deploymentName(row: ProviderRow, channel: UpstreamChannel, model
   return row.version === "azure" && isOld ? model.replaceAll(".", "") : model;
 }
 
+interface KnownUrls {
+  row: ProviderRow;
+  urls: Map<string, string>;
+}
+
+/** Addresses that were made before, by the channel as it was read: a channel is called at a handful of them. */
+const known = new WeakMap<UpstreamChannel, KnownUrls>();
+/** Clients name models, so their number has to end somewhere. */
+const MAX_KNOWN_URLS = 256;
+
+/** `makeUrl` with a memory; an address with a query of the client's is made each time. */
+export function upstreamUrl(row: ProviderRow, channel: UpstreamChannel, call: UpstreamAddress): string {
+  if (call.query) return makeUrl(row, channel, call);
+  let entry = known.get(channel);
+  if (!entry || entry.row !== row || entry.urls.size >= MAX_KNOWN_URLS)
+    known.set(channel, (entry = { row, urls: new Map() }));
+  const { operation, path = "", geminiVersion = "", azureDefaultApiVersion = "" } = call;
+  const form = call.isStream === true ? "stream" : "whole";
+  const name = `${operation} ${form} ${path} ${geminiVersion} ${azureDefaultApiVersion} ${call.model}`;
+  let url = entry.urls.get(name);
+  if (url === undefined) entry.urls.set(name, (url = makeUrl(row, channel, call)));
+  return url;
+}
+
 /**
  * The address to call. Base and path are joined as they stand: a base URL that ends in /v1 gets a second /v1 (the
  * console warns of it). Realtime addresses come with ws or wss.
  */
-export function upstreamUrl(row: ProviderRow, channel: UpstreamChannel, call: UpstreamAddress): string {
+function makeUrl(row: ProviderRow, channel: UpstreamChannel, call: UpstreamAddress): string {
   requireServed(row);
   const route = row.operations[call.operation];
   if (!route)

@@ -169,13 +169,16 @@ export function patchBody(row: ProviderRow, body: JsonBody, context: PatchContex
   const { operation } = context;
   const dialect = row.operations[operation]?.dialect;
   if (dialect !== "openai-chat" && dialect !== "openai-responses") return { body, changed: [] };
-  const draft: Draft = { ...body };
   const model = typeof body["model"] === "string" ? body["model"] : "";
+  let draft: Draft | undefined;
   for (const quirk of row.quirks) {
     if (!(quirk.on ?? DEFAULT_OPERATIONS).includes(operation)) continue;
     if (quirk.models && !quirk.models.test(model)) continue;
-    apply(draft, quirk, operation);
+    apply((draft ??= { ...body }), quirk, operation);
   }
+  // Most bodies: nothing to patch, nothing to compare.
+  if (!draft && body["stream"] !== true && body["stream_options"] === undefined) return { body, changed: [] };
+  draft ??= { ...body };
   patchStreamOptions(draft, row, context);
   const keys = new Set([...Object.keys(body), ...Object.keys(draft)]);
   const changed = [...keys].filter(

@@ -60,7 +60,8 @@ export function buildUpstreamRequest(
     body = { ...body, model: deployment };
     if (!changed.includes("model")) changed.push("model");
   }
-  const address: UpstreamAddress = { ...call, operation, model };
+  let address: UpstreamAddress = call;
+  if (operation !== call.operation || model !== call.model) address = { ...call, operation, model };
   // The path and query of another operation mean nothing to this one.
   if (operation !== call.operation) {
     delete address.path;

@@ -278,10 +278,11 @@ export async function attempt(
     if (error instanceof AttemptFailure) throw error;
     throw explain(error);
   }
-  clearTimeout(timer);
   // The whole of a plain answer stands under the deadline; a stream gets the timers of stream.ts.
   const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
-  if (!isStream) {
+  if (isStream) clearTimeout(timer);
+  else if (isFirstByteTighter) {
+    clearTimeout(timer);
     timer = setTimeout(
       () => abort("deadline"),
       Math.max(1, limits.deadlineMs - (performance.now() - startedMs)),

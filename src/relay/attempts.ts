@@ -5,12 +5,13 @@ import type { Deps } from "../core/deps.ts";
 import type { Picker } from "../core/picker.ts";
 import { LogType } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import { attempt, attemptFailure, AttemptFailure, mayRetry } from "./attempt.ts";
+import { attempt, attemptFailure, AttemptFailure, mayRetry, readWhole } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import { disableIfFatal } from "./auto-disable.ts";
 import type { Call } from "./call.ts";
 import type { Answer } from "./answer.ts";
 import type { Tap } from "./meter.ts";
+import type { Lockstep } from "./lockstep.ts";
 import { isJson, openBytes } from "./open-bytes.ts";
 import { openStream } from "./open-stream.ts";
 import { gatherStream, openWhole } from "./open-whole.ts";
@@ -26,6 +27,7 @@ export interface AttemptsContext {
   deps: Deps;
   picker: Picker;
   counter: TokenCounter;
+  lockstep: Lockstep;
   homes: ResponseHomes;
   /** Channels that were seen to stream without usage. */
   silent: Set<number>;
@@ -218,7 +220,12 @@ async function open(
   const opened = await attempt(plan.upstream, limits, plan.dialect, plan.channel, call.request.signal);
   if (!opened.isStream && call.endpoint.answers === "bytes" && !isJson(opened.response))
     return openBytes(context, call, plan, opened);
-  if (!opened.isStream) return openWhole(call, plan, opened);
+  if (!opened.isStream) {
+    const bytes = await readWhole(opened);
+    const turn = context.lockstep.turn();
+    if (turn) await turn;
+    return openWhole(call, plan, opened, bytes);
+  }
   if (!call.wantsStream && call.endpoint.isConversation) return gatherStream(call, plan, opened);
   const spentMs = performance.now() - startedMs;
   const firstEventMs = limits.firstByteMs === 0 ? 0 : Math.max(1, limits.firstByteMs - spentMs);

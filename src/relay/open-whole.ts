@@ -14,6 +14,7 @@ import type { Opened } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { createSseReader } from "./framing.ts";
 import type { Plan } from "./plan.ts";
+import { textOf } from "./read-body.ts";
 
 function badAnswer(): Failure {
   return new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
@@ -31,9 +32,13 @@ function meterCanonical(answer: CanonicalAnswer): AnswerMeter {
   return { usage: answer.usage.raw === undefined ? null : answer.usage, failure: null, textChars };
 }
 
-export async function openWhole(call: Call, plan: Plan, opened: Opened): Promise<WholeAnswer> {
-  const bytes = await readWhole(opened);
-  const json = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+export function openWhole(
+  call: Call,
+  plan: Plan,
+  opened: Opened,
+  bytes: Uint8Array<ArrayBuffer>,
+): WholeAnswer {
+  const json = parseJson(textOf(bytes));
   const isObject = typeof json === "object" && json !== null;
   // Subtitles and plain transcripts are answers too; an empty one is an answer to silence.
   if (!isObject && (call.endpoint.answers !== "text" || saysHtml(opened.response)))

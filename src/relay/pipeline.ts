@@ -24,6 +24,7 @@ import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { holdBack } from "./hold-back.ts";
+import { createLockstep } from "./lockstep.ts";
 import type { MediaFetch } from "./media.ts";
 import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
 import { checkedName, familyName, requestedModel } from "./model-name.ts";
@@ -113,6 +114,7 @@ export function createRelay(
   const picker = createPicker(deps.routing);
   const limiter = createRateLimiter();
   const counter = createTokenCounter();
+  const lockstep = createLockstep();
   let filter: WordFilter | undefined;
   options.onChange((key) => {
     if (key === "SensitiveWords") filter = undefined;
@@ -128,6 +130,7 @@ export function createRelay(
     deps,
     picker,
     counter,
+    lockstep,
     homes: createResponseHomes(deps.routing, picker),
     silent: new Set(),
     drain: { ms: drainMs, bytes: DRAIN_BYTES },
@@ -370,9 +373,12 @@ export function createRelay(
       const refused = refuseShortHost(relayed);
       if (refused) return refused;
       const startedMs = performance.now();
+      lockstep.enter();
       const requestId = newRequestId(clock.nowMs());
       let rule: RateRule | undefined;
       try {
+        const turn = lockstep.turn();
+        if (turn) await turn;
         const { request } = relayed;
         const caller = await admitCaller(deps, request);
         checkAddress(caller, request, relayed.server, trustedProxies);
@@ -389,6 +395,8 @@ export function createRelay(
         return response;
       } catch (error) {
         return refusal(relayed, requestId, error);
+      } finally {
+        lockstep.leave();
       }
     },
     async count(relayed, encode) {

@@ -14,7 +14,7 @@ import type { FoundRoute } from "../providers/address.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { buildUpstreamRequest } from "../providers/request.ts";
-import type { ProviderRequest } from "../providers/request.ts";
+import type { ProviderCall, ProviderRequest } from "../providers/request.ts";
 import { Failure } from "../shared/failures.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
@@ -311,25 +311,24 @@ function buildRequest(
 ): ProviderRequest {
   const { endpoint, request } = call;
   const { channel, row, key } = target;
-  const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
-  const isMessages = endpoint.name === "messages";
-  return buildUpstreamRequest(row, channel, {
+  const { form } = call.sent;
+  const asked: ProviderCall = {
     operation: endpoint.name,
     model,
-    ...(endpoint.path === undefined ? {} : { path: endpoint.path }),
     // Gemini's query says how the stream is framed, which is the gateway's business.
     query: endpoint.dialect === "gemini" ? "" : queryOf(request),
     isStream: call.wantsStream,
-    ...(call.sent.form ? {} : { body }),
     key,
-    contentType: call.sent.form
-      ? `multipart/form-data; boundary=${call.sent.form.boundary}`
-      : "application/json",
+    contentType: form ? `multipart/form-data; boundary=${form.boundary}` : "application/json",
     accept: acceptOf(call),
     site: context.options.get("ServerAddress"),
-    ...(version === undefined ? {} : { geminiVersion: version }),
-    ...(isMessages ? anthropicHeaders(request) : {}),
-  });
+  };
+  if (endpoint.path !== undefined) asked.path = endpoint.path;
+  if (!form) asked.body = body;
+  const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
+  if (version !== undefined) asked.geminiVersion = version;
+  if (endpoint.name === "messages") Object.assign(asked, anthropicHeaders(request));
+  return buildUpstreamRequest(row, channel, asked);
 }
 
 function acceptOf({ endpoint, request, wantsStream }: Call): string {

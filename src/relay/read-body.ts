@@ -152,9 +152,16 @@ export function endOfString(text: string, from: number): number {
   }
 }
 
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** UTF-8 as text, a byte order mark included; broken sequences become U+FFFD. */
+export function textOf(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
 /** The body as a JSON object. The content type is not asked for: proxies lose it, and nothing else would be understood. */
 export function parseBody(bytes: Uint8Array<ArrayBuffer>): RelayBody {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  const text = textOf(bytes);
   let json: unknown;
   try {
     json = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);

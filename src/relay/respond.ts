@@ -26,8 +26,12 @@ const PASSED_HEADERS: ReadonlySet<string> = new Set([
 /** Names that the gateway's own answer carries besides the upstream's. */
 export function answerHeaders(call: Call, response: Response): Record<string, string> {
   const headers = corsHeaders(call.request);
-  for (const [name, value] of response.headers) {
-    if (PASSED_HEADERS.has(name) || name.startsWith("x-ratelimit-")) headers[name] = value;
+  // One plain object costs half of an iterator over them.
+  const theirs = response.headers.toJSON();
+  for (const name in theirs) {
+    const value = theirs[name];
+    if (value !== undefined && (PASSED_HEADERS.has(name) || name.startsWith("x-ratelimit-")))
+      headers[name] = value;
   }
   headers[REQUEST_ID_HEADER] = call.requestId;
   headers["cache-control"] = "no-store";

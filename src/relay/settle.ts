@@ -50,11 +50,13 @@ export async function settleCall(
     trust === "reported" || !end.sawText ? undefined : await ownUsage(counter, call, plan, end.json);
   const known = own ? "reported" : trust;
   const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
-  const usage = own ?? (await usageOf(decision, counter, call, plan, end));
+  const told = own ?? usageOf(decision, counter, call, plan, end);
+  // Usually at once: a promise for every call would cost each of them a turn.
+  const usage = told instanceof Promise ? await told : told;
   const { pricing, groupRatio } = call;
   const charge = cost(pricing, groupRatio, usage, {
     quotaPerUnit: deps.prices.tables().quotaPerUnit,
-    webSearchPrice: webSearchPrice(call.model, searchContextSize(call)),
+    webSearchPrice: usage.calls.webSearch > 0 ? webSearchPrice(call.model, searchContextSize(call)) : 0,
     fileSearchPrice: FILE_SEARCH_PRICE,
     surface: call.endpoint.name === "messages" ? "messages" : undefined,
     quotaCap: quotaCapOf(decision.rule, call.reservation.amount),
@@ -110,15 +112,19 @@ async function ownUsage(
   });
 }
 
-async function usageOf(
+function usageOf(
   decision: ChargeDecision,
   counter: TokenCounter,
   call: Call,
   plan: Plan,
   end: CallEnd,
-): Promise<Usage> {
+): Usage | Promise<Usage> {
   if (decision.rule === "release") return emptyUsage();
   if (decision.rule === "reported" && end.usage) return withSearch(call, end.usage);
+  return countedUsage(counter, call, plan, end);
+}
+
+async function countedUsage(counter: TokenCounter, call: Call, plan: Plan, end: CallEnd): Promise<Usage> {
   const [prompt, output] = await Promise.all([
     countPrompt(counter, call.endpoint, call.body.json, plan.upstreamModel),
     end.outputTokens(),

@@ -160,7 +160,11 @@ export function priceLines(prices: PriceRatios, groupRatio = 1): PriceLine[] {
 
 /** The one formula: each line is quantity × price, the sum takes the group ratio, the result is a whole number. */
 export function explainCost(raw: Partial<CostInputs>): CostSum {
-  const inputs = boundedInputs(raw);
+  return explainBounded(boundedInputs(raw));
+}
+
+/** The same for inputs that have come through boundedInputs already. */
+export function explainBounded(inputs: CostInputs): CostSum {
   const lines: CostLine[] = [];
   const calls = (kind: CostLineKind, count: number, pricePerThousand: number) => {
     if (count <= 0) return;
@@ -254,40 +258,66 @@ const NEUTRAL: CostInputs = {
   quotaCap: undefined,
 };
 
-/** Highest accepted value of the fields that are no ratios. */
-const LIMITS: Partial<Record<keyof CostInputs, number>> = {
-  ...Object.fromEntries(TOKEN_PRICES.map(({ count }) => [count, MAX_TOKEN_COUNT])),
-  webSearchCalls: MAX_TOKEN_COUNT,
-  fileSearchCalls: MAX_TOKEN_COUNT,
-  callCount: MAX_TOKEN_COUNT,
-  quotaPerUnit: 1e12,
-  quotaCap: MAX_QUOTA,
-};
-
-type NumericField = Exclude<keyof CostInputs, "rounding">;
-const NUMERIC_FIELDS = Object.keys(NEUTRAL).filter((name) => name !== "rounding") as NumericField[];
+const MAX_QUOTA_PER_UNIT = 1e12;
 
 function isUsable(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
+/** A price or ratio; adding 0 turns a negative zero into a plain one. */
+function ratio(value: number | undefined, neutral: number): number {
+  return isUsable(value) ? Math.min(value, MAX_RATIO) + 0 : neutral;
+}
+
+function quantity(value: number | undefined): number {
+  return isUsable(value) ? Math.min(value, MAX_TOKEN_COUNT) + 0 : 0;
+}
+
 /**
  * Inputs made safe: numbers that are not finite or below zero take the neutral value (a quantity 0), others are
- * capped. This is the last gate before the formula, whatever the readers of usage and options did before.
+ * capped. This is the last gate before the formula, whatever the readers of usage and options did before. Written out
+ * field by field: every relayed call comes by here, and objects of one shape are what the engine is quick with.
  */
 export function boundedInputs(raw: Partial<CostInputs>): CostInputs {
-  const inputs: CostInputs = { ...NEUTRAL, rounding: raw.rounding === "floor" ? "floor" : "half-away" };
-  for (const name of NUMERIC_FIELDS) {
-    const value = raw[name];
-    // Adding 0 turns a negative zero into a plain one.
-    if (isUsable(value)) inputs[name] = Math.min(value, LIMITS[name] ?? MAX_RATIO) + 0;
-  }
-  if (inputs.quotaPerUnit === 0) inputs.quotaPerUnit = DEFAULT_QUOTA_PER_UNIT;
-  // A number of calls or a cap that makes no sense is none; only what is left out means one call and no cap.
-  if (raw.callCount !== undefined && !isUsable(raw.callCount)) inputs.callCount = 0;
-  if (raw.quotaCap !== undefined)
-    inputs.quotaCap = isUsable(raw.quotaCap) ? Math.floor(Math.min(raw.quotaCap, MAX_QUOTA)) + 0 : 0;
-  return inputs;
+  const { callPrice, callCount, quotaCap } = raw;
+  const quotaPerUnit = isUsable(raw.quotaPerUnit) ? Math.min(raw.quotaPerUnit, MAX_QUOTA_PER_UNIT) : 0;
+  return {
+    fresh: quantity(raw.fresh),
+    cacheRead: quantity(raw.cacheRead),
+    cacheWrite5m: quantity(raw.cacheWrite5m),
+    cacheWrite1h: quantity(raw.cacheWrite1h),
+    imageInput: quantity(raw.imageInput),
+    audioInput: quantity(raw.audioInput),
+    output: quantity(raw.output),
+    thinking: quantity(raw.thinking),
+    imageOutput: quantity(raw.imageOutput),
+    audioOutput: quantity(raw.audioOutput),
+    webSearchCalls: quantity(raw.webSearchCalls),
+    fileSearchCalls: quantity(raw.fileSearchCalls),
+    callPrice: isUsable(callPrice) ? ratio(callPrice, 0) : NEUTRAL.callPrice,
+    // A number of calls or a cap that makes no sense is none; only what is left out means one call and no cap.
+    callCount: callCount === undefined ? NEUTRAL.callCount : quantity(callCount),
+    callFactor: ratio(raw.callFactor, NEUTRAL.callFactor),
+    modelRatio: ratio(raw.modelRatio, NEUTRAL.modelRatio),
+    completionRatio: ratio(raw.completionRatio, NEUTRAL.completionRatio),
+    cacheRatio: ratio(raw.cacheRatio, NEUTRAL.cacheRatio),
+    cacheWriteRatio: ratio(raw.cacheWriteRatio, NEUTRAL.cacheWriteRatio),
+    cacheWrite1hRatio: ratio(raw.cacheWrite1hRatio, NEUTRAL.cacheWrite1hRatio),
+    imageRatio: ratio(raw.imageRatio, NEUTRAL.imageRatio),
+    audioRatio: ratio(raw.audioRatio, NEUTRAL.audioRatio),
+    audioCompletionRatio: ratio(raw.audioCompletionRatio, NEUTRAL.audioCompletionRatio),
+    webSearchPrice: ratio(raw.webSearchPrice, NEUTRAL.webSearchPrice),
+    fileSearchPrice: ratio(raw.fileSearchPrice, NEUTRAL.fileSearchPrice),
+    groupRatio: ratio(raw.groupRatio, NEUTRAL.groupRatio),
+    quotaPerUnit: quotaPerUnit > 0 ? quotaPerUnit : DEFAULT_QUOTA_PER_UNIT,
+    rounding: raw.rounding === "floor" ? "floor" : "half-away",
+    quotaCap:
+      quotaCap === undefined
+        ? undefined
+        : isUsable(quotaCap)
+          ? Math.floor(Math.min(quotaCap, MAX_QUOTA)) + 0
+          : 0,
+  };
 }
 
 /** Name of the field of a log row's `other` that stores the inputs of its charge. */

@@ -57,6 +57,31 @@ describe("addresses", () => {
     expect(url(type, { operation, model }, { baseUrl })).toBe(expected);
   });
 
+  test("an address that is remembered is the one that would be made: by row, model, path, version and form", () => {
+    const own: UpstreamChannel = { ...CHANNEL, baseUrl: "https://own.example", other: "2024-01-01" };
+    const calls: UpstreamAddress[] = [];
+    for (const operation of ["chat", "embeddings", "responses", "gemini"] as const)
+      for (const model of ["m", "gpt-4.1"])
+        for (const more of [{}, { isStream: true }, { path: "/v1/other" }, { geminiVersion: "v1" }])
+          calls.push({ operation, model, ...more });
+    const rows = listProviders().filter(({ status }) => status !== "retired" && status !== "later");
+    const made = (each: ProviderRow, channel: UpstreamChannel, call: UpstreamAddress): string => {
+      try {
+        return upstreamUrl(each, channel, call);
+      } catch (error) {
+        return (error as Failure).code;
+      }
+    };
+    for (const each of rows) {
+      for (let round = 0; round < 2; round++)
+        for (const call of calls) expect(made(each, own, call)).toBe(made(each, { ...own }, call));
+    }
+    // A query is the client's and is never remembered.
+    expect(url(1, { query: "?a=1" }, own)).toEndWith("?a=1");
+    expect(upstreamUrl(row(1), own, { operation: "chat", model: "m", query: "?b=2" })).toEndWith("?b=2");
+    expect(upstreamUrl(row(1), own, { operation: "chat", model: "m" })).not.toContain("?");
+  });
+
   test("a base URL that ends in /v1 is joined as it stands, and many slashes at its end are one address", () => {
     expect(url(1, {}, { baseUrl: "https://p.example/v1" })).toBe("https://p.example/v1/v1/chat/completions");
     expect(url(1, {}, { baseUrl: " https://p.example/// " })).toBe("https://p.example/v1/chat/completions");

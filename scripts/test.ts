@@ -195,9 +195,15 @@ async function main(args: readonly string[]): Promise<Tally> {
     total.failed += result.failed;
   };
   try {
-    // Two cores: the light DOM tests run beside the server tests; browsers get the machine to themselves.
-    await Promise.all(groups.filter((group) => group.name !== "e2e").map(runOne));
-    for (const group of groups) if (group.name === "e2e") await runOne(group);
+    // Two cores, two lanes of about the same length: the browsers in one, everything else in the other.
+    const runLane = async (lane: readonly Group[]) => {
+      for (const group of lane) await runOne(group);
+    };
+    const isBrowsers = ({ name }: Group) => name === "e2e";
+    await Promise.all([
+      runLane(groups.filter((group) => !isBrowsers(group))),
+      runLane(groups.filter((group) => isBrowsers(group))),
+    ]);
   } finally {
     stopPostgres(runDir);
     rmSync(runDir, { recursive: true, force: true });

@@ -38,7 +38,12 @@ export interface Figures {
   paced?: BySubject<LoadResult>;
   sockets?: { count: number; errors: number; growthMb: number };
   books?: { calls: number; expectedAtLeast: number };
+  /** Of the machine: a synced write, and the share of processor time that other guests took during the run. */
+  machine?: { syncUs: number; stolen: number | undefined };
 }
+
+/** Above this share of stolen time, absolute figures tell of the neighbours. */
+const QUIET_SHARE = 0.01;
 
 interface Goal {
   name: string;
@@ -258,6 +263,16 @@ export function render(figures: Figures): string {
     parts.push(
       `books: ${thousands(books.calls)} calls on record, ${thousands(books.expectedAtLeast)} answered: ${verdict}`,
     );
+  }
+  if (figures.machine) {
+    const { syncUs, stolen } = figures.machine;
+    const share =
+      stolen === undefined ? "" : `, ${number(stolen * 100, 1)} % of its time went to other guests`;
+    const verdict =
+      stolen !== undefined && stolen > QUIET_SHARE
+        ? ": not quiet enough for absolute figures, compare two builds with bench/pair.ts"
+        : "";
+    parts.push(`machine: a synced 4 KB write takes ${number(syncUs, 0)} µs${share}${verdict}`);
   }
   if (!figures.isPinned)
     parts.push("not pinned to cores (taskset or a second core is missing): compare ratios only");

@@ -7,6 +7,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { type Ask, type Job, type LoadResult, type Target, chatBody } from "./load.ts";
 import { DIALECTS, askFor } from "./dialects.ts";
 import { CHAT_MODEL } from "./mock-upstream.ts";
+import { processorTicks, syncedWriteUs } from "./machine.ts";
 import { HTTP_MODEL, type Prepared, prepareGateway, readAccount } from "./prepare.ts";
 import {
   LOAD_CORE,
@@ -314,6 +315,8 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
   if (nginx) cleanups.push(nginx.stop);
   if (httpNginx) cleanups.push(httpNginx.stop);
   else console.error("nginx is not installed: no yardstick in this run");
+  const ticksBefore = processorTicks();
+  const syncUs = syncedWriteUs(dir);
   const figures: Figures = {
     startedAt: new Date().toISOString(),
     isQuick: options.isQuick,
@@ -426,6 +429,9 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
       figures.startMs = await measureStart(gateway.command, dir, gateway.port, sizes.starts);
     }
   }
+  const ticks = processorTicks();
+  const stolen = ticks && ticksBefore && (ticks.stolen - ticksBefore.stolen) / (ticks.all - ticksBefore.all);
+  figures.machine = { syncUs, stolen };
   return figures;
 }
 

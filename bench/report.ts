@@ -154,11 +154,18 @@ function worstPair(pairs: Record<string, LoadResult>): { name: string; ratio: nu
   return worst;
 }
 
+/**
+ * How much of its passthrough's throughput a pair has: by processor time where it is known, for the gateway is what is
+ * busy in these loads, and a neighbour on the host takes seconds from one pair and not from the next.
+ */
 function pairRatio(pairs: Record<string, LoadResult>, name: string): number | undefined {
   const [client = ""] = name.split(">");
   const own = pairs[`${client}>${client}`];
   const pair = pairs[name];
-  return own && pair ? perSecond(pair) / perSecond(own) : undefined;
+  if (!own || !pair) return undefined;
+  return isFigure(own.cpuUs) && isFigure(pair.cpuUs)
+    ? own.cpuUs / pair.cpuUs
+    : perSecond(pair) / perSecond(own);
 }
 
 function table(rows: string[][]): string {
@@ -227,9 +234,10 @@ export function render(figures: Figures): string {
     const lines = Object.keys(pairs).map((name) => {
       const result = pairs[name];
       const ratio = `${number(pairRatio(pairs, name))}×`;
-      return [name, result ? thousands(perSecond(result)) : "", ratio, String(result?.errors ?? "")];
+      const rate = result ? thousands(perSecond(result)) : "";
+      return [name, rate, number(result?.cpuUs, 0), ratio, String(result?.errors ?? "")];
     });
-    parts.push(table([["client > upstream", "per s", "of passthrough", "errors"], ...lines]));
+    parts.push(table([["client > upstream", "per s", "CPU µs", "of passthrough", "errors"], ...lines]));
   }
   if (paced) {
     const lines = Object.entries(paced).map(([name, result]) => [

@@ -7,6 +7,7 @@ import { readErrorBody, retrySeconds, scrub } from "../protocol/classify.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { parseJson } from "../protocol/json.ts";
 import type { UpstreamFetch } from "../providers/adapter.ts";
+import { STAGE } from "./lockstep.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureDetails } from "../shared/failures.ts";
 
@@ -254,6 +255,7 @@ export async function attempt(
     const send: UpstreamFetch = async (url, init) => {
       const way = request.way(url);
       const { url: target, host } = way instanceof Promise ? await way : way;
+      await STAGE;
       return fetch(target, {
         ...init,
         ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),

@@ -87,7 +87,8 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
     let plan: Plan | undefined;
     try {
       const planned = planCall(context.plans, call, channel);
-      plan = planned instanceof Promise ? await planned : planned;
+      // A border between two stages (lockstep.ts), also where nothing has to be fetched.
+      plan = await planned;
       const answer = await open(context, call, plan, { firstByteMs, deadlineMs, drainMs: context.drain.ms });
       note(call, channel, startedMs, "ok", 200);
       context.deps.keyring.wake(channel, plan.keyIndex);

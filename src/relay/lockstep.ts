@@ -4,6 +4,9 @@
 // One call runs through more code than the cache holds, so calls one after another fetch all of it anew each time. Calls
 // that wait for one promise go on in turns, stage by stage. Measured at 32 calls at once: a quarter less processor time.
 
+/** Awaited between two stages: calls that came together finish the one before any of them begins the next. */
+export const STAGE: Promise<void> = Promise.resolve();
+
 export interface Lockstep {
   /** A call begins; `leave` must follow exactly once. */
   enter(): void;

@@ -24,7 +24,7 @@ import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { holdBack } from "./hold-back.ts";
-import { createLockstep } from "./lockstep.ts";
+import { createLockstep, STAGE } from "./lockstep.ts";
 import type { MediaFetch } from "./media.ts";
 import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
 import { checkedName, familyName, requestedModel } from "./model-name.ts";
@@ -389,6 +389,7 @@ export function createRelay(
           ? readForm(request, maxBytes(), endpoint.refusalCode)
           : readBody(request, maxBytes()));
         const body = endpoint.translate?.(read) ?? read;
+        await STAGE;
         const call = await prepare(relayed, caller, body, requestId, startedMs);
         const response = await run(call);
         if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());

@@ -39,7 +39,6 @@ const EXCEPTIONS: readonly { from: string; to: string; why: string }[] = [
 
 /** Files that are tables: long by nature, one row per line. */
 const TABLES = new Set([
-  "src/providers/catalog.ts",
   "src/providers/preset-models.ts",
   "src/core/option-definitions.ts",
   "src/core/default-prices.ts",

@@ -167,7 +167,7 @@ export function upstreamUrl(row: ProviderRow, channel: UpstreamChannel, call: Up
     known.set(channel, (entry = { row, urls: new Map() }));
   const { operation, path = "", geminiVersion = "", azureDefaultApiVersion = "" } = call;
   const form = call.isStream === true ? "stream" : "whole";
-  const name = `${operation} ${form} ${path} ${geminiVersion} ${azureDefaultApiVersion} ${call.model}`;
+  const name = [operation, form, path, geminiVersion, azureDefaultApiVersion, call.model].join("\n");
   let url = entry.urls.get(name);
   if (url === undefined) entry.urls.set(name, (url = makeUrl(row, channel, call)));
   return url;

@@ -1,122 +1,23 @@
 // The catalogue of providers: one row per channel type. Where is provider X? Here.
 // Refuses code: a row is data; what needs a protocol of its own names an adapter.
-import { DEFAULT_KEY_HINT, PROVIDER_FORMS } from "../shared/provider-forms.ts";
-import type { Auth, ModelRule, Operation, ProviderRow, Quirk, Route } from "./define.ts";
-import { PRESET_MODELS } from "./preset-models.ts";
-
-const BEARER: Auth = { kind: "header", name: "authorization", prefix: "Bearer " };
-const MJ_SECRET: Auth = { kind: "header", name: "mj-api-secret" };
-const NATIVE_URL = "{base}{path}{query}";
-
-function openai(url: string, more: Partial<Route> = {}): Route {
-  return { dialect: "openai-chat", url, ...more };
-}
-
-/** A route whose request and answer an adapter makes. */
-function adapted(adapter: string, url: string, more: Partial<Route> = {}): Route {
-  return { dialect: "openai-chat", url, adapter, ...more };
-}
-
-/** The same OpenAI-shaped address template for several operations. */
-function routes(operations: readonly Operation[], url = NATIVE_URL): Partial<Record<Operation, Route>> {
-  const table: Partial<Record<Operation, Route>> = {};
-  for (const operation of operations) {
-    table[operation] = {
-      dialect:
-        operation === "responses"
-          ? "openai-responses"
-          : operation === "messages"
-            ? "anthropic"
-            : "openai-chat",
-      url,
-    };
-  }
-  return table;
-}
-
-const OPENAI_OPERATIONS: readonly Operation[] = [
-  "chat",
-  "completions",
-  "embeddings",
-  "moderations",
-  "image-generations",
-  "image-edits",
-  "speech",
-  "transcriptions",
-  "translations",
-  "rerank",
-  "responses",
-  "realtime",
-];
-const OPENAI = routes(OPENAI_OPERATIONS);
-/** OpenAI serves these in the Responses API only (its model pages, November 2026): other dialects are converted to it. */
-const RESPONSES_ONLY: ModelRule = {
-  except:
-    /^(?:o[13]-pro|codex-|gpt-5(?:\.\d)?-(?:pro|codex)|computer-use-preview|o[34](?:-mini)?-deep-research)/,
-};
-const AZURE_URL = "{base}/openai/deployments/{model}/{tail}?api-version={version}";
-const OPENAI_MODELS = { url: "{base}/v1/models" } as const;
-
-/** Gemini's own address; `alt=sse` is the only stream form the relay reads. */
-function geminiRoute(version: string, models?: ModelRule): Route {
-  return {
-    dialect: "gemini",
-    url: `{base}/${version}/models/{model}:generateContent`,
-    streamUrl: `{base}/${version}/models/{model}:streamGenerateContent?alt=sse`,
-    ...(models ? { models } : {}),
-  };
-}
-
-const O_SERIES = /^o\d/;
-const REASONING = /^(?:o\d|gpt-5)/;
-/** OpenAI's rules for reasoning models: names may carry the effort, limits and roles have other names. */
-const REASONING_QUIRKS: readonly Quirk[] = [
-  { patch: "effort-suffix", models: REASONING, on: ["chat", "responses"] },
-  { patch: "move-output-limit", to: "max_completion_tokens", models: REASONING, on: ["chat"] },
-  { patch: "omit", fields: ["temperature"], models: O_SERIES, on: ["chat"] },
-  // o1-mini and o1-preview know neither role.
-  { patch: "developer-role", models: /^o(?!1-mini|1-preview)\d/, on: ["chat"] },
-];
-
-/** The provider makes one picture a call, whatever is asked. */
-const ONE_PICTURE: Quirk = { patch: "refuse-above", field: "n", max: 1, on: ["image-generations"] };
-
-type RowParts = Partial<
-  Omit<ProviderRow, "id" | "label" | "group" | "status" | "baseUrl" | "keyHint" | "fields">
-> & {
-  owner: string;
-};
-
-function row(id: number, parts: RowParts): ProviderRow {
-  const form = PROVIDER_FORMS.find((each) => each.id === id);
-  if (!form) throw new Error(`channel type ${id} has no entry in provider-forms.ts`);
-  return {
-    id,
-    label: form.label,
-    group: form.group,
-    status: form.status,
-    baseUrl: form.baseUrl,
-    keyHint: form.keyHint ?? DEFAULT_KEY_HINT,
-    fields: form.fields ?? [],
-    auth: BEARER,
-    headers: [],
-    operations: {},
-    hasFullUrl: false,
-    sendsOrganization: false,
-    asksForStreamUsage: false,
-    inlinesImages: false,
-    quirks: [],
-    usage: {},
-    balance: "none",
-    presetModels: PRESET_MODELS[id] ?? [],
-    ...parts,
-  };
-}
-
-/** An upstream that takes OpenAI's paths below its base address. */
-function openaiRow(id: number, owner: string, parts: Partial<RowParts> = {}): ProviderRow {
-  return row(id, { owner, operations: OPENAI, modelsListing: OPENAI_MODELS, ...parts });
-}
+import type { ProviderRow } from "./define.ts";
+import {
+  adapted,
+  AZURE_URL,
+  geminiRoute,
+  MJ_SECRET,
+  NATIVE_URL,
+  ONE_PICTURE,
+  openai,
+  OPENAI,
+  OPENAI_MODELS,
+  OPENAI_OPERATIONS,
+  openaiRow,
+  REASONING_QUIRKS,
+  RESPONSES_ONLY,
+  routes,
+  row,
+} from "./row-kit.ts";
 
 const ROWS: readonly ProviderRow[] = [
   openaiRow(1, "openai", {

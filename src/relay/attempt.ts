@@ -7,9 +7,9 @@ import { readErrorBody, retrySeconds, scrub } from "../protocol/classify.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { parseJson } from "../protocol/json.ts";
 import type { UpstreamFetch } from "../providers/adapter.ts";
-import { STAGE } from "./lockstep.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureDetails } from "../shared/failures.ts";
+import { STAGE } from "./lockstep.ts";
 
 export interface UpstreamRequest {
   url: string;
@@ -284,6 +284,7 @@ export async function attempt(
   const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
   if (isStream) clearTimeout(timer);
   else if (isFirstByteTighter) {
+    // Otherwise the timer is the deadline's already.
     clearTimeout(timer);
     timer = setTimeout(
       () => abort("deadline"),

@@ -10,8 +10,8 @@ import type { AttemptLimits } from "./attempt.ts";
 import { disableIfFatal } from "./auto-disable.ts";
 import type { Call } from "./call.ts";
 import type { Answer } from "./answer.ts";
-import type { Tap } from "./meter.ts";
 import type { Lockstep } from "./lockstep.ts";
+import type { Tap } from "./meter.ts";
 import { isJson, openBytes } from "./open-bytes.ts";
 import { openStream } from "./open-stream.ts";
 import { gatherStream, openWhole } from "./open-whole.ts";
@@ -86,9 +86,8 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
     if (deadlineMs <= 0) break;
     let plan: Plan | undefined;
     try {
-      const planned = planCall(context.plans, call, channel);
       // A border between two stages (lockstep.ts), also where nothing has to be fetched.
-      plan = await planned;
+      plan = await planCall(context.plans, call, channel);
       const answer = await open(context, call, plan, { firstByteMs, deadlineMs, drainMs: context.drain.ms });
       note(call, channel, startedMs, "ok", 200);
       context.deps.keyring.wake(channel, plan.keyIndex);
@@ -223,8 +222,7 @@ async function open(
     return openBytes(context, call, plan, opened);
   if (!opened.isStream) {
     const bytes = await readWhole(opened);
-    const turn = context.lockstep.turn();
-    if (turn) await turn;
+    await context.lockstep.turn();
     return openWhole(call, plan, opened, bytes);
   }
   if (!call.wantsStream && call.endpoint.isConversation) return gatherStream(call, plan, opened);

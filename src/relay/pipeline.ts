@@ -377,8 +377,7 @@ export function createRelay(
       const requestId = newRequestId(clock.nowMs());
       let rule: RateRule | undefined;
       try {
-        const turn = lockstep.turn();
-        if (turn) await turn;
+        await lockstep.turn();
         const { request } = relayed;
         const caller = await admitCaller(deps, request);
         checkAddress(caller, request, relayed.server, trustedProxies);

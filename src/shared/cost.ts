@@ -273,6 +273,10 @@ function quantity(value: number | undefined): number {
   return isUsable(value) ? Math.min(value, MAX_TOKEN_COUNT) + 0 : 0;
 }
 
+function wholeCap(value: number): number {
+  return isUsable(value) ? Math.floor(Math.min(value, MAX_QUOTA)) + 0 : 0;
+}
+
 /**
  * Inputs made safe: numbers that are not finite or below zero take the neutral value (a quantity 0), others are
  * capped. This is the last gate before the formula, whatever the readers of usage and options did before. Written out
@@ -311,12 +315,7 @@ export function boundedInputs(raw: Partial<CostInputs>): CostInputs {
     groupRatio: ratio(raw.groupRatio, NEUTRAL.groupRatio),
     quotaPerUnit: quotaPerUnit > 0 ? quotaPerUnit : DEFAULT_QUOTA_PER_UNIT,
     rounding: raw.rounding === "floor" ? "floor" : "half-away",
-    quotaCap:
-      quotaCap === undefined
-        ? undefined
-        : isUsable(quotaCap)
-          ? Math.floor(Math.min(quotaCap, MAX_QUOTA)) + 0
-          : 0,
+    quotaCap: quotaCap === undefined ? undefined : wholeCap(quotaCap),
   };
 }
 

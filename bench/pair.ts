@@ -4,63 +4,30 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Job, LoadResult, Target } from "./load.ts";
-import { prepareGateway } from "./prepare.ts";
-import {
-  LOAD_CORE,
-  SUBJECT_CORE,
-  cpuMs,
-  freePort,
-  pinSelf,
-  runForJson,
-  start,
-  startWithPort,
-  waitForAnswer,
-} from "./processes.ts";
+import { type Gateway, startGateway, withCpu } from "./gateway.ts";
+import type { Job, LoadResult } from "./load.ts";
+import { LOAD_CORE, pinSelf, runForJson, startWithPort } from "./processes.ts";
+import { perSecond } from "./report.ts";
 
 interface Side {
   name: string;
-  target: Target & { pid: number };
-  stop: () => Promise<void>;
+  gateway: Gateway;
   /** One a round. */
-  cpuUs: number[];
-  perSecond: number[];
+  results: LoadResult[];
 }
 
 const here = (name: string) => join(import.meta.dir, name);
 const middle = (values: readonly number[]) =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const cpuUs = ({ cpuUs: us = Number.NaN }: LoadResult) => us;
 
-async function startSide(program: string, dir: string, mockPort: number, httpPort: number): Promise<Side> {
-  const port = freePort();
-  const dataDir = join(dir, "data");
-  mkdirSync(dataDir, { recursive: true });
-  const command = program.endsWith(".ts") ? [process.execPath, resolve(program)] : [resolve(program)];
-  const env = { PORT: String(port), HOST: "127.0.0.1", DATA_DIR: dataDir, DATABASE_URL: "", REDIS_URL: "" };
-  const running = start(SUBJECT_CORE, command, { cwd: dir, env, logFile: join(dir, "gateway.log") });
-  const origin = `http://127.0.0.1:${port}`;
-  await waitForAnswer(`${origin}/api/status`, 30_000, running);
-  const local = (each: number) => `http://127.0.0.1:${each}`;
-  const { key } = await prepareGateway(origin, local(mockPort), local(httpPort));
-  const target = { hostname: "127.0.0.1", port, key, pid: running.pid };
-  return { name: program, target, stop: running.stop, cpuUs: [], perSecond: [] };
-}
-
-async function loadOf(
-  side: Side,
-  concurrency: number,
-  seconds: number,
-): Promise<{ us: number; rate: number }> {
-  const job: Job = { kind: "closed", target: side.target, concurrency, seconds };
-  const before = cpuMs(side.target.pid) ?? Number.NaN;
-  const { requests, errors } = await runForJson<LoadResult>([
-    process.execPath,
-    here("load.ts"),
-    JSON.stringify(job),
-  ]);
-  if (errors > 0) throw new Error(`${side.name}: ${errors} calls failed`);
-  const after = cpuMs(side.target.pid) ?? Number.NaN;
-  return { us: ((after - before) * 1000) / requests, rate: requests / seconds };
+async function loadOf({ name, gateway }: Side, concurrency: number, seconds: number): Promise<LoadResult> {
+  const result = await withCpu(gateway.target, (target) => {
+    const job: Job = { kind: "closed", target, concurrency, seconds };
+    return runForJson<LoadResult>([process.execPath, here("load.ts"), JSON.stringify(job)]);
+  });
+  if (result.errors > 0) throw new Error(`${name}: ${result.errors} calls failed`);
+  return result;
 }
 
 const [first, second, rounds = "15", concurrency = "32"] = process.argv.slice(2);
@@ -74,27 +41,29 @@ const mock = await startWithPort(LOAD_CORE, [process.execPath, here("mock-upstre
 const http = await startWithPort(LOAD_CORE, [process.execPath, here("http-mock.ts")]);
 const sides: Side[] = [];
 try {
-  for (const program of [first, second])
-    sides.push(await startSide(program, join(dir, String(sides.length)), mock.port, http.port));
+  for (const name of [first, second]) {
+    const command = name.endsWith(".ts") ? [process.execPath, resolve(name)] : [resolve(name)];
+    const own = join(dir, String(sides.length));
+    mkdirSync(own);
+    sides.push({ name, gateway: await startGateway(command, own, mock.port, http.port), results: [] });
+  }
   // What is measured is compiled code.
   for (const side of sides) await loadOf(side, Number(concurrency), 4);
-  for (let round = 0; round < Number(rounds); round++) {
-    for (const side of sides) {
-      const { us, rate } = await loadOf(side, Number(concurrency), 1);
-      side.cpuUs.push(us);
-      side.perSecond.push(rate);
-    }
-  }
-  const [base] = sides;
-  for (const { name, cpuUs, perSecond } of sides) {
-    const quotients = cpuUs.map((us, round) => us / (base?.cpuUs[round] ?? Number.NaN));
+  for (let round = 0; round < Number(rounds); round++)
+    for (const side of sides) side.results.push(await loadOf(side, Number(concurrency), 1));
+  const base = sides[0]?.results ?? [];
+  for (const { name, results } of sides) {
+    const quotients = results.map((result, round) => {
+      const beside = base[round];
+      return beside ? cpuUs(result) / cpuUs(beside) : Number.NaN;
+    });
     console.log(
-      `${name}: ${middle(cpuUs).toFixed(0)} µs of processor time a call, ${middle(perSecond).toFixed(0)} calls a second, ` +
-        `${middle(quotients).toFixed(3)} of the first`,
+      `${name}: ${middle(results.map(cpuUs)).toFixed(0)} µs of processor time a call, ` +
+        `${middle(results.map(perSecond)).toFixed(0)} calls a second, ${middle(quotients).toFixed(3)} of the first`,
     );
   }
 } finally {
-  for (const { stop } of sides) await stop();
+  for (const { gateway } of sides) await gateway.running.stop();
   await Promise.all([mock.stop(), http.stop()]);
   rmSync(dir, { recursive: true, force: true });
 }

@@ -1,25 +1,21 @@
 // `bun run bench [--quick] [--only=rates,pairs,prompts,chunks,sockets,…] [--no-gateway | --gateway=<program>]`: direct, nginx
 // and the gateway in one run, a table with ratios and goals, a file under bench/results. Refuses to compare across runs.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { type Ask, type Job, type LoadResult, type Target, chatBody } from "./load.ts";
 import { DIALECTS, askFor } from "./dialects.ts";
+import { type Gateway, launchGateway, origin, startGateway, withCpu } from "./gateway.ts";
 import { CHAT_MODEL } from "./mock-upstream.ts";
 import { processorTicks, syncedWriteUs } from "./machine.ts";
-import { HTTP_MODEL, type Prepared, prepareGateway, readAccount } from "./prepare.ts";
+import { HTTP_MODEL, readAccount } from "./prepare.ts";
 import {
   LOAD_CORE,
-  type Running,
-  SUBJECT_CORE,
   canPin,
-  cpuMs,
-  freePort,
   pinSelf,
   residentMb,
   runForJson,
-  start,
   startNginx,
   startWithPort,
   waitForAnswer,
@@ -122,50 +118,6 @@ function readOptions(args: readonly string[]): Options {
   };
 }
 
-interface Gateway {
-  command: string[];
-  running: Running;
-  port: number;
-  target: Target;
-  prepared: Prepared;
-}
-
-function launchGateway(command: string[], dir: string, port: number): Running {
-  const dataDir = join(dir, "data");
-  mkdirSync(dataDir, { recursive: true });
-  const env = { PORT: String(port), HOST: "127.0.0.1", DATA_DIR: dataDir, DATABASE_URL: "", REDIS_URL: "" };
-  return start(SUBJECT_CORE, command, { cwd: dir, env, logFile: join(dir, "gateway.log") });
-}
-
-const origin = (port: number) => `http://127.0.0.1:${port}`;
-
-async function startGateway(
-  command: string[],
-  dir: string,
-  upstreamPort: number,
-  httpPort: number,
-): Promise<Gateway> {
-  const port = freePort();
-  const running = launchGateway(command, dir, port);
-  try {
-    await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
-    const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort));
-    return {
-      command,
-      running,
-      port,
-      target: { hostname: "127.0.0.1", port, key: prepared.key, pid: running.pid },
-      prepared,
-    };
-  } catch (error) {
-    await running.stop();
-    const log = readFileSync(join(dir, "gateway.log"), "utf8").slice(-2000);
-    throw new Error(
-      `the gateway could not be set up: ${error instanceof Error ? error.message : String(error)}\n${log}`,
-    );
-  }
-}
-
 function load(job: Job): Promise<LoadResult> {
   return runForJson<LoadResult>([BUN, join(import.meta.dir, "load.ts"), JSON.stringify(job)]);
 }
@@ -206,18 +158,6 @@ function leastDisturbed(results: readonly LoadResult[]): LoadResult {
 }
 
 type Targets = readonly (readonly [SubjectName, Target])[];
-
-/** Adds what the subject, where it is a process of its own, spent on each request. */
-async function withCpu(
-  target: Target,
-  measure: (target: Target) => Promise<LoadResult>,
-): Promise<LoadResult> {
-  const before = target.pid === undefined ? undefined : cpuMs(target.pid);
-  const result = await measure(target);
-  const after = target.pid === undefined ? undefined : cpuMs(target.pid);
-  if (before !== undefined && after !== undefined) result.cpuUs = ((after - before) * 1000) / result.requests;
-  return result;
-}
 
 /** Rounds go direct, nginx, gateway, direct, … so that a noisy minute hits all three. */
 async function interleaved(

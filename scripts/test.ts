@@ -1,9 +1,10 @@
 // `bun run test [filter…] [--bun-test-flag…]`: gets what a fresh machine lacks, builds the front end, runs every test
 // in groups and ends with "N passed, N failed". Refuses to call an empty run, a crash or a hang a success.
 
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { BINARY_VARIABLE } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
 import { ensurePostgres } from "./install-postgres.ts";
 
@@ -33,6 +34,11 @@ interface Group {
 interface Tally {
   passed: number;
   failed: number;
+}
+
+interface Result extends Tally {
+  /** What to look at, "test/core/a.test.ts: (fail) name [1.00ms]"; for reading only, `failed` counts. */
+  failures: string[];
 }
 
 /** Every test file below test/, as "./test/…" with forward slashes, in a stable order. */
@@ -85,6 +91,17 @@ export function tally(output: string, exitCode: number): Tally {
   return { passed: figure("pass"), failed: failed === 0 && exitCode !== 0 ? 1 : failed };
 }
 
+/** The failed tests that one `bun test` printed, each with its file: the end of a long log must tell them again. */
+export function failedTests(report: readonly string[]): string[] {
+  let file = "";
+  const failures: string[] = [];
+  for (const line of report) {
+    if (/^\S+\.test\.tsx?:$/.test(line)) file = line;
+    else if (line.startsWith("(fail) ")) failures.push(`${file} ${line}`);
+  }
+  return failures;
+}
+
 /** Copies a child's output line by line under the group's name and keeps it for the count. */
 async function relay(stream: ReadableStream<Uint8Array>, prefix: string, kept: string[]): Promise<void> {
   const decoder = new TextDecoder();
@@ -108,7 +125,7 @@ async function runGroup(
   flags: string[],
   env: Record<string, string>,
   limitMs: number,
-): Promise<Tally> {
+): Promise<Result> {
   const command = [BUN, "test", ...group.flags, ...flags, ...group.files];
   const child = Bun.spawn(command, {
     cwd: PROJECT_DIR,
@@ -123,11 +140,26 @@ async function runGroup(
   const report: string[] = [];
   const prefix = `[${group.name}] `;
   await Promise.all([relay(child.stdout, prefix, []), relay(child.stderr, prefix, report), child.exited]);
-  if (child.signalCode) console.log(`${prefix}ended by ${child.signalCode}`);
-  return tally(report.join("\n"), child.exitCode ?? 1);
+  const failures = failedTests(report);
+  if (child.signalCode) {
+    console.log(`${prefix}ended by ${child.signalCode}`);
+    const last = report.findLast((line) => /^\((pass|fail)\) /.test(line)) ?? "the first test";
+    failures.push(`${group.name} was ended by ${child.signalCode}, after ${last}`);
+  }
+  return { ...tally(report.join("\n"), child.exitCode ?? 1), failures };
 }
 
-/** Packages, programs and the front end. Returns how many of these steps failed; tests that need them will say more. */
+/** Whether a test of these groups starts the product as a process of its own. */
+function needsBinary(groups: readonly Group[]): boolean {
+  const starts = (file: string) =>
+    readFileSync(join(PROJECT_DIR, file), "utf8").includes("startServerProcess");
+  return groups.some((group) => group.files.some(starts));
+}
+
+/**
+ * Programs, the front end and the binary, which it names in `env`. Returns how many of these steps failed; tests that need
+ * them will say more.
+ */
 function prepare(groups: readonly Group[], env: Record<string, string>): number {
   let failed = 0;
   const step = (name: string, action: () => void) => {
@@ -140,18 +172,18 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
   };
   if (groups.some((group) => group.name === "server")) step("PostgreSQL", ensurePostgres);
   if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);
-  if (existsSync(join(PROJECT_DIR, "scripts/build.ts"))) {
-    step("front end", () => {
-      const build = Bun.spawnSync([BUN, "scripts/build.ts"], {
-        cwd: PROJECT_DIR,
-        env,
-        stdin: "ignore",
-        stdout: "inherit",
-        stderr: "inherit",
-      });
-      if (build.exitCode !== 0) throw new Error(`the build ended with ${build.exitCode}`);
+  step("build", () => {
+    const isBinaryNeeded = needsBinary(groups);
+    const build = Bun.spawnSync([BUN, "scripts/build.ts", ...(isBinaryNeeded ? ["--binary"] : [])], {
+      cwd: PROJECT_DIR,
+      env,
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "inherit",
     });
-  }
+    if (build.exitCode !== 0) throw new Error(`it ended with ${build.exitCode}`);
+    if (isBinaryNeeded) env[BINARY_VARIABLE] = join(PROJECT_DIR, "dist/weir");
+  });
   return failed;
 }
 
@@ -166,7 +198,7 @@ function installPackages(): void {
   if (install.exitCode !== 0) throw new Error("bun install --frozen-lockfile failed");
 }
 
-async function main(args: readonly string[]): Promise<Tally> {
+async function main(args: readonly string[]): Promise<Result> {
   const startedMs = Date.now();
   installPackages();
   const flags = args.filter((arg) => arg.startsWith("-"));
@@ -184,7 +216,7 @@ async function main(args: readonly string[]): Promise<Tally> {
   env[RUN_DIR_VARIABLE] = runDir;
   env[RUN_OWNER_VARIABLE] = String(process.pid);
 
-  const total: Tally = { passed: 0, failed: prepare(groups, env) };
+  const total: Result = { passed: 0, failed: prepare(groups, env), failures: [] };
   const runOne = async (group: Group) => {
     const groupStartedMs = Date.now();
     const leftMs = Math.max(1000, RUN_LIMIT_MS - (groupStartedMs - startedMs));
@@ -193,6 +225,7 @@ async function main(args: readonly string[]): Promise<Tally> {
     console.log(`${group.name}: ${result.passed} passed, ${result.failed} failed (${seconds} s)`);
     total.passed += result.passed;
     total.failed += result.failed;
+    total.failures.push(...result.failures);
   };
   try {
     // Two cores, two lanes of about the same length: the browsers in one, everything else in the other.
@@ -212,14 +245,15 @@ async function main(args: readonly string[]): Promise<Tally> {
 }
 
 if (import.meta.main) {
-  let result: Tally;
+  let result: Result;
   try {
     result = await main(process.argv.slice(2));
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
-    result = { passed: 0, failed: 1 };
+    result = { passed: 0, failed: 1, failures: [] };
   }
   if (result.passed + result.failed === 0) console.error("no tests were found");
+  for (const failure of result.failures) console.log(failure);
   console.log(`${result.passed} passed, ${result.failed} failed`);
   process.exit(result.failed > 0 || result.passed === 0 ? 1 : 0);
 }

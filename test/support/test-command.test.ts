@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repairPackage } from "../../scripts/install-postgres.ts";
-import { groupFiles, tally } from "../../scripts/test.ts";
+import { failedTests, groupFiles, tally } from "../../scripts/test.ts";
 
 const scratchDir = mkdtempSync(join(tmpdir(), "weir-tally-"));
 afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
@@ -28,6 +28,17 @@ test("passes and failures of a real run are counted as Bun prints them", () => {
   const source = `${HEADER}test("a", () => {}); test("b", () => {}); test("c", () => expect(1).toBe(2));`;
   expect(runTests("mixed", source)).toEqual({ passed: 2, failed: 1 });
   expect(runTests("good", `${HEADER}test("a", () => {});`)).toEqual({ passed: 1, failed: 0 });
+});
+
+test("what failed is named with its file, to be told once more at the end", () => {
+  const report = [
+    "test/a.test.ts:",
+    "(pass) one [1.00ms]",
+    "test/b.test.ts:",
+    "(fail) two > three [2.00ms]",
+    "",
+  ];
+  expect(failedTests(report)).toEqual(["test/b.test.ts: (fail) two > three [2.00ms]"]);
 });
 
 test("a file that does not load is a failure", () => {

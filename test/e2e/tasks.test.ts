@@ -104,4 +104,5 @@ test("a drawing that fails over a kill -9 is paid back after the restart", async
   expect(await quota()).toBe(before);
   await server.stop();
   expect(server.audit()).toMatchObject({ code: 0 });
-}, 60_000);
+  // Most of it is waiting: the job looks every 15 s and asks for a task that is old enough.
+}, 120_000);

@@ -7,8 +7,8 @@ import { buildBinary } from "./build-binary.ts";
 import { buildIslands } from "./build-islands.ts";
 import { buildStyles } from "./build-styles.ts";
 import { buildTexts } from "./build-texts.ts";
-import { compressAll } from "./build-compress.ts";
-import { gzipSize } from "./build-compress.ts";
+import { compressAll, gzipSize } from "./build-compress.ts";
+import { ensurePackages } from "./packages.ts";
 
 export const PROJECT_DIR = dirname(import.meta.dir);
 const DIST_DIR = join(PROJECT_DIR, "dist");
@@ -102,6 +102,7 @@ function report(manifest: Manifest, files: number, ms: number): void {
 }
 
 if (import.meta.main) {
+  await ensurePackages();
   const built = await buildFrontEnd({ force: process.argv.includes("--force") });
   if (!built) console.log("front end: up to date");
   if (process.argv.includes("--binary")) await buildBinary(PROJECT_DIR);

@@ -1,4 +1,5 @@
 // `bun run check`: types, format, lint, rooms and locale parity; stops with the first failing step's code.
+import { ensurePackages } from "./packages.ts";
 
 /** This very program: started by npx there may be no other on the path. */
 const BUN = process.execPath;
@@ -41,6 +42,7 @@ const STEPS: readonly (readonly [string, string[]])[] = [
   ["rooms and locales", [BUN, "test", "./test/rooms.test.ts", "./test/locales.test.ts"]],
 ];
 
+await ensurePackages();
 for (const [name, command] of STEPS) {
   const started = performance.now();
   const child = Bun.spawnSync(command, { stdout: "pipe", stderr: "pipe" });

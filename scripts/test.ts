@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { BINARY_VARIABLE } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
 import { ensurePostgres } from "./install-postgres.ts";
+import { ensurePackages } from "./packages.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
@@ -187,20 +188,9 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
   return failed;
 }
 
-function installPackages(): void {
-  if (existsSync(join(PROJECT_DIR, "node_modules/elysia/package.json"))) return;
-  const install = Bun.spawnSync([BUN, "install", "--frozen-lockfile"], {
-    cwd: PROJECT_DIR,
-    stdin: "ignore",
-    stdout: "inherit",
-    stderr: "inherit",
-  });
-  if (install.exitCode !== 0) throw new Error("bun install --frozen-lockfile failed");
-}
-
 async function main(args: readonly string[]): Promise<Result> {
   const startedMs = Date.now();
-  installPackages();
+  await ensurePackages();
   const flags = args.filter((arg) => arg.startsWith("-"));
   const groups = groupFiles(
     findTestFiles(),

@@ -5,7 +5,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult } from "./load.ts";
 
-export type SubjectName = "direct" | "nginx" | "gateway";
+/** `bare`: a proxy of a dozen lines on the gateway's own runtime (bare-proxy.ts). */
+export type SubjectName = "direct" | "nginx" | "bare" | "gateway";
+const SUBJECTS: readonly SubjectName[] = ["direct", "nginx", "bare", "gateway"];
 export type BySubject<T> = Partial<Record<SubjectName, T>>;
 
 export interface Figures {
@@ -178,7 +180,7 @@ function table(rows: string[][]): string {
 
 function loadRows(label: string, results: BySubject<LoadResult>): string[][] {
   const rows: string[][] = [];
-  for (const name of ["direct", "nginx", "gateway"] as const) {
+  for (const name of SUBJECTS) {
     const result = results[name];
     if (!result) continue;
     const ratio =
@@ -287,7 +289,8 @@ export function render(figures: Figures): string {
   if (figures.http)
     parts.push(
       "CPU µs: processor time of the subject with all its threads per request. Where nginx waits for the mock, as it does " +
-        "behind both upstreams on two cores, the quotient of these is the fair share; requests a second flatter the gateway.",
+        "behind both upstreams on two cores, the quotient of these is the fair share; requests a second flatter the gateway. " +
+        "bare: Bun's server and Bun's fetch with nothing between, the floor of the runtime.",
     );
   if (figures.isQuick) parts.push("quick run: smaller loads, shorter waits; not for the record");
   parts.push(`gateway: ${figures.gatewayCommand}; load: ${figures.loader}; ${figures.startedAt}`);

@@ -302,7 +302,7 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
   if (nginx) targets.push(["nginx", { ...plain, port: nginx.port, pid: nginx.pid }]);
   targets.push(["bare", { ...plain, port: bare.port, pid: bare.pid }]);
   if (gateway) targets.push(["gateway", gateway.target]);
-  // Bun's fetch has 256 calls under way at most unless it is told otherwise, as the gateway tells it (src/main.ts).
+  // Bun's fetch has 256 calls under way at most unless it is told otherwise, as the gateway tells it (src/env.ts).
   const streamTargets = targets.filter(([name]) => name !== "bare");
 
   let answered = 0;

@@ -20,6 +20,8 @@ export async function buildBinary(projectDir: string, target?: string): Promise<
       "--minify",
       "--bytecode",
       "--format=esm",
+      // What is imported later is loaded later: the process that only makes room for another (src/main.ts), letters, …
+      "--splitting",
       // What runs once at the start is not worth compiling; serve.ts returns to the usual policy.
       "--compile-jit-policy=8",
       // Where a package offers both, its modules: of the icons only those that are drawn come in (650 KB less to parse).

@@ -1,6 +1,5 @@
 // Letters by the operator's SMTP server, as the SMTP options describe it.
 // Refuses to send without a server, and to hand the server's own words to anybody but the log.
-import { createTransport } from "nodemailer";
 import { Failure, refuse } from "../shared/failures.ts";
 import type { Deps } from "./deps.ts";
 
@@ -24,6 +23,8 @@ export async function sendMail({ options }: Pick<Deps, "options">, letter: Lette
   if (!canSendMail({ options })) throw refuse("smtp_missing");
   const account = options.get("SMTPAccount");
   const port = options.get("SMTPPort");
+  // Loaded with the first letter: most starts send none, and it is a tenth of all code.
+  const { createTransport } = await import("nodemailer");
   const transport = createTransport({
     host: options.get("SMTPServer"),
     port,

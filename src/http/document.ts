@@ -1,6 +1,5 @@
 // The OpenAPI document at /openapi.json, made from what the routes declare: paths, fields, and who may call.
 // Refuses pages and files a place in it; its usual viewer is loaded from elsewhere, which this product never does.
-import { toOpenAPISchema } from "@elysiajs/openapi";
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
 import { checkedBy } from "./session.ts";
@@ -66,7 +65,9 @@ function completed(path: string, operation: Operation, body: unknown): Operation
 }
 
 /** The document of the routes that `app` has at the first request. */
-function documentOf(app: AnyElysia, version: string): object {
+async function documentOf(app: AnyElysia, version: string): Promise<object> {
+  // Loaded with the first request for it: few servers ever get one.
+  const { toOpenAPISchema } = await import("@elysiajs/openapi");
   const { paths, components } = toOpenAPISchema(app, { methods: ["OPTIONS"], paths: [NOT_AN_API] });
   const bodies = new Map<string, unknown>();
   for (const { method, path, hooks } of app.routes)
@@ -91,8 +92,8 @@ export function openapiDocument(app: () => AnyElysia, version: string) {
   let text: string | undefined;
   return new Elysia().get(
     DOCUMENT_PATH,
-    () =>
-      new Response((text ??= JSON.stringify(documentOf(app(), version))), {
+    async () =>
+      new Response((text ??= JSON.stringify(await documentOf(app(), version))), {
         headers: { "content-type": "application/json;charset=utf-8", "cache-control": "no-cache" },
       }),
     checkedBy("nobody: list of routes"),

@@ -50,7 +50,7 @@ type Section = (typeof SECTIONS)[number];
 const SIZES = {
   full: {
     concurrencies: [1, 32, 256],
-    warmSeconds: 5,
+    warmSeconds: 12,
     rounds: 3,
     roundSeconds: 4,
     rateSeconds: 10,

@@ -1,5 +1,5 @@
-// `bun run bench [--quick] [--only=rates,pairs,prompts,chunks,sockets,…] [--no-gateway | --gateway=<program>]`: direct, nginx
-// and the gateway in one run, a table with ratios and goals, a file under bench/results. Refuses to compare across runs.
+// `bun run bench [--quick] [--only=rates,pairs,prompts,chunks,sockets,…] [--no-gateway | --gateway=<program>]`: direct, nginx,
+// a bare proxy and the gateway in one run, a table with ratios and goals, a file under bench/results. Refuses to compare across runs.
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -162,7 +162,7 @@ function leastDisturbed(results: readonly LoadResult[]): LoadResult {
 
 type Targets = readonly (readonly [SubjectName, Target])[];
 
-/** Rounds go direct, nginx, gateway, direct, … so that a noisy minute hits all three. */
+/** Rounds go from subject to subject and begin again, so that a noisy minute hits them all. */
 async function interleaved(
   targets: Targets,
   rounds: number,

@@ -30,45 +30,41 @@ function playwrightBuilds(kind: "chromium" | "chromium_headless_shell", programs
   return found;
 }
 
+function firstThere(candidates: readonly (string | null | undefined)[]): string | undefined {
+  return candidates.find((path): path is string => Boolean(path && existsSync(path)));
+}
+
 function findShell(): string | undefined {
   const packaged = playwrightBuilds("chromium_headless_shell", [
     "chrome-headless-shell-linux64/chrome-headless-shell",
     "chrome-linux/headless_shell",
   ]);
-  const candidates = [Bun.which(SHELL), ...packaged];
-  return candidates.find((path): path is string => Boolean(path && existsSync(path)));
+  return firstThere([Bun.which(SHELL), ...packaged]);
 }
 
 function findBrowser(): string | undefined {
   const onPath = SYSTEM_NAMES.map((name) => Bun.which(name));
   const packaged = playwrightBuilds("chromium", ["chrome-linux64/chrome", "chrome-linux/chrome"]);
-  const candidates = [...SYSTEM_PATHS, ...onPath, ...packaged];
-  return candidates.find((path): path is string => Boolean(path && existsSync(path)));
-}
-
-function named(): string | undefined {
-  const path = Bun.env.CHROMIUM_PATH;
-  return path && existsSync(path) ? path : undefined;
+  return firstThere([...SYSTEM_PATHS, ...onPath, ...packaged]);
 }
 
 /** Path of a Chromium to start: CHROMIUM_PATH, a headless shell, a whole browser; undefined when there is none. */
 export function findChromium(): string | undefined {
-  return named() ?? findShell() ?? findBrowser();
+  return firstThere([Bun.env.CHROMIUM_PATH]) ?? findShell() ?? findBrowser();
 }
 
 /**
- * As `findChromium`, and installs the system's package when there is no headless shell: quietly, where a whole browser
- * would do as well. Throws a sentence that says what to do when there is neither.
+ * As `findChromium`, and installs the system's package when there is no headless shell; where that fails, a whole
+ * browser does as well. Throws a sentence that says what to do when there is neither.
  */
 export function ensureChromium(): string {
-  const found = named() ?? findShell();
+  const found = firstThere([Bun.env.CHROMIUM_PATH]) ?? findShell();
   if (found) return found;
   try {
     installSystemPackage(SHELL, "the end-to-end tests are twice as fast with Chromium's headless shell");
-  } catch (error) {
-    // Not every distribution has that package.
+  } catch {
+    // Not every distribution has that package, and not everybody may install one.
     const browser = findBrowser();
-    console.log(error instanceof Error ? error.message : error);
     if (browser) return browser;
     installSystemPackage("chromium", "the end-to-end tests need Chromium");
   }

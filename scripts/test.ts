@@ -1,5 +1,5 @@
-// `bun run test [filter…] [--bun-test-flag…]`: gets what a fresh machine lacks, builds the front end, runs every test
-// in groups and ends with "N passed, N failed". Refuses to call an empty run, a crash or a hang a success.
+// `bun run test [filter…] [--bun-test-flag…]`: gets what a fresh machine lacks, builds front end and binary, runs every
+// test in groups and ends with "N passed, N failed". Refuses to call an empty run, a crash or a hang a success.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -5,33 +5,20 @@ import type { AddressInfo } from "node:net";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { SMTPServer } from "smtp-server";
 import { startFakeUpstream } from "./support/fake-upstream.ts";
+import { startOperator } from "./support/operator.ts";
+import type { Operator } from "./support/operator.ts";
 import { startServerProcess } from "./support/server.ts";
 import type { ServerProcess } from "./support/server.ts";
 
 const MODEL = "gpt-4o-mini";
-const PASSWORD = "correct horse";
 
 let server: ServerProcess;
+let operator: Operator;
 const upstream = await startFakeUpstream();
-const headers: Record<string, string> = { "content-type": "application/json" };
-let authorization = "";
-
-async function send(method: string, path: string, body: unknown): Promise<Response> {
-  const answer = await fetch(server.url + path, { method, headers, body: JSON.stringify(body) });
-  expect(await answer.clone().json()).toMatchObject({ success: true });
-  return answer;
-}
 
 beforeAll(async () => {
   server = await startServerProcess();
-  await send("POST", "/api/setup", { username: "root", password: PASSWORD, confirmPassword: PASSWORD });
-  const login = await send("POST", "/api/user/login", { username: "root", password: PASSWORD });
-  headers["cookie"] = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-  headers["new-api-user"] = "1";
-  const channel = { type: 1, name: "fake", key: "k", base_url: upstream.url, models: MODEL };
-  await send("POST", "/api/channel/", channel);
-  const made = await send("POST", "/api/token/", { name: "t", unlimited_quota: true });
-  authorization = `Bearer sk-${((await made.json()) as { data: { key: string } }).data.key}`;
+  operator = await startOperator(server, { base_url: upstream.url, models: MODEL });
 });
 afterAll(async () => {
   await server.remove();
@@ -43,7 +30,7 @@ test("the token encoder counts, it does not estimate", async () => {
   const count = async () => {
     const answer = await fetch(`${server.url}/v1/messages/count_tokens`, {
       method: "POST",
-      headers: { authorization, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${operator.key}`, "content-type": "application/json" },
       body: JSON.stringify({ model: MODEL, messages: [{ role: "user", content: text }] }),
     });
     return ((await answer.json()) as { input_tokens: number }).input_tokens;
@@ -81,8 +68,8 @@ test("a letter is sent", async () => {
     SMTPPort: port,
     SMTPFrom: "a@b.example",
   }))
-    await send("PUT", "/api/option/", { key, value: String(value) });
-  await send("POST", "/api/user/setting/test", {
+    await operator.send("PUT", "/api/option/", { key, value: String(value) });
+  await operator.send("POST", "/api/user/setting/test", {
     notify_type: "email",
     quota_warning_threshold: 1000,
     notification_email: "me@b.example",

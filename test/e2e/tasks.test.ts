@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { startOperator } from "../support/operator.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
 
@@ -32,70 +33,33 @@ afterAll(async () => {
   proxy.close();
 });
 
-const ROOT = { username: "root", password: "password-1" };
-
-async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-  const response = await fetch(server.url + path, {
-    method,
-    headers: { "content-type": "application/json", ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return {
-    response,
-    body: (await response.json()) as { success?: boolean; data?: never; [field: string]: unknown },
-  };
-}
-
 test("a drawing that fails over a kill -9 is paid back after the restart", async () => {
-  await send("POST", "/api/setup", {
-    ...ROOT,
-    confirmPassword: ROOT.password,
-    SelfUseModeEnabled: false,
-    DemoSiteEnabled: false,
-  });
-  const login = await send("POST", "/api/user/login", ROOT);
-  const cookie = login.response.headers
-    .getSetCookie()
-    .map((each) => each.split(";")[0] ?? "")
-    .join("; ");
-  const headers = { cookie, "new-api-user": "1" };
   const { port } = proxy.address() as AddressInfo;
-  const channel = {
+  const { send, key } = await startOperator(server, {
     type: 2,
-    name: "mj",
-    key: "k",
     base_url: `http://127.0.0.1:${port}`,
     models: "mj_imagine",
-    group: "default",
+  });
+  const quota = async () => ((await send("GET", "/api/user/self")) as { quota: number }).quota;
+  const draw = async (path: string, body?: unknown) => {
+    const answer = await fetch(server.url + path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return (await answer.json()) as Record<string, unknown>;
   };
-  await send("POST", "/api/channel/", channel, headers);
-  const made = await send(
-    "POST",
-    "/api/token/",
-    { name: "t", unlimited_quota: true, expired_time: -1, remain_quota: 0 },
-    headers,
-  );
-  const { key } = made.body["data"] as unknown as { key: string };
-  const quota = async () =>
-    ((await send("GET", "/api/user/self", undefined, headers)).body["data"] as unknown as { quota: number })
-      .quota;
   const before = await quota();
 
-  const submitted = await send(
-    "POST",
-    "/mj/submit/imagine",
-    { prompt: "x" },
-    { authorization: `Bearer sk-${key}` },
-  );
-  expect(submitted.body).toMatchObject({ code: 1, result: "drawing-1" });
+  const submitted = await draw("/mj/submit/imagine", { prompt: "x" });
+  expect(submitted).toMatchObject({ code: 1, result: "drawing-1" });
   await server.kill();
   expect(server.audit()).toMatchObject({ code: 0 });
   state = { progress: "40%", status: "FAILURE", failReason: "lost" };
   await server.restart();
   expect(await quota()).toBe(before - 50_000);
 
-  const fetched = async () =>
-    (await send("GET", "/mj/task/drawing-1/fetch", undefined, { authorization: `Bearer sk-${key}` })).body;
+  const fetched = () => draw("/mj/task/drawing-1/fetch");
   await polled.promise;
   let task = await fetched();
   // Its answer is in the books a moment later.

@@ -6,9 +6,9 @@ import { connect } from "../../src/db/connect.ts";
 import { readEnv } from "../../src/env.ts";
 import { LogType } from "../../src/shared/enums.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
+import { startOperator } from "../support/operator.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import { startServerProcess } from "../support/server.ts";
-import type { ServerProcess } from "../support/server.ts";
 
 const KILLS = 20;
 const CONCURRENCY = 16;
@@ -16,30 +16,6 @@ const CONCURRENCY = 16;
 const MAX_ANSWERS_BETWEEN = 60;
 const MODEL = "gpt-4o-mini";
 const DONE = "data: [DONE]\n\n";
-
-/** Setup, sign-in, one channel, one key: the way an operator does it. Answers the key. */
-async function furnish(server: ServerProcess, upstreamUrl: string): Promise<string> {
-  const headers: Record<string, string> = { "content-type": "application/json" };
-  const send = async (path: string, body: unknown): Promise<Response> => {
-    const answer = await fetch(server.url + path, { method: "POST", headers, body: JSON.stringify(body) });
-    expect(await answer.clone().json()).toMatchObject({ success: true });
-    return answer;
-  };
-  const password = "correct horse";
-  await send("/api/setup", { username: "root", password, confirmPassword: password });
-  const login = await send("/api/user/login", { username: "root", password });
-  headers.cookie = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-  headers["new-api-user"] = String(((await login.json()) as { data: { id: number } }).data.id);
-  await send("/api/channel/", {
-    type: 1,
-    name: "fake",
-    key: "upstream",
-    base_url: upstreamUrl,
-    models: MODEL,
-  });
-  const token = await send("/api/token/", { name: "load", unlimited_quota: true });
-  return `sk-${((await token.json()) as { data: { key: string } }).data.key}`;
-}
 
 /** One call; the request id when the answer arrived in full, undefined when the connection broke on the way. */
 async function callOnce(url: string, key: string, stream: boolean): Promise<string | undefined> {
@@ -72,7 +48,7 @@ test.concurrent.each(DATABASE_KINDS)(
     const upstream = await startFakeUpstream();
     const database = await createTestDatabase(kind);
     const server = await startServerProcess({ DATABASE_URL: database.databaseUrl ?? "", LOG_LEVEL: "info" });
-    const key = await furnish(server, upstream.url);
+    const { key } = await startOperator(server, { base_url: upstream.url, models: MODEL });
 
     const answered: string[] = [];
     let kills = 0;

@@ -5,27 +5,11 @@ import { readEnv } from "../../src/env.ts";
 import { connect } from "../../src/db/connect.ts";
 import { LogType } from "../../src/shared/enums.ts";
 import { REALTIME_USAGE, responseDone, startFakeRealtime } from "../support/fake-realtime.ts";
+import { startOperator } from "../support/operator.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
 import { attach, MODEL } from "./realtime-support.ts";
 import type { SocketClient } from "./realtime-support.ts";
-
-async function furnish(server: ServerProcess, upstreamUrl: string): Promise<string> {
-  const headers: Record<string, string> = { "content-type": "application/json" };
-  const send = async (path: string, body: unknown): Promise<Response> => {
-    const answer = await fetch(server.url + path, { method: "POST", headers, body: JSON.stringify(body) });
-    expect(await answer.clone().json()).toMatchObject({ success: true });
-    return answer;
-  };
-  const password = "correct horse";
-  await send("/api/setup", { username: "root", password, confirmPassword: password });
-  const login = await send("/api/user/login", { username: "root", password });
-  headers["cookie"] = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-  headers["new-api-user"] = String(((await login.json()) as { data: { id: number } }).data.id);
-  await send("/api/channel/", { type: 1, name: "fake", key: "k", base_url: upstreamUrl, models: MODEL });
-  const token = await send("/api/token/", { name: "voice", unlimited_quota: true });
-  return `sk-${((await token.json()) as { data: { key: string } }).data.key}`;
-}
 
 async function open(server: ServerProcess, key: string): Promise<SocketClient> {
   const address = `${server.url.replace("http", "ws")}/v1/realtime?model=${MODEL}`;
@@ -49,7 +33,7 @@ test("a killed process has recorded every response whose end was heard; a stoppe
   const upstream = startFakeRealtime();
   const server = await startServerProcess();
   try {
-    const key = await furnish(server, upstream.url);
+    const { key } = await startOperator(server, { base_url: upstream.url, models: MODEL });
     let heard = 0;
     for (const turns of [1, 3, 2]) {
       const clients = await Promise.all([open(server, key), open(server, key), open(server, key)]);

@@ -1,7 +1,7 @@
 // The product as people start it: a process of its own on an empty data directory, killed and started again at will.
 // The test command builds the binary and names it, so that what ships is what is tested, and a start takes a tenth of one
 // from source; without that command a single test file runs the source.
-// Refuses to share anything with the test's process but the port.
+// Refuses to share anything with the test's process but the port, and packages: scripts/test.ts reads it before they are there.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -92,11 +92,15 @@ export function tally(output: string, exitCode: number): Tally {
   return { passed: figure("pass"), failed: failed === 0 && exitCode !== 0 ? 1 : failed };
 }
 
-/** The failed tests that one `bun test` printed, each with its file: the end of a long log must tell them again. */
+/**
+ * The failed tests that one `bun test` printed, each with its file: the end of a long log must tell them again. Bun's own
+ * list of them, behind "2 tests failed:", names no files.
+ */
 export function failedTests(report: readonly string[]): string[] {
   let file = "";
   const failures: string[] = [];
   for (const line of report) {
+    if (/^\d+ tests? failed:$/.test(line)) break;
     if (/^\S+\.test\.tsx?:$/.test(line)) file = line;
     else if (line.startsWith("(fail) ")) failures.push(`${file} ${line}`);
   }

@@ -243,15 +243,26 @@ describe("filters", () => {
 });
 
 describe("histogram", () => {
+  test("one entry is told as one", () => {
+    open({
+      page: { histogram: { ...HISTOGRAM, buckets: [{ at: NOW - 3600, count: 1, errors: 0 }] } },
+    });
+    expect(screen.getByText("1 entry, 0 of them errors")).toBeTruthy();
+  });
+
   const slider = () => screen.getByRole("slider", { name: /Entries over time/ });
 
   test("arrows move a speaking cursor, Shift widens it, Enter zooms into it, and there is a way back", async () => {
     const island = open();
     slider().focus();
     await island.user.keyboard("{Home}{ArrowRight}");
-    expect(slider().getAttribute("aria-valuetext")).toBe("11-20 10:00 – 11-20 11:00: 12 entries, 2 errors");
+    expect(slider().getAttribute("aria-valuetext")).toBe(
+      "11-20 10:00 – 11-20 11:00: 12 entries, 2 of them errors",
+    );
     await island.user.keyboard("{Shift>}{ArrowRight}{/Shift}");
-    expect(slider().getAttribute("aria-valuetext")).toBe("11-20 10:00 – 11-20 12:00: 12 entries, 2 errors");
+    expect(slider().getAttribute("aria-valuetext")).toBe(
+      "11-20 10:00 – 11-20 12:00: 12 entries, 2 of them errors",
+    );
     await island.user.keyboard("{Enter}");
     await settle();
     expect(location.search).toBe(`?start_timestamp=${NOW - 7200}&end_timestamp=${NOW}`);

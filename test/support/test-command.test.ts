@@ -36,7 +36,11 @@ test("what failed is named with its file, to be told once more at the end", () =
     "(pass) one [1.00ms]",
     "test/b.test.ts:",
     "(fail) two > three [2.00ms]",
+    "test/c.test.ts:",
+    "(pass) four [1.00ms]",
     "",
+    "1 tests failed:",
+    "(fail) two > three [2.00ms]",
   ];
   expect(failedTests(report)).toEqual(["test/b.test.ts: (fail) two > three [2.00ms]"]);
 });

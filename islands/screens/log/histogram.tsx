@@ -44,14 +44,18 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
     const inside = buckets.slice(first, last + 1);
     const from = buckets[first]?.at ?? data.from;
     const to = (buckets[last]?.at ?? data.from) + step;
+    const failed = sumOf(inside, "errors");
+    const entries = sumOf(inside, "count") + failed;
     return t("log.histogram.span", {
+      count: entries,
       from: timeText(from),
       to: timeText(to),
-      entries: formatNumber(sumOf(inside, "count") + sumOf(inside, "errors")),
-      errors: formatNumber(sumOf(inside, "errors")),
+      entries: formatNumber(entries),
+      errors: formatNumber(failed),
     });
   };
   const summary = t("log.histogram.summary", {
+    count: total,
     entries: formatNumber(total),
     errors: formatNumber(errors),
   });

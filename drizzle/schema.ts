@@ -374,7 +374,7 @@ export function buildSchema(d: Dialect) {
 
   /**
    * Single numbers that must survive: `version:<what>` (raised by each change of a snapshot so that other nodes
-   * reload), `outbox:<node>` (last settled position of a node), `logs:clearedBefore`.
+   * reload), `journal:<node>` (last position of a node's journal that is in the tables), `logs:clearedBefore`.
    */
   const marks = d.table("marks", {
     key: d.text().primaryKey(),

@@ -66,8 +66,8 @@ export interface Overrides {
   drainMs?: number;
 }
 
-/** A random name for this data directory: the outbox position in PostgreSQL hangs on it. */
-function readNodeId(dataDir: string): string {
+/** A random name for this data directory: the journal's position in the tables hangs on it. */
+export function readNodeId(dataDir: string): string {
   const path = join(dataDir, "node.id");
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
   const id = randomBytes(8).toString("hex");

@@ -1,8 +1,11 @@
 // The subcommands of the binary: serve (default), audit, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
+import { eq } from "drizzle-orm";
 import packageJson from "../package.json" with { type: "json" };
-import { createApp, createServices } from "./app.ts";
+import { createApp, createServices, readNodeId } from "./app.ts";
 import { audit, formatAudit } from "./core/audit.ts";
+import { countWaiting } from "./core/journal.ts";
+import { journalMark } from "./core/ledger-items.ts";
 import { createLogger } from "./core/logger.ts";
 import { WrongEncryptionKey } from "./core/options.ts";
 import { connect, DatabaseUnreachable } from "./db/connect.ts";
@@ -28,6 +31,11 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
       const db = await openBeside(env);
       const report = await audit(db);
       console.log(formatAudit(report));
+      const waiting = await waitingCalls(db, env.dataDir);
+      if (waiting > 0)
+        console.log(
+          `${waiting} accepted entries stand in the journal; the running server or the next start enters them.`,
+        );
       await db.close();
       return report.differences.length === 0 ? 0 : 1;
     },
@@ -48,6 +56,16 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
     },
   },
 };
+
+/** What this data directory has accepted and the tables do not have yet. */
+async function waitingCalls(db: Database, dataDir: string): Promise<number> {
+  const { marks } = db.t;
+  const [mark] = await db.orm
+    .select()
+    .from(marks)
+    .where(eq(marks.key, journalMark(readNodeId(dataDir))));
+  return mark ? countWaiting(dataDir, mark.value) : 0;
+}
 
 /** Opens the database while a server may be running on it: its tables are not changed under that server. */
 function openBeside(env: Env): Promise<Database> {

@@ -8,7 +8,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 export interface Env {
   port: number;
   host: string;
-  /** SQLite file, session secret, encryption key, outbox. */
+  /** SQLite file, session secret, encryption key, journal. */
   dataDir: string;
   /** postgres://… or empty for the embedded database. */
   databaseUrl: string;

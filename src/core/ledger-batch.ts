@@ -1,12 +1,8 @@
-// Group commit: items that arrive in the same tick become durable together, at most 500 in one transaction.
-// Refuses to throw out of its timer, and to lose an item: what the database will not take goes to the spool.
-import { sqlState } from "../db/sql-state.ts";
+// Group commit: items that arrive in the same tick become durable together, at most 500 in one write.
+// Refuses to throw out of its timer; whoever handed in what could not be written is told.
 import type { Logger } from "./deps.ts";
 
 export const MAX_BATCH = 500;
-const BUSY_RETRY_MS = 50;
-/** A writer that holds the lock for longer than this many tries is treated like any other failure. */
-const MAX_BUSY_TRIES = 100;
 
 interface Waiting<T> {
   item: T;
@@ -15,70 +11,71 @@ interface Waiting<T> {
 }
 
 export interface GroupCommit<T> {
-  /** Resolves when the item is durable; rejects when neither the database nor the spool took it. */
+  /** Resolves when the item is durable, rejects when it could not be written. */
   add(item: T): Promise<void>;
-  /** Commits what is queued now; resolves when nothing is left. */
+  /** Writes what is queued now; resolves when nothing is left. */
   flush(): Promise<void>;
 }
 
 export interface GroupCommitDeps<T> {
-  /** One transaction: all of it or a throw. Synchronous. Durable when it returns, unless `later` and `sync` say so. */
-  commit: (items: readonly T[], later: boolean) => void;
+  /** Durable when it returns; all or a throw. */
+  write: (items: readonly T[]) => void;
   /**
-   * Makes everything that was committed `later` durable, off the event loop. While it runs the next batch gathers, so
-   * that a busy process is never held up by its disk. Without it every commit is durable by itself.
+   * The same off the event loop. While it runs the next batch gathers, so that a busy process is never held up by its
+   * disk.
    */
-  sync?: () => Promise<void>;
-  /** The last resort, also all or a throw. */
-  spool: (items: readonly T[]) => void;
+  writeLater: (items: readonly T[]) => Promise<void>;
   logger: Logger;
-  /** Calls that are still running: with none, a commit syncs by itself, which is quicker for a single caller. */
-  running?: () => number;
+  /** Calls that are still running: with none the write waits for the disk itself, which is quicker for a lone caller. */
+  running: () => number;
 }
 
 /** A batch waits a few turns of the event loop for others that are about to settle; a single call never waits. */
 const MAX_TURNS = 24;
 const MAX_QUIET_TURNS = 4;
 
-/** Failures of the place, not of a row: trying each row alone would fail 500 times. */
-function isEnvironmental(error: unknown): boolean {
-  return /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|MISUSE)/.test(sqlState(error));
-}
-
-function isBusy(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(sqlState(error));
-}
-
 export function createGroupCommit<T>({
-  commit,
-  sync,
-  spool,
+  write,
+  writeLater,
   logger,
   running,
 }: GroupCommitDeps<T>): GroupCommit<T> {
   let waiting: Waiting<T>[] = [];
-  let isSyncing = false;
+  let isWriting = false;
   let turns = 0;
   let quietTurns = 0;
   let seen = 0;
   let isScheduled = false;
-  let busyTries = 0;
   let idle: PromiseWithResolvers<void> | undefined;
 
   function run(): void {
     isScheduled = false;
     const batch = waiting.length <= MAX_BATCH ? waiting : waiting.slice(0, MAX_BATCH);
     waiting = waiting.length <= MAX_BATCH ? [] : waiting.slice(MAX_BATCH);
-    try {
-      if (batch.length > 0) commitBatch(batch);
-    } catch (error) {
-      for (const each of batch) each.reject(error);
+    const items = batch.map((each) => each.item);
+    if (running() > 0) {
+      isWriting = true;
+      writeLater(items).then(
+        () => end(batch),
+        (error: unknown) => end(batch, { error }),
+      );
+      return;
     }
-    next();
+    try {
+      write(items);
+      end(batch);
+    } catch (error) {
+      end(batch, { error });
+    }
   }
 
-  function next(): void {
-    if (isSyncing) return;
+  function end(batch: Waiting<T>[], failed?: { error: unknown }): void {
+    isWriting = false;
+    if (!failed) for (const each of batch) each.resolve();
+    else {
+      logger.error("settlements could not be written", { rows: batch.length, error: String(failed.error) });
+      for (const each of batch) each.reject(failed.error);
+    }
     if (waiting.length > 0) schedule();
     else {
       idle?.resolve();
@@ -87,10 +84,9 @@ export function createGroupCommit<T>({
   }
 
   function schedule(): void {
-    if (isScheduled || isSyncing) return;
+    if (isScheduled || isWriting) return;
     isScheduled = true;
-    if (busyTries > 0) setTimeout(run, BUSY_RETRY_MS);
-    else setImmediate(gather);
+    setImmediate(gather);
   }
 
   /** Goes on gathering while somebody is left who could join and the queue has grown not long ago. */
@@ -98,7 +94,7 @@ export function createGroupCommit<T>({
     quietTurns = waiting.length > seen ? 0 : quietTurns + 1;
     seen = waiting.length;
     turns++;
-    const others = Math.min(running?.() ?? 0, MAX_BATCH);
+    const others = Math.min(running(), MAX_BATCH);
     if (turns < MAX_TURNS && quietTurns < MAX_QUIET_TURNS && waiting.length < others) {
       setImmediate(gather);
       return;
@@ -109,68 +105,6 @@ export function createGroupCommit<T>({
     run();
   }
 
-  function commitBatch(batch: Waiting<T>[]): void {
-    try {
-      const later = sync !== undefined && (running?.() ?? 0) > 0;
-      commit(
-        batch.map((each) => each.item),
-        later,
-      );
-      busyTries = 0;
-      if (later) syncLater(batch);
-      else for (const each of batch) each.resolve();
-    } catch (error) {
-      if (isBusy(error) && ++busyTries <= MAX_BUSY_TRIES) {
-        waiting = batch.concat(waiting);
-        return;
-      }
-      busyTries = 0;
-      logger.error("settlement batch failed", { rows: batch.length, error: String(error) });
-      if (isEnvironmental(error)) spoolAll(batch, error);
-      else for (const each of batch) commitAlone(each);
-    }
-  }
-
-  function syncLater(batch: Waiting<T>[]): void {
-    isSyncing = true;
-    const finish = (settle: (each: Waiting<T>) => void) => {
-      isSyncing = false;
-      for (const each of batch) settle(each);
-      next();
-    };
-    (sync?.() ?? Promise.resolve()).then(
-      () => finish((each) => each.resolve()),
-      (error: unknown) => {
-        logger.error("settlements could not be synced", { rows: batch.length, error: String(error) });
-        finish((each) => each.reject(error));
-      },
-    );
-  }
-
-  function commitAlone(each: Waiting<T>): void {
-    try {
-      commit([each.item], false);
-      each.resolve();
-    } catch (error) {
-      spoolAll([each], error);
-    }
-  }
-
-  function spoolAll(batch: Waiting<T>[], cause: unknown): void {
-    try {
-      spool(batch.map((each) => each.item));
-      logger.error("settlements went to the spool file", { rows: batch.length, error: String(cause) });
-      for (const each of batch) each.resolve();
-    } catch (error) {
-      logger.error("settlements could not be written anywhere", {
-        rows: batch.length,
-        error: String(error),
-        cause: String(cause),
-      });
-      for (const each of batch) each.reject(error);
-    }
-  }
-
   return {
     add(item) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -179,7 +113,7 @@ export function createGroupCommit<T>({
       return promise;
     },
     flush() {
-      if (waiting.length === 0) return Promise.resolve();
+      if (waiting.length === 0 && !isWriting) return Promise.resolve();
       idle ??= Promise.withResolvers<void>();
       schedule();
       return idle.promise;

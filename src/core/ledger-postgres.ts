@@ -1,4 +1,4 @@
-// Settlement on PostgreSQL: durable in the local outbox at once, then applied in order and in batches.
+// Settlement on PostgreSQL: what is durable in the local journal is applied in order and in batches.
 // Refuses to apply an entry twice: the node's position moves in the same transaction as the sums.
 import type { SQL } from "drizzle-orm";
 import { eq, sql } from "drizzle-orm";
@@ -10,32 +10,17 @@ import type { LedgerAccounts } from "./accounts.ts";
 import { within } from "./deadline.ts";
 import type { Deps } from "./deps.ts";
 import { MAX_BATCH } from "./ledger-batch.ts";
-import { sumUp } from "./ledger-items.ts";
-import type { BatchSums, DurableHold, LedgerItem } from "./ledger-items.ts";
+import { journalMark, sumUp } from "./ledger-items.ts";
+import type { BatchSums, Books, DurableHold, LedgerItem } from "./ledger-items.ts";
+import type { Journal, JournalEntry } from "./journal.ts";
 import { chargedBalances, endPending } from "./ledger-sqlite.ts";
-import type { SpoolMark } from "./ledger-spool.ts";
 import type { BalanceWatch } from "./low-quota.ts";
-import { openOutbox } from "./outbox.ts";
-import type { OutboxEntry } from "./outbox.ts";
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 
-export interface PostgresBooks {
-  /** Durable in the outbox when it returns; PostgreSQL follows. */
-  apply(items: readonly LedgerItem[], mark?: SpoolMark, isOwn?: boolean): void;
-  readMark(key: string): number;
-  dropMark(key: string): void;
-  /** Applies what an earlier run left; rejects when the database does not answer. */
-  start(): Promise<void>;
-  /** Tries at once to apply everything; resolves when the outbox is empty or the database refused. */
-  drain(): Promise<void>;
-  /** Entries that PostgreSQL does not have yet. */
-  backlog(): number;
-  close(): void;
-}
-
-export interface PostgresBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | "dataDir" | "nodeId"> {
+export interface PostgresBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | "nodeId"> {
+  journal: Journal<LedgerItem>;
   accounts: LedgerAccounts;
   /** Longest wait for one answer of the database, in milliseconds. */
   databaseWaitMs: number;
@@ -72,11 +57,10 @@ export function* lockRows(
   );
 }
 
-export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<PostgresBooks> {
-  const { db, clock, logger, accounts, dataDir, nodeId, databaseWaitMs } = deps;
+export function createPostgresBooks(deps: PostgresBooksDeps): Books {
+  const { db, clock, logger, accounts, journal, databaseWaitMs } = deps;
   const { marks } = db.t;
-  const markKey = `outbox:${nodeId}`;
-  const outbox = openOutbox<LedgerItem>(dataDir);
+  const markKey = journalMark(deps.nodeId);
   /** Position up to which PostgreSQL has everything. */
   let applied = 0;
   /** Entries from here on were queued by this process and count in the memory of its accounts. */
@@ -87,15 +71,14 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
   let retry: ReturnType<typeof setTimeout> | undefined;
   let draining: Promise<void> | undefined;
 
-  async function readMark(): Promise<number> {
-    await db.orm.insert(marks).values({ key: markKey, value: 0 }).onConflictDoNothing();
+  async function readMark(): Promise<number | undefined> {
     const found = await db.orm.select().from(marks).where(eq(marks.key, markKey));
-    return found[0]?.value ?? 0;
+    return found[0]?.value;
   }
 
-  async function applyNext(entries: OutboxEntry<LedgerItem>[]): Promise<void> {
+  async function applyNext(entries: JournalEntry<LedgerItem>[]): Promise<void> {
     if (!isMarkKnown) {
-      const mark = await within(databaseWaitMs, readMark());
+      const mark = (await within(databaseWaitMs, readMark())) ?? 0;
       isMarkKnown = true;
       const known = entries.filter((entry) => entry.position <= mark);
       if (known.length > 0) return acknowledge(known);
@@ -104,9 +87,9 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
   }
 
   /** The entries are in the books already, only the answer was lost: memory follows. */
-  function acknowledge(entries: OutboxEntry<LedgerItem>[]): void {
+  function acknowledge(entries: JournalEntry<LedgerItem>[]): void {
     applied = entries.at(-1)?.position ?? applied;
-    outbox.trim(applied);
+    journal.trim(applied, durableAlready);
     endOwn(entries);
     const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
     for (const id of ids) {
@@ -117,11 +100,11 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
     }
   }
 
-  function endOwn(entries: OutboxEntry<LedgerItem>[]): void {
+  function endOwn(entries: JournalEntry<LedgerItem>[]): void {
     for (const { position, item } of entries) if (position >= firstOwn) endPending(accounts, item);
   }
 
-  async function applyBatch(entries: OutboxEntry<LedgerItem>[]): Promise<void> {
+  async function applyBatch(entries: JournalEntry<LedgerItem>[]): Promise<void> {
     const sums = sumUp(entries.map((entry) => entry.item));
     const first = entries[0]?.position ?? 0;
     const last = entries.at(-1)?.position ?? 0;
@@ -136,7 +119,7 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
         db.atomic((tx) => settleSteps(tx, sums, userIds, tokenIds, first, last)),
       );
       applied = last;
-      outbox.trim(last);
+      journal.trim(last, durableAlready);
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
       for (const each of figures.tokens) Object.assign(accounts.cachedToken(each.id) ?? {}, each);
       endOwn(entries);
@@ -149,7 +132,7 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
           requestId: entries[0]?.item.row?.requestId,
           error: String(error),
         });
-        outbox.bury(first, String(error), clock.nowMs());
+        for (const entry of entries) journal.setAside(entry, String(error), clock.nowMs());
         applied = last;
       }
     } finally {
@@ -186,7 +169,7 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
 
   async function drainAll(): Promise<void> {
     while (!isClosed) {
-      const entries = outbox.read(applied, MAX_BATCH);
+      const entries = journal.read(applied, MAX_BATCH);
       if (entries.length === 0) return;
       await applyNext(entries);
       failures = 0;
@@ -203,7 +186,7 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
         failures++;
         const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
         logger[level]("settlements wait for the database", {
-          waiting: outbox.lastPosition - applied,
+          waiting: journal.lastPosition - applied,
           error: String(error),
         });
         if (isClosed) return;
@@ -217,31 +200,32 @@ export async function createPostgresBooks(deps: PostgresBooksDeps): Promise<Post
   }
 
   return {
-    apply(items, mark) {
-      outbox.append(items, mark);
-      if (firstOwn > 0 && retry === undefined) void kick();
-    },
-    readMark: (key) => outbox.readMark(key),
-    dropMark: (key) => outbox.dropMark(key),
     async start() {
-      applied = 0;
-      outbox.startAfter(await readMark());
+      const mark = await readMark();
+      journal.resume(mark);
+      applied = mark ?? journal.lastPosition;
+      if (mark === undefined) await db.orm.insert(marks).values({ key: markKey, value: applied });
       await drainAll();
-      firstOwn = outbox.lastPosition + 1;
+      firstOwn = journal.lastPosition + 1;
+    },
+    wake() {
+      if (retry === undefined) void kick();
     },
     async drain() {
       // A run that is under way may have looked before the last entries came.
       await draining;
-      if (outbox.lastPosition > applied) await kick();
+      if (journal.lastPosition > applied) await kick();
     },
-    backlog: () => Math.max(0, outbox.lastPosition - applied),
+    backlog: () => Math.max(0, journal.lastPosition - applied),
     close() {
       isClosed = true;
       clearTimeout(retry);
-      outbox.close();
     },
   };
 }
+
+/** A commit of PostgreSQL has been synced when it is answered. */
+const durableAlready = () => Promise.resolve();
 
 /** Data that PostgreSQL will never take (class 22) or a broken constraint (class 23): waiting does not help. */
 function isContentError(error: unknown): boolean {

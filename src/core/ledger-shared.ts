@@ -77,7 +77,7 @@ export function createSharedHolds(deps: SharedHoldsDeps): SharedHolds {
     else underway.delete(account);
   }
 
-  /** What memory holds back and the database does not know: open holds in memory and charges in the outbox. */
+  /** What memory holds back and the database does not know: open holds in memory and charges in the journal. */
   function unknownToDatabase(account: UserAccount | TokenAccount): number {
     return Math.max(0, account.reserved - (underway.get(account) ?? 0));
   }

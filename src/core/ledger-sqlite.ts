@@ -1,12 +1,14 @@
-// Writes a batch of settlements into the embedded database: one transaction, prepared statements, each row once.
-// Refuses part of a batch: whatever throws rolls everything back.
+// The embedded database's books: what is durable in the journal, brought in by larger batches with prepared statements.
+// Refuses part of a batch, and to bring an entry in twice: the position stands in the same transaction.
 import type { Database as BunSqlite } from "bun:sqlite";
 import { closeSync, fdatasync, openSync } from "node:fs";
+import { sqlState } from "../db/sql-state.ts";
 import { LogType, TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
-import { pendingOfToken, pendingOfUser, sumUp } from "./ledger-items.ts";
-import type { BatchSums, LedgerItem } from "./ledger-items.ts";
-import type { SpoolMark } from "./ledger-spool.ts";
+import type { Deps } from "./deps.ts";
+import { journalMark, pendingOfToken, pendingOfUser, sumUp } from "./ledger-items.ts";
+import type { BatchSums, Books, LedgerItem } from "./ledger-items.ts";
+import type { Journal, JournalEntry } from "./journal.ts";
 import type { BalanceWatch, ChargedBalance } from "./low-quota.ts";
 
 interface UserFigures {
@@ -23,22 +25,36 @@ interface TokenFigures {
   status: number;
 }
 
-export interface SqliteBooks {
-  /** Applies the items and lets memory follow. `isOwn` false: they were queued by an earlier process. */
-  apply(items: readonly LedgerItem[], mark?: SpoolMark, isOwn?: boolean, later?: boolean): void;
-  /** Makes durable what was applied `later`. */
-  sync(): Promise<void>;
-  close(): void;
-  readMark(key: string): number;
-  dropMark(key: string): void;
+export interface SqliteBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | "nodeId"> {
+  journal: Journal<LedgerItem>;
+  accounts: LedgerAccounts;
+  balances?: BalanceWatch;
 }
 
-export function createSqliteBooks(
-  client: BunSqlite,
-  accounts: LedgerAccounts,
-  balances?: BalanceWatch,
-): SqliteBooks {
+/**
+ * How long an entry waits for others: a batch of fifty costs a twentieth of fifty transactions. Nobody sees the wait,
+ * because every query of this process brings in first what is there.
+ */
+const GATHER_MS = 50;
+/** No more at once while calls run: about two milliseconds of the event loop. */
+const MAX_ROWS = 256;
+const RETRY_MS = 250;
+
+/** Data that the tables will never take: waiting does not help. */
+function isContentError(error: unknown): boolean {
+  return /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(sqlState(error));
+}
+
+export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Books {
+  const { db, clock, logger, journal, accounts, balances } = deps;
+  const markKey = journalMark(deps.nodeId);
   let logFile: number | undefined;
+  let applied = 0;
+  /** Entries from here on were queued by this process and count in the memory of its accounts. */
+  let firstOwn = 0;
+  let failures = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isRushed = false;
   const begin = client.prepare("begin immediate");
   const commit = client.prepare("commit");
   const insertLog = client.prepare(
@@ -75,96 +91,168 @@ export function createSqliteBooks(
     "insert into marks (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value",
   );
 
+  /** One transaction; memory follows. */
+  function applyBatch(entries: readonly JournalEntry<LedgerItem>[]): void {
+    const sums = sumUp(entries.map((entry) => entry.item));
+    const last = entries.at(-1)?.position ?? applied;
+    const userFigures: UserFigures[] = [];
+    const tokenFigures: TokenFigures[] = [];
+    begin.run();
+    try {
+      for (const row of sums.logs) {
+        insertLog.run(
+          row.createdAt,
+          row.type,
+          row.userId,
+          row.channelId,
+          row.tokenId,
+          row.quota,
+          row.promptTokens,
+          row.completionTokens,
+          row.useTimeMs,
+          row.isStream ? 1 : 0,
+          row.requestId,
+          row.modelName,
+          row.username,
+          row.tokenName,
+          row.group,
+          row.content,
+          row.other,
+        );
+      }
+      for (const [id, sum] of sums.users) {
+        const figures = chargeUser.get(sum.charge, sum.count, id);
+        if (figures) userFigures.push(figures);
+      }
+      for (const [id, sum] of sums.tokens) {
+        const figures = chargeToken.get(sum.charge, sum.accessedTime, id);
+        if (figures) tokenFigures.push(figures);
+      }
+      for (const [id, charge] of sums.channels) if (charge > 0) chargeChannel.run(charge, id);
+      for (const sum of sums.rollups) {
+        addRollup.run(
+          sum.hour,
+          sum.userId,
+          sum.modelName,
+          sum.channelId,
+          sum.tokenId,
+          sum.group,
+          sum.count,
+          sum.quota,
+          sum.promptTokens,
+          sum.completionTokens,
+          sum.useTimeMs,
+          sum.loggedCount,
+          sum.loggedQuota,
+        );
+      }
+      putMark.run(markKey, last);
+      commit.run();
+    } catch (error) {
+      if (client.inTransaction) client.run("rollback");
+      throw error;
+    }
+    applied = last;
+    accounts.beginWrite(sums.users.keys(), sums.tokens.keys())();
+    for (const figures of userFigures) {
+      const user = accounts.cachedUser(figures.id);
+      if (user) Object.assign(user, figures);
+    }
+    for (const figures of tokenFigures) {
+      const token = accounts.cachedToken(figures.id);
+      if (token) Object.assign(token, figures);
+    }
+    for (const { position, item } of entries) if (position >= firstOwn) endPending(accounts, item);
+    balances?.charged(chargedBalances(userFigures, sums.users));
+  }
+
+  /** The batch, or its rows one by one where one of them is the reason that it fails. */
+  function applyEntries(entries: readonly JournalEntry<LedgerItem>[]): void {
+    try {
+      applyBatch(entries);
+    } catch (error) {
+      const [entry] = entries;
+      if (entry === undefined || !isContentError(error)) throw error;
+      if (entries.length > 1) for (const each of entries) applyEntries([each]);
+      else {
+        logger.error("a settlement was refused by the database and set aside", {
+          requestId: entry.item.row?.requestId,
+          error: String(error),
+        });
+        journal.setAside(entry, String(error), clock.nowMs());
+        putMark.run(markKey, entry.position);
+        applied = entry.position;
+      }
+    }
+  }
+
+  /** Brings in everything there is. Never throws: what the database would not take is tried again later. */
+  function catchUp(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (journal.lastPosition <= applied) return;
+    // The journal is durable: the transaction need not be, and whoever holds the file is not waited for.
+    client.run("pragma synchronous = normal");
+    client.run("pragma busy_timeout = 0");
+    try {
+      while (journal.lastPosition > applied) applyEntries(journal.read(applied, MAX_ROWS));
+      failures = 0;
+    } catch (error) {
+      failures++;
+      logger[failures === 1 ? "error" : "debug"]("settlements wait for the database", {
+        waiting: journal.lastPosition - applied,
+        error: String(error),
+      });
+      timer = setTimeout(catchUp, RETRY_MS);
+      timer.unref();
+    } finally {
+      client.run("pragma busy_timeout = 5000");
+      client.run("pragma synchronous = full");
+      journal.trim(applied, sync);
+    }
+  }
+
+  /** The log file lives as long as the connection; the same call that FULL makes, in the thread pool. */
+  function sync(): Promise<void> {
+    logFile ??= openSync(`${client.filename}-wal`, "r");
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    fdatasync(logFile, (error) => (error ? reject(error) : resolve()));
+    return promise;
+  }
+
   return {
-    apply(items, mark, isOwn = true, later = false) {
-      const sums = sumUp(items);
-      const userFigures: UserFigures[] = [];
-      const tokenFigures: TokenFigures[] = [];
-      // NORMAL writes the log without syncing it; sync() below does that off the event loop. Others stay FULL.
-      if (later) client.run("pragma synchronous = normal");
-      try {
-        begin.run();
-        for (const row of sums.logs) {
-          insertLog.run(
-            row.createdAt,
-            row.type,
-            row.userId,
-            row.channelId,
-            row.tokenId,
-            row.quota,
-            row.promptTokens,
-            row.completionTokens,
-            row.useTimeMs,
-            row.isStream ? 1 : 0,
-            row.requestId,
-            row.modelName,
-            row.username,
-            row.tokenName,
-            row.group,
-            row.content,
-            row.other,
-          );
-        }
-        for (const [id, sum] of sums.users) {
-          const figures = chargeUser.get(sum.charge, sum.count, id);
-          if (figures) userFigures.push(figures);
-        }
-        for (const [id, sum] of sums.tokens) {
-          const figures = chargeToken.get(sum.charge, sum.accessedTime, id);
-          if (figures) tokenFigures.push(figures);
-        }
-        for (const [id, charge] of sums.channels) if (charge > 0) chargeChannel.run(charge, id);
-        for (const sum of sums.rollups) {
-          addRollup.run(
-            sum.hour,
-            sum.userId,
-            sum.modelName,
-            sum.channelId,
-            sum.tokenId,
-            sum.group,
-            sum.count,
-            sum.quota,
-            sum.promptTokens,
-            sum.completionTokens,
-            sum.useTimeMs,
-            sum.loggedCount,
-            sum.loggedQuota,
-          );
-        }
-        if (mark) putMark.run(mark.key, mark.value);
-        commit.run();
-      } catch (error) {
-        if (client.inTransaction) client.run("rollback");
-        throw error;
-      } finally {
-        if (later) client.run("pragma synchronous = full");
-      }
-      accounts.beginWrite(sums.users.keys(), sums.tokens.keys())();
-      for (const figures of userFigures) {
-        const user = accounts.cachedUser(figures.id);
-        if (user) Object.assign(user, figures);
-      }
-      for (const figures of tokenFigures) {
-        const token = accounts.cachedToken(figures.id);
-        if (token) Object.assign(token, figures);
-      }
-      if (isOwn) for (const item of items) endPending(accounts, item);
-      balances?.charged(chargedBalances(userFigures, sums.users));
+    async start() {
+      const find = client.query<{ value: number }, [string]>("select value from marks where key = ?");
+      const mark = find.get(markKey)?.value;
+      journal.resume(mark);
+      applied = mark ?? journal.lastPosition;
+      if (mark === undefined) putMark.run(markKey, applied);
+      firstOwn = journal.lastPosition + 1;
+      catchUp();
+      db.beforeQuery(() => {
+        if (failures === 0) catchUp();
+      });
     },
-    sync() {
-      // The log file lives as long as the connection; the same call that FULL makes, in the thread pool.
-      logFile ??= openSync(`${client.filename}-wal`, "r");
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      fdatasync(logFile, (error) => (error ? reject(error) : resolve()));
-      return promise;
+    wake() {
+      if (failures > 0) return;
+      timer ??= setTimeout(catchUp, GATHER_MS);
+      timer.unref();
+      if (isRushed || journal.lastPosition - applied < MAX_ROWS) return;
+      isRushed = true;
+      // After the answers that wait for the entries which are durable now.
+      setImmediate(() => {
+        isRushed = false;
+        catchUp();
+      });
     },
+    async drain() {
+      catchUp();
+    },
+    backlog: () => journal.lastPosition - applied,
     close() {
+      clearTimeout(timer);
       if (logFile !== undefined) closeSync(logFile);
-      logFile = undefined;
     },
-    readMark: (key) =>
-      client.query<{ value: number }, [string]>("select value from marks where key = ?").get(key)?.value ?? 0,
-    dropMark: (key) => void client.run("delete from marks where key = ?", [key]),
   };
 }
 

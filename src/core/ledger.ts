@@ -8,13 +8,13 @@ import { Failure, refuse } from "../shared/failures.ts";
 import { isQuota, MAX_QUOTA, shortQuotaText } from "../shared/money.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import type { Credit, Deps, Ledger, LogEntry, ReserveRequest, TokenAccount } from "./deps.ts";
+import { openJournal } from "./journal.ts";
 import { createGroupCommit } from "./ledger-batch.ts";
 import { Hold } from "./ledger-hold.ts";
 import type { HoldKeeper } from "./ledger-hold.ts";
 import type { LedgerItem } from "./ledger-items.ts";
 import { createPostgresBooks } from "./ledger-postgres.ts";
 import { createSharedHolds } from "./ledger-shared.ts";
-import { createSpool } from "./ledger-spool.ts";
 import { createSqliteBooks } from "./ledger-sqlite.ts";
 import { entryRow } from "./log-rows.ts";
 import type { BalanceWatch } from "./low-quota.ts";
@@ -29,9 +29,9 @@ const DATABASE_WAIT_MS = 10_000;
 export interface LedgerService extends Ledger {
   /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
   tokenExpired(token: TokenAccount): Promise<void>;
-  /** Returns abandoned reservations, renews leases, applies spooled rows. Runs by timer; tests call it. */
+  /** Returns abandoned reservations, renews leases. Runs by timer; tests call it. */
   maintain(): Promise<void>;
-  /** Settlements that are durable but not yet in the books: spooled rows, and on PostgreSQL the outbox. */
+  /** Settlements that are durable in the journal but not yet in the tables. */
   backlog(): number;
 }
 
@@ -43,34 +43,31 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   balances?: BalanceWatch;
 }
 
-/** On PostgreSQL it resolves after the outbox of an earlier run has been applied. */
+/** Resolves after what an earlier run left in the journal has been applied. */
 export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const { db, clock, logger, options, accounts, dataDir } = deps;
   const { t } = db;
-  const books = db.client ? createSqliteBooks(db.client, accounts, deps.balances) : undefined;
   const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
-  const outbox = db.kind === "postgres" ? await createPostgresBooks({ ...deps, databaseWaitMs }) : undefined;
-  const shared = outbox && createSharedHolds({ ...deps, databaseWaitMs, drain: () => outbox.drain() });
-  const target = books ?? outbox;
-  if (!target) throw new Error(`no ledger for ${db.kind}`);
-
-  const spool = createSpool<LedgerItem>(
-    dataDir,
-    {
-      apply: (item, mark, isOwn) => target.apply([item], mark, isOwn),
-      readMark: (key) => target.readMark(key),
-      dropMark: (key) => target.dropMark(key),
-    },
-    logger,
-  );
-  spool.replay();
-  if (outbox) await outbox.start();
+  const journal = openJournal<LedgerItem>(dataDir, logger);
+  const books = db.client
+    ? createSqliteBooks(db.client, { ...deps, journal })
+    : createPostgresBooks({ ...deps, journal, databaseWaitMs });
+  const shared =
+    db.kind === "postgres"
+      ? createSharedHolds({ ...deps, databaseWaitMs, drain: () => books.drain() })
+      : undefined;
+  await books.start();
   await shared?.releaseOwn();
 
   const queue = createGroupCommit<LedgerItem>({
-    commit: (items, later) => target.apply(items, undefined, true, later),
-    ...(books ? { sync: () => books.sync() } : {}),
-    spool: (items) => spool.append(items),
+    write: (items) => {
+      journal.append(items);
+      books.wake();
+    },
+    writeLater: async (items) => {
+      await journal.appendLater(items);
+      books.wake();
+    },
     logger,
     running: () => keeper.open.size,
   });
@@ -152,7 +149,6 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       logger.warn("a reservation was never closed and is given back", { requestId: hold.requestId });
       hold.abandon();
     }
-    spool.replay();
     if (!shared) return;
     const keys = [...keeper.open].flatMap((hold) => (hold.durable ? [hold.durable.key] : []));
     await shared.renew(keys);
@@ -176,7 +172,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
   async function flush(): Promise<void> {
     await queue.flush();
-    await outbox?.drain();
+    await books.drain();
   }
 
   return {
@@ -234,13 +230,13 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       await accounts.tokenChanged(token.id);
     },
     maintain,
-    backlog: () => spool.size + (outbox?.backlog() ?? 0),
+    backlog: () => books.backlog(),
     flush,
     async close() {
       clearInterval(timer);
       await flush();
-      books?.close();
-      outbox?.close();
+      books.close();
+      journal.close();
     },
   };
 }

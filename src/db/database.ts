@@ -39,6 +39,11 @@ export interface Database {
   announce(what: string): Promise<void>;
   /** Called with what other nodes announce, and for each raised version mark that is noticed later. */
   onAnnounce(listener: (what: string) => void): void;
+  /**
+   * Called before every query and atomic block of the embedded database: the ledger brings in what it has accepted, so
+   * that nobody reads older books than were answered for. On PostgreSQL, which other nodes write too, never called.
+   */
+  beforeQuery(hook: () => void): void;
   /** The SQLite connection, for the ledger's prepared batch statements only; undefined on PostgreSQL. */
   readonly client: BunSqlite | undefined;
   /** True when the database answers. */

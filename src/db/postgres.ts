@@ -121,6 +121,7 @@ export function postgresDatabase(client: Sql): Database {
       }
       await client.notify(CHANNEL, what);
     },
+    beforeQuery: () => {},
     onAnnounce(listener) {
       listeners.push(listener);
       poller ??= startPolling();

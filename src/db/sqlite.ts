@@ -38,13 +38,17 @@ export function openSqliteFile(path: string): BunSqlite {
 }
 
 export function sqliteDatabase(client: BunSqlite, path: string): Database {
-  const orm = drizzle(client, { casing: "snake_case" });
-  const reader = startReader(path);
-  const checkpoints = startCheckpoints(client, () => reader.checkpoint());
+  let beforeQuery = () => {};
   let inside = false;
+  // drizzle tells its logger of every query just before it runs; inside an atomic block the block itself was told.
+  const logger = { logQuery: () => void (inside || beforeQuery()) };
+  const orm = drizzle(client, { casing: "snake_case", logger });
+  const reader = startReader(path, () => beforeQuery());
+  const checkpoints = startCheckpoints(client, () => reader.checkpoint());
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
     if (inside) throw new Error("an atomic block cannot be opened inside another");
+    beforeQuery();
     inside = true;
     try {
       client.run("begin immediate");
@@ -73,6 +77,9 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
     atomic: async (body) => drive(body),
     announce: async () => {},
     onAnnounce: () => {},
+    beforeQuery(hook) {
+      beforeQuery = hook;
+    },
     ping: async () => {
       client.query("select 1").get();
       return true;
@@ -135,7 +142,14 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
 const READER_IDLE_MS = 15_000;
 
 /** Reports run in a Worker with a read-only connection: one GROUP BY over a million rows takes half a second. */
-function startReader(path: string): { orm: Orm; checkpoint(): Promise<unknown>; close(): void } {
+function startReader(
+  path: string,
+  beforeQuery: () => void,
+): {
+  orm: Orm;
+  checkpoint(): Promise<unknown>;
+  close(): void;
+} {
   let worker: ReaderThread | undefined;
   let idle: ReturnType<typeof setTimeout> | undefined;
   let nextId = 1;
@@ -182,6 +196,7 @@ function startReader(path: string): { orm: Orm; checkpoint(): Promise<unknown>; 
 
   const orm = drizzleProxy(
     async (text, params, method) => {
+      beforeQuery();
       const rows = await ask(text, params);
       // The proxy driver wants one row, not a list of rows, for `get`.
       return { rows: method === "get" ? (rows[0] as unknown[]) : rows };

@@ -32,7 +32,7 @@ test("a second server on the same data says so in one sentence and ends, and a k
   file.run("insert into schema_version select max(version) + 1, 'again', 0 from schema_version");
   file.close();
   // What lies there is nobody else's to read.
-  for (const name of ["weir.sqlite", "encryption.key", "node.id"])
+  for (const name of ["weir.sqlite", "encryption.key", "node.id", "journal-1.log"])
     expect([name, statSync(join(server.dataDir, name)).mode & 0o077]).toEqual([name, 0]);
   await server.kill();
   await server.restart();

@@ -48,11 +48,11 @@ test("a killed process has recorded every response whose end was heard; a stoppe
       }
       await server.kill();
       await Promise.all(clients.map((client) => client.closed));
+      expect(server.audit()).toMatchObject({ code: 0 });
+      await server.restart();
       const recorded = await chargedTurns(server);
       expect(recorded).toHaveLength(heard);
       expect(new Set(recorded).size).toBe(heard);
-      expect(server.audit()).toMatchObject({ code: 0 });
-      await server.restart();
     }
     const idle = await open(server, key);
     await upstream.connections.next();

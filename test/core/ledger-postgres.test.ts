@@ -1,17 +1,17 @@
-// Settlement on PostgreSQL through the local outbox: several nodes, lost databases, lost answers, lost files.
-// Refuses to look at SQLite's own path, which ledger.test.ts covers.
+// Settlement on PostgreSQL through the local journal: several nodes, lost databases, lost answers, lost files.
+// Refuses to look at SQLite's own path, which ledger-sqlite.test.ts covers.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import postgres from "postgres";
+import { openJournal, SET_ASIDE_FILE } from "../../src/core/journal.ts";
+import { journalMark } from "../../src/core/ledger-items.ts";
 import type { LedgerItem } from "../../src/core/ledger-items.ts";
 import { settlementRow } from "../../src/core/log-rows.ts";
-import { OUTBOX_FILE, openOutbox } from "../../src/core/outbox.ts";
 import type { Database } from "../../src/db/database.ts";
 import { Failure } from "../../src/shared/failures.ts";
-import { openBooks, requestId, settlement, startBooks } from "./ledger-support.ts";
+import { openBooks, requestId, settlement, silent, startBooks } from "./ledger-support.ts";
 import type { Books, TestBooks } from "./ledger-support.ts";
 
 const RICH = 1_000_000_000;
@@ -114,7 +114,7 @@ describe("two nodes on one PostgreSQL", () => {
   });
 });
 
-describe("outbox of one node", () => {
+describe("journal of one node", () => {
   let books: TestBooks;
   /** What stands between the ledger and the database. */
   let fault: ((run: () => Promise<unknown>) => Promise<unknown>) | undefined;
@@ -215,7 +215,7 @@ describe("outbox of one node", () => {
     await books.close();
   });
 
-  test("what waits in the outbox is applied at the next start; an old copy of the file applies nothing twice", async () => {
+  test("what waits in the journal is applied at the next start; an old copy of the file applies nothing twice", async () => {
     const user = await books.addUser(RICH);
     fault = () => Promise.reject(Object.assign(new Error("away"), { code: "ECONNREFUSED" }));
     for (let call = 0; call < 5; call++) await spend(books, user.id, 10);
@@ -223,7 +223,7 @@ describe("outbox of one node", () => {
     expect(books.ledger.backlog()).toBe(5);
     await books.ledger.close();
     fault = undefined;
-    const file = join(books.dataDir, OUTBOX_FILE);
+    const file = join(books.dataDir, "journal-1.log");
     copyFileSync(file, `${file}.copy`);
 
     const second = await reopen();
@@ -261,45 +261,30 @@ describe("outbox of one node", () => {
 
   test("an entry that the database refuses for its content is set aside and does not hold up the others", async () => {
     const user = await books.addUser(RICH);
+    await spend(books, user.id, 1);
     await books.ledger.close();
-    const outbox = openOutbox<LedgerItem>(books.dataDir);
+    const { marks } = books.db.t;
+    const [mark] = await books.db.orm
+      .select()
+      .from(marks)
+      .where(eq(marks.key, journalMark("node-a")));
+    const journal = openJournal<LedgerItem>(books.dataDir, silent);
+    journal.resume(mark?.value);
     const row = (content: string) => ({
       ...settlementRow("r", user, undefined, settlement(4), books.clock.nowMs()),
       content,
     });
-    outbox.append([{ row: row("good") }, { row: row("b\0ad") }, { row: row("good") }]);
-    outbox.close();
+    journal.append([{ row: row("good") }, { row: row("b\0ad") }, { row: row("good") }]);
+    journal.close();
     const second = await reopen();
-    expect((await second.user(user.id)).quota).toBe(RICH - 8);
+    expect((await second.user(user.id)).quota).toBe(RICH - 9);
+    expect(JSON.parse(readFileSync(join(books.dataDir, SET_ASIDE_FILE), "utf8"))).toMatchObject({
+      position: 3,
+      item: { row: { content: "b\0ad", quota: 4 } },
+    });
     await spend(second, user.id, 1);
     await second.expectBalanced();
     await second.close();
     await books.database.drop();
   });
-});
-
-test("a second process on the same outbox is refused", () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "weir-outbox-"));
-  const first = openOutbox<string>(dataDir);
-  first.append(["a"]);
-  expect(() => openOutbox<string>(dataDir, 0)).toThrow();
-  first.close();
-  const second = openOutbox<string>(dataDir, 0);
-  expect(second.read(0, 10)).toEqual([{ position: 1, item: "a" }]);
-  second.close();
-  rmSync(dataDir, { recursive: true });
-});
-
-test("positions go on above what the database has applied, and trimmed entries are gone", () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "weir-outbox-"));
-  const outbox = openOutbox<string>(dataDir);
-  outbox.startAfter(41);
-  outbox.append(["x", "y"]);
-  expect(outbox.lastPosition).toBe(43);
-  outbox.trim(42);
-  outbox.close();
-  const again = openOutbox<string>(dataDir);
-  expect(again.read(0, 10)).toEqual([{ position: 43, item: "y" }]);
-  again.close();
-  rmSync(dataDir, { recursive: true });
 });

@@ -1,0 +1,177 @@
+// Settlement on SQLite through the local journal: what is accepted is seen at once, whatever happens to the tables.
+// Refuses to look at PostgreSQL's own path, which ledger-postgres.test.ts covers.
+import { Database as BunSqlite } from "bun:sqlite";
+import { beforeEach, expect, test } from "bun:test";
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { countRows, q } from "../../src/db/database.ts";
+import { SQLITE_FILE } from "../../src/db/connect.ts";
+import { countWaiting, SET_ASIDE_FILE } from "../../src/core/journal.ts";
+import { openBooks, requestId, settlement, startBooks } from "./ledger-support.ts";
+import type { Books, TestBooks } from "./ledger-support.ts";
+
+let books: TestBooks;
+beforeEach(async () => {
+  books = await startBooks("sqlite");
+  await books.addChannel();
+});
+
+async function spend(node: Books, userId: number, quota: number, content = ""): Promise<void> {
+  const user = await node.user(userId);
+  const held = await node.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 5 });
+  await held.settle(settlement(quota, { content }));
+}
+
+function reopen(): Promise<Books> {
+  return openBooks({ dataDir: books.dataDir, databaseUrl: undefined, clock: books.clock });
+}
+
+/** Ends the process, so to say, and keeps its files. */
+async function stop(): Promise<void> {
+  await books.ledger.close();
+  books.accounts.close();
+  await books.db.close();
+}
+
+/** Another process that writes the file. */
+function lockFile(): { release(): void } {
+  const other = new BunSqlite(join(books.dataDir, SQLITE_FILE));
+  other.run("begin immediate");
+  return {
+    release() {
+      other.run("rollback");
+      other.close();
+    },
+  };
+}
+
+test("whoever asks after an answer sees the call, in every way of asking", async () => {
+  const user = await books.addUser(1000);
+  const { logs } = books.db.t;
+  const ways = [
+    async () => (await books.db.orm.select({ rows: countRows() }).from(logs))[0]?.rows,
+    async () => (await books.db.reader.select({ rows: countRows() }).from(logs))[0]?.rows,
+    () =>
+      books.db.atomic(function* (tx) {
+        return (yield* q(tx.select({ rows: countRows() }).from(logs)))[0]?.rows;
+      }),
+  ];
+  let calls = 0;
+  for (const rowsSeen of ways) {
+    await spend(books, user.id, 7);
+    expect(books.ledger.backlog()).toBe(1);
+    expect(await rowsSeen()).toBe(++calls);
+    expect(books.ledger.backlog()).toBe(0);
+  }
+  await books.expectBalanced();
+  await books.close();
+});
+
+test("calls that follow each other are brought in together, soon, without anybody asking", async () => {
+  const user = await books.addUser(1000);
+  const { client } = books.db;
+  if (!client) throw new Error("not SQLite");
+  const count = client.prepare<{ rows: number }, []>("select count(*) as rows from logs");
+  for (let call = 0; call < 5; call++) await spend(books, user.id, 7);
+  const sizes = new Set<number>();
+  while ((count.get()?.rows ?? 0) < 5) {
+    sizes.add(count.get()?.rows ?? 0);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  expect([...sizes]).toEqual([0]);
+  expect(user).toMatchObject({ quota: 965, reserved: 0, requestCount: 5 });
+  count.finalize();
+  await books.close();
+});
+
+test("while another process holds the file calls go on; nobody waits for it, and nothing is lost", async () => {
+  const user = await books.addUser(1000);
+  const lock = lockFile();
+  const begun = performance.now();
+  for (let call = 0; call < 20; call++) await spend(books, user.id, 7);
+  await books.ledger.flush();
+  expect(performance.now() - begun).toBeLessThan(2000);
+  expect(books.ledger.backlog()).toBe(20);
+  expect(user).toMatchObject({ quota: 1000, reserved: 140 });
+  lock.release();
+  while (books.ledger.backlog() > 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(user).toMatchObject({ quota: 860, reserved: 0, requestCount: 20 });
+  await books.expectBalanced();
+  await books.close();
+});
+
+test("what the tables did not get is applied at the next start, once", async () => {
+  const user = await books.addUser(1000);
+  const lock = lockFile();
+  for (let call = 0; call < 5; call++) await spend(books, user.id, 10);
+  await books.ledger.close();
+  expect(countWaiting(books.dataDir, 0)).toBe(5);
+  lock.release();
+  books.accounts.close();
+  await books.db.close();
+  for (let start = 0; start < 2; start++) {
+    const next = await reopen();
+    expect(await next.user(user.id)).toMatchObject({ quota: 950, reserved: 0, requestCount: 5 });
+    await next.expectBalanced();
+    await next.close();
+    expect(countWaiting(books.dataDir, 5)).toBe(0);
+  }
+  await books.database.drop();
+});
+
+test("tables that lost their last commits, as after a power cut, get them from the journal again", async () => {
+  const user = await books.addUser(1000);
+  await spend(books, user.id, 10);
+  await stop();
+  const file = join(books.dataDir, SQLITE_FILE);
+  copyFileSync(file, `${file}.copy`);
+  const second = await reopen();
+  for (let call = 0; call < 5; call++) await spend(second, user.id, 10);
+  await second.expectBalanced();
+  await second.close();
+  copyFileSync(`${file}.copy`, file);
+  const third = await reopen();
+  expect(await third.user(user.id)).toMatchObject({ quota: 940, requestCount: 6 });
+  await third.expectBalanced();
+  await third.close();
+  await books.database.drop();
+});
+
+test("a new database beside an old journal is charged nothing: the journal is put away", async () => {
+  const user = await books.addUser(1000);
+  await spend(books, user.id, 10);
+  await stop();
+  for (const name of readdirSync(books.dataDir))
+    if (name.startsWith(SQLITE_FILE)) rmSync(join(books.dataDir, name));
+  const next = await reopen();
+  await next.addChannel();
+  const first = await next.addUser(500);
+  expect(first.id).toBe(user.id);
+  await spend(next, first.id, 3);
+  await next.expectBalanced();
+  expect(first).toMatchObject({ quota: 497, requestCount: 1 });
+  expect(readdirSync(books.dataDir).filter((name) => name.includes(".foreign-"))).toHaveLength(1);
+  await next.close();
+  await books.database.drop();
+});
+
+test("a row that the tables refuse is set aside, and those beside it are brought in", async () => {
+  const user = await books.addUser(1000);
+  const { client } = books.db;
+  if (!client) throw new Error("not SQLite");
+  client.run(
+    "create trigger no_poison before insert on logs when new.content = 'poison' begin select raise(abort, 'no'); end",
+  );
+  const file = join(books.dataDir, SET_ASIDE_FILE);
+  await Promise.all(["fine", "poison", "fine"].map((content) => spend(books, user.id, 10, content)));
+  expect(existsSync(file)).toBe(false);
+  await books.expectBalanced();
+  // What was refused stays held back: it was delivered.
+  expect(user).toMatchObject({ quota: 980, reserved: 10, requestCount: 2 });
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
+    item: { row: { content: "poison", quota: 10 } },
+  });
+  await spend(books, user.id, 10);
+  await books.expectBalanced();
+  await books.close();
+});

@@ -108,6 +108,24 @@ test("room is used anew: a hundred megabytes pass through two or three files", a
   next.close();
 });
 
+test("what a file held before it was used anew is not read again, though its frames lie where new ones might", async () => {
+  const journal = reopen(1000);
+  const append = async (count: number) => {
+    for (let each = 0; each < count; each++) {
+      journal.append([LARGE]);
+      journal.trim(journal.lastPosition, durable);
+      await turn();
+    }
+  };
+  await append(100);
+  expect(files()).toHaveLength(2);
+  const { lastPosition } = journal;
+  journal.close();
+  const next = reopen(lastPosition - 1);
+  expect([next.lastPosition, everything(next, lastPosition - 1).length]).toEqual([lastPosition, 1]);
+  next.close();
+});
+
 test("nothing is overwritten before the books are durable: an older state of them finds all that followed", async () => {
   const journal = reopen(0);
   let isDurable = () => {};

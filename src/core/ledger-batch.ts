@@ -1,7 +1,5 @@
 // Group commit: items that arrive in the same tick become durable together, at most 500 in one write.
 // Refuses to throw out of its timer; whoever handed in what could not be written is told.
-import type { Logger } from "./deps.ts";
-
 export const MAX_BATCH = 500;
 
 interface Waiting<T> {
@@ -25,7 +23,8 @@ export interface GroupCommitDeps<T> {
    * disk.
    */
   writeLater: (items: readonly T[]) => Promise<void>;
-  logger: Logger;
+  /** Told of items that could not be written; answers what those who handed them in are told. */
+  lost: (items: readonly T[], error: unknown) => unknown;
   /** Calls that are still running: with none the write waits for the disk itself, which is quicker for a lone caller. */
   running: () => number;
 }
@@ -37,7 +36,7 @@ const MAX_QUIET_TURNS = 4;
 export function createGroupCommit<T>({
   write,
   writeLater,
-  logger,
+  lost,
   running,
 }: GroupCommitDeps<T>): GroupCommit<T> {
   let waiting: Waiting<T>[] = [];
@@ -73,8 +72,9 @@ export function createGroupCommit<T>({
     isWriting = false;
     if (!failed) for (const each of batch) each.resolve();
     else {
-      logger.error("settlements could not be written", { rows: batch.length, error: String(failed.error) });
-      for (const each of batch) each.reject(failed.error);
+      const items = batch.map((each) => each.item);
+      const told = lost(items, failed.error);
+      for (const each of batch) each.reject(told);
     }
     if (waiting.length > 0) schedule();
     else {

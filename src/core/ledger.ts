@@ -9,19 +9,22 @@ import { isQuota, MAX_QUOTA, shortQuotaText } from "../shared/money.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import type { Credit, Deps, Ledger, LogEntry, ReserveRequest, TokenAccount } from "./deps.ts";
 import { openJournal } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import { createGroupCommit } from "./ledger-batch.ts";
 import { Hold } from "./ledger-hold.ts";
 import type { HoldKeeper } from "./ledger-hold.ts";
 import type { LedgerItem } from "./ledger-items.ts";
 import { createPostgresBooks } from "./ledger-postgres.ts";
 import { createSharedHolds } from "./ledger-shared.ts";
-import { createSqliteBooks } from "./ledger-sqlite.ts";
+import { createSqliteBooks, endPending } from "./ledger-sqlite.ts";
 import { entryRow } from "./log-rows.ts";
 import type { BalanceWatch } from "./low-quota.ts";
 import { quotaDisplay } from "./options.ts";
 
 /** A reservation that nobody closed is given back after this time; a later settlement still charges in full. */
 const HOLD_LIFE_MS = 2 * 60 * 60 * 1000;
+/** After a write that failed nobody is let through for this long: an upstream would be paid for what cannot be recorded. */
+const DOWN_MS = 1000;
 const MAINTENANCE_MS = 30_000;
 const DATABASE_WAIT_MS = 10_000;
 
@@ -37,6 +40,8 @@ export interface LedgerService extends Ledger {
 
 export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "options" | "dataDir" | "nodeId"> {
   accounts: LedgerAccounts;
+  /** The one of the data directory when absent. */
+  journal?: Journal<LedgerItem>;
   /** PostgreSQL only; 10 seconds when absent. */
   databaseWaitMs?: number;
   /** Told of every balance that changed, after the commit. */
@@ -47,8 +52,9 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
 export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const { db, clock, logger, options, accounts, dataDir } = deps;
   const { t } = db;
+  let downUntilMs = 0;
   const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
-  const journal = openJournal<LedgerItem>(dataDir, logger);
+  const journal = deps.journal ?? openJournal<LedgerItem>(dataDir, logger);
   const books = db.client
     ? createSqliteBooks(db.client, { ...deps, journal })
     : createPostgresBooks({ ...deps, journal, databaseWaitMs });
@@ -68,7 +74,13 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       await journal.appendLater(items);
       books.wake();
     },
-    logger,
+    lost(items, error) {
+      downUntilMs = clock.nowMs() + DOWN_MS;
+      logger.error("settlements could not be written", { rows: items.length, error: String(error) });
+      // Their callers are told of the failure: they are not charged.
+      for (const item of items) endPending(accounts, item);
+      return cannotRecord();
+    },
     running: () => keeper.open.size,
   });
 
@@ -82,6 +94,8 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   function quotaText(quota: number): string {
     return shortQuotaText(quota, quotaDisplay(options));
   }
+
+  const cannotRecord = () => new Failure("internal", "ledger_down", { status: 503 });
 
   function userShort(available: number, amount: number): Failure {
     const wireCode = "insufficient_user_quota";
@@ -97,6 +111,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
   function reserve(request: ReserveRequest): Hold | Promise<Hold> {
     const { amount } = request;
+    if (clock.nowMs() < downUntilMs) throw cannotRecord();
     if (!isQuota(amount) || amount < 0) throw refuse("quota_out_of_range");
     const user = accounts.keepUser(request.user);
     const token = request.token && accounts.keepToken(request.token);

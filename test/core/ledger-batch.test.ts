@@ -2,7 +2,6 @@
 // Refuses files and databases; journal.test.ts and the ledger's tests have them.
 import { expect, test } from "bun:test";
 import { createGroupCommit, MAX_BATCH } from "../../src/core/ledger-batch.ts";
-import { silent } from "./ledger-support.ts";
 
 const never = () => Promise.reject(new Error("not needed"));
 
@@ -11,7 +10,7 @@ test("items of one tick are written together, at most 500 at once, in order", as
   const queue = createGroupCommit<number>({
     write: (items) => void batches.push([...items]),
     writeLater: never,
-    logger: silent,
+    lost: never,
     running: () => 0,
   });
   const numbers = Array.from({ length: 2 * MAX_BATCH + 7 }, (_, index) => index);
@@ -33,7 +32,7 @@ test("while others run one write is under way at a time, and what comes meanwhil
       done.push(resolve);
       return promise;
     },
-    logger: silent,
+    lost: never,
     running: () => 1,
   });
   const settled: number[] = [];
@@ -68,11 +67,12 @@ test.each(["at once", "later"] as const)(
     const queue = createGroupCommit<number>({
       write,
       writeLater: async (items) => write(items),
-      logger: silent,
+      lost: (items, error) => ({ items, error: String(error) }),
       running: () => (when === "later" ? 1 : 0),
     });
     const outcomes = await Promise.allSettled([1, 2].map((number) => queue.add(number)));
-    expect(outcomes.map((outcome) => outcome.status)).toEqual(["rejected", "rejected"]);
+    const reason = { items: [1, 2], error: "Error: no space left on device" };
+    expect(outcomes).toEqual([1, 2].map(() => ({ status: "rejected", reason })));
     isFull = false;
     await queue.add(3);
     expect(written).toEqual([3]);

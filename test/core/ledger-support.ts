@@ -7,6 +7,9 @@ import { createAccounts } from "../../src/core/accounts.ts";
 import type { AccountLimits, LedgerAccounts } from "../../src/core/accounts.ts";
 import { audit } from "../../src/core/audit.ts";
 import type { Logger, Settlement, TokenAccount, UserAccount } from "../../src/core/deps.ts";
+import { openJournal } from "../../src/core/journal.ts";
+import type { Journal } from "../../src/core/journal.ts";
+import type { LedgerItem } from "../../src/core/ledger-items.ts";
 import { createLedger } from "../../src/core/ledger.ts";
 import type { LedgerService } from "../../src/core/ledger.ts";
 import { createOptions } from "../../src/core/options.ts";
@@ -76,6 +79,8 @@ export interface OpenOptions {
   limits?: Partial<AccountLimits>;
   databaseWaitMs?: number;
   refreshMs?: number;
+  /** Stands before the journal, for tests of a full disk. */
+  wrapJournal?: (journal: Journal<LedgerItem>) => Journal<LedgerItem>;
   /** Stands between ledger and database, for tests of failures. */
   wrap?: (db: Database) => Database;
 }
@@ -112,6 +117,7 @@ export async function openBooks(open: OpenOptions): Promise<Books> {
     accounts,
     dataDir,
     nodeId,
+    ...(open.wrapJournal ? { journal: open.wrapJournal(openJournal<LedgerItem>(dataDir, logger)) } : {}),
     ...(databaseWaitMs === undefined ? {} : { databaseWaitMs }),
   });
   const { users, tokens, channels } = db.t;

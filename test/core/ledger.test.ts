@@ -462,3 +462,47 @@ describe.each(DATABASE_KINDS)("ledger on %s", (kind) => {
     );
   });
 });
+
+test.each(DATABASE_KINDS)(
+  "on %s, while nothing can be recorded, calls are refused before they cost anything; they go on once there is room",
+  async (kind) => {
+    let isFull = false;
+    const books = await startBooks(kind, {
+      wrapJournal: (journal) => ({
+        ...journal,
+        get lastPosition() {
+          return journal.lastPosition;
+        },
+        append(items) {
+          if (isFull) throw new Error("no space left on device");
+          journal.append(items);
+        },
+        async appendLater(items) {
+          if (isFull) throw new Error("no space left on device");
+          await journal.appendLater(items);
+        },
+      }),
+    });
+    await books.addChannel();
+    const user = await books.addUser(1_000_000_000);
+    const open = async () =>
+      books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 5 });
+    const [first, second] = [await open(), await open()];
+    isFull = true;
+    const down = { code: "ledger_down", status: 503 };
+    expect(await failureOf(() => first.settle(settlement(7)))).toMatchObject(down);
+    expect(await failureOf(open)).toMatchObject(down);
+    expect(await failureOf(() => second.settle(settlement(7)))).toMatchObject(down);
+    expect(user).toMatchObject({ quota: 1_000_000_000, reserved: 0 });
+    books.clock.advance(1000);
+    const third = await open();
+    expect(await failureOf(() => third.settle(settlement(7)))).toMatchObject(down);
+    isFull = false;
+    expect(await failureOf(open)).toMatchObject(down);
+    books.clock.advance(1000);
+    await (await open()).settle(settlement(7));
+    await books.expectBalanced();
+    expect(user).toMatchObject({ quota: 999_999_993, reserved: 0, requestCount: 1 });
+    await books.close();
+  },
+);

@@ -36,8 +36,8 @@ export interface SqliteBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | 
  * because every query of this process brings in first what is there.
  */
 const GATHER_MS = 50;
-/** No more at once while calls run: about two milliseconds of the event loop. */
-const MAX_ROWS = 256;
+/** No more at once while calls run: about half a millisecond of the event loop. */
+const MAX_ROWS = 64;
 const RETRY_MS = 250;
 
 /** Data that the tables will never take: waiting does not help. */

@@ -10,6 +10,8 @@ export interface FrameSite {
   footerHtml: string;
   docsLink: string;
   version: string;
+  /** False until the wizard is done: until then every other page leads back to it. */
+  isSetUp: boolean;
   selfUse: boolean;
   demo: boolean;
   flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean };

@@ -24,25 +24,28 @@ export function PublicFrame(props: PublicProps) {
       </a>
       <header className="public-head" data-shell="head">
         <Brand site={site} href="/" />
-        <nav className="public-nav" aria-label={t("shell.navigation")}>
-          {links.map(([id, href, title]) =>
-            href === "" ? null : (
-              <a
-                key={id}
-                href={href}
-                aria-current={id === current ? "page" : undefined}
-                {...(id === "docs" ? { target: "_blank", rel: "noreferrer" } : {})}
-              >
-                {title}
-              </a>
-            ),
-          )}
-        </nav>
+        {site.isSetUp ? (
+          <nav className="public-nav" aria-label={t("shell.navigation")}>
+            {links.map(([id, href, title]) =>
+              href === "" ? null : (
+                <a
+                  key={id}
+                  href={href}
+                  aria-current={id === current ? "page" : undefined}
+                  {...(id === "docs" ? { target: "_blank", rel: "noreferrer" } : {})}
+                >
+                  {title}
+                </a>
+              ),
+            )}
+          </nav>
+        ) : (
+          <span className="mr-auto" />
+        )}
         <LanguageMenu t={t} language={language} />
         <ThemeMenu t={t} theme={theme} />
-        {visitor ? (
-          <AccountMenu t={t} visitor={visitor} />
-        ) : (
+        {visitor ? <AccountMenu t={t} visitor={visitor} /> : null}
+        {visitor || !site.isSetUp ? null : (
           <span className="flex gap-1 pl-1">
             <a className="btn btn-sm btn-ghost" href="/login">
               {t("shell.signIn")}

@@ -39,6 +39,7 @@ function frameSite(context: RenderContext): FrameSite {
     footerHtml: status.footer_html ? sanitise(status.footer_html).html : "",
     docsLink: status.docs_link,
     version: status.version,
+    isSetUp: status.setup,
     selfUse: status.self_use_mode_enabled,
     demo: status.demo_site_enabled,
     flags: status,

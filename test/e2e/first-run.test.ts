@@ -122,6 +122,8 @@ describe.each(WALKS)("by $manner on $database, in $language", ({ database: kind,
     await page.goto("/log");
     await page.waitForURL("**/setup");
     await mounted();
+    // No link that would only lead back here.
+    expect(await page.locator("a:not(.skip-link, .brand)").count()).toBe(0);
     await hand.press(button(texts.next));
     await hand.fill(page.getByLabel(texts.username), ROOT.username);
     await hand.fill(page.getByLabel(texts.newPassword), ROOT.password);

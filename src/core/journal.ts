@@ -234,7 +234,9 @@ export function openJournal<T>(dataDir: string, logger: Logger): Journal<T> {
           setFree(used);
         })
         // Its room is asked for again with the next trim.
-        .catch((error: unknown) => logger.warn("journal could not be freed", { error: String(error) }))
+        .catch((error: unknown) => {
+          if (!isClosed) logger.warn("journal could not be freed", { error: String(error) });
+        })
         .finally(() => {
           isFreeing = false;
         });

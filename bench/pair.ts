@@ -1,5 +1,6 @@
-// `bun bench/pair.ts <program> <program> [rounds] [concurrency]`: two builds side by side on the same machine. Each gets a
-// second of load in turn, and each second is compared with the other's next to it, so that a noisy minute hits both.
+// `bun bench/pair.ts <program> <program> [rounds] [concurrency, or a steady rate as 1000/s]`: two builds side by side on the
+// same machine. Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
+// noisy minute hits both.
 // Refuses to print a rate without its fellow: on a shared machine only the quotient means something.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,18 +22,21 @@ const middle = (values: readonly number[]) =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 const cpuUs = ({ cpuUs: us = Number.NaN }: LoadResult) => us;
 
-async function loadOf({ name, gateway }: Side, concurrency: number, seconds: number): Promise<LoadResult> {
+async function loadOf({ name, gateway }: Side, load: string, seconds: number): Promise<LoadResult> {
+  const amount = Number.parseInt(load, 10);
   const result = await withCpu(gateway.target, (target) => {
-    const job: Job = { kind: "closed", target, concurrency, seconds };
+    const job: Job = load.endsWith("/s")
+      ? { kind: "rate", target, perSecond: amount, seconds }
+      : { kind: "closed", target, concurrency: amount, seconds };
     return runForJson<LoadResult>([process.execPath, here("load.ts"), JSON.stringify(job)]);
   });
   if (result.errors > 0) throw new Error(`${name}: ${result.errors} calls failed`);
   return result;
 }
 
-const [first, second, rounds = "15", concurrency = "32"] = process.argv.slice(2);
+const [first, second, rounds = "15", load = "32"] = process.argv.slice(2);
 if (first === undefined || second === undefined) {
-  console.error("usage: bun bench/pair.ts <program> <program> [rounds] [concurrency]");
+  console.error("usage: bun bench/pair.ts <program> <program> [rounds] [concurrency | rate/s]");
   process.exit(2);
 }
 pinSelf(LOAD_CORE);
@@ -48,9 +52,9 @@ try {
     sides.push({ name, gateway: await startGateway(command, own, mock.port, http.port), results: [] });
   }
   // What is measured is compiled code.
-  for (const side of sides) await loadOf(side, Number(concurrency), 4);
+  for (const side of sides) await loadOf(side, load, 4);
   for (let round = 0; round < Number(rounds); round++)
-    for (const side of sides) side.results.push(await loadOf(side, Number(concurrency), 1));
+    for (const side of sides) side.results.push(await loadOf(side, load, 1));
   const base = sides[0]?.results ?? [];
   for (const { name, results } of sides) {
     const quotients = results.map((result, round) => {
@@ -59,7 +63,8 @@ try {
     });
     console.log(
       `${name}: ${middle(results.map(cpuUs)).toFixed(0)} µs of processor time a call, ` +
-        `${middle(results.map(perSecond)).toFixed(0)} calls a second, ${middle(quotients).toFixed(3)} of the first`,
+        `${middle(results.map(perSecond)).toFixed(0)} calls a second, ${middle(quotients).toFixed(3)} of the first, ` +
+        `p50 ${middle(results.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms, p99 ${middle(results.map(({ p99Ms }) => p99Ms)).toFixed(2)} ms`,
     );
   }
 } finally {

@@ -71,7 +71,8 @@ export function readNodeId(dataDir: string): string {
   const path = join(dataDir, "node.id");
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
   const id = randomBytes(8).toString("hex");
-  writeFileSync(path, `${id}\n`);
+  // Synced: after a power cut another name would make the journal a stranger's.
+  writeFileSync(path, `${id}\n`, { flush: true });
   return id;
 }
 

@@ -113,7 +113,8 @@ export interface Settlement {
 export interface Reservation {
   readonly requestId: string;
   readonly amount: number;
-  /** Charges, logs and rolls up in one transaction. Resolves when that transaction is durable. Never rejects for
+  /** Charges, logs and rolls up, all of it or nothing. Resolves when that is durable in the journal; the tables follow.
+   * Rejects with `ledger_down`, and charges nothing, when it cannot be written. Never rejects for
    * lack of balance: what was delivered is charged, the balance may go below zero once. */
   settle(settlement: Settlement): Promise<void>;
   release(): Promise<void>;

@@ -133,11 +133,25 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
           error: String(error),
         });
         for (const entry of entries) journal.setAside(entry, String(error), clock.nowMs());
+        // Without it every start would meet the entry again.
+        await within(
+          databaseWaitMs,
+          db.atomic((tx) => moveMark(tx, first, last)),
+        );
         applied = last;
+        journal.trim(last, durableAlready);
       }
     } finally {
       endWrite();
     }
+  }
+
+  function* moveMark(tx: Orm, first: number, last: number): Steps<void> {
+    const moved = yield* rows(
+      tx,
+      sql`update marks set value = ${last} where key = ${markKey} and value < ${first} returning value`,
+    );
+    if (moved.length === 0) throw new PositionMoved();
   }
 
   function* settleSteps(
@@ -148,11 +162,7 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
     first: number,
     last: number,
   ): Steps<Figures> {
-    const moved = yield* rows(
-      tx,
-      sql`update marks set value = ${last} where key = ${markKey} and value < ${first} returning value`,
-    );
-    if (moved.length === 0) throw new PositionMoved();
+    yield* moveMark(tx, first, last);
     yield* lockRows(tx, "users", userIds);
     yield* lockRows(tx, "tokens", tokenIds);
     yield* lockRows(tx, "channels", sums.channels.keys());

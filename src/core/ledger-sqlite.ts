@@ -2,6 +2,7 @@
 // Refuses part of a batch, and to bring an entry in twice: the position stands in the same transaction.
 import type { Database as BunSqlite } from "bun:sqlite";
 import { closeSync, fdatasync, openSync } from "node:fs";
+import { BUSY_MS } from "../db/sqlite.ts";
 import { sqlState } from "../db/sql-state.ts";
 import { LogType, TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
@@ -55,6 +56,7 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
   let failures = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isRushed = false;
+  let isEntering = false;
   const begin = client.prepare("begin immediate");
   const commit = client.prepare("commit");
   const insertLog = client.prepare(
@@ -190,7 +192,9 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
   function catchUp(): void {
     clearTimeout(timer);
     timer = undefined;
-    if (journal.lastPosition <= applied) return;
+    // Whoever is told of a batch may query, and would enter the rest of it a second time.
+    if (isEntering || journal.lastPosition <= applied) return;
+    isEntering = true;
     // The journal is durable: the transaction need not be, and whoever holds the file is not waited for.
     client.run("pragma synchronous = normal");
     client.run("pragma busy_timeout = 0");
@@ -206,7 +210,8 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
       timer = setTimeout(catchUp, RETRY_MS);
       timer.unref();
     } finally {
-      client.run("pragma busy_timeout = 5000");
+      isEntering = false;
+      client.run(`pragma busy_timeout = ${BUSY_MS}`);
       client.run("pragma synchronous = full");
       journal.trim(applied, sync);
     }

@@ -55,7 +55,7 @@ export function encryptionSecret(fromEnv: string, dataDir: string): string {
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const secret = randomBytes(32).toString("base64url");
-  writeFileSync(path, `${secret}\n`, { mode: 0o600 });
+  writeFileSync(path, `${secret}\n`, { mode: 0o600, flush: true });
   chmodSync(path, 0o600);
   return secret;
 }

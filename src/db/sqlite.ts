@@ -23,12 +23,15 @@ interface SyncStep {
   prepare(): { execute(): { sync(): unknown } };
 }
 
+/** How long a query waits for another process that holds the file. */
+export const BUSY_MS = 5000;
+
 /** Opens the file (and creates it); the caller migrates it before use. */
 export function openSqliteFile(path: string): BunSqlite {
   const client = new BunSqlite(path, { create: true, readwrite: true, strict: true });
   client.run("pragma journal_mode = wal");
   client.run("pragma synchronous = full");
-  client.run("pragma busy_timeout = 5000");
+  client.run(`pragma busy_timeout = ${BUSY_MS}`);
   client.run("pragma foreign_keys = on");
   client.run("pragma temp_store = memory");
   client.run("pragma cache_size = -16384");

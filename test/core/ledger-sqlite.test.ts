@@ -174,3 +174,26 @@ test("a row that the tables refuse is set aside, and those beside it are brought
   await next.close();
   await books.database.drop();
 });
+
+test("whoever is told of a balance may query at once: nothing is entered twice", async () => {
+  const seen: number[] = [];
+  const own: TestBooks = await startBooks("sqlite", {
+    balances: {
+      charged() {
+        const all = own.db.orm.select().from(own.db.t.logs) as unknown as { all(): unknown[] };
+        seen.push(all.all().length);
+      },
+      credited: () => {},
+    },
+  });
+  await own.addChannel();
+  const user = await own.addUser(1000);
+  own.db.client?.run(
+    "create trigger no_poison before insert on logs when new.content = 'poison' begin select raise(abort, 'no'); end",
+  );
+  await Promise.all(["a", "poison", "b", "c"].map((content) => spend(own, user.id, 10, content)));
+  await own.expectBalanced();
+  expect(user).toMatchObject({ quota: 970, requestCount: 3 });
+  expect(seen).toEqual([1, 2, 3]);
+  await own.close();
+});

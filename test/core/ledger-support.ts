@@ -12,6 +12,7 @@ import type { Journal } from "../../src/core/journal.ts";
 import type { LedgerItem } from "../../src/core/ledger-items.ts";
 import { createLedger } from "../../src/core/ledger.ts";
 import type { LedgerService } from "../../src/core/ledger.ts";
+import type { BalanceWatch } from "../../src/core/low-quota.ts";
 import { createOptions } from "../../src/core/options.ts";
 import type { OptionStore } from "../../src/core/options.ts";
 import { createSealer, sha256Hex } from "../../src/core/seal.ts";
@@ -79,6 +80,7 @@ export interface OpenOptions {
   limits?: Partial<AccountLimits>;
   databaseWaitMs?: number;
   refreshMs?: number;
+  balances?: BalanceWatch;
   /** Stands before the journal, for tests of a full disk. */
   wrapJournal?: (journal: Journal<LedgerItem>) => Journal<LedgerItem>;
   /** Stands between ledger and database, for tests of failures. */
@@ -117,6 +119,7 @@ export async function openBooks(open: OpenOptions): Promise<Books> {
     accounts,
     dataDir,
     nodeId,
+    ...(open.balances ? { balances: open.balances } : {}),
     ...(open.wrapJournal ? { journal: open.wrapJournal(openJournal<LedgerItem>(dataDir, logger)) } : {}),
     ...(databaseWaitMs === undefined ? {} : { databaseWaitMs }),
   });

@@ -5,7 +5,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { createApp, createServices, readNodeId } from "./app.ts";
 import { audit, formatAudit } from "./core/audit.ts";
 import { countWaiting } from "./core/journal.ts";
-import { journalMark } from "./core/ledger-items.ts";
+import { journalMark } from "./core/ledger-books.ts";
 import { createLogger } from "./core/logger.ts";
 import { WrongEncryptionKey } from "./core/options.ts";
 import { connect, DatabaseUnreachable } from "./db/connect.ts";

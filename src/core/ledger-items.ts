@@ -22,24 +22,6 @@ export interface LedgerItem {
   hold?: DurableHold;
 }
 
-/** The tables that everything in the journal ends up in, on either database. */
-export interface Books {
-  /** Takes the journal up where the tables end. Call once, before the first entry of this process. */
-  start(): Promise<void>;
-  /** New entries are in the journal. */
-  wake(): void;
-  /** Tries at once to bring everything in; resolves when that is done or the database refused. */
-  drain(): Promise<void>;
-  /** Entries that are durable but not in the tables yet. */
-  backlog(): number;
-  close(): void;
-}
-
-/** Key of the mark in which the tables remember the last position of a node's journal. */
-export function journalMark(nodeId: string): string {
-  return `journal:${nodeId}`;
-}
-
 export interface UserSum {
   charge: number;
   count: number;

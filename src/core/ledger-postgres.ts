@@ -9,11 +9,12 @@ import { TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import { within } from "./deadline.ts";
 import type { Deps } from "./deps.ts";
-import { MAX_BATCH } from "./ledger-batch.ts";
-import { journalMark, sumUp } from "./ledger-items.ts";
-import type { BatchSums, Books, DurableHold, LedgerItem } from "./ledger-items.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
-import { chargedBalances, endPending } from "./ledger-sqlite.ts";
+import { MAX_BATCH } from "./ledger-batch.ts";
+import { chargedBalances, endPending, journalMark } from "./ledger-books.ts";
+import type { Books } from "./ledger-books.ts";
+import { sumUp } from "./ledger-items.ts";
+import type { BatchSums, DurableHold, LedgerItem } from "./ledger-items.ts";
 import type { BalanceWatch } from "./low-quota.ts";
 
 const FIRST_RETRY_MS = 100;

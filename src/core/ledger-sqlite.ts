@@ -4,13 +4,15 @@ import type { Database as BunSqlite } from "bun:sqlite";
 import { closeSync, fdatasync, openSync } from "node:fs";
 import { BUSY_MS } from "../db/sqlite.ts";
 import { sqlState } from "../db/sql-state.ts";
-import { LogType, TokenStatus } from "../shared/enums.ts";
+import { TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import type { Deps } from "./deps.ts";
-import { journalMark, pendingOfToken, pendingOfUser, sumUp } from "./ledger-items.ts";
-import type { BatchSums, Books, LedgerItem } from "./ledger-items.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
-import type { BalanceWatch, ChargedBalance } from "./low-quota.ts";
+import { chargedBalances, endPending, journalMark } from "./ledger-books.ts";
+import type { Books } from "./ledger-books.ts";
+import { sumUp } from "./ledger-items.ts";
+import type { LedgerItem } from "./ledger-items.ts";
+import type { BalanceWatch } from "./low-quota.ts";
 
 interface UserFigures {
   id: number;
@@ -259,23 +261,4 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
       if (logFile !== undefined) closeSync(logFile);
     },
   };
-}
-
-/** The new balances with what the batch took from each. */
-export function chargedBalances(
-  figures: readonly { id: number; quota: number }[],
-  sums: BatchSums["users"],
-): ChargedBalance[] {
-  return figures.map(({ id, quota }) => ({ id, quota, charge: sums.get(id)?.charge ?? 0 }));
-}
-
-/** The charge is part of the balance now: it leaves the sum of what is held back in memory. */
-export function endPending(accounts: LedgerAccounts, item: LedgerItem): void {
-  const { row } = item;
-  if (row?.type !== LogType.consume) return;
-  const user = accounts.cachedUser(row.userId);
-  if (user) user.reserved = Math.max(0, user.reserved - pendingOfUser(item));
-  if (row.tokenId === 0) return;
-  const token = accounts.cachedToken(row.tokenId);
-  if (token) token.reserved = Math.max(0, token.reserved - pendingOfToken(item));
 }

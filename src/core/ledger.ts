@@ -11,12 +11,13 @@ import type { Credit, Deps, Ledger, LogEntry, ReserveRequest, TokenAccount } fro
 import { openJournal } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import { createGroupCommit } from "./ledger-batch.ts";
+import { endPending } from "./ledger-books.ts";
 import { Hold } from "./ledger-hold.ts";
 import type { HoldKeeper } from "./ledger-hold.ts";
 import type { LedgerItem } from "./ledger-items.ts";
 import { createPostgresBooks } from "./ledger-postgres.ts";
 import { createSharedHolds } from "./ledger-shared.ts";
-import { createSqliteBooks, endPending } from "./ledger-sqlite.ts";
+import { createSqliteBooks } from "./ledger-sqlite.ts";
 import { entryRow } from "./log-rows.ts";
 import type { BalanceWatch } from "./low-quota.ts";
 import { quotaDisplay } from "./options.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import postgres from "postgres";
 import { openJournal, SET_ASIDE_FILE } from "../../src/core/journal.ts";
-import { journalMark } from "../../src/core/ledger-items.ts";
+import { journalMark } from "../../src/core/ledger-books.ts";
 import type { LedgerItem } from "../../src/core/ledger-items.ts";
 import { settlementRow } from "../../src/core/log-rows.ts";
 import type { Database } from "../../src/db/database.ts";
@@ -26,6 +26,9 @@ describe("two nodes on one PostgreSQL", () => {
     await a.addChannel();
   });
   afterEach(() => a.close());
+
+  const holdOnB = async (userId: number) =>
+    b.ledger.reserve({ requestId: requestId(), user: await b.user(userId), token: undefined, amount: 300 });
 
   test.each(["balance", "key"] as const)(
     "300 concurrent calls over both nodes against a %s for exactly 100: exactly 100 are let through",
@@ -74,12 +77,7 @@ describe("two nodes on one PostgreSQL", () => {
 
   test("what a dead node held is given back when its lease ends, and a late settlement is charged in full", async () => {
     const owner = await a.addUser(1000);
-    const held = await b.ledger.reserve({
-      requestId: requestId(),
-      user: await b.user(owner.id),
-      token: undefined,
-      amount: 300,
-    });
+    const held = await holdOnB(owner.id);
     a.clock.advance(400_000);
     await a.ledger.maintain();
     expect(owner.quota).toBe(1000);
@@ -96,12 +94,7 @@ describe("two nodes on one PostgreSQL", () => {
 
   test("a node that lives keeps its reservations beyond the first lease", async () => {
     const owner = await a.addUser(1000);
-    const held = await b.ledger.reserve({
-      requestId: requestId(),
-      user: await b.user(owner.id),
-      token: undefined,
-      amount: 300,
-    });
+    const held = await holdOnB(owner.id);
     for (let round = 0; round < 4; round++) {
       a.clock.advance(400_000);
       await b.ledger.maintain();

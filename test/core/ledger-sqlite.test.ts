@@ -1,12 +1,12 @@
 // Settlement on SQLite through the local journal: what is accepted is seen at once, whatever happens to the tables.
 // Refuses to look at PostgreSQL's own path, which ledger-postgres.test.ts covers.
-import { Database as BunSqlite } from "bun:sqlite";
 import { beforeEach, expect, test } from "bun:test";
 import { copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { countRows, q } from "../../src/db/database.ts";
 import { SQLITE_FILE } from "../../src/db/connect.ts";
 import { countWaiting, SET_ASIDE_FILE } from "../../src/core/journal.ts";
+import { lockFile } from "../support/lock-file.ts";
 import { openBooks, requestId, settlement, startBooks } from "./ledger-support.ts";
 import type { Books, TestBooks } from "./ledger-support.ts";
 
@@ -33,17 +33,7 @@ async function stop(): Promise<void> {
   await books.db.close();
 }
 
-/** Another process that writes the file. */
-function lockFile(): { release(): void } {
-  const other = new BunSqlite(join(books.dataDir, SQLITE_FILE));
-  other.run("begin immediate");
-  return {
-    release() {
-      other.run("rollback");
-      other.close();
-    },
-  };
-}
+const lockTables = () => lockFile(join(books.dataDir, SQLITE_FILE));
 
 test("whoever asks after an answer sees the call, in every way of asking", async () => {
   const user = await books.addUser(1000);
@@ -81,7 +71,7 @@ test("calls are brought in soon, without anybody asking", async () => {
 
 test("while another process holds the file calls go on; nobody waits for it, and nothing is lost", async () => {
   const user = await books.addUser(1000);
-  const lock = lockFile();
+  const lock = lockTables();
   const begun = performance.now();
   for (let call = 0; call < 20; call++) await spend(books, user.id, 7);
   await books.ledger.flush();
@@ -97,7 +87,7 @@ test("while another process holds the file calls go on; nobody waits for it, and
 
 test("what the tables did not get is applied at the next start, once", async () => {
   const user = await books.addUser(1000);
-  const lock = lockFile();
+  const lock = lockTables();
   for (let call = 0; call < 5; call++) await spend(books, user.id, 10);
   await books.ledger.close();
   expect(countWaiting(books.dataDir, 0)).toBe(5);

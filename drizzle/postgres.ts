@@ -6,6 +6,8 @@ export const schema = buildSchema(postgresDialect);
 export const {
   users,
   identities,
+  sessions,
+  userDevices,
   tokens,
   channels,
   abilities,
@@ -19,5 +21,6 @@ export const {
   drawings,
   tasks,
   setups,
+  nodes,
   marks,
 } = schema;

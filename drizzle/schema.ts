@@ -57,6 +57,53 @@ export function buildSchema(d: Dialect) {
     ],
   );
 
+  /** One row for each sign-in; a session ends with its row, or with the user's session version. */
+  const sessions = d.table(
+    "sessions",
+    {
+      /** 128 random bits in hex: the `sid` of the cookie. Never shown. */
+      id: d.text().primaryKey(),
+      userId: d.big().notNull(),
+      sessionVersion: d.int().notNull(),
+      /** password, later passkey, provider, … */
+      method: d.text().notNull(),
+      provider: d.text().notNull().default(""),
+      ip: d.text().notNull().default(""),
+      lastIp: d.text().notNull().default(""),
+      /** The first 256 characters. */
+      userAgent: d.text().notNull().default(""),
+      createdAt: d.big().notNull(),
+      /** In steps of five minutes. */
+      lastSeenAt: d.big().notNull(),
+      expiresAt: d.big().notNull(),
+      /** Until when the session counts as freshly proven. */
+      sudoUntil: d.big().notNull().default(0),
+      revokedAt: d.big(),
+      /** Why it was revoked: signed_out, password, banned, … */
+      reason: d.text().notNull().default(""),
+    },
+    (t) => [
+      d.index("sessions_user").on(t.userId),
+      d.index("sessions_expiry").on(t.expiresAt),
+      d
+        .index("sessions_revoked")
+        .on(t.revokedAt)
+        .where(sql`${t.revokedAt} is not null`),
+    ],
+  );
+
+  /** Browsers in which somebody signed in to an account: strangers' wrong passwords do not lock them out. */
+  const userDevices = d.table(
+    "user_devices",
+    {
+      userId: d.big().notNull(),
+      /** SHA-256 (hex) of the random id in the signed cookie `device`. */
+      hash: d.text().notNull(),
+      lastSeenAt: d.big().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.userId, t.hash] })],
+  );
+
   const tokens = d.table(
     "tokens",
     {
@@ -193,6 +240,8 @@ export function buildSchema(d: Dialect) {
     (t) => [
       d.index("logs_time").on(t.createdAt),
       d.index("logs_user_time").on(t.userId, t.createdAt),
+      // Ids begin with the time, so that new ones are appended: refunds and searches find a call without a scan.
+      d.index("logs_request").on(t.requestId),
       d
         .index("logs_rare_types")
         .on(t.type, t.createdAt)
@@ -299,6 +348,8 @@ export function buildSchema(d: Dialect) {
       /** Of the call that submitted it: a refund takes back what this call was charged. */
       requestId: d.text().notNull().default(""),
       quota: d.big().notNull().default(0),
+      /** Start of the hour whose sums have the charge, Unix seconds; 0 = not known (rows of earlier versions). */
+      settledHour: d.big().notNull().default(0),
       refunded: d.bool().notNull().default(false),
       status: d.text().notNull().default(""),
       progress: d.text().notNull().default("0%"),
@@ -342,6 +393,8 @@ export function buildSchema(d: Dialect) {
       modelName: d.text().notNull().default(""),
       requestId: d.text().notNull().default(""),
       quota: d.big().notNull().default(0),
+      /** As of drawings. */
+      settledHour: d.big().notNull().default(0),
       refunded: d.bool().notNull().default(false),
       action: d.text().notNull().default(""),
       status: d.text().notNull().default(""),
@@ -373,8 +426,34 @@ export function buildSchema(d: Dialect) {
   });
 
   /**
-   * Single numbers that must survive: `version:<what>` (raised by each change of a snapshot so that other nodes
-   * reload), `journal:<node>` (last position of a node's journal that is in the tables), `logs:clearedBefore`.
+   * Each node's journal, as far as the tables have it: mark = entered + set_aside + skipped, moved in the transaction of
+   * every batch and by the process alone whose incarnation stands here.
+   */
+  const nodes = d.table("nodes", {
+    nodeId: d.text().primaryKey(),
+    /** Raised by every start: an older process of the same node is noticed at its next batch. */
+    incarnation: d.big().notNull().default(0),
+    /** Names the positions' history; stands in every frame, so that another journal's are told apart. */
+    history: d.text().notNull(),
+    /** Last position of the journal that the tables have. */
+    mark: d.big().notNull().default(0),
+    /** Last position that was durable in the journal when the mark was moved. */
+    journaled: d.big().notNull().default(0),
+    entered: d.big().notNull().default(0),
+    setAside: d.big().notNull().default(0),
+    skipped: d.big().notNull().default(0),
+    /** On the database's clock; 0 when the node let go of it. */
+    leaseUntil: d.big().notNull().default(0),
+    /** Fingerprint of machine and data directory of the process that holds it. */
+    place: d.text().notNull().default(""),
+    updatedAt: d.big().notNull().default(0),
+  });
+
+  /**
+   * Single numbers that must survive: `version:<kind>` (raised by each announced change, db/changes.ts),
+   * `database` (this database's own number), `hole:<node>:<first>-<last>` (positions of a journal that an operator
+   * gave up), `node:<id>` (a sign of life, ledger-outage.ts), `logs:clearedBefore`. `journal:<node>` of older releases
+   * has gone into `nodes`.
    */
   const marks = d.table("marks", {
     key: d.text().primaryKey(),
@@ -384,6 +463,8 @@ export function buildSchema(d: Dialect) {
   return {
     users,
     identities,
+    sessions,
+    userDevices,
     tokens,
     channels,
     abilities,
@@ -397,6 +478,7 @@ export function buildSchema(d: Dialect) {
     drawings,
     tasks,
     setups,
+    nodes,
     marks,
   };
 }

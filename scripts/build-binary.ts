@@ -1,17 +1,21 @@
 // Compiles the server with everything it serves into one executable, dist/weir.
 // Refuses to read .env and bunfig.toml of the directory the binary is started in.
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 
 /** The program and every Worker: Workers are not found by the bundler and must be named. */
-const ENTRY_POINTS = ["src/main.ts", "src/db/reader-worker.ts", "src/relay/token-worker.ts"];
+const MAIN = "src/main.ts";
+const WORKERS = ["src/db/reader-worker.ts", "src/relay/token-worker.ts"];
 
 /** Directories that the server reads from import.meta.dir at run time. */
 const EMBEDDED = ["dist/a", "dist/manifest.json", "views/public", "locales"];
 
-export async function buildBinary(projectDir: string, target?: string): Promise<string> {
-  const outfile = join(projectDir, "dist", target ? `weir-${target.replace("bun-", "")}` : "weir");
-  const startedMs = performance.now();
+/** With another main module: the same program for a test that asks it what no caller can. */
+export async function compileProgram(
+  projectDir: string,
+  outfile: string,
+  { target, main = MAIN }: { target?: string | undefined; main?: string } = {},
+): Promise<void> {
   const child = Bun.spawn(
     [
       process.execPath,
@@ -30,7 +34,7 @@ export async function buildBinary(projectDir: string, target?: string): Promise<
       "--no-compile-autoload-bunfig",
       ...(target ? [`--target=${target}`] : []),
       ...EMBEDDED.flatMap((path) => ["--asset", `./${path}`]),
-      ...ENTRY_POINTS.filter((path) => existsSync(join(projectDir, path))).map((path) => `./${path}`),
+      ...[main, ...WORKERS].map((path) => `./${path}`),
       "--outfile",
       outfile,
     ],
@@ -44,6 +48,12 @@ export async function buildBinary(projectDir: string, target?: string): Promise<
   );
   const [problems, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
   if (code !== 0) throw new Error(`the binary does not build:\n${problems}`);
+}
+
+export async function buildBinary(projectDir: string, target?: string): Promise<string> {
+  const outfile = join(projectDir, "dist", target ? `weir-${target.replace("bun-", "")}` : "weir");
+  const startedMs = performance.now();
+  await compileProgram(projectDir, outfile, { target });
   const megabytes = (statSync(outfile).size / 1024 / 1024).toFixed(0);
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   console.log(`binary: ${outfile.slice(projectDir.length + 1)}, ${megabytes} MB in ${seconds} s`);

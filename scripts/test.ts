@@ -1,9 +1,10 @@
 // `bun run test [filter…] [--bun-test-flag…]`: gets what a fresh machine lacks, builds front end and binary, runs every
-// test in groups and ends with "N passed, N failed". Refuses to call an empty run, a crash or a hang a success.
+// test in groups and ends with "N passed, N failed"; `--long` runs in full what takes samples, and nothing else.
+// Refuses to call an empty run, a crash or a hang a success.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { BINARY_VARIABLE } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
 import { ensurePostgres } from "./install-postgres.ts";
@@ -11,8 +12,14 @@ import { ensurePackages } from "./packages.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
-/** All groups together stay below a quarter of an hour, also when one hangs. */
-const RUN_LIMIT_MS = 14 * 60_000;
+/** All groups together stay below half an hour, also when one hangs. */
+const RUN_LIMIT_MS = 28 * 60_000;
+/** The long run has hours in it on purpose; its own end is what ends a hang. */
+const LONG_RUN_LIMIT_MS = 3 * 60 * 60_000;
+/** Asks for the long run; not a flag of Bun's. */
+const LONG_FLAG = "--long";
+/** What tests that take samples read: "1" means everything. */
+const LONG_VARIABLE = "WEIR_LONG";
 /** What an operator may have exported must not reach the product under test. */
 const PRODUCT_VARIABLES = [
   "PORT",
@@ -24,10 +31,13 @@ const PRODUCT_VARIABLES = [
   "ENCRYPTION_KEY",
   "TRUSTED_PROXIES",
   "LOG_LEVEL",
+  "WEIR_NEW",
+  "DRAIN_SECONDS",
+  "JOURNAL_KEEP_MINUTES",
 ];
 
 interface Group {
-  name: "server" | "islands" | "e2e";
+  name: "server" | "attack" | "islands" | "e2e";
   files: string[];
   flags: string[];
 }
@@ -52,21 +62,30 @@ function findTestFiles(): string[] {
     .sort();
 }
 
-/** A file belongs to the group of its first folder; everything that is neither islands nor e2e is a server test. */
+/** The attacks, and whatever else takes a sample of something larger: the long run is these. */
+function hasLongForm(file: string): boolean {
+  return (
+    file.startsWith("./test/attack/") || readFileSync(join(PROJECT_DIR, file), "utf8").includes(LONG_VARIABLE)
+  );
+}
+
+/** A file belongs to the group of its first folder; everything that has no group of its own is a server test. */
 export function groupFiles(files: readonly string[], filters: readonly string[]): Group[] {
   const wanted = files.filter(
     (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
   );
   const isIsland = (file: string) => file.startsWith("./test/islands/");
   // What needs a browser goes where the browser is made sure of.
+  const isAttack = (file: string) => file.startsWith("./test/attack/");
   const isE2e = (file: string) => file.startsWith("./test/e2e/") || file.endsWith("/browser.test.ts");
   const preload = existsSync(join(PROJECT_DIR, "test/dom.ts")) ? ["--preload", "./test/dom.ts"] : [];
   const groups: Group[] = [
     {
       name: "server",
-      files: wanted.filter((file) => !isIsland(file) && !isE2e(file)),
+      files: wanted.filter((file) => !isIsland(file) && !isE2e(file) && !isAttack(file)),
       flags: ["--timeout", "30000"],
     },
+    { name: "attack", files: wanted.filter(isAttack), flags: ["--timeout", "60000"] },
     { name: "islands", files: wanted.filter(isIsland), flags: [...preload, "--timeout", "30000"] },
     { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "60000"] },
   ];
@@ -154,11 +173,25 @@ async function runGroup(
   return { ...tally(report.join("\n"), child.exitCode ?? 1), failures };
 }
 
-/** Whether a test of these groups starts the product as a process of its own. */
+/** The one module that starts the product as a process of its own. */
+const STARTER = join(PROJECT_DIR, "test/support/server.ts");
+const IMPORTS = { ts: new Bun.Transpiler({ loader: "ts" }), tsx: new Bun.Transpiler({ loader: "tsx" }) };
+
+/** Whether a test imports what starts the product, itself or through its helpers. Types alone start nothing. */
+export function startsProduct(file: string, seen = new Set<string>()): boolean {
+  const path = join(PROJECT_DIR, file);
+  if (path === STARTER) return true;
+  if (seen.has(path)) return false;
+  seen.add(path);
+  const { imports } = IMPORTS[path.endsWith("x") ? "tsx" : "ts"].scan(readFileSync(path, "utf8"));
+  return imports.some(({ path: name }) => {
+    const imported = relative(PROJECT_DIR, join(dirname(path), name));
+    return name.startsWith(".") && imported.startsWith("test/") && startsProduct(imported, seen);
+  });
+}
+
 function needsBinary(groups: readonly Group[]): boolean {
-  const starts = (file: string) =>
-    readFileSync(join(PROJECT_DIR, file), "utf8").includes("startServerProcess");
-  return groups.some((group) => group.files.some(starts));
+  return groups.some((group) => group.files.some((file) => startsProduct(file)));
 }
 
 /**
@@ -175,7 +208,7 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
       console.error(`${name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
-  if (groups.some((group) => group.name === "server")) step("PostgreSQL", ensurePostgres);
+  if (groups.some(({ name }) => name === "server" || name === "attack")) step("PostgreSQL", ensurePostgres);
   if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);
   step("build", () => {
     const isBinaryNeeded = needsBinary(groups);
@@ -195,11 +228,14 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
 async function main(args: readonly string[]): Promise<Result> {
   const startedMs = Date.now();
   await ensurePackages();
-  const flags = args.filter((arg) => arg.startsWith("-"));
+  const isLong = args.includes(LONG_FLAG);
+  const flags = args.filter((arg) => arg.startsWith("-") && arg !== LONG_FLAG);
+  const files = findTestFiles();
   const groups = groupFiles(
-    findTestFiles(),
+    isLong ? files.filter(hasLongForm) : files,
     args.filter((arg) => !arg.startsWith("-")),
   );
+  const runLimitMs = isLong ? LONG_RUN_LIMIT_MS : RUN_LIMIT_MS;
   // After the packages are there: it imports the database driver.
   const { RUN_DIR_VARIABLE, RUN_OWNER_VARIABLE, stopPostgres } = await import("../test/support/postgres.ts");
   const runDir = mkdtempSync(join(tmpdir(), "weir-run-"));
@@ -207,13 +243,14 @@ async function main(args: readonly string[]): Promise<Result> {
   for (const [name, value] of Object.entries(Bun.env)) {
     if (value !== undefined && !PRODUCT_VARIABLES.includes(name)) env[name] = value;
   }
+  if (isLong) env[LONG_VARIABLE] = "1";
   env[RUN_DIR_VARIABLE] = runDir;
   env[RUN_OWNER_VARIABLE] = String(process.pid);
 
   const total: Result = { passed: 0, failed: prepare(groups, env), failures: [] };
   const runOne = async (group: Group) => {
     const groupStartedMs = Date.now();
-    const leftMs = Math.max(1000, RUN_LIMIT_MS - (groupStartedMs - startedMs));
+    const leftMs = Math.max(1000, runLimitMs - (groupStartedMs - startedMs));
     const result = await runGroup(group, flags, env, leftMs);
     const seconds = ((Date.now() - groupStartedMs) / 1000).toFixed(1);
     console.log(`${group.name}: ${result.passed} passed, ${result.failed} failed (${seconds} s)`);
@@ -222,14 +259,14 @@ async function main(args: readonly string[]): Promise<Result> {
     total.failures.push(...result.failures);
   };
   try {
-    // Two cores, two lanes of about the same length: the browsers in one, everything else in the other.
+    // Two cores, two lanes of about the same length: the browsers and the attacks in one, everything else in the other.
     const runLane = async (lane: readonly Group[]) => {
       for (const group of lane) await runOne(group);
     };
-    const isBrowsers = ({ name }: Group) => name === "e2e";
+    const isShort = ({ name }: Group) => name === "e2e" || name === "attack";
     await Promise.all([
-      runLane(groups.filter((group) => !isBrowsers(group))),
-      runLane(groups.filter((group) => isBrowsers(group))),
+      runLane(groups.filter((group) => !isShort(group))),
+      runLane(groups.filter(isShort).toReversed()),
     ]);
   } finally {
     stopPostgres(runDir);

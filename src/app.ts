@@ -1,30 +1,33 @@
 // Builds the services and the application: cross-cutting plugins first, then the routes; tests call this.
 // Refuses to build when a route declares no permission.
-import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
 import { createAccounts } from "./core/accounts.ts";
+import { systemClock } from "./core/clock.ts";
 import type { Clock, Deps, Logger } from "./core/deps.ts";
 import { createChannelWatch } from "./core/channel-watch.ts";
 import { createGuard } from "./core/guard.ts";
 import type { Lookup } from "./core/guard.ts";
+import { readNodeId, refuseLostFile, settleIn } from "./core/installation.ts";
 import { createKeyring } from "./core/keyring.ts";
 import { createLedger } from "./core/ledger.ts";
 import { createLogger } from "./core/logger.ts";
 import { createLowQuota } from "./core/low-quota.ts";
 import type { BalanceWatch, LowQuota } from "./core/low-quota.ts";
+import { dropSilencedRatios } from "./core/silenced-ratios.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options.ts";
 import { createPriceBook } from "./core/price-book.ts";
 import { createReach } from "./core/reach.ts";
 import { createRouting } from "./core/routing.ts";
 import { createSealer, encryptionSecret } from "./core/seal.ts";
+import { createSessions } from "./core/sessions.ts";
+import { createSiteLimits } from "./core/site-limits.ts";
+import { sealClearSecrets } from "./core/webhook-secret.ts";
 import { connect } from "./db/connect.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
-import { parseRanges } from "./http/address.ts";
+import { inRanges, parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
 import { openapiDocument } from "./http/document.ts";
 import { failures, unknownPath } from "./http/failures.ts";
@@ -32,6 +35,7 @@ import { refuseShortHost } from "./http/host.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { socketSettings } from "./http/sockets.ts";
+import { createVisitors } from "./http/visitors.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
 import { jobsOf } from "./jobs/jobs.ts";
@@ -44,9 +48,6 @@ import { pollTasks } from "./relay/task-poll.ts";
 import { createRoutes } from "./routes.ts";
 import type { Gateway } from "./routes.ts";
 
-/** Above the largest body an operator may allow (option relay.max_body_mb): the relay refuses by itself, with 413. */
-const MAX_BODY_BYTES = 1100 * 1024 * 1024;
-
 export interface Services {
   deps: Deps;
   session: SessionSettings;
@@ -58,7 +59,8 @@ export interface Services {
 }
 
 export interface Overrides {
-  clock?: Clock;
+  /** One that tells only the time of day leaves durations to the machine. */
+  clock?: Pick<Clock, "nowMs"> & Partial<Clock>;
   logger?: Logger;
   /** Name server of the guard and of channels' addresses. */
   lookup?: Lookup;
@@ -66,24 +68,21 @@ export interface Overrides {
   drainMs?: number;
 }
 
-/** A random name for this data directory: the journal's position in the tables hangs on it. */
-export function readNodeId(dataDir: string): string {
-  const path = join(dataDir, "node.id");
-  if (existsSync(path)) return readFileSync(path, "utf8").trim();
-  const id = randomBytes(8).toString("hex");
-  // Synced: after a power cut another name would make the journal a stranger's.
-  writeFileSync(path, `${id}\n`, { flush: true });
-  return id;
-}
-
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
   const logger = overrides.logger ?? createLogger(env.logLevel);
-  const clock = overrides.clock ?? { nowMs: () => Date.now() };
+  const clock: Clock = { ...systemClock, ...overrides.clock };
+  refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
+  const db = await connect(env, undefined, {
+    waitSeconds: env.databaseWaitSeconds,
+    waiting: (reason, leftSeconds) => logger.warn("waiting for the database", { reason, leftSeconds }),
+  });
+  // Before anything is left in the directory: a start that ends here is a first start again.
+  await settleIn(db, env.dataDir, env.startsNew);
   const seal = createSealer(encryptionSecret(env.encryptionKey, env.dataDir));
-  const db = await connect(env);
   await checkSealKey(db, seal);
+  await dropSilencedRatios(db, logger);
   const options = await createOptions(db, seal);
   const accounts = await createAccounts({ db, seal, clock, logger });
   const nodeId = readNodeId(env.dataDir);
@@ -94,8 +93,20 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     credited: (ids) => lowQuota?.credited(ids),
   };
   const { dataDir } = env;
-  const ledger = await createLedger({ db, clock, logger, accounts, options, dataDir, nodeId, balances });
+  const { journalKeepMinutes } = env;
+  const ledger = await createLedger({
+    db,
+    clock,
+    logger,
+    accounts,
+    options,
+    dataDir,
+    nodeId,
+    journalKeepMinutes,
+    balances,
+  });
   const routing = await createRouting({ db, seal, logger });
+  const sessions = await createSessions({ db, clock, logger });
   const deps: Deps = {
     db,
     clock,
@@ -103,6 +114,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     seal,
     options,
     accounts,
+    sessions,
     ledger,
     routing,
     prices: createPriceBook(options),
@@ -116,18 +128,22 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     trustedProxies: env.trustedProxies,
   };
+  await sealClearSecrets(deps);
   const lowBalances = createLowQuota({
     ...deps,
     accounts,
     guard: (address, limits) => deps.guard(address, limits),
   });
   lowQuota = lowBalances;
+  const officeRanges = parseRanges(env.rateLimitTrusted);
   const session: SessionSettings = {
     accounts,
+    sessions,
+    limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
     secret: await sessionSecret(db, seal, env.sessionSecret),
-    trustedProxies: parseRanges(env.trustedProxies),
+    visitors: createVisitors(parseRanges(env.trustedProxies)),
   };
-  const relay = createRelay(deps, session.trustedProxies, createMediaFetch(deps.guard), overrides.drainMs);
+  const relay = createRelay(deps, session.visitors, createMediaFetch(deps.guard), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
   const jobs = createScheduler(
@@ -142,8 +158,9 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     lowQuota: lowBalances,
     async close() {
       await Promise.all([watch.stop(), jobs.stop()]);
+      session.visitors.close();
       relay.close();
-      routing.close();
+      await sessions.close();
       await ledger.close();
       await lowBalances.settled();
       accounts.close();
@@ -155,8 +172,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 
 export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
-  const serve = { idleTimeout: 0, maxRequestBodySize: MAX_BODY_BYTES };
-  const app: AnyElysia = new Elysia({ serve, websocket: socketSettings })
+  const app: AnyElysia = new Elysia({ websocket: socketSettings })
     .use(failures(deps.logger, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
     .use(createRoutes(deps, session, gateway))
     .use(assets())

@@ -1,22 +1,27 @@
-// The subcommands of the binary: serve (default), audit, migrate, version.
+// The subcommands of the binary: serve (default), audit, journal, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
-import { eq } from "drizzle-orm";
 import packageJson from "../package.json" with { type: "json" };
-import { createApp, createServices, readNodeId } from "./app.ts";
+import { createApp, createServices } from "./app.ts";
 import { audit, formatAudit } from "./core/audit.ts";
-import { countWaiting } from "./core/journal.ts";
-import { journalMark } from "./core/ledger-books.ts";
+import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/installation.ts";
+import { journalCommand } from "./core/journal-command.ts";
+import { countWaiting, JournalDamaged } from "./core/journal.ts";
 import { createLogger } from "./core/logger.ts";
+import { findBooks, NodeTaken } from "./core/node-seat.ts";
 import { WrongEncryptionKey } from "./core/options.ts";
 import { connect, DatabaseUnreachable } from "./db/connect.ts";
+import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
-import { DataDirInUse, DataDirUnusable, lockDataDir } from "./db/data-dir-lock.ts";
+import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import { SchemaTooNew } from "./db/migrate.ts";
 import { EnvError, readEnv } from "./env.ts";
 import type { Env } from "./env.ts";
 import { serve } from "./serve.ts";
 
-const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<number | undefined> }> = {
+const COMMANDS: Record<
+  string,
+  { about: string; run: (env: Env, args: string[]) => Promise<number | undefined> }
+> = {
   serve: {
     about: "serve the gateway and the console (default)",
     run: async (env) => {
@@ -40,6 +45,22 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
       return report.differences.length === 0 ? 0 : 1;
     },
   },
+  journal: {
+    about:
+      "show | check | enter FILE | skip 101-150: what the journal has and the books do not, server stopped",
+    run: async (env, args) => {
+      prepareDataDir(env.dataDir);
+      // Held to the end: nobody may write to the journal meanwhile.
+      const lock = lockDataDir(env.dataDir);
+      const db = await openBeside(env, () => undefined);
+      try {
+        return await journalCommand({ db, dataDir: env.dataDir, say: (line) => console.log(line) }, args);
+      } finally {
+        await db.close();
+        lock.release();
+      }
+    },
+  },
   migrate: {
     about: "bring the database to the current schema and end",
     run: async (env) => {
@@ -59,17 +80,15 @@ const COMMANDS: Record<string, { about: string; run: (env: Env) => Promise<numbe
 
 /** What this data directory has accepted and the tables do not have yet. */
 async function waitingCalls(db: Database, dataDir: string): Promise<number> {
-  const { marks } = db.t;
-  const [mark] = await db.orm
-    .select()
-    .from(marks)
-    .where(eq(marks.key, journalMark(readNodeId(dataDir))));
-  return mark ? countWaiting(dataDir, mark.value) : 0;
+  const nodeId = findNodeId(dataDir);
+  const books = nodeId === undefined ? undefined : await findBooks(db, nodeId);
+  return books ? countWaiting(dataDir, books) : 0;
 }
 
 /** Opens the database while a server may be running on it: its tables are not changed under that server. */
-function openBeside(env: Env): Promise<Database> {
-  return connect(env, () => lockDataDir(env.dataDir).release());
+function openBeside(env: Env, onPending = () => lockDataDir(env.dataDir).release()): Promise<Database> {
+  refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
+  return connect(env, onPending);
 }
 
 function usage(): string {
@@ -85,7 +104,12 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof WrongEncryptionKey ||
     error instanceof DataDirInUse ||
     error instanceof DataDirUnusable ||
-    error instanceof DatabaseUnreachable
+    error instanceof DatabaseBusy ||
+    error instanceof DatabaseUnreachable ||
+    error instanceof JournalDamaged ||
+    error instanceof NodeIdUnusable ||
+    error instanceof NodeTaken ||
+    error instanceof WouldStartNew
   );
 }
 
@@ -104,7 +128,7 @@ export async function runCommand(args: string[]): Promise<void> {
     process.exit(asked ? 0 : 2);
   }
   try {
-    const code = await command.run(readEnv());
+    const code = await command.run(readEnv(), args.slice(1));
     if (code !== undefined) process.exit(code);
   } catch (error) {
     if (isOperatorError(error)) console.error(`weir cannot start: ${error.message}`);

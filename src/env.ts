@@ -2,6 +2,7 @@
 // Refuses a wrong value with one sentence that names the variable.
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
+import type { LimitSettings } from "./core/site-limits.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
@@ -12,19 +13,29 @@ export interface Env {
   dataDir: string;
   /** postgres://… or empty for the embedded database. */
   databaseUrl: string;
-  /** redis://… or empty. */
-  redisUrl: string;
   /** Empty: a random one is made and kept in the data directory. */
   sessionSecret: string;
   /** Empty: a key file is made in the data directory. */
   encryptionKey: string;
   /** Addresses or CIDR ranges whose forwarded headers count. */
   trustedProxies: string[];
+  /** Addresses or CIDR ranges (offices) that have no limits per address. */
+  rateLimitTrusted: string[];
+  /** The general limits of the console's routes. */
+  limits: LimitSettings;
   /** Closed networks that channels' addresses may lie in, as addresses and CIDR ranges. */
   upstreamNetworks: string[];
   /** The runtime sends plain requests through a proxy (HTTP_PROXY, which it reads by itself). */
   hasProxy: boolean;
   logLevel: LogLevel;
+  /** So long journal files stay whose entries the database has. */
+  journalKeepMinutes: number;
+  /** A data directory that had a product may start on an empty database. */
+  startsNew: boolean;
+  /** How long a start waits for a PostgreSQL that is not there yet; 0 = not at all. */
+  databaseWaitSeconds: number;
+  /** How long running answers may go on after SIGTERM; then they are settled, told and closed. */
+  drainSeconds: number;
 }
 
 /** Thrown for a wrong setting; the start prints its sentence and ends. */
@@ -36,6 +47,9 @@ const NETWORK_WORDS: Readonly<Record<string, readonly string[]>> = {
   private: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
   none: [],
 };
+
+const MAX_DRAIN_SECONDS = 3600;
+const MAX_DATABASE_WAIT_SECONDS = 3600;
 
 const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
 
@@ -65,9 +79,9 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   if (databaseUrl !== "" && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new EnvError("DATABASE_URL must start with postgres:// or be empty for the embedded database.");
   }
-  const redisUrl = text("REDIS_URL");
-  if (redisUrl !== "" && !/^(redis|rediss|valkey):\/\//.test(redisUrl)) {
-    throw new EnvError("REDIS_URL must start with redis:// or be empty.");
+  // Whoever sets it counts on limits that nodes share: nobody may believe in them who has not got them.
+  if (text("REDIS_URL") !== "") {
+    throw new EnvError("REDIS_URL is set, but nothing is shared through Redis yet: leave it empty.");
   }
   const sessionSecret = text("SESSION_SECRET");
   if (sessionSecret !== "" && sessionSecret.length < 16) {
@@ -81,10 +95,44 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new EnvError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
   }
+  const journalKeepMinutes = Number(text("JOURNAL_KEEP_MINUTES", "15"));
+  if (!Number.isInteger(journalKeepMinutes) || journalKeepMinutes < 0 || journalKeepMinutes > 10_080) {
+    throw new EnvError(
+      `JOURNAL_KEEP_MINUTES must be a number from 0 to 10080, not "${source.JOURNAL_KEEP_MINUTES}".`,
+    );
+  }
+  const startsNew = text("WEIR_NEW");
+  if (startsNew !== "" && startsNew !== "0" && startsNew !== "1") {
+    throw new EnvError(`WEIR_NEW must be 1 or empty, not "${source.WEIR_NEW}".`);
+  }
+  const drainSeconds = Number(text("DRAIN_SECONDS", "30"));
+  if (!Number.isInteger(drainSeconds) || drainSeconds < 0 || drainSeconds > MAX_DRAIN_SECONDS) {
+    throw new EnvError(
+      `DRAIN_SECONDS must be a whole number from 0 to ${MAX_DRAIN_SECONDS}, not "${source.DRAIN_SECONDS}".`,
+    );
+  }
+  const databaseWaitSeconds = Number(text("DATABASE_WAIT_SECONDS", "60"));
+  if (
+    !Number.isInteger(databaseWaitSeconds) ||
+    databaseWaitSeconds < 0 ||
+    databaseWaitSeconds > MAX_DATABASE_WAIT_SECONDS
+  ) {
+    throw new EnvError(
+      `DATABASE_WAIT_SECONDS must be a whole number from 0 to ${MAX_DATABASE_WAIT_SECONDS}, not "${source.DATABASE_WAIT_SECONDS}".`,
+    );
+  }
   const trustedProxies = entriesOf(text("TRUSTED_PROXIES"));
   for (const entry of trustedProxies) {
     if (!isNetwork(entry)) {
       throw new EnvError(`TRUSTED_PROXIES holds "${entry}", which is neither an address nor a CIDR range.`);
+    }
+  }
+  const rateLimitTrusted = entriesOf(text("RATE_LIMIT_TRUSTED"));
+  for (const entry of rateLimitTrusted) {
+    if (!isNetwork(entry)) {
+      throw new EnvError(
+        `RATE_LIMIT_TRUSTED holds "${entry}", which is neither an address nor a CIDR range.`,
+      );
     }
   }
   const upstreamNetworks = entriesOf(text("UPSTREAM_NETWORKS", "loopback,private")).flatMap((entry) => {
@@ -100,13 +148,56 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     host: text("HOST", "0.0.0.0"),
     dataDir: resolve(text("DATA_DIR", "./data")),
     databaseUrl,
-    redisUrl,
     sessionSecret,
     encryptionKey,
     trustedProxies,
+    rateLimitTrusted,
+    limits: readLimits(source),
     upstreamNetworks,
     hasProxy: (text("http_proxy") || text("HTTP_PROXY")) !== "",
     logLevel,
+    journalKeepMinutes,
+    startsNew: startsNew === "1",
+    databaseWaitSeconds,
+    drainSeconds,
+  };
+}
+
+const GENERAL_LIMIT = 180;
+const GENERAL_SECONDS = 180;
+/** Of a signed-in account: its pages ask for more than strangers' do. */
+const ACCOUNT_LIMIT = 600;
+const CRITICAL_LIMIT = 20;
+const CRITICAL_SECONDS = 1200;
+
+/** GLOBAL_API_RATE_LIMIT* and CRITICAL_RATE_LIMIT*, as installations of this family name them. */
+function readLimits(source: Record<string, string | undefined>): LimitSettings {
+  const isSet = (name: string): boolean => (source[name]?.trim() ?? "") !== "";
+  const number = (name: string, fallback: number): number => {
+    const value = Number(source[name]?.trim() || fallback);
+    if (Number.isInteger(value) && value >= 1 && value <= 10_000_000) return value;
+    throw new EnvError(`${name} must be a whole number from 1 on, not "${source[name]}".`);
+  };
+  const isOn = (name: string): boolean => {
+    const value = source[name]?.trim().toLowerCase() || "true";
+    if (value === "true" || value === "1") return true;
+    if (value === "false" || value === "0") return false;
+    throw new EnvError(`${name} must be true or false, not "${source[name]}".`);
+  };
+  const count = number("GLOBAL_API_RATE_LIMIT", GENERAL_LIMIT);
+  const windowMs = number("GLOBAL_API_RATE_LIMIT_DURATION", GENERAL_SECONDS) * 1000;
+  const isGeneral = isOn("GLOBAL_API_RATE_LIMIT_ENABLE");
+  const critical = {
+    count: number("CRITICAL_RATE_LIMIT", CRITICAL_LIMIT),
+    windowMs: number("CRITICAL_RATE_LIMIT_DURATION", CRITICAL_SECONDS) * 1000,
+  };
+  const isChanged = isSet("CRITICAL_RATE_LIMIT") || isSet("CRITICAL_RATE_LIMIT_DURATION");
+  const own = isChanged ? critical : undefined;
+  return {
+    strangers: isGeneral ? { count, windowMs } : undefined,
+    // In the same proportion where the operator changed the one.
+    accounts: isGeneral ? { count: Math.ceil((count * ACCOUNT_LIMIT) / GENERAL_LIMIT), windowMs } : undefined,
+    perAddress: isOn("CRITICAL_RATE_LIMIT_ENABLE") ? own : "off",
   };
 }
 

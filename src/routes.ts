@@ -37,7 +37,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta
-    .use(billingRelay(deps)) //           /v1/dashboard/billing, /dashboard/billing
+    .use(billingRelay(deps, session)) //  /v1/dashboard/billing, /dashboard/billing
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)

@@ -4,9 +4,13 @@ import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import { EnvError } from "./env.ts";
 import type { Env } from "./env.ts";
+import { listen } from "./http/listen.ts";
 import { drainSockets } from "./http/sockets.ts";
+import { uncaughtPolicy } from "./uncaught.ts";
 
-const DRAIN_LIMIT_MS = 30_000;
+/** Behind the end of the drain: until the last words are read, and until everything must be recorded. */
+const LAST_WORDS_MS = 2000;
+const RECORD_LIMIT_MS = 20_000;
 
 const LOOK_MS = 5000;
 /** Processor time within one look: above the first the process is busy, below the second it rests. */
@@ -48,22 +52,47 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+async function within(limitMs: number, done: Promise<unknown>): Promise<boolean> {
+  const limit = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => limit.resolve(false), limitMs);
+  const isDone = await Promise.race([done.then(() => true), limit.promise]);
+  clearTimeout(timer);
+  return isDone;
+}
+
+/** Refuses newcomers at once; what runs may end by itself until the limit, then it is settled, told and closed. */
+async function drain(app: AnyElysia, { deps, gateway }: Services, limitMs: number): Promise<void> {
+  const { server } = app;
+  if (!server) return;
+  const { relay } = gateway;
+  const closed = server.stop(false);
+  // A server waits for its open sockets, which would never end by themselves.
+  const sockets = drainSockets(server, limitMs);
+  // Calls without a client last: nobody can begin one any more.
+  const quiet = Promise.all([closed, sockets]).then(() => relay.idle());
+  if (await within(limitMs, quiet)) return;
+  deps.logger.warn("the time to drain is over: ending what still runs");
+  await Promise.all([relay.endAll(), sockets]);
+  await within(LAST_WORDS_MS, closed);
+  await server.stop(true);
+}
+
 export async function serve(env: Env, services: Services, app: AnyElysia): Promise<Running> {
   const { logger } = services.deps;
   // One unhandled rejection would end the process and with it every open stream.
   process.on("unhandledRejection", (reason) => {
     logger.error("unhandled rejection", { error: reason instanceof Error ? reason.stack : String(reason) });
   });
-  await new Promise<void>((resolve) => {
-    app.listen({ port: env.port, hostname: env.host, idleTimeout: 0, reusePort: false }, () => resolve());
-  }).catch((error: unknown) => {
+  try {
+    listen(app, services.session.visitors, { port: env.port, hostname: env.host });
+  } catch (error) {
     const isTaken = (error as { code?: unknown }).code === "EADDRINUSE";
     throw new EnvError(
       isTaken
         ? `PORT ${env.port} is in use: stop the other program, or set PORT.`
         : `HOST is "${env.host}", PORT ${env.port}, where this machine cannot listen: ${String(error)}.`,
     );
-  });
+  }
   const port = app.server?.port ?? env.port;
   logger.info("serving", {
     url: `http://${env.host === "0.0.0.0" ? "localhost" : env.host}:${port}`,
@@ -78,15 +107,18 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= (async () => {
-      const limit = setTimeout(() => process.exit(1), DRAIN_LIMIT_MS);
-      // A server waits for its open sockets, which would never end by themselves.
-      if (app.server) await drainSockets(app.server);
-      await app.server?.stop(false);
+      const drainMs = env.drainSeconds * 1000;
+      const guard = setTimeout(() => {
+        logger.error("could not record everything in time; the journal has what was answered");
+        process.exit(1);
+      }, drainMs + RECORD_LIMIT_MS);
+      await drain(app, services, drainMs);
       await services.close();
-      clearTimeout(limit);
+      clearTimeout(guard);
     })();
     return stopping;
   };
+  process.on("uncaughtException", uncaughtPolicy({ logger, stop, exit: (code) => process.exit(code) }));
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
       logger.info("draining", { signal });

@@ -4,10 +4,12 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createPostgresDatabase } from "./support/postgres.ts";
+import { program } from "./support/server.ts";
 
 function start(settings: Record<string, string>): { code: number; text: string } {
   const dataDir = mkdtempSync(join(tmpdir(), "weir-start-"));
-  const run = Bun.spawnSync([process.execPath, join(import.meta.dir, "../src/main.ts")], {
+  const run = Bun.spawnSync(program(), {
     env: { ...Bun.env, PORT: "0", HOST: "127.0.0.1", DATA_DIR: dataDir, LOG_LEVEL: "info", ...settings },
     timeout: 20_000,
   });
@@ -18,9 +20,18 @@ function start(settings: Record<string, string>): { code: number; text: string }
 test.each([
   [{ DATA_DIR: "/dev/null/weir" }, "weir cannot start: DATA_DIR is /dev/null/weir"],
   [{ HOST: "999.1.1.1" }, 'weir cannot start: HOST is "999.1.1.1"'],
-  [{ DATABASE_URL: "postgres://who:pass-word@127.0.0.1:1/x" }, "weir cannot start: DATABASE_URL names"],
+  [
+    { DATABASE_URL: "postgres://who:pass-word@127.0.0.1:1/x", DATABASE_WAIT_SECONDS: "0" },
+    "weir cannot start: DATABASE_URL names",
+  ],
+  [{ DATABASE_WAIT_SECONDS: "soon" }, "weir cannot start: DATABASE_WAIT_SECONDS must be"],
   [{ UPSTREAM_NETWORKS: "lan" }, 'weir cannot start: UPSTREAM_NETWORKS holds "lan"'],
   [{ PORT: "70000" }, "weir cannot start: PORT must be"],
+  [
+    { REDIS_URL: "redis://who:pass-word@127.0.0.1:1" },
+    "weir cannot start: REDIS_URL is set, but nothing is shared",
+  ],
+  [{ REDIS_URL: "nonsense" }, "weir cannot start: REDIS_URL is set"],
 ])("with %j it says so", (settings, sentence) => {
   const { code, text } = start(settings);
   expect(text).toStartWith(sentence);
@@ -37,4 +48,39 @@ test("a port that is taken is named", () => {
     `weir cannot start: PORT ${other.port} is in use: stop the other program, or set PORT.`,
   ]);
   void other.stop(true);
+});
+
+test("a database that is not there is waited for, told, and given up after the time", () => {
+  const begun = performance.now();
+  const { code, text } = start({
+    DATABASE_URL: "postgres://who:pass-word@127.0.0.1:1/x",
+    DATABASE_WAIT_SECONDS: "2",
+  });
+  expect(performance.now() - begun).toBeGreaterThan(2000);
+  expect(code).toBe(1);
+  const lines = text.trim().split("\n");
+  expect(lines).toHaveLength(2);
+  expect(lines[0]).toContain("waiting for the database");
+  expect(lines[1]).toStartWith("weir cannot start: DATABASE_URL names a database that cannot be used");
+  expect(text).not.toContain("pass-word");
+});
+
+test("a wrong password and an unknown database are refused at once", async () => {
+  const database = await createPostgresDatabase();
+  try {
+    const unknown = new URL(database.url);
+    unknown.pathname = "/nobody_made_it";
+    const stranger = new URL(database.url);
+    stranger.username = "nobody";
+    stranger.password = "pass-word";
+    for (const { href } of [unknown, stranger]) {
+      const begun = performance.now();
+      const { code, text } = start({ DATABASE_URL: href });
+      expect([code, text.trim().split("\n").length]).toEqual([1, 1]);
+      expect(text).toStartWith("weir cannot start: DATABASE_URL names a database that cannot be used");
+      expect(performance.now() - begun).toBeLessThan(15_000);
+    }
+  } finally {
+    await database.drop();
+  }
 });

@@ -4,18 +4,22 @@ import type { Migration } from "../migration.ts";
 import sqlite0 from "./sqlite/0000_init.sql" with { type: "text" };
 import sqlite1 from "./sqlite/0001_task_request_id.sql" with { type: "text" };
 import sqlite2 from "./sqlite/0002_task_polls.sql" with { type: "text" };
+import sqlite3 from "./sqlite/0003_unattacked.sql" with { type: "text" };
 import postgres0 from "./postgres/0000_init.sql" with { type: "text" };
 import postgres1 from "./postgres/0001_task_request_id.sql" with { type: "text" };
 import postgres2 from "./postgres/0002_task_polls.sql" with { type: "text" };
+import postgres3 from "./postgres/0003_unattacked.sql" with { type: "text" };
 
 export const sqliteMigrations: readonly Migration[] = [
   { version: 1, tag: "0000_init", sql: sqlite0 },
   { version: 2, tag: "0001_task_request_id", sql: sqlite1 },
   { version: 3, tag: "0002_task_polls", sql: sqlite2 },
+  { version: 4, tag: "0003_unattacked", sql: sqlite3 },
 ];
 
 export const postgresMigrations: readonly Migration[] = [
   { version: 1, tag: "0000_init", sql: postgres0 },
   { version: 2, tag: "0001_task_request_id", sql: postgres1 },
   { version: 3, tag: "0002_task_polls", sql: postgres2 },
+  { version: 4, tag: "0003_unattacked", sql: postgres3 },
 ];

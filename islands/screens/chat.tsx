@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { boot, bootData } from "../lib/boot.ts";
 import { chatLinks, fillChatLink } from "../lib/chat-links.ts";
+import { useSite } from "../lib/site.ts";
 import { maskSecret } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { leaveFor } from "../lib/leave.ts";
@@ -33,7 +34,8 @@ export default function ChatScreen() {
   const index = numberOf(boot.value.params.id, 0);
   const link = chatLinks()[index];
   const chosen = keys.find((key) => String(key.id) === query.token) ?? keys[0];
-  const filled = link && chosen ? fillChatLink(link.template, chosen.key) : undefined;
+  const site = useSite();
+  const filled = link && chosen && site !== "" ? fillChatLink(link.template, chosen.key) : undefined;
 
   return (
     <section className="chat-page">
@@ -78,7 +80,7 @@ export default function ChatScreen() {
         <Message text={t(chatLinks().length === 0 ? "chat.none" : "chat.broken")} />
       ) : !chosen ? (
         <NoKey />
-      ) : filled?.target === "frame" ? (
+      ) : site === "" ? null : filled?.target === "frame" ? (
         <iframe
           key={filled.url}
           className="chat-frame"

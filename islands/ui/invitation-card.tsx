@@ -7,6 +7,7 @@ import { status } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
 import { formatNumber, formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
+import { useSite } from "../lib/site.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { toast, toastFailure } from "./feedback.tsx";
 import { MoneyField } from "./money-field.tsx";
@@ -36,7 +37,7 @@ export function InvitationCard({
   const site = status.peek();
   const minimum = site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
   const [left, setLeft] = useState(invitation.quota);
-  const link = `${(site.server_address || "").replace(/\/+$/, "")}/register?aff=${invitation.code}`;
+  const link = `${useSite()}/register?aff=${invitation.code}`;
 
   return (
     <section className="panel" id="invitation" aria-labelledby={`${id}-title`}>
@@ -45,7 +46,10 @@ export function InvitationCard({
       </h2>
       <p className="mt-1 text-sm text-muted">{t("topup.invitationNote")}</p>
       <p className="mt-2 flex min-w-0 items-center gap-2">
-        <code className="mono min-w-0 break-all">{link}</code>
+        {/* One line: the address is known only when the page has come alive, and nothing may move then. */}
+        <code className="mono w-0 flex-1 truncate" title={link}>
+          {link}
+        </code>
         <CopyButton text={link} label={t("topup.copyLink")} />
       </p>
       <dl className="facts mt-3">

@@ -1,16 +1,16 @@
 // Sign-in, sign-out and the own account.
-// Refuses too many attempts per account and per address; a successful sign-in gives its attempt back.
+// Refuses to sign anybody out for a foreign site; too many wrong passwords are refused by core/sign-in.ts.
 import { Elysia, t } from "elysia";
-import { createAttemptLimit } from "../core/attempt-limit.ts";
 import type { Deps } from "../core/deps.ts";
-import { deleteSelf, getUser, renewAccessToken, signIn, updateSelf } from "../core/users.ts";
+import { rememberDevice } from "../core/devices.ts";
+import { createSignIn } from "../core/sign-in.ts";
+import { deleteSelf, getUser, renewAccessToken, updateSelf } from "../core/users.ts";
+import { deviceCookie, deviceOf, newDeviceId } from "../http/device.ts";
 import { done, ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
-import { policy, sessionCookie } from "../http/session.ts";
+import { claimsOf, isForeignSite, policy, sessionCookie } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
-
-const MINUTE_MS = 60_000;
 
 const text = plainText(255);
 
@@ -27,28 +27,33 @@ const selfBody = t.Object({
 });
 
 export function account(deps: Deps, session: SessionSettings) {
-  const nowMs = () => deps.clock.nowMs();
-  const perAccount = createAttemptLimit(10, 10 * MINUTE_MS, nowMs);
-  const perAddress = createAttemptLimit(30, 10 * MINUTE_MS, nowMs);
+  const signIn = createSignIn(deps, session.limits);
 
   return new Elysia({ prefix: "/api/user" })
     .use(policy(session))
     .post(
       "/login",
       async ({ body, set, request, sessionJwt, address }) => {
-        const accountKey = body.username.trim().toLowerCase();
-        const waitSeconds = perAddress.take(address) ?? perAccount.take(accountKey);
-        if (waitSeconds !== undefined) {
-          throw new Failure("limit", "too_many_attempts", {
-            params: { seconds: waitSeconds },
-            retryAfterSeconds: waitSeconds,
-          });
-        }
-        const user = await signIn(deps, body.username, body.password);
-        perAddress.giveBack(address);
-        perAccount.giveBack(accountKey);
-        const value = await sessionJwt.sign({ sub: String(user.id), sv: user.sessionVersion });
-        set.headers["set-cookie"] = sessionCookie(value, request);
+        const known = deviceOf(request, session.secret);
+        const user = await signIn({
+          login: body.username,
+          password: body.password,
+          address,
+          deviceId: known,
+        });
+        const deviceId = known === "" ? newDeviceId() : known;
+        await rememberDevice(deps, user.id, deviceId);
+        const sid = await deps.sessions.open({
+          userId: user.id,
+          sessionVersion: user.sessionVersion,
+          method: "password",
+          ip: address,
+          userAgent: request.headers.get("user-agent") ?? "",
+        });
+        set.headers["set-cookie"] = [
+          sessionCookie(await sessionJwt.sign(claimsOf(user, sid)), request),
+          deviceCookie(deviceId, session.secret, request),
+        ];
         return {
           ...ok({
             id: user.id,
@@ -66,7 +71,9 @@ export function account(deps: Deps, session: SessionSettings) {
     )
     .get(
       "/logout",
-      ({ set, request }) => {
+      async ({ set, request, session: current }) => {
+        if (isForeignSite(request)) throw new Failure("forbidden", "foreign_site", { status: 403 });
+        if (current) await deps.sessions.end(current.id, "signed_out");
         set.headers["set-cookie"] = sessionCookie("", request);
         return done();
       },
@@ -75,11 +82,13 @@ export function account(deps: Deps, session: SessionSettings) {
     .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
     .put(
       "/self",
-      async ({ actor, body, set, request, sessionJwt }) => {
-        const row = await updateSelf(deps, actor, body);
-        if (body.password) {
-          // Every session ended with the old password; this one goes on with a new token.
-          const value = await sessionJwt.sign({ sub: String(row.id), sv: row.sessionVersion });
+      async ({ actor, body, set, request, sessionJwt, session: current }) => {
+        const sessionId = current?.id;
+        const deviceId = deviceOf(request, session.secret);
+        const row = await updateSelf(deps, actor, body, { sessionId, deviceId });
+        if (body.password && sessionId !== undefined) {
+          // Every other session ended with the old password; this one goes on with a new token.
+          const value = await sessionJwt.sign(claimsOf(row, sessionId));
           set.headers["set-cookie"] = sessionCookie(value, request);
         }
         return done();

@@ -2,6 +2,7 @@
 // Refuses to answer any key; what a provider said reaches administrators scrubbed.
 import { Elysia, t } from "elysia";
 import type { Channel } from "../core/channel-rows.ts";
+import { wallTimeOf } from "../core/clock.ts";
 import type { ChannelProbe, ChannelWatch } from "../core/channel-watch.ts";
 import { copyChannel } from "../core/channels.ts";
 import type { Deps } from "../core/deps.ts";
@@ -129,12 +130,13 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
         "/keys/:id",
         ({ params }) => {
           const channel = channelOf(params.id);
-          const nowMs = deps.clock.nowMs();
+          const nowMs = deps.clock.monotonicMs();
           return ok(
             deps.keyring.states(channel).map((state) => ({
               index: state.index,
               tail: tailOf(channel.keys[state.index] ?? ""),
-              rests_until: state.restsUntilMs > nowMs ? Math.ceil(state.restsUntilMs / 1000) : 0,
+              rests_until:
+                state.restsUntilMs > nowMs ? Math.ceil(wallTimeOf(deps.clock, state.restsUntilMs) / 1000) : 0,
               reason: state.restsUntilMs > nowMs ? state.reason : "",
               detail: state.restsUntilMs > nowMs ? state.detail : "",
             })),

@@ -20,6 +20,7 @@ import { idOf, pageOf, pageQuery } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { Role } from "../shared/enums.ts";
 import { refuse } from "../shared/failures.ts";
 
 /** A search answers all matches, as its clients expect, up to this many. */
@@ -151,10 +152,11 @@ export function channels(deps: Deps, session: SessionSettings) {
         access: "admin",
         body: t.Object(fields),
       })
-      .put("/", async ({ body }) => ok(await updateChannel(deps, body.id, body)), {
-        access: "admin",
-        body: t.Object({ ...fields, id }),
-      })
+      .put(
+        "/",
+        async ({ body, actor }) => ok(await updateChannel(deps, body.id, body, actor.role >= Role.root)),
+        { access: "admin", body: t.Object({ ...fields, id }) },
+      )
       .delete("/disabled", async () => ok(await deleteDisabledChannels(deps)), { access: "admin" })
       .delete(
         "/:id",

@@ -17,6 +17,7 @@ import {
 } from "../core/logs.ts";
 import type { LogPage } from "../core/logs.ts";
 import { logStat } from "../core/statistics.ts";
+import { tooMany } from "../core/site-limits.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
@@ -25,6 +26,8 @@ import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
+/** Reads by one key, and guesses at keys from one address. */
+const PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
 const MONTH_SECONDS = 30 * 24 * 3600;
 /** Pages of other sites ask with the key alone; no cookie is read there. */
@@ -92,7 +95,9 @@ function keyOf(text: string): string {
 }
 
 export function logs(deps: Deps, session: SessionSettings) {
-  const perAddress = createAttemptLimit(60, MINUTE_MS, () => deps.clock.nowMs());
+  const perKey = createAttemptLimit(PER_MINUTE, MINUTE_MS, () => deps.clock.monotonicMs());
+  /** Only keys that nobody has count for the address. */
+  const guesses = session.limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
 
   const adminFilter = async (sent: SentFilter): Promise<LogFilter> => {
     const filter = filterOf(sent);
@@ -170,14 +175,14 @@ export function logs(deps: Deps, session: SessionSettings) {
           return answer;
         };
         Object.assign(set.headers, ANY_SITE);
-        const seconds = perAddress.take(address);
-        if (seconds !== undefined) {
-          const details = { params: { seconds }, retryAfterSeconds: seconds };
-          return refused(new Failure("limit", "too_many_attempts", details));
-        }
+        const guessWait = guesses.take(address);
+        if (guessWait !== undefined) return refused(tooMany(guessWait));
         const key = keyOf(query.key ?? "");
         const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
         if (!token || token.user.deleted) return refused(new Failure("auth", "token_invalid"));
+        guesses.giveBack(address);
+        const wait = perKey.take(String(token.id));
+        if (wait !== undefined) return refused(tooMany(wait));
         return ok(await listTokenLogs(deps, token));
       },
       // Only the key's hash reaches the database, so any text may be asked with.

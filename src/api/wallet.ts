@@ -40,9 +40,9 @@ interface RedeemResult {
 }
 
 export function wallet(deps: Deps, session: SessionSettings) {
-  const nowMs = () => deps.clock.nowMs();
+  const nowMs = () => deps.clock.monotonicMs();
   const perAccount = createAttemptLimit(WRONG_PER_ACCOUNT, WINDOW_MS, nowMs);
-  const perAddress = createAttemptLimit(WRONG_PER_ADDRESS, WINDOW_MS, nowMs);
+  const perAddress = session.limits.perAddress({ count: WRONG_PER_ADDRESS, windowMs: WINDOW_MS });
 
   const tests = createAttemptLimit(TESTS_PER_ACCOUNT, TEST_WINDOW_MS, nowMs);
 

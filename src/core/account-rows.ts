@@ -8,7 +8,7 @@ export type UserRow = Schema["users"]["$inferSelect"];
 export type TokenRow = Schema["tokens"]["$inferSelect"];
 
 export function userAccount(row: UserRow): UserAccount {
-  const account = { id: row.id, reserved: 0 } as UserAccount;
+  const account = { id: row.id, reserved: 0, pending: 0, returning: 0 } as UserAccount;
   refreshUser(account, row);
   return account;
 }
@@ -30,7 +30,14 @@ export function refreshUser(account: UserAccount, row: UserRow): void {
 }
 
 export function tokenAccount(row: TokenRow, user: UserAccount): TokenAccount {
-  const account = { id: row.id, userId: row.userId, user, reserved: 0 } as TokenAccount;
+  const account = {
+    id: row.id,
+    userId: row.userId,
+    user,
+    reserved: 0,
+    pending: 0,
+    returning: 0,
+  } as TokenAccount;
   refreshToken(account, row);
   return account;
 }
@@ -49,7 +56,8 @@ export function refreshToken(account: TokenAccount, row: TokenRow): void {
   account.group = row.group;
 }
 
-function parseSetting(text: string): UserSetting {
+/** JSON of a user's setting; what cannot be read is none. */
+export function parseSetting(text: string): UserSetting {
   if (text === "") return {};
   try {
     const value: unknown = JSON.parse(text);

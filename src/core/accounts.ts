@@ -1,9 +1,11 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
 import { and, eq, isNull, sql } from "drizzle-orm";
+import { isAway, readWhenBack } from "../db/away.ts";
 import { createFlights } from "./account-flights.ts";
 import { refreshToken, refreshUser, tokenAccount, userAccount } from "./account-rows.ts";
 import type { TokenRow, UserRow } from "./account-rows.ts";
+import { databaseDown } from "./database-failure.ts";
 import { within } from "./deadline.ts";
 import type { Accounts, Deps, TokenAccount, UserAccount } from "./deps.ts";
 import { sha256Hex } from "./seal.ts";
@@ -39,6 +41,8 @@ const REFRESH_CHUNK = 10_000;
 const MAX_READS = 5;
 const MAX_KEY_LENGTH = 256;
 const READ_WAIT_MS = 5000;
+/** So long a call with an account that is not in memory waits for a database that is away. */
+const AWAY_WAIT_MS = 10_000;
 
 interface UserEntry {
   account: UserAccount;
@@ -61,6 +65,8 @@ export interface AccountsDeps extends Pick<Deps, "db" | "clock" | "logger"> {
   limits?: Partial<AccountLimits>;
   /** How often active accounts are re-read on PostgreSQL; 0 = only when `refresh` is called. */
   refreshMs?: number;
+  /** Longest wait for a database that is away, in milliseconds. */
+  databaseWaitMs?: number;
 }
 
 export async function createAccounts({
@@ -69,12 +75,13 @@ export async function createAccounts({
   logger,
   limits,
   refreshMs = REFRESH_MS,
+  databaseWaitMs = AWAY_WAIT_MS,
 }: AccountsDeps): Promise<LedgerAccounts> {
   const { maxTokens, maxUsers, maxMisses } = { ...LIMITS, ...limits };
   const users = new Map<number, UserEntry>();
   const tokensByHash = new Map<string, TokenEntry>();
   const tokensById = new Map<number, TokenEntry>();
-  /** Unknown key hashes and when they may be looked up again. */
+  /** Unknown key hashes and when (steady clock) they may be looked up again. */
   const misses = new Map<string, number>();
   const userLoads = new Map<number, Promise<UserAccount | undefined>>();
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
@@ -86,8 +93,19 @@ export async function createAccounts({
   let refreshFailed = false;
 
   /** A query that never comes back must not block its key for ever. */
-  function answer<T>(query: PromiseLike<T>): PromiseLike<T> {
+  function once<T>(query: PromiseLike<T>): PromiseLike<T> {
     return isShared ? within(READ_WAIT_MS, Promise.resolve(query)) : query;
+  }
+
+  /** For what no memory knows: waits for the database, then its caller is told 503. */
+  async function answer<T>(query: () => PromiseLike<T>): Promise<T> {
+    if (!isShared) return query();
+    try {
+      return await readWhenBack(databaseWaitMs, () => once(query()));
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      throw databaseDown(error);
+    }
   }
 
   /** Reads until nothing was written during the read. */
@@ -95,7 +113,7 @@ export async function createAccounts({
     const table = db.t.users;
     for (let reads = 1; ; reads++) {
       const { row, isOld } = await flights.during(async (flight) => {
-        const rows = await answer(db.orm.select().from(table).where(eq(table.id, id)));
+        const rows = await answer(() => db.orm.select().from(table).where(eq(table.id, id)));
         return { row: rows[0], isOld: flight.users.has(id) };
       });
       if (!isOld || reads >= MAX_READS) return row;
@@ -106,7 +124,7 @@ export async function createAccounts({
     const table = db.t.tokens;
     for (let reads = 1; ; reads++) {
       const { row, isOld } = await flights.during(async (flight) => {
-        const rows = await answer(db.orm.select().from(table).where(eq(table.keyHash, hash)));
+        const rows = await answer(() => db.orm.select().from(table).where(eq(table.keyHash, hash)));
         const row = rows[0];
         // For a key that is not there yet, any change may be its creation.
         return { row, isOld: row ? flight.tokens.has(row.id) : flight.tokens.size > 0 };
@@ -180,7 +198,7 @@ export async function createAccounts({
     let looks = 2 * tokensByHash.size;
     for (const [hash, entry] of tokensByHash) {
       if (tokensByHash.size <= maxTokens || looks-- <= 0) return;
-      if (!entry.touched && entry.account.reserved === 0) dropToken(entry);
+      if (!entry.touched && !isHeld(entry.account)) dropToken(entry);
       else {
         entry.touched = false;
         tokensByHash.delete(hash);
@@ -193,9 +211,8 @@ export async function createAccounts({
     let looks = 2 * users.size;
     for (const [id, entry] of users) {
       if (users.size <= maxUsers || looks-- <= 0) return;
-      const isHeld =
-        entry.account.reserved !== 0 || [...entry.tokens].some((token) => token.account.reserved !== 0);
-      if (!entry.touched && !isHeld) removeUser(entry);
+      const isUsed = isHeld(entry.account) || [...entry.tokens].some((token) => isHeld(token.account));
+      if (!entry.touched && !isUsed) removeUser(entry);
       else {
         entry.touched = false;
         users.delete(id);
@@ -255,7 +272,7 @@ export async function createAccounts({
     const known = tokensByHash.get(hash);
     if (known) dropToken(known);
     if (misses.size >= maxMisses) misses.clear();
-    misses.set(hash, clock.nowMs() + MISS_LIFE_MS);
+    misses.set(hash, clock.monotonicMs() + MISS_LIFE_MS);
     return undefined;
   }
 
@@ -269,7 +286,7 @@ export async function createAccounts({
     }
     const until = misses.get(hash);
     if (until !== undefined) {
-      if (clock.nowMs() < until) return undefined;
+      if (clock.monotonicMs() < until) return undefined;
       misses.delete(hash);
     }
     return loadToken(hash);
@@ -317,7 +334,7 @@ export async function createAccounts({
         .select()
         .from(tokenTable)
         .where(sql`${tokenTable.id} in ${idList(tokenIds)}`);
-      const [userRows, tokenRows] = await answer(Promise.all([readUsers, readTokens]));
+      const [userRows, tokenRows] = await once(Promise.all([readUsers, readTokens]));
       const usersById = new Map(userRows.map((row) => [row.id, row]));
       const tokenRowsById = new Map(tokenRows.map((row) => [row.id, row]));
       for (const entry of entries) {
@@ -351,13 +368,22 @@ export async function createAccounts({
 
   // --- other nodes --------------------------------------------------------------------------------------------------
 
-  db.onAnnounce((what) => {
-    const [kind, id] = what.split(":");
-    const reload = kind === "user" ? reloadUser : kind === "token" ? reloadToken : undefined;
-    reload?.(Number(id)).catch((error: unknown) => {
-      logger.warn("account could not be re-read", { what, error: String(error) });
-    });
-  });
+  const reading = (reload: (id: number) => Promise<void>) => (ids: readonly string[]) => {
+    for (const id of ids)
+      reload(Number(id)).catch((error: unknown) => {
+        logger.warn("account could not be re-read", { id, error: String(error) });
+      });
+  };
+  /** Whatever is kept here is re-read: active accounts now, the others on their next use. */
+  const lost = (): void => {
+    misses.clear();
+    for (const id of users.keys()) flights.wroteUser(id);
+    for (const id of tokensById.keys()) flights.wroteToken(id);
+    for (const entry of users.values()) entry.readRound = Number.NEGATIVE_INFINITY;
+    void refreshQuietly();
+  };
+  await db.onChange("users", { changed: reading(reloadUser), lost });
+  await db.onChange("tokens", { changed: reading(reloadToken), lost });
 
   let isRefreshing = false;
   async function refreshQuietly(): Promise<void> {
@@ -390,11 +416,11 @@ export async function createAccounts({
     },
     async userChanged(id) {
       await reloadUser(id);
-      await db.announce(`user:${id}`);
+      await db.announce("users", [id]);
     },
     async tokenChanged(id) {
       await reloadToken(id);
-      await db.announce(`token:${id}`);
+      await db.announce("tokens", [id]);
     },
     keepUser(account) {
       const entry = users.get(account.id);
@@ -419,4 +445,9 @@ export async function createAccounts({
       clearInterval(timer);
     },
   };
+}
+
+/** Sums that stand in this process only. */
+function isHeld(account: UserAccount | TokenAccount): boolean {
+  return account.reserved + account.pending + account.returning !== 0;
 }

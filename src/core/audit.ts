@@ -16,6 +16,10 @@ export interface AuditDifference {
 
 export interface AuditReport {
   differences: AuditDifference[];
+  /** What nodes had in their journals and not yet in the tables when they last entered something. */
+  waiting: { nodeId: string; count: number }[];
+  /** What operators gave up, by node. */
+  skipped: { nodeId: string; count: number }[];
   /** Number of rows looked at, by table. */
   checked: { users: number; tokens: number; channels: number; rollups: number; credits: number };
 }
@@ -24,6 +28,9 @@ const HOUR_SECONDS = 3600;
 
 /** Names of the lines that carry row counts instead of differences. */
 const COUNT_PREFIX = "count:";
+/** Names of the lines that tell of a node's journal. */
+const WAITING = "journal:waiting";
+const SKIPPED = "journal:skipped";
 
 function whole(value: SQL): SQL {
   return sql`cast(${value} as bigint)`;
@@ -43,6 +50,12 @@ function count(table: string): SQL {
 /** A text of whole numbers, written alike by both databases. */
 function idText(value: SQL): SQL {
   return sql`cast(${value} as text)`;
+}
+
+/** What a node's row says besides its mark, where it says anything. */
+function ofNodes(what: string, figure: SQL): SQL {
+  return sql`select ${sql.raw(`'${what}'`)} as what, node_id as id, ${whole(sql`0`)} as expected,
+    ${whole(figure)} as found from nodes where ${figure} > 0`;
 }
 
 function statement(): SQL {
@@ -104,7 +117,16 @@ function statement(): SQL {
       check("channels.used_quota", id("n.id"), zero("r.quota"), raw("n.used_quota"), channels),
       check("logs.quota", userAtHour, raw("l.rolled_quota"), raw("l.row_quota"), logged),
       check("logs.count", userAtHour, raw("l.rolled_count"), raw("l.row_count"), logged),
+      check(
+        "nodes.mark",
+        raw("m.node_id"),
+        sql`(m.entered + m.set_aside + m.skipped)`,
+        raw("m.mark"),
+        raw("nodes m"),
+      ),
       check("rollups.unsound", rollupId, raw("0"), soundRollup, raw("rollups r")),
+      ofNodes(WAITING, raw("(journaled - mark)")),
+      ofNodes(SKIPPED, raw("skipped")),
       ...["users", "tokens", "channels", "rollups", "credits"].map(count),
     ],
     sql` union all `,
@@ -122,19 +144,30 @@ export async function audit(db: Database): Promise<AuditReport> {
     })
     .from(sql`(${statement()}) as d`);
   const checked = { users: 0, tokens: 0, channels: 0, rollups: 0, credits: 0 };
-  const differences: AuditDifference[] = [];
+  const report: AuditReport = { differences: [], waiting: [], skipped: [], checked };
   for (const line of lines) {
     if (line.what.startsWith(COUNT_PREFIX)) {
       checked[line.what.slice(COUNT_PREFIX.length) as keyof typeof checked] = line.found;
-    } else differences.push(line);
+    } else if (line.what === WAITING) report.waiting.push({ nodeId: line.id, count: line.found });
+    else if (line.what === SKIPPED) report.skipped.push({ nodeId: line.id, count: line.found });
+    else report.differences.push(line);
   }
-  return { differences, checked };
+  return report;
 }
 
 /** The report as text for a terminal. */
 export function formatAudit(report: AuditReport): string {
   const { users, tokens, channels, rollups, credits } = report.checked;
-  const looked = `Looked at ${users} users, ${tokens} keys, ${channels} channels, ${credits} credits and ${rollups} hourly sums.`;
+  const journals = [
+    ...report.waiting.map(
+      ({ nodeId, count: waiting }) => `\nNode ${nodeId}: ${waiting} entries wait in its journal.`,
+    ),
+    ...report.skipped.map(
+      ({ nodeId, count: skipped }) =>
+        `\nNode ${nodeId}: ${skipped} entries of its journal were given up by an operator.`,
+    ),
+  ].join("");
+  const looked = `Looked at ${users} users, ${tokens} keys, ${channels} channels, ${credits} credits and ${rollups} hourly sums.${journals}`;
   if (report.differences.length === 0) return `${looked}\nNo difference: every sum agrees.`;
   const table = [
     ["sum", "row", "expected", "found", "off by"],

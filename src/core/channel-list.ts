@@ -48,7 +48,7 @@ export type ChannelJsonDeps = Pick<Deps, "routing" | "keyring" | "clock">;
 export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson {
   const parsed = deps.routing.channel(row.id);
   const keyCount = parsed?.keys.filter((key) => key !== "").length ?? 0;
-  const nowMs = deps.clock.nowMs();
+  const nowMs = deps.clock.monotonicMs();
   const resting = parsed && keyCount > 1 ? deps.keyring.states(parsed) : [];
   return {
     id: row.id,

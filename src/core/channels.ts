@@ -17,6 +17,7 @@ import {
   modelsText,
   tagText,
 } from "./channel-input.ts";
+import { checkDestination } from "./channel-destination.ts";
 import type { ChannelInput } from "./channel-input.ts";
 import { channelJson } from "./channel-list.ts";
 import type { ChannelJson } from "./channel-list.ts";
@@ -58,8 +59,16 @@ export async function createChannels(deps: Deps, input: ChannelInput): Promise<n
   return ids;
 }
 
-/** Writes the fields that are given; an empty key keeps the key. A status change by hand clears the recorded reason. */
-export async function updateChannel(deps: Deps, id: number, input: ChannelInput): Promise<ChannelJson> {
+/**
+ * Writes the fields that are given; an empty key keeps the key, which only root may send to another address. A status
+ * change by hand clears the recorded reason.
+ */
+export async function updateChannel(
+  deps: Deps,
+  id: number,
+  input: ChannelInput,
+  isRoot = false,
+): Promise<ChannelJson> {
   const { channels } = deps.db.t;
   const saved = await deps.db.atomic(function* (tx) {
     const [before] = yield* q(tx.select().from(channels).where(eq(channels.id, id)));
@@ -67,6 +76,7 @@ export async function updateChannel(deps: Deps, id: number, input: ChannelInput)
     const changes: Partial<ChannelRow> = channelChanges(input, before);
     const keys = keysOf(changes.type ?? before.type, input.key ?? "");
     if (keys.length > 0) Object.assign(changes, sealedKey(deps, keys.join("\n")));
+    else if (!isRoot) checkDestination(deps.seal, before, changes);
     if (changes.status === ChannelStatus.enabled) changes.otherInfo = "";
     if (Object.keys(changes).length === 0) return before;
     const [row] = yield* q(tx.update(channels).set(changes).where(eq(channels.id, id)).returning());

@@ -1,10 +1,11 @@
 // Ratios that follow from a model's name: output over input, and audio over text, as an ordered table of rules.
-// A locked rule cannot be overridden by an option. Source: the billing reference, section 2.
+// Refuses to overrule an operator: a listed ratio wins. Source: the billing reference, section 2.
 
 interface CompletionRule {
   matches: (name: string) => boolean;
   ratio: number;
-  isLocked: boolean;
+  /** Earlier versions ignored the operator's entry for such a name. */
+  wasLocked: boolean;
 }
 
 const starts = (prefix: string) => (name: string) => name.startsWith(prefix);
@@ -22,12 +23,12 @@ const isGpt4 = (name: string) =>
 const locked = (matches: CompletionRule["matches"], ratio: number): CompletionRule => ({
   matches,
   ratio,
-  isLocked: true,
+  wasLocked: true,
 });
 const open = (matches: CompletionRule["matches"], ratio: number): CompletionRule => ({
   matches,
   ratio,
-  isLocked: false,
+  wasLocked: false,
 });
 
 const COMPLETION_RULES: readonly CompletionRule[] = [
@@ -69,14 +70,22 @@ const COMPLETION_RULES: readonly CompletionRule[] = [
   locked(is("llama3-70b-8192"), 0.79 / 0.59),
 ];
 
-/** A name with a slash asks the table first; then the rules; then the table; a rule without a lock comes last. */
+function ruleOf(name: string): CompletionRule | undefined {
+  return COMPLETION_RULES.find((each) => each.matches(name));
+}
+
+/** What the operator listed; else the rule of the name's family; else output costs what input does. */
 export function completionRatio(name: string, table: Readonly<Record<string, number>>): number {
   const entry = Object.hasOwn(table, name) ? table[name] : undefined;
   const listed = entry !== undefined && Number.isFinite(entry) && entry >= 0 ? entry : undefined;
-  if (name.includes("/") && listed !== undefined) return listed;
-  const rule = COMPLETION_RULES.find((each) => each.matches(name));
-  if (rule?.isLocked) return rule.ratio;
-  return listed ?? rule?.ratio ?? 1;
+  return listed ?? ruleOf(name)?.ratio ?? 1;
+}
+
+/** Whether an earlier version charged the family's ratio in spite of this entry. */
+export function silencedByLock(name: string, entry: unknown): boolean {
+  if (name.includes("/")) return false;
+  const rule = ruleOf(name);
+  return rule !== undefined && rule.wasLocked && rule.ratio !== entry;
 }
 
 /** Price of an audio token over a text input token. */

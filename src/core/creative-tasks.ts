@@ -9,10 +9,10 @@ import { logQuotaText } from "../shared/money.ts";
 import type { Deps } from "./deps.ts";
 import { DONE, NotInBooks } from "./drawing-tasks.ts";
 import type { TaskPaging } from "./drawing-tasks.ts";
-import { refundSteps } from "./ledger-refund.ts";
+import { refundSteps, settledHourOf } from "./ledger-refund.ts";
 import { quotaDisplay } from "./options.ts";
 import { isStorable, storableRow } from "./storable.ts";
-import { byPolls, nextPoll } from "./task-polling.ts";
+import { byPolls, isDue, nextPoll } from "./task-polling.ts";
 import type { PollOutcome } from "./task-polling.ts";
 
 export type CreativeTaskRow = Schema["tasks"]["$inferSelect"];
@@ -160,7 +160,7 @@ export async function dueCreativeTasks(
   return deps.db.orm
     .select()
     .from(tasks)
-    .where(and(ne(tasks.progress, DONE), lte(tasks.nextPollMs, deps.clock.nowMs())))
+    .where(and(ne(tasks.progress, DONE), isDue(tasks.nextPollMs, deps.clock.nowMs())))
     .orderBy(tasks.nextPollMs, tasks.id)
     .limit(limit);
 }
@@ -209,6 +209,7 @@ export async function failCreativeTask(
   const { tasks } = deps.db.t;
   const quota = isUncharged ? 0 : row.quota;
   await deps.ledger.flush();
+  const hour = quota > 0 ? await settledHourOf(deps.db, row, row.createdAt) : undefined;
   const outcome = await deps.db
     .atomic(function* (tx) {
       const [ended] = yield* q(
@@ -219,7 +220,7 @@ export async function failCreativeTask(
           .returning(),
       );
       if (!ended || quota <= 0) return "ended";
-      const isBack = yield* refundSteps(deps.db, tx, row);
+      const isBack = hour !== undefined && (yield* refundSteps(deps.db, tx, row, hour));
       if (!isBack) throw new NotInBooks();
       yield* deps.ledger.logSteps(tx, {
         type: LogType.system,

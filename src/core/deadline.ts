@@ -2,6 +2,8 @@
 // Refuses to cancel anything: what comes after the deadline is ignored, so callers must survive a late success.
 
 export class DeadlineExceeded extends Error {
+  readonly code = "DATABASE_SILENT";
+
   constructor(ms: number) {
     super(`the database did not answer within ${ms} ms`);
   }

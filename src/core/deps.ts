@@ -9,10 +9,14 @@ import type { OptionStore } from "./options.ts";
 import type { PriceBook } from "./price-book.ts";
 import type { Routing } from "./routing.ts";
 import type { Sealer } from "./seal.ts";
+import type { Sessions } from "./sessions.ts";
 
 /** Passed in, so that tests never sleep. */
 export interface Clock {
+  /** The time of day in Unix milliseconds, for what is stored or shown: an operator or a time server may set it. */
   nowMs(): number;
+  /** Milliseconds since some moment, for every duration in memory: nobody can set it, it never goes back. */
+  monotonicMs(): number;
 }
 
 export interface Logger {
@@ -27,6 +31,9 @@ export interface UserSetting {
   notify_type?: "email" | "webhook";
   quota_warning_threshold?: number;
   webhook_url?: string;
+  /** Sealed; webhook-secret.ts alone opens it. */
+  webhook_secret_sealed?: string;
+  /** In clear, of earlier versions. */
   webhook_secret?: string;
   notification_email?: string;
   accept_unset_model_ratio_model?: boolean;
@@ -50,8 +57,12 @@ export interface UserAccount {
   quota: number;
   usedQuota: number;
   requestCount: number;
-  /** Sum of open reservations in this process that are not yet part of `quota`. */
+  /** What this process holds back beside `quota`: open holds in memory, and charges beyond what left it durably. */
   reserved: number;
+  /** Charges that are settled but not yet part of `quota`. */
+  pending: number;
+  /** What durable holds give back once their settlement reaches the tables; `quota` lacks it until then. */
+  returning: number;
 }
 
 /** An API key as the hot path sees it. */
@@ -68,7 +79,10 @@ export interface TokenAccount {
   unlimitedQuota: boolean;
   remainQuota: number;
   usedQuota: number;
+  /** The three as in UserAccount, beside `remainQuota`. */
   reserved: number;
+  pending: number;
+  returning: number;
   /** Undefined: no model limits. */
   modelLimits: ReadonlySet<string> | undefined;
   /** Empty: no restriction. Valid addresses or CIDR ranges only. */
@@ -107,12 +121,21 @@ export interface Settlement {
   other: Record<string, unknown>;
   /** Overrides the token's name: `playground-<group>`, `模型测试`. */
   tokenName?: string;
+  /** The moment that it counts at, Unix milliseconds, where the caller keeps it to find it again; else now. */
+  atMs?: number;
 }
 
 /** An amount held back for one call. Exactly one of settle and release takes effect; repeats do nothing. */
 export interface Reservation {
   readonly requestId: string;
+  /** Held back so far: the first hold and every step that lengthened it. */
   readonly amount: number;
+  /**
+   * Lengthens the hold by up to `more` whole units (> 0) and answers how many were added: `more` where user and key can
+   * pay it, what they can where it is less, 0 at nothing and once the call is closed. At once where memory decides; never
+   * rejects.
+   */
+  grow(more: number): number | Promise<number>;
   /** Charges, logs and rolls up, all of it or nothing. Resolves when that is durable in the journal; the tables follow.
    * Rejects with `ledger_down`, and charges nothing, when it cannot be written. Never rejects for
    * lack of balance: what was delivered is charged, the balance may go below zero once. */
@@ -126,6 +149,8 @@ export interface ReserveRequest {
   /** Undefined for the playground: only the user's balance is charged. */
   token: TokenAccount | undefined;
   amount: number;
+  /** Where less than `amount` is available, that is held back in its place, as long as it is not below this. */
+  least?: number;
 }
 
 export type CreditKind =
@@ -160,9 +185,12 @@ export interface LogEntry {
 
 /** The only writer of quota columns. */
 export interface Ledger {
+  /** What user and key can still pay beside all open holds, as this process knows it; may be negative. */
+  available(request: Pick<ReserveRequest, "user" | "token">): number;
   /**
    * Holds the amount back from user and token, or throws a Failure of kind quota (codes `user_quota_empty`,
-   * `user_quota_short`, `token_quota_short`; params have A and B as formatted quota).
+   * `user_quota_short`, `token_quota_short`; params have A and B as formatted quota), or of kind limit (`quota_held`, 429
+   * with Retry-After) where only open holds are in the way.
    */
   reserve(request: ReserveRequest): Reservation | Promise<Reservation>;
   /**
@@ -200,6 +228,7 @@ export interface Deps {
   seal: Sealer;
   options: OptionStore;
   accounts: Accounts;
+  sessions: Sessions;
   ledger: Ledger;
   routing: Routing;
   prices: PriceBook;

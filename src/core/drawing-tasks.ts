@@ -7,10 +7,10 @@ import { countRows, q } from "../db/database.ts";
 import { LogType } from "../shared/enums.ts";
 import { logQuotaText } from "../shared/money.ts";
 import type { Deps } from "./deps.ts";
-import { refundSteps } from "./ledger-refund.ts";
+import { refundSteps, settledHourOf } from "./ledger-refund.ts";
 import { quotaDisplay } from "./options.ts";
 import { isStorable, storableRow } from "./storable.ts";
-import { byPolls, nextPoll } from "./task-polling.ts";
+import { byPolls, isDue, nextPoll } from "./task-polling.ts";
 import type { PollOutcome } from "./task-polling.ts";
 
 export type DrawingRow = Schema["drawings"]["$inferSelect"];
@@ -175,7 +175,7 @@ export async function dueDrawings(deps: Pick<Deps, "db" | "clock">, limit: numbe
   return deps.db.orm
     .select()
     .from(drawings)
-    .where(and(ne(drawings.progress, DONE), lte(drawings.nextPollMs, deps.clock.nowMs())))
+    .where(and(ne(drawings.progress, DONE), isDue(drawings.nextPollMs, deps.clock.nowMs())))
     .orderBy(drawings.nextPollMs, drawings.id)
     .limit(limit);
 }
@@ -195,17 +195,19 @@ export async function postponeDrawings(
       .returning({ id: drawings.id });
 }
 
-/** Moves a task on; false when it had ended already. */
+/** Moves a task on; false when it had ended already, or is no longer as it was `seen`. */
 export async function moveDrawing(
   deps: Pick<Deps, "db">,
   id: number,
   changes: Partial<Omit<DrawingRow, "id" | "quota" | "userId">>,
+  seen?: Pick<DrawingRow, "status" | "progress">,
 ): Promise<boolean> {
   const { drawings } = deps.db.t;
+  const isSeen = seen && and(eq(drawings.status, seen.status), eq(drawings.progress, seen.progress));
   const moved = await deps.db.orm
     .update(drawings)
     .set(storableRow(changes))
-    .where(and(eq(drawings.id, id), ne(drawings.progress, DONE)))
+    .where(and(eq(drawings.id, id), ne(drawings.progress, DONE), isSeen))
     .returning({ id: drawings.id });
   return moved.length > 0;
 }
@@ -224,6 +226,7 @@ export async function failDrawing(
   const { drawings } = deps.db.t;
   const quota = isUncharged ? 0 : row.quota;
   await deps.ledger.flush();
+  const hour = quota > 0 ? await settledHourOf(deps.db, row, Math.floor(row.submitTimeMs / 1000)) : undefined;
   const outcome = await deps.db
     .atomic(function* (tx) {
       const [ended] = yield* q(
@@ -234,7 +237,7 @@ export async function failDrawing(
           .returning(),
       );
       if (!ended || quota <= 0) return "ended";
-      const isBack = yield* refundSteps(deps.db, tx, row);
+      const isBack = hour !== undefined && (yield* refundSteps(deps.db, tx, row, hour));
       if (!isBack) throw new NotInBooks();
       yield* deps.ledger.logSteps(tx, {
         type: LogType.system,

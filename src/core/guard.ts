@@ -3,6 +3,7 @@
 import { lookup as lookupAll } from "node:dns/promises";
 import ipaddr from "ipaddr.js";
 import { Failure } from "../shared/failures.ts";
+import { AS_SENT, unpacked } from "./unpack-answer.ts";
 
 /** All addresses of a name; passed in, so that tests can play a name server that changes its mind. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
@@ -196,7 +197,8 @@ export function createGuard(lookup: Lookup = systemLookup, fetcher: typeof fetch
       };
       let response: Response;
       try {
-        response = await fetcher(target, {
+        const sent = await fetcher(target, {
+          ...AS_SENT,
           method,
           headers,
           redirect: "manual",
@@ -206,6 +208,8 @@ export function createGuard(lookup: Lookup = systemLookup, fetcher: typeof fetch
           ...(tls ? { tls } : {}),
           ...(proxy === "" ? {} : { proxy }),
         } as RequestInit);
+        // Asked for plain, a hostile server may pack all the same.
+        response = unpacked(sent);
       } catch (error) {
         throw new Failure("client", "address_unreachable", { internal: String(error), cause: error });
       }

@@ -7,7 +7,7 @@ export type RestReason = "rejected" | "limited";
 export interface KeyState {
   /** Place of the key in the channel's list, from 0. */
   index: number;
-  /** Unix milliseconds; 0 = it works. */
+  /** On the steady clock; 0 = it works. */
   restsUntilMs: number;
   reason: RestReason | "";
   /** What the upstream said, scrubbed. */
@@ -31,10 +31,19 @@ export interface Keyring {
 }
 
 interface Ring {
-  /** The keys these states belong to: an edited channel starts anew. */
-  keys: readonly string[];
+  /** The channel these states belong to: with other keys or another address it starts anew, after other edits not. */
+  channel: Channel;
   turn: number;
   states: Map<number, KeyState>;
+}
+
+/** Whether two versions of a channel go to the same place with the same keys. */
+export function isSameAccess(a: Channel, b: Channel): boolean {
+  return (
+    a.baseUrl === b.baseUrl &&
+    a.type === b.type &&
+    (a.keys === b.keys || (a.keys.length === b.keys.length && a.keys.every((key, i) => key === b.keys[i])))
+  );
 }
 
 export function createKeyring(): Keyring {
@@ -42,11 +51,11 @@ export function createKeyring(): Keyring {
 
   function ringOf(channel: Channel): Ring {
     let ring = rings.get(channel.id);
-    const isSame =
-      ring !== undefined &&
-      (ring.keys === channel.keys ||
-        (ring.keys.length === channel.keys.length && ring.keys.every((key, i) => key === channel.keys[i])));
-    if (!ring || !isSame) rings.set(channel.id, (ring = { keys: channel.keys, turn: 0, states: new Map() }));
+    if (ring && ring.channel !== channel) {
+      if (isSameAccess(ring.channel, channel)) ring.channel = channel;
+      else ring = undefined;
+    }
+    if (!ring) rings.set(channel.id, (ring = { channel, turn: 0, states: new Map() }));
     return ring;
   }
 

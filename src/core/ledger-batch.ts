@@ -4,6 +4,7 @@ export const MAX_BATCH = 500;
 
 interface Waiting<T> {
   item: T;
+  promise: Promise<void>;
   resolve(): void;
   reject(error: unknown): void;
 }
@@ -11,6 +12,8 @@ interface Waiting<T> {
 export interface GroupCommit<T> {
   /** Resolves when the item is durable, rejects when it could not be written. */
   add(item: T): Promise<void>;
+  /** Resolves when what is queued now is durable or lost, whatever comes after it. */
+  written(): Promise<void>;
   /** Writes what is queued now; resolves when nothing is left. */
   flush(): Promise<void>;
 }
@@ -40,7 +43,8 @@ export function createGroupCommit<T>({
   running,
 }: GroupCommitDeps<T>): GroupCommit<T> {
   let waiting: Waiting<T>[] = [];
-  let isWriting = false;
+  /** The batch that is being written. */
+  let writing: Waiting<T>[] | undefined;
   let turns = 0;
   let quietTurns = 0;
   let seen = 0;
@@ -52,8 +56,8 @@ export function createGroupCommit<T>({
     const batch = waiting.length <= MAX_BATCH ? waiting : waiting.slice(0, MAX_BATCH);
     waiting = waiting.length <= MAX_BATCH ? [] : waiting.slice(MAX_BATCH);
     const items = batch.map((each) => each.item);
+    writing = batch;
     if (running() > 0) {
-      isWriting = true;
       writeLater(items).then(
         () => end(batch),
         (error: unknown) => end(batch, { error }),
@@ -69,7 +73,7 @@ export function createGroupCommit<T>({
   }
 
   function end(batch: Waiting<T>[], failed?: { error: unknown }): void {
-    isWriting = false;
+    writing = undefined;
     if (!failed) for (const each of batch) each.resolve();
     else {
       const items = batch.map((each) => each.item);
@@ -84,7 +88,7 @@ export function createGroupCommit<T>({
   }
 
   function schedule(): void {
-    if (isScheduled || isWriting) return;
+    if (isScheduled || writing) return;
     isScheduled = true;
     setImmediate(gather);
   }
@@ -108,12 +112,16 @@ export function createGroupCommit<T>({
   return {
     add(item) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      waiting.push({ item, resolve, reject });
+      waiting.push({ item, promise, resolve, reject });
       schedule();
       return promise;
     },
+    written() {
+      const last = (waiting.length > 0 ? waiting : writing)?.at(-1);
+      return last ? last.promise.catch(() => undefined) : Promise.resolve();
+    },
     flush() {
-      if (waiting.length === 0 && !isWriting) return Promise.resolve();
+      if (waiting.length === 0 && !writing) return Promise.resolve();
       idle ??= Promise.withResolvers<void>();
       schedule();
       return idle.promise;

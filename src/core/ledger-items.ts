@@ -1,6 +1,8 @@
 // What the ledger queues, and the sums of one batch: users, tokens, channels and hours, each touched once.
 // Refuses to know a database: both of them and the journal work on these shapes.
 import { LogType } from "../shared/enums.ts";
+import type { LedgerAccounts } from "./accounts.ts";
+import type { UserAccount } from "./deps.ts";
 import type { LogRow } from "./log-rows.ts";
 
 /** An amount that already left the balance in the database, as a row of `reservations`. */
@@ -20,6 +22,8 @@ export interface LedgerItem {
   logged?: boolean;
   /** Closed by this item. */
   hold?: DurableHold;
+  /** Stands in the place of an entry that an operator gave up: it charges nobody and is counted as skipped. */
+  skipped?: true;
 }
 
 export interface UserSum {
@@ -50,6 +54,8 @@ export interface BatchSums {
   rollups: RollupSum[];
   logs: LogRow[];
   holds: DurableHold[];
+  /** Entries that an operator gave up. */
+  skipped: number;
 }
 
 export function hourOf(seconds: number): number {
@@ -63,9 +69,13 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
   const rollups = new Map<string, RollupSum>();
   const logs: LogRow[] = [];
   const holds: DurableHold[] = [];
-  for (const { row, logged, hold } of items) {
+  let skipped = 0;
+  for (const { row, logged, hold, skipped: isSkipped } of items) {
     if (hold) holds.push(hold);
-    if (!row) continue;
+    if (!row) {
+      if (isSkipped) skipped++;
+      continue;
+    }
     if (logged !== false) logs.push(row);
     if (row.type !== LogType.consume) continue;
 
@@ -85,7 +95,7 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
     channels.set(row.channelId, (channels.get(row.channelId) ?? 0) + row.quota);
     addToRollup(rollups, row, logged !== false);
   }
-  return { users, tokens, channels, rollups: [...rollups.values()], logs, holds };
+  return { users, tokens, channels, rollups: [...rollups.values()], logs, holds, skipped };
 }
 
 function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boolean): void {
@@ -121,13 +131,40 @@ function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boole
   }
 }
 
-/** What an item still has to take from the user's balance in the database, as memory counts it: never negative. */
-export function pendingOfUser({ row, hold }: LedgerItem): number {
-  const charge = row?.type === LogType.consume ? row.quota : 0;
-  return Math.max(0, charge - (hold?.amount ?? 0));
+/** A user's or key's share of an item, while it is on its way to the tables. */
+type Shared = Pick<UserAccount, "reserved" | "pending" | "returning">;
+
+/** From here to the commit memory counts the item. */
+export function beginPending(item: LedgerItem, user: Shared, token: Shared | undefined): void {
+  const charge = chargeOf(item);
+  count(user, charge, item.hold?.amount ?? 0, 1);
+  if (token) count(token, charge, heldOfToken(item), 1);
 }
 
-export function pendingOfToken({ row, hold }: LedgerItem): number {
-  const charge = row?.type === LogType.consume ? row.quota : 0;
-  return Math.max(0, charge - (hold && hold.tokenId !== 0 ? hold.amount : 0));
+/** The item is part of the balance now, or lost: memory lets go of it. */
+export function endPending(accounts: LedgerAccounts, item: LedgerItem): void {
+  const { row, hold } = item;
+  const owner = row?.type === LogType.consume ? row : hold;
+  if (!owner) return;
+  const charge = chargeOf(item);
+  const user = accounts.cachedUser(owner.userId);
+  if (user) count(user, charge, hold?.amount ?? 0, -1);
+  const token = owner.tokenId === 0 ? undefined : accounts.cachedToken(owner.tokenId);
+  if (token) count(token, charge, heldOfToken(item), -1);
+}
+
+function chargeOf({ row }: LedgerItem): number {
+  return row?.type === LogType.consume ? row.quota : 0;
+}
+
+function heldOfToken({ hold }: LedgerItem): number {
+  return hold && hold.tokenId !== 0 ? hold.amount : 0;
+}
+
+/** Never below 0: an account that was read anew meanwhile does not know the item. */
+function count(account: Shared, charge: number, held: number, sign: 1 | -1): void {
+  account.pending = Math.max(0, account.pending + sign * charge);
+  // The durable amount has left the balance already: what is missing is the rest of the charge, or of the amount.
+  if (charge > held) account.reserved = Math.max(0, account.reserved + sign * (charge - held));
+  else account.returning = Math.max(0, account.returning + sign * (held - charge));
 }

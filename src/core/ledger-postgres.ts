@@ -1,7 +1,7 @@
 // Settlement on PostgreSQL: what is durable in the local journal is applied in order and in batches.
 // Refuses to apply an entry twice: the node's position moves in the same transaction as the sums.
 import type { SQL } from "drizzle-orm";
-import { eq, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { q } from "../db/database.ts";
 import type { Orm, Query, Steps } from "../db/database.ts";
 import { sqlState } from "../db/sql-state.ts";
@@ -9,23 +9,30 @@ import { TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import { within } from "./deadline.ts";
 import type { Deps } from "./deps.ts";
+import { JournalDamaged } from "./journal.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { MAX_BATCH } from "./ledger-batch.ts";
-import { chargedBalances, endPending, journalMark } from "./ledger-books.ts";
+import { chargedBalances } from "./ledger-books.ts";
 import type { Books } from "./ledger-books.ts";
-import { sumUp } from "./ledger-items.ts";
+import { endPending, sumUp } from "./ledger-items.ts";
 import type { BatchSums, DurableHold, LedgerItem } from "./ledger-items.ts";
 import type { BalanceWatch } from "./low-quota.ts";
+import type { NodeSeat } from "./node-seat.ts";
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
+/** So often within one run the mark may have moved without this process. */
+const MAX_MOVES = 2;
 
-export interface PostgresBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | "nodeId"> {
+export interface PostgresBooksDeps extends Pick<Deps, "db" | "clock" | "logger"> {
+  seat: NodeSeat;
   journal: Journal<LedgerItem>;
   accounts: LedgerAccounts;
   /** Longest wait for one answer of the database, in milliseconds. */
   databaseWaitMs: number;
   balances?: BalanceWatch;
+  /** Told of each commit. */
+  answered?: () => void;
 }
 
 /** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */
@@ -53,38 +60,55 @@ export function* lockRows(
   yield* rows(
     tx,
     sql`select id from ${sql.identifier(table)}
-      where id in (select value::bigint from json_array_elements_text(${list}::json))
+      where id = any(array(select value::bigint from json_array_elements_text(${list}::json)))
       order by id for no key update`,
   );
 }
 
 export function createPostgresBooks(deps: PostgresBooksDeps): Books {
-  const { db, clock, logger, accounts, journal, databaseWaitMs } = deps;
-  const { marks } = db.t;
-  const markKey = journalMark(deps.nodeId);
+  const { db, clock, logger, accounts, journal, seat, databaseWaitMs } = deps;
   /** Position up to which PostgreSQL has everything. */
   let applied = 0;
   /** Entries from here on were queued by this process and count in the memory of its accounts. */
   let firstOwn = 0;
+  /** Up to here memory has followed: what is entered anew after the books fell back counts there no second time. */
+  let ended = 0;
   let isMarkKnown = false;
   let failures = 0;
   let isClosed = false;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let draining: Promise<void> | undefined;
-
-  async function readMark(): Promise<number | undefined> {
-    const found = await db.orm.select().from(marks).where(eq(marks.key, markKey));
-    return found[0]?.value;
-  }
+  /** The journal's last position at the last look. */
+  let lookedAt = 0;
+  /** Told when the books have come to their position, or could not. */
+  let waiters: { position: number; resolve(): void }[] = [];
 
   async function applyNext(entries: JournalEntry<LedgerItem>[]): Promise<void> {
     if (!isMarkKnown) {
-      const mark = (await within(databaseWaitMs, readMark())) ?? 0;
+      const mark = await within(databaseWaitMs, seat.look());
+      if (mark < applied) goBack(mark);
       isMarkKnown = true;
+      // The entries were read behind another mark.
+      if (mark < (entries[0]?.position ?? 0) - 1) return;
       const known = entries.filter((entry) => entry.position <= mark);
       if (known.length > 0) return acknowledge(known);
     }
     await applyBatch(entries);
+  }
+
+  /** An older state of the database was put back: what it lacks is entered again, or nothing more is answered. */
+  function goBack(mark: number): void {
+    logger.error("the database fell back: what it lacks is entered again from the journal", {
+      from: applied,
+      to: mark,
+    });
+    try {
+      journal.rewind(mark);
+      applied = mark;
+    } catch (error) {
+      if (error instanceof JournalDamaged) seat.lose(error.message);
+      throw error;
+    }
   }
 
   /** The entries are in the books already, only the answer was lost: memory follows. */
@@ -102,7 +126,9 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
   }
 
   function endOwn(entries: JournalEntry<LedgerItem>[]): void {
-    for (const { position, item } of entries) if (position >= firstOwn) endPending(accounts, item);
+    for (const { position, item } of entries)
+      if (position >= firstOwn && position > ended) endPending(accounts, item);
+    ended = Math.max(ended, entries.at(-1)?.position ?? 0);
   }
 
   async function applyBatch(entries: JournalEntry<LedgerItem>[]): Promise<void> {
@@ -120,6 +146,7 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
         db.atomic((tx) => settleSteps(tx, sums, userIds, tokenIds, first, last)),
       );
       applied = last;
+      deps.answered?.();
       journal.trim(last, durableAlready);
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
       for (const each of figures.tokens) Object.assign(accounts.cachedToken(each.id) ?? {}, each);
@@ -137,7 +164,7 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
         // Without it every start would meet the entry again.
         await within(
           databaseWaitMs,
-          db.atomic((tx) => moveMark(tx, first, last)),
+          db.atomic((tx) => moveMark(tx, first, last, 1, 0)),
         );
         applied = last;
         journal.trim(last, durableAlready);
@@ -147,10 +174,15 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
     }
   }
 
-  function* moveMark(tx: Orm, first: number, last: number): Steps<void> {
+  /** The seat is this process's and the books end right before the batch, or nothing of it is entered. */
+  function* moveMark(tx: Orm, first: number, last: number, setAside: number, skipped: number): Steps<void> {
+    const entered = last - first + 1 - setAside - skipped;
     const moved = yield* rows(
       tx,
-      sql`update marks set value = ${last} where key = ${markKey} and value < ${first} returning value`,
+      sql`update nodes set mark = ${last}, journaled = ${journal.lastPosition}, entered = entered + ${entered},
+          set_aside = set_aside + ${setAside}, skipped = skipped + ${skipped}
+        where node_id = ${seat.nodeId} and incarnation = ${seat.incarnation} and mark = ${first - 1}
+        returning mark`,
     );
     if (moved.length === 0) throw new PositionMoved();
   }
@@ -163,7 +195,7 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
     first: number,
     last: number,
   ): Steps<Figures> {
-    yield* moveMark(tx, first, last);
+    yield* moveMark(tx, first, last, 0, sums.skipped);
     yield* lockRows(tx, "users", userIds);
     yield* lockRows(tx, "tokens", tokenIds);
     yield* lockRows(tx, "channels", sums.channels.keys());
@@ -179,12 +211,39 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
   }
 
   async function drainAll(): Promise<void> {
-    while (!isClosed) {
+    let moves = 0;
+    while (!isClosed && seat.isHeld) {
       const entries = journal.read(applied, MAX_BATCH);
-      if (entries.length === 0) return;
-      await applyNext(entries);
+      lookedAt = journal.lastPosition;
+      if (entries.length === 0) break;
+      try {
+        await applyNext(entries);
+      } catch (error) {
+        // Whose the books are now is asked at once: until then calls are answered that may belong to nobody.
+        if (!(error instanceof PositionMoved) || ++moves > MAX_MOVES) throw error;
+        isMarkKnown = false;
+        continue;
+      }
       failures = 0;
+      tellWaiters(applied);
     }
+    tellWaiters(Infinity);
+  }
+
+  function tellWaiters(upTo: number): void {
+    const told = waiters.filter((waiter) => waiter.position <= upTo);
+    if (told.length === 0) return;
+    waiters = waiters.filter((waiter) => waiter.position > upTo);
+    for (const waiter of told) waiter.resolve();
+  }
+
+  /** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */
+  function tellOfTheLost(): void {
+    if (journal.lastPosition <= applied) return;
+    logger.error("settlements of this process stand in its journal and in no book", {
+      from: applied + 1,
+      to: journal.lastPosition,
+    });
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
@@ -195,42 +254,57 @@ export function createPostgresBooks(deps: PostgresBooksDeps): Books {
       .catch((error: unknown) => {
         isMarkKnown = false;
         failures++;
+        tellWaiters(Infinity);
         const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
         logger[level]("settlements wait for the database", {
           waiting: journal.lastPosition - applied,
           error: String(error),
         });
-        if (isClosed) return;
+        if (!seat.isHeld) tellOfTheLost();
+        if (isClosed || !seat.isHeld) return;
         retry = setTimeout(() => void kick(), Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
         retry.unref();
       })
       .finally(() => {
         draining = undefined;
+        if (isClosed) tellWaiters(Infinity);
+        // Entries, or somebody who waits, that came after the last look.
+        else if (waiters.length > 0 || (failures === 0 && seat.isHeld && journal.lastPosition > lookedAt))
+          void kick();
       });
     return draining;
   }
 
   return {
     async start() {
-      const mark = await readMark();
-      journal.resume(mark);
-      applied = mark ?? journal.lastPosition;
-      if (mark === undefined) await db.orm.insert(marks).values({ key: markKey, value: applied });
+      journal.resume(seat.books);
+      applied = seat.books.mark;
       await drainAll();
       firstOwn = journal.lastPosition + 1;
+      seat.watchMark((mark) => {
+        if (mark >= applied || draining !== undefined) return;
+        isMarkKnown = false;
+        void kick();
+      });
     },
     wake() {
       if (retry === undefined) void kick();
     },
     async drain() {
-      // A run that is under way may have looked before the last entries came.
-      await draining;
-      if (journal.lastPosition > applied) await kick();
+      const position = journal.lastPosition;
+      // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
+      for (let runs = draining || retry ? 2 : 1; runs > 0 && position > applied && !isClosed; runs--) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        waiters.push({ position, resolve });
+        void kick();
+        await promise;
+      }
     },
     backlog: () => Math.max(0, journal.lastPosition - applied),
     close() {
       isClosed = true;
       clearTimeout(retry);
+      tellWaiters(Infinity);
     },
   };
 }

@@ -2,17 +2,18 @@
 // Refuses part of a batch, and to bring an entry in twice: the position stands in the same transaction.
 import type { Database as BunSqlite } from "bun:sqlite";
 import { closeSync, fdatasync, openSync } from "node:fs";
-import { BUSY_MS } from "../db/sqlite.ts";
 import { sqlState } from "../db/sql-state.ts";
 import { TokenStatus } from "../shared/enums.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import type { Deps } from "./deps.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
-import { chargedBalances, endPending, journalMark } from "./ledger-books.ts";
+import { chargedBalances } from "./ledger-books.ts";
 import type { Books } from "./ledger-books.ts";
-import { sumUp } from "./ledger-items.ts";
+import { endPending, sumUp } from "./ledger-items.ts";
 import type { LedgerItem } from "./ledger-items.ts";
 import type { BalanceWatch } from "./low-quota.ts";
+import { SeatLost } from "./node-seat.ts";
+import type { NodeSeat } from "./node-seat.ts";
 
 interface UserFigures {
   id: number;
@@ -28,7 +29,8 @@ interface TokenFigures {
   status: number;
 }
 
-export interface SqliteBooksDeps extends Pick<Deps, "db" | "clock" | "logger" | "nodeId"> {
+export interface SqliteBooksDeps extends Pick<Deps, "db" | "clock" | "logger"> {
+  seat: NodeSeat;
   journal: Journal<LedgerItem>;
   accounts: LedgerAccounts;
   balances?: BalanceWatch;
@@ -49,8 +51,7 @@ function isContentError(error: unknown): boolean {
 }
 
 export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Books {
-  const { db, clock, logger, journal, accounts, balances } = deps;
-  const markKey = journalMark(deps.nodeId);
+  const { db, clock, logger, journal, accounts, balances, seat } = deps;
   let logFile: number | undefined;
   let applied = 0;
   /** Entries from here on were queued by this process and count in the memory of its accounts. */
@@ -92,8 +93,19 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
        logged_count = logged_count + excluded.logged_count, logged_quota = logged_quota + excluded.logged_quota`,
   );
   const putMark = client.prepare(
-    "insert into marks (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value",
+    `update nodes set mark = ?1, journaled = ?2, entered = entered + ?3, set_aside = set_aside + ?4,
+       skipped = skipped + ?5
+     where node_id = ?6 and incarnation = ?7 and mark = ?8`,
   );
+
+  /** The seat is this process's and the books end where it left them, or nothing of the batch is entered. */
+  function moveMark(last: number, setAside: number, skipped: number): void {
+    const { nodeId, incarnation } = seat;
+    const { lastPosition } = journal;
+    const entered = last - applied - setAside - skipped;
+    const moved = putMark.run(last, lastPosition, entered, setAside, skipped, nodeId, incarnation, applied);
+    if (moved.changes === 0) throw new SeatLost();
+  }
 
   /** One transaction; memory follows. */
   function applyBatch(entries: readonly JournalEntry<LedgerItem>[]): void {
@@ -150,7 +162,7 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
           sum.loggedQuota,
         );
       }
-      putMark.run(markKey, last);
+      moveMark(last, 0, sums.skipped);
       commit.run();
     } catch (error) {
       if (client.inTransaction) client.run("rollback");
@@ -184,7 +196,7 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
           error: String(error),
         });
         journal.setAside(entry, String(error), clock.nowMs());
-        putMark.run(markKey, entry.position);
+        moveMark(entry.position, 1, 0);
         applied = entry.position;
       }
     }
@@ -195,16 +207,19 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
     clearTimeout(timer);
     timer = undefined;
     // Whoever is told of a batch may query, and would enter the rest of it a second time.
-    if (isEntering || journal.lastPosition <= applied) return;
+    if (isEntering || journal.lastPosition <= applied || !seat.isHeld) return;
     isEntering = true;
-    // The journal is durable: the transaction need not be, and whoever holds the file is not waited for.
+    // The journal is durable: the transaction need not be. Whoever holds the file is waited for a moment, by the connection.
     client.run("pragma synchronous = normal");
-    client.run("pragma busy_timeout = 0");
     try {
       while (journal.lastPosition > applied) applyEntries(journal.read(applied, MAX_ROWS));
       failures = 0;
     } catch (error) {
       failures++;
+      if (error instanceof SeatLost)
+        seat.lose(
+          "another process writes to the database file. Stop this one; each needs a DATA_DIR of its own",
+        );
       logger[failures === 1 ? "error" : "debug"]("settlements wait for the database", {
         waiting: journal.lastPosition - applied,
         error: String(error),
@@ -213,7 +228,6 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
       timer.unref();
     } finally {
       isEntering = false;
-      client.run(`pragma busy_timeout = ${BUSY_MS}`);
       client.run("pragma synchronous = full");
       journal.trim(applied, sync);
     }
@@ -229,11 +243,8 @@ export function createSqliteBooks(client: BunSqlite, deps: SqliteBooksDeps): Boo
 
   return {
     async start() {
-      const find = client.query<{ value: number }, [string]>("select value from marks where key = ?");
-      const mark = find.get(markKey)?.value;
-      journal.resume(mark);
-      applied = mark ?? journal.lastPosition;
-      if (mark === undefined) putMark.run(markKey, applied);
+      journal.resume(seat.books);
+      applied = seat.books.mark;
       firstOwn = journal.lastPosition + 1;
       catchUp();
       db.beforeQuery(() => {

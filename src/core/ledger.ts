@@ -5,29 +5,34 @@ import { q, sumOf } from "../db/database.ts";
 import type { Orm, Steps } from "../db/database.ts";
 import { TokenStatus } from "../shared/enums.ts";
 import { Failure, refuse } from "../shared/failures.ts";
+import { IndexedSet } from "../shared/indexed-set.ts";
 import { isQuota, MAX_QUOTA, shortQuotaText } from "../shared/money.ts";
 import type { LedgerAccounts } from "./accounts.ts";
 import type { Credit, Deps, Ledger, LogEntry, ReserveRequest, TokenAccount } from "./deps.ts";
-import { openJournal } from "./journal.ts";
+import { KEEP_MINUTES, openJournal } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import { createGroupCommit } from "./ledger-batch.ts";
-import { endPending } from "./ledger-books.ts";
+import { createGate } from "./ledger-gate.ts";
 import { Hold } from "./ledger-hold.ts";
 import type { HoldKeeper } from "./ledger-hold.ts";
+import { endPending } from "./ledger-items.ts";
 import type { LedgerItem } from "./ledger-items.ts";
+import { createOutageWatch, OUTAGE_MS } from "./ledger-outage.ts";
 import { createPostgresBooks } from "./ledger-postgres.ts";
 import { createSharedHolds } from "./ledger-shared.ts";
+import type { Shortage } from "./ledger-shared.ts";
 import { createSqliteBooks } from "./ledger-sqlite.ts";
 import { entryRow } from "./log-rows.ts";
 import type { BalanceWatch } from "./low-quota.ts";
+import { takeSeat } from "./node-seat.ts";
 import { quotaDisplay } from "./options.ts";
 
 /** A reservation that nobody closed is given back after this time; a later settlement still charges in full. */
 const HOLD_LIFE_MS = 2 * 60 * 60 * 1000;
-/** After a write that failed nobody is let through for this long: an upstream would be paid for what cannot be recorded. */
-const DOWN_MS = 1000;
 const MAINTENANCE_MS = 30_000;
 const DATABASE_WAIT_MS = 10_000;
+/** Holds of calls end within seconds. */
+const HELD_RETRY_SECONDS = 2;
 
 /** The ledger with what the process itself needs of it. */
 export interface LedgerService extends Ledger {
@@ -43,8 +48,12 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   accounts: LedgerAccounts;
   /** The one of the data directory when absent. */
   journal?: Journal<LedgerItem>;
+  /** How long applied journal files stay; 15 minutes when absent. */
+  journalKeepMinutes?: number;
   /** PostgreSQL only; 10 seconds when absent. */
   databaseWaitMs?: number;
+  /** The system's clock that nobody sets, when absent. */
+  monotonicMs?: () => number;
   /** Told of every balance that changed, after the commit. */
   balances?: BalanceWatch;
 }
@@ -53,50 +62,67 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
 export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const { db, clock, logger, options, accounts, dataDir } = deps;
   const { t } = db;
-  let downUntilMs = 0;
   const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
-  const journal = deps.journal ?? openJournal<LedgerItem>(dataDir, logger);
+  const keepMs = (deps.journalKeepMinutes ?? KEEP_MINUTES) * 60_000;
+  const journal = deps.journal ?? openJournal<LedgerItem>(dataDir, logger, { keepMs });
+  const seat = await takeSeat(deps);
+  const outage = db.client
+    ? undefined
+    : createOutageWatch({ ...deps, monotonicMs: deps.monotonicMs ?? (() => performance.now()) });
   const books = db.client
-    ? createSqliteBooks(db.client, { ...deps, journal })
-    : createPostgresBooks({ ...deps, journal, databaseWaitMs });
-  const shared =
-    db.kind === "postgres"
-      ? createSharedHolds({ ...deps, databaseWaitMs, drain: () => books.drain() })
-      : undefined;
+    ? createSqliteBooks(db.client, { ...deps, seat, journal })
+    : createPostgresBooks({ ...deps, seat, journal, databaseWaitMs, answered: () => outage?.answered() });
+  const shared = outage && createSharedHolds({ ...deps, databaseWaitMs, outage, drain, available, refusal });
   await books.start();
+  const gate = createGate({ db, clock, logger, dataDir, seat, journal });
+  await outage?.start();
   await shared?.releaseOwn();
 
   const queue = createGroupCommit<LedgerItem>({
     write: (items) => {
+      gate.assertHeld();
       journal.append(items);
       books.wake();
     },
     writeLater: async (items) => {
+      if (seat.isStale()) await seat.confirm();
+      gate.assertHeld();
       await journal.appendLater(items);
       books.wake();
     },
     lost(items, error) {
-      downUntilMs = clock.nowMs() + DOWN_MS;
+      gate.failed();
       logger.error("settlements could not be written", { rows: items.length, error: String(error) });
       // Their callers are told of the failure: they are not charged.
       for (const item of items) endPending(accounts, item);
       return cannotRecord();
     },
-    running: () => keeper.open.size,
+    // What must be confirmed first is written off the event loop, a lone call's too.
+    running: () => keeper.open.size || (seat.isStale() ? 1 : 0),
   });
 
   const keeper: HoldKeeper = {
-    open: new Set(),
+    open: new IndexedSet(),
     add: (item) => queue.add(item),
+    lengthen(hold, more) {
+      const free = available(hold);
+      if (shared?.isNearZero(free, more)) return shared.lengthen(hold, more, keeper);
+      const added = Math.max(0, Math.min(more, free));
+      hold.extend(added);
+      return added;
+    },
     nowMs: () => clock.nowMs(),
+    monotonicMs: () => clock.monotonicMs(),
     consumeLogged: () => options.get("LogConsumeEnabled"),
   };
+
+  function cannotRecord(): Failure {
+    return new Failure("internal", "ledger_down", { status: 503 });
+  }
 
   function quotaText(quota: number): string {
     return shortQuotaText(quota, quotaDisplay(options));
   }
-
-  const cannotRecord = () => new Failure("internal", "ledger_down", { status: 503 });
 
   function userShort(available: number, amount: number): Failure {
     const wireCode = "insufficient_user_quota";
@@ -110,26 +136,51 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     return new Failure("quota", "token_quota_short", { wireCode: "pre_consume_token_quota_failed", params });
   }
 
+  /** Where open holds alone are in the way, coming again helps. */
+  function refusal(shortage: Shortage, least: number): Failure {
+    const isShort = (free: number) => free <= 0 || free < least;
+    const { userFree, userWithoutHolds, tokenFree, tokenWithoutHolds } = shortage;
+    if (isShort(userFree) && isShort(userWithoutHolds)) return userShort(userFree, least);
+    if (isShort(tokenFree) && isShort(tokenWithoutHolds)) return tokenShort(tokenFree, least);
+    return new Failure("limit", "quota_held", { retryAfterSeconds: HELD_RETRY_SECONDS });
+  }
+
+  /** In an outage other nodes spend unseen: each may spend its share of what was last known. */
+  function shareOf(quota: number): number {
+    if (!outage || quota <= 0 || outage.silentMs() < OUTAGE_MS) return quota;
+    return Math.floor(quota / outage.nodesAlive());
+  }
+
+  function available({ user, token }: Pick<ReserveRequest, "user" | "token">): number {
+    const ofUser = shareOf(user.quota) - user.reserved + user.returning;
+    if (!token || token.unlimitedQuota) return ofUser;
+    return Math.min(ofUser, shareOf(token.remainQuota) - token.reserved + token.returning);
+  }
+
   function reserve(request: ReserveRequest): Hold | Promise<Hold> {
-    const { amount } = request;
-    if (clock.nowMs() < downUntilMs) throw cannotRecord();
-    if (!isQuota(amount) || amount < 0) throw refuse("quota_out_of_range");
+    const { requestId, amount } = request;
+    const least = request.least ?? amount;
+    if (!gate.isOpen()) throw cannotRecord();
+    if (!isQuota(amount) || amount < 0 || !(least >= 0 && least <= amount))
+      throw refuse("quota_out_of_range");
     const user = accounts.keepUser(request.user);
     const token = request.token && accounts.keepToken(request.token);
-    const available = user.quota - user.reserved;
-    const limited = token && !token.unlimitedQuota ? token : undefined;
-    const tokenAvailable = limited ? limited.remainQuota - limited.reserved : MAX_QUOTA;
-    if (shared && amount > 0 && shared.isNearZero(Math.min(available, tokenAvailable), amount)) {
-      return shared.hold(
-        { requestId: request.requestId, user, token, amount },
-        keeper,
-        userShort,
-        tokenShort,
+    const free = available({ user, token });
+    if (shared?.isNearZero(free, amount))
+      return shared.hold({ requestId, user, token, amount, least }, keeper);
+    if (free <= 0 || free < least) {
+      const limited = token && !token.unlimitedQuota ? token : undefined;
+      throw refusal(
+        {
+          userFree: user.quota - user.reserved,
+          userWithoutHolds: user.quota - user.pending,
+          tokenFree: limited ? limited.remainQuota - limited.reserved : MAX_QUOTA,
+          tokenWithoutHolds: limited ? limited.remainQuota - limited.pending : MAX_QUOTA,
+        },
+        least,
       );
     }
-    if (available <= 0 || available < amount) throw userShort(available, amount);
-    if (tokenAvailable <= 0 || tokenAvailable < amount) throw tokenShort(tokenAvailable, amount);
-    return new Hold(keeper, request.requestId, amount, user, token, undefined);
+    return new Hold(keeper, requestId, Math.min(amount, free), user, token, undefined);
   }
 
   function* creditSteps(tx: Orm, entry: Credit, changed: Set<number>): Steps<void> {
@@ -159,7 +210,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   }
 
   async function maintain(): Promise<void> {
-    const since = clock.nowMs() - HOLD_LIFE_MS;
+    const since = clock.monotonicMs() - HOLD_LIFE_MS;
     for (const hold of keeper.open) {
       if (hold.openedAtMs >= since) continue;
       logger.warn("a reservation was never closed and is given back", { requestId: hold.requestId });
@@ -186,12 +237,19 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const timer = setInterval(() => void maintainQuietly(), MAINTENANCE_MS);
   timer.unref();
 
+  /** Everything that has been settled so far comes to the tables. */
+  async function drain(): Promise<void> {
+    await queue.written();
+    await books.drain();
+  }
+
   async function flush(): Promise<void> {
     await queue.flush();
     await books.drain();
   }
 
   return {
+    available,
     reserve,
     async atomic(body) {
       let changed = new Set<number>();
@@ -251,8 +309,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     async close() {
       clearInterval(timer);
       await flush();
+      gate.close();
       books.close();
+      await outage?.close();
       journal.close();
+      await seat.release();
     },
   };
 }

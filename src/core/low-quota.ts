@@ -1,6 +1,6 @@
 // The warning that a balance has fallen below its owner's threshold: once per fall, at most one in two hours.
 // Refuses to delay or fail a call: it is told of balances after their commit, and does its own work later.
-import { and, eq, gt, gte, lt, sql } from "drizzle-orm";
+import { and, eq, gt, gte, lt, or, sql } from "drizzle-orm";
 import { sumOf } from "../db/database.ts";
 import { logQuotaText } from "../shared/money.ts";
 import type { LedgerAccounts } from "./accounts.ts";
@@ -43,7 +43,7 @@ export function warningMark(userId: number): string {
   return `low-quota:${userId}`;
 }
 
-export interface LowQuotaDeps extends Pick<Deps, "db" | "options" | "clock" | "logger" | "guard"> {
+export interface LowQuotaDeps extends Pick<Deps, "db" | "options" | "clock" | "logger" | "guard" | "seal"> {
   accounts: Pick<LedgerAccounts, "user" | "cachedUser">;
 }
 
@@ -62,7 +62,7 @@ export async function rearm({ db }: Pick<Deps, "db">, userId: number): Promise<v
 
 export function createLowQuota(deps: LowQuotaDeps): LowQuota {
   const { db, accounts, clock, logger } = deps;
-  /** Users with a low balance, and until when (milliseconds) there is nothing to do for them. */
+  /** Users with a low balance, and until when (steady clock) there is nothing to do for them. */
   const known = new Map<number, number>();
   /** One piece of work at a time for a user: falls and rises keep their order. */
   const running = new Map<number, Promise<void>>();
@@ -105,7 +105,8 @@ export function createLowQuota(deps: LowQuotaDeps): LowQuota {
       .onConflictDoUpdate({
         target: marks.key,
         set: { value: now },
-        setWhere: and(lt(marks.value, 0), gte(marks.value, QUIET_SECONDS - now)),
+        // A warning of the future is one before the clock was set back: it does not silence anybody for longer.
+        setWhere: and(lt(marks.value, 0), or(gte(marks.value, QUIET_SECONDS - now), lt(marks.value, -now))),
       })
       .returning({ key: marks.key });
     return claimed.length > 0;
@@ -125,7 +126,8 @@ export function createLowQuota(deps: LowQuotaDeps): LowQuota {
       .where(eq(marks.key, warningMark(id)));
     const value = mark?.value ?? now;
     // Warned already: nothing until the balance has risen. Warned not long ago: again when the time has come.
-    remember(id, value > 0 ? Number.POSITIVE_INFINITY : (QUIET_SECONDS - value) * 1000);
+    const waitSeconds = Math.min(QUIET_SECONDS, Math.max(0, QUIET_SECONDS - value - now));
+    remember(id, value > 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitSeconds * 1000);
     if (!isOurs) return;
     const text = logQuotaText(quota, quotaDisplay(deps.options));
     const notice = lowQuotaNotice(user.setting.language ?? "zh", text, deps.options.get("ServerAddress"));
@@ -134,7 +136,7 @@ export function createLowQuota(deps: LowQuotaDeps): LowQuota {
     } catch (error) {
       // As if the last warning had been so long ago that the next one may go out then.
       const retry = now + RETRY_SECONDS;
-      remember(id, retry * 1000);
+      remember(id, clock.monotonicMs() + RETRY_SECONDS * 1000);
       await db.orm
         .update(marks)
         .set({ value: QUIET_SECONDS - retry })
@@ -158,7 +160,7 @@ export function createLowQuota(deps: LowQuotaDeps): LowQuota {
             const hasFallen = quota + charge >= threshold;
             const until = known.get(id);
             const isDue =
-              until === undefined || (until !== Number.POSITIVE_INFINITY && clock.nowMs() >= until);
+              until === undefined || (until !== Number.POSITIVE_INFINITY && clock.monotonicMs() >= until);
             if ((!hasFallen && !isDue) || waitingFall.has(id)) continue;
             waitingFall.add(id);
             inTurn(id, () => {

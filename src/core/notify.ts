@@ -6,6 +6,7 @@ import { LogType, Role } from "../shared/enums.ts";
 import { refuse } from "../shared/failures.ts";
 import type { Deps, UserAccount, UserSetting } from "./deps.ts";
 import { canSendMail, sendMail } from "./mail.ts";
+import { openSecret } from "./webhook-secret.ts";
 
 export interface Notice {
   /** Groups notices for the limit, and tells webhooks what it is: `channel_update_<id>_<status>`, `quota_exceed`. */
@@ -19,9 +20,12 @@ export interface Notice {
   channelId?: number;
 }
 
-export type NotifyDeps = Pick<Deps, "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "options">;
+export type NotifyDeps = Pick<
+  Deps,
+  "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "options" | "seal"
+>;
 
-type DeliverDeps = Pick<Deps, "guard" | "clock" | "options">;
+type DeliverDeps = Pick<Deps, "guard" | "clock" | "options" | "seal">;
 
 const WINDOW_MS = 600_000;
 const PER_WINDOW = 2;
@@ -35,7 +39,7 @@ const sent = new WeakMap<object, Map<string, number[]>>();
 function isTooMany(deps: NotifyDeps, type: string): boolean {
   let kinds = sent.get(deps.ledger);
   if (!kinds) sent.set(deps.ledger, (kinds = new Map()));
-  const nowMs = deps.clock.nowMs();
+  const nowMs = deps.clock.monotonicMs();
   const recent = (kinds.get(type) ?? []).filter((atMs) => nowMs - atMs < WINDOW_MS);
   if (recent.length >= PER_WINDOW) return true;
   recent.push(nowMs);
@@ -62,13 +66,14 @@ export function webhookSignature(secret: string, body: string): string {
 }
 
 async function callWebhook(deps: DeliverDeps, setting: UserSetting, notice: Notice): Promise<void> {
-  const { webhook_url: url, webhook_secret: secret } = setting;
+  const { webhook_url: url } = setting;
   if (url === undefined || url === "") throw refuse("webhook_missing");
   const { type, title, content, values } = notice;
   const timestamp = Math.floor(deps.clock.nowMs() / 1000);
   const body = JSON.stringify({ type, title, content, ...(values ? { values } : {}), timestamp });
   const headers: Record<string, string> = { "content-type": "application/json" };
-  if (secret) headers["x-webhook-signature"] = webhookSignature(secret, body);
+  const secret = openSecret(deps.seal, setting);
+  if (secret !== "") headers["x-webhook-signature"] = webhookSignature(secret, body);
   const limits = { maxBytes: WEBHOOK_ANSWER_BYTES, timeoutMs: WEBHOOK_TIMEOUT_MS };
   const answer = await deps.guard(url, { method: "POST", headers, body, ...limits });
   if (answer.status < 200 || answer.status > 299) throw refuse("webhook_answered", { status: answer.status });

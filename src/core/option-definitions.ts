@@ -172,11 +172,21 @@ export const optionDefinitions = {
   "relay.stream_idle_timeout_seconds": { kind: int(1, 3600), default: "60" },
   /** One deadline over all attempts of a call until its first byte, in seconds. */
   "relay.deadline_seconds": { kind: int(1, 7200), default: "600" },
+  /**
+   * Seconds that an upstream is read on for its answer, and with it its usage, when the client has left before anything
+   * of it was passed on; 0 = hung up on at once. What has not answered by then is charged its prompt.
+   */
+  "relay.abandoned_read_seconds": { kind: int(0, 3600), default: "120" },
   /** Minutes between tests of all channels, and between reads of all balances; 0 = never. */
   "relay.channel_test_minutes": { kind: int(0, 100_000), default: "0" },
   "relay.channel_balance_minutes": { kind: int(0, 100_000), default: "0" },
   /** Largest request body in MiB; larger ones are refused with 413. */
   "relay.max_body_mb": { kind: int(1, 1024), default: "64" },
+  /**
+   * Largest answer of an upstream that is read whole, in MiB, unpacked; above it another channel is asked. Streams, and
+   * sound that is passed on as it comes, have no such limit.
+   */
+  "relay.max_answer_mb": { kind: int(1, 1024), default: "64" },
 } satisfies Record<string, OptionDefinition>;
 
 type Definitions = typeof optionDefinitions;

@@ -1,6 +1,7 @@
 // Every option of the site, typed, read from memory, written through to the database.
 // Refuses unknown keys, values of the wrong kind, and switches whose prerequisites are missing.
-import { eq } from "drizzle-orm";
+import { eq, inArray } from "drizzle-orm";
+import { q } from "../db/database.ts";
 import type { Database } from "../db/database.ts";
 import { refuse } from "../shared/failures.ts";
 import type { QuotaDisplay } from "../shared/money.ts";
@@ -44,18 +45,22 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
   /** Changes made here: what was read before one of them must not overwrite it. */
   let changes = 0;
 
-  async function storedRows(): Promise<{ key: string; value: string }[]> {
+  async function storedRows(
+    asked: readonly OptionKey[] | undefined,
+  ): Promise<{ key: string; value: string }[]> {
+    const { options } = db.t;
     for (;;) {
       const before = changes;
-      const rows = await db.orm.select().from(db.t.options);
+      const query = db.orm.select().from(options);
+      const rows = await (asked ? query.where(inArray(options.key, [...asked])) : query);
       if (before === changes) return rows;
     }
   }
 
-  async function reload(): Promise<void> {
-    const rows = await storedRows();
+  async function read(asked?: readonly OptionKey[]): Promise<void> {
+    const rows = await storedRows(asked);
     const stored = new Map(rows.map((row) => [row.key, row.value]));
-    for (const key of keys) {
+    for (const key of asked ?? keys) {
       const definition = definitionOf(key);
       const row = stored.get(key);
       let value = row ?? definition.default;
@@ -67,10 +72,19 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
     }
   }
 
-  await reload();
-  db.onAnnounce((what) => {
-    if (what === "options") void reload().catch(() => {});
+  /** One read at a time: an older one never replaces what a newer one brought. */
+  let last: Promise<void> = Promise.resolve();
+  function inTurn(asked?: readonly OptionKey[]): Promise<void> {
+    const next = last.then(() => read(asked));
+    last = next.catch(() => undefined);
+    return next;
+  }
+
+  await db.onChange("options", {
+    changed: (names) => void inTurn(names.filter(isOptionKey)).catch(() => undefined),
+    lost: () => void inTurn().catch(() => undefined),
   });
+  await inTurn();
 
   return {
     get: (key) => values.get(key) as never,
@@ -85,14 +99,20 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
       }
       const stored = definition.secret === true ? seal.seal("option", value) : value;
       const { options } = db.t;
-      await db.orm
-        .insert(options)
-        .values({ key, value: stored })
-        .onConflictDoUpdate({ target: options.key, set: { value: stored } });
+      // With the announcement in the same transaction: no node goes on with what was replaced.
+      await db.atomic(function* (tx) {
+        yield* q(
+          tx
+            .insert(options)
+            .values({ key, value: stored })
+            .onConflictDoUpdate({ target: options.key, set: { value: stored } })
+            .returning({ key: options.key }),
+        );
+        yield* db.announceSteps(tx, "options", [key]);
+      });
       changes++;
       put(key, value);
       for (const listener of listeners) listener(key);
-      await db.announce("options");
     },
     entries: () =>
       keys
@@ -103,7 +123,7 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
     onChange: (listener) => {
       listeners.push(listener);
     },
-    reload,
+    reload: () => inTurn(),
   };
 }
 

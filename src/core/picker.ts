@@ -1,6 +1,7 @@
 // Picks the channel for an attempt: highest priority first, smooth weighted round robin inside, health as a veto.
 // Refuses channels that already failed in this request; channels that cool down only while another one can serve.
 import type { Channel } from "./channel-rows.ts";
+import { isSameAccess } from "./keyring.ts";
 import type { Routing, Tier, TierEntry } from "./routing.ts";
 
 /** What an attempt told about the health of its channel. */
@@ -28,14 +29,16 @@ export interface Picker {
   ): Channel | undefined;
   /** Tells how an attempt went. `retryAfterSeconds`: what a limited upstream asked for. */
   report(channelId: number, verdict: Verdict, nowMs: number, retryAfterSeconds?: number): void;
-  /** Until when the channel is left alone, 0 = it is not. For the console and tests. */
+  /** Until when (steady clock) the channel is left alone, 0 = it is not. */
   coolingUntilMs(channelId: number): number;
 }
 
 interface Health {
+  /** As it stood when it was last judged. */
+  channel: Channel;
   /** Failures in a row. */
   failures: number;
-  /** The channel rests until then; 0 = healthy. */
+  /** The channel rests until then (steady clock); 0 = healthy. */
   openUntilMs: number;
   /** Length of the last rest: the next one doubles it. */
   restMs: number;
@@ -67,12 +70,31 @@ function rotate(entries: readonly TierEntry[]): TierEntry | undefined {
   return best;
 }
 
+/** Whether an edit left alone what decides about success: place, keys, account, way and form of the call. */
+function isAskedAlike(a: Channel, b: Channel): boolean {
+  return (
+    isSameAccess(a, b) &&
+    a.status === b.status &&
+    a.organization === b.organization &&
+    a.other === b.other &&
+    Bun.deepEquals(a.setting, b.setting) &&
+    Bun.deepEquals(a.modelMapping, b.modelMapping) &&
+    Bun.deepEquals(a.paramOverride, b.paramOverride)
+  );
+}
+
 export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onChange">): Picker {
   /** Only channels with a recent failure have an entry, so the size follows the trouble. */
   const health = new Map<number, Health>();
-  // An edited channel gets a fresh start; a deleted one leaves nothing behind.
+  // A channel that is asked otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
   routing.onChange((ids) => {
-    for (const id of ids) health.delete(id);
+    for (const id of ids) {
+      const state = health.get(id);
+      const channel = routing.channel(id);
+      if (!state) continue;
+      if (channel && isAskedAlike(state.channel, channel)) state.channel = channel;
+      else health.delete(id);
+    }
   });
 
   /** Whether the channel may serve now; a rest that is over lets exactly one probe through. */
@@ -131,10 +153,11 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
         if (health.size > 0) health.delete(channelId);
         return;
       }
-      if (!routing.channel(channelId)) return;
+      const channel = routing.channel(channelId);
+      if (!channel) return;
       let state = health.get(channelId);
       if (!state) {
-        state = { failures: 0, openUntilMs: 0, restMs: 0, probeUntilMs: 0 };
+        state = { channel, failures: 0, openUntilMs: 0, restMs: 0, probeUntilMs: 0 };
         health.set(channelId, state);
       }
       const wasResting = state.openUntilMs !== 0;

@@ -266,7 +266,66 @@ function logFields(inputs: CostInputs, surface: CostSurface | undefined): Record
 /** The unit prices of a model in a group, for the pricing page: the same kinds and order as the lines of a charge. */
 export function modelPriceLines(tables: PriceTables, model: string, group: string): PriceLine[] | undefined {
   const pricing = lookupPrice(tables, model);
-  return pricing && priceLines(pricing, groupRatioOf(tables, group));
+  return pricing && priceLines(pricing, groupRatioOf(tables, group), tables.quotaPerUnit);
+}
+
+/** How much of the web a search reads, as clients say it; what they do not say is medium. */
+export type SearchSize = "low" | "medium" | "high";
+
+/**
+ * Everything that one call is charged by, frozen when it is reserved: settlement, retries, tasks and the turns of a
+ * session read nothing else, so that a change of prices never reaches a call that has begun.
+ */
+export interface CallPrice {
+  readonly ratios: ModelPricing;
+  readonly groupRatio: number;
+  readonly quotaPerUnit: number;
+  /** Dollars per thousand calls of hosted tools. */
+  readonly tools: { readonly webSearch: Readonly<Record<SearchSize, number>>; readonly fileSearch: number };
+  /** Names the tables that the price came from: the same text, the same revision on every node. */
+  readonly revision: string;
+}
+
+/** `model` as requested; it decides what a web search costs. */
+export function freezePrice(
+  model: string,
+  ratios: ModelPricing,
+  groupRatio: number,
+  { quotaPerUnit, revision }: { quotaPerUnit: number; revision: string },
+): CallPrice {
+  const webSearch = {
+    low: webSearchPrice(model, "low"),
+    medium: webSearchPrice(model, "medium"),
+    high: webSearchPrice(model, "high"),
+  };
+  return { ratios, groupRatio, quotaPerUnit, tools: { webSearch, fileSearch: FILE_SEARCH_PRICE }, revision };
+}
+
+/** What else a charge depends on: facts of the call, none of them a price. */
+export interface CallFacts extends Pick<
+  CostExtras,
+  "callCount" | "callFactor" | "surface" | "rounding" | "quotaCap"
+> {
+  searchSize?: SearchSize;
+  /** Service tier that the upstream says it served. */
+  servedTier?: string | undefined;
+}
+
+/** The charge of a call at its frozen price; `other.cost` keeps what a replay needs besides counts and ratios. */
+export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): Charge {
+  const { tools } = price;
+  const size = facts.searchSize ?? "medium";
+  const charge = cost(price.ratios, price.groupRatio, usage, {
+    quotaPerUnit: price.quotaPerUnit,
+    webSearchPrice: tools.webSearch[size],
+    fileSearchPrice: tools.fileSearch,
+    ...facts,
+  });
+  const stored = charge.other[COST_FIELD] as Record<string, unknown>;
+  stored["revision"] = price.revision;
+  if (usage.calls.webSearch > 0) stored["search_size"] = size;
+  if (facts.servedTier !== undefined) stored["tier"] = facts.servedTier;
+  return charge;
 }
 
 const SIZE_FACTORS: Readonly<Record<string, number>> = {

@@ -29,6 +29,7 @@ interface Verdict {
   /** Scheme, host and port to connect to. */
   origin: string;
   host: string | undefined;
+  /** On the steady clock. */
   untilMs: number;
 }
 
@@ -71,7 +72,7 @@ function allowedBy(channel: ReachChannel): readonly string[] {
  */
 export function createReach(
   own: readonly string[],
-  clock: Clock,
+  clock: Pick<Clock, "monotonicMs">,
   lookup: Lookup = systemLookup,
   isPinning = true,
 ): Reach {
@@ -108,7 +109,7 @@ export function createReach(
     const hasProxy = typeof proxy === "string" && proxy !== "";
     if (hasProxy) await openAddresses(hostOf(proxy), [...own, ...allowedBy(channel)]);
     const isLiteral = ipaddr.isValid(url.hostname.replace(/^\[|\]$/g, ""));
-    const nowMs = clock.nowMs();
+    const nowMs = clock.monotonicMs();
     const plain = { origin, host: undefined };
     // A proxy resolves by itself, often just because the name server here does not tell the truth.
     if (hasProxy && !isLiteral) return { ...plain, untilMs: nowMs + NAME_MS };
@@ -134,7 +135,7 @@ export function createReach(
       const origin = url.slice(0, end);
       let origins = known.get(channel);
       const verdict = origins?.get(origin);
-      if (verdict && (verdict.untilMs === Infinity || verdict.untilMs > clock.nowMs()))
+      if (verdict && (verdict.untilMs === Infinity || verdict.untilMs > clock.monotonicMs()))
         return wayOf(verdict, url, end);
       if (!origins || origins.size >= MAX_ORIGINS) known.set(channel, (origins = new Map()));
       const fresh = origins;

@@ -1,6 +1,6 @@
 // Which channels serve a model for a group: an in-memory index built from the channel rows, the only source of truth.
 // Refuses to read anything else than those rows; every write to them must call refresh.
-import { eq, inArray, sql } from "drizzle-orm";
+import { inArray } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
 import { ChannelStatus } from "../shared/enums.ts";
 import { parseChannel } from "./channel-rows.ts";
@@ -37,13 +37,10 @@ export interface Routing {
   refresh(ids: readonly number[]): Promise<void>;
   /** Re-reads every row. */
   reload(): Promise<void>;
+  /** Called with the channels that really changed, after the snapshot has them. */
   onChange(listener: (ids: readonly number[]) => void): void;
-  close(): void;
 }
 
-const MARK = "version:channels";
-const ANNOUNCEMENT = "channels";
-const POLL_MS = 1000;
 const SHARE_FLOOR = 10;
 const NO_TIERS: readonly Tier[] = [];
 const MAX_IDS_PER_QUERY = 500;
@@ -61,7 +58,6 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
   /** Built on first use, dropped when a channel of that model changes. */
   const built = new Map<string, Map<string, readonly Tier[]>>();
   const listeners: ((ids: readonly number[]) => void)[] = [];
-  let mark = 0;
 
   function forEachPlace(channel: Channel, visit: (group: string, model: string) => void): void {
     if (channel.status !== ChannelStatus.enabled) return;
@@ -104,56 +100,44 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
       .map(([priority, entries]): Tier => ({ priority, entries }));
   }
 
-  function put(id: number, channel: Channel | undefined): void {
+  /** Whether anything changed. A row that reads as before keeps its object, and with it whatever hangs on that. */
+  function put(id: number, channel: Channel | undefined): boolean {
     const old = byId.get(id);
+    if (old === channel || (old && channel && Bun.deepEquals(old, channel))) return false;
     if (old) remove(old);
     if (channel) add(channel);
+    return true;
   }
 
-  async function readMark(): Promise<number> {
-    const { marks } = db.t;
-    const rows = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, MARK));
-    return rows[0]?.value ?? 0;
-  }
-
-  /** Each change raises the mark, so that a node which missed the announcement still finds out. */
-  async function raiseMark(): Promise<void> {
-    const { marks } = db.t;
-    const rows = await db.orm
-      .insert(marks)
-      .values({ key: MARK, value: 1 })
-      .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value} + 1` } })
-      .returning({ value: marks.value });
-    const value = rows[0]?.value ?? 0;
-    // Another node's change in between keeps the old mark, so that the next poll reloads.
-    if (value === mark + 1) mark = value;
+  function tell(changed: readonly number[]): void {
+    if (changed.length > 0) for (const listener of listeners) listener(changed);
   }
 
   async function readRows(ids: readonly number[]): Promise<void> {
     const { channels } = db.t;
+    const changed: number[] = [];
     for (let from = 0; from < ids.length; from += MAX_IDS_PER_QUERY) {
       const part = ids.slice(from, from + MAX_IDS_PER_QUERY);
       const rows = await db.orm.select().from(channels).where(inArray(channels.id, part));
       const found = new Map(rows.map((row) => [row.id, row]));
       for (const id of part) {
         const row = found.get(id);
-        put(id, row && parseChannel(row, seal));
+        if (put(id, row && parseChannel(row, seal))) changed.push(id);
       }
     }
-    for (const listener of listeners) listener(ids);
+    tell(changed);
   }
 
   async function reload(): Promise<void> {
-    const before = await readMark();
     const rows = await db.orm.select().from(db.t.channels);
     const gone = new Set(byId.keys());
+    const changed: number[] = [];
     for (const row of rows) {
       gone.delete(row.id);
-      put(row.id, parseChannel(row, seal));
+      if (put(row.id, parseChannel(row, seal))) changed.push(row.id);
     }
-    for (const id of gone) put(id, undefined);
-    mark = before;
-    for (const listener of listeners) listener([...byId.keys(), ...gone]);
+    for (const id of gone) if (put(id, undefined)) changed.push(id);
+    tell(changed);
   }
 
   const quietly = (work: Promise<void>): void => {
@@ -168,22 +152,11 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     return next;
   }
 
-  await inTurn(reload);
-  db.onAnnounce((what) => {
-    if (what === ANNOUNCEMENT) quietly(inTurn(reload));
+  await db.onChange("channels", {
+    changed: (ids) => quietly(inTurn(() => readRows(ids.map(Number)))),
+    lost: () => quietly(inTurn(reload)),
   });
-  // One process owns an embedded database, so there is nobody to poll for.
-  const poll =
-    db.kind === "postgres"
-      ? setInterval(() => {
-          quietly(
-            readMark().then((value) => {
-              if (value !== mark) return inTurn(reload);
-            }),
-          );
-        }, POLL_MS)
-      : undefined;
-  poll?.unref();
+  await inTurn(reload);
 
   return {
     channel: (id) => byId.get(id),
@@ -205,13 +178,11 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     async refresh(ids) {
       if (ids.length === 0) return;
       await inTurn(() => readRows(ids));
-      await raiseMark();
-      await db.announce(ANNOUNCEMENT);
+      await db.announce("channels", ids);
     },
     reload: () => inTurn(reload),
     onChange: (listener) => {
       listeners.push(listener);
     },
-    close: () => clearInterval(poll),
   };
 }

@@ -1,7 +1,7 @@
 // Sealing of what must be readable again (API keys, channel keys, secret options): AES-256-GCM at rest.
 // Refuses text that was sealed under another key or for another purpose.
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What a sealed text is for; bound into it, so that one kind of secret cannot be passed off as another. */
@@ -11,6 +11,8 @@ export interface Sealer {
   seal(purpose: SealPurpose, text: string): string;
   /** Throws SealError when the key or the purpose is wrong. */
   open(purpose: SealPurpose, sealed: string): string;
+  /** Keyed hash (HMAC-SHA256) of what outsiders may see but not link: the same on every node of an installation. */
+  mac(text: string): Buffer;
 }
 
 export class SealError extends Error {}
@@ -21,7 +23,9 @@ const TAG_BYTES = 16;
 
 export function createSealer(secret: string): Sealer {
   const key = Buffer.from(hkdfSync("sha256", secret, "weir", "seal", 32));
+  const macKey = Buffer.from(hkdfSync("sha256", secret, "weir", "mac", 32));
   return {
+    mac: (text) => createHmac("sha256", macKey).update(text).digest(),
     seal(purpose, text) {
       if (text === "") return "";
       const iv = randomBytes(IV_BYTES);
@@ -52,11 +56,14 @@ export function createSealer(secret: string): Sealer {
 export function encryptionSecret(fromEnv: string, dataDir: string): string {
   if (fromEnv !== "") return fromEnv;
   const path = join(dataDir, "encryption.key");
-  if (existsSync(path)) return readFileSync(path, "utf8").trim();
+  const found = existsSync(path) ? readFileSync(path, "utf8").trim() : "";
+  if (found !== "") return found;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const secret = randomBytes(32).toString("base64url");
-  writeFileSync(path, `${secret}\n`, { mode: 0o600, flush: true });
-  chmodSync(path, 0o600);
+  // Whole or not at all: a power cut must not leave an empty key, with which everything would be sealed.
+  writeFileSync(`${path}.draft`, `${secret}\n`, { mode: 0o600, flush: true });
+  chmodSync(`${path}.draft`, 0o600);
+  renameSync(`${path}.draft`, path);
   return secret;
 }
 

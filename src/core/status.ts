@@ -3,8 +3,8 @@
 import type { Deps } from "./deps.ts";
 import { setupState } from "./setup.ts";
 
-/** `origin` stands in for the server address until the operator has set one. */
-export async function siteStatus(deps: Deps, origin: string) {
+/** The server's address is the operator's word or nothing: a request's Host is anybody's. */
+export async function siteStatus(deps: Deps) {
   const { options } = deps;
   const { done } = await setupState(deps);
   return {
@@ -14,7 +14,7 @@ export async function siteStatus(deps: Deps, origin: string) {
     system_name: options.get("SystemName"),
     logo: options.get("Logo"),
     footer_html: options.get("Footer"),
-    server_address: options.get("ServerAddress") || origin,
+    server_address: options.get("ServerAddress"),
     docs_link: options.get("general_setting.docs_link"),
     top_up_link: options.get("TopUpLink"),
     quota_per_unit: options.get("QuotaPerUnit"),

@@ -1,5 +1,8 @@
 // How long an open task waits until its upstream is asked again; the answer stands in the row, so it survives a restart.
 // Refuses to ask a silent or unreachable upstream as often as one that has news.
+import { gt, lte, or } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
 
 const ROUND_MS = 15_000;
 /** Looks are never exactly a round apart: what is due a moment later need not wait for the next one. */
@@ -23,6 +26,11 @@ export function nextPoll(polls: number, outcome: PollOutcome, nowMs: number): Po
   const doublings = outcome === "quiet" ? Math.max(0, polls + 1 - PATIENT_ROUNDS) : polls;
   const waitMs = Math.min(MAX_WAIT_MS, ROUND_MS * 2 ** Math.min(doublings, 10));
   return { polls: polls + 1, nextPollMs: nowMs + waitMs - SLACK_MS };
+}
+
+/** Due rows; one that would wait longer than any wait was given its moment before the clock was set back. */
+export function isDue(column: PgColumn, nowMs: number): SQL | undefined {
+  return or(lte(column, nowMs), gt(column, nowMs + MAX_WAIT_MS));
 }
 
 /** Rows that wait alike, so that one statement serves them all. */

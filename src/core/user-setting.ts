@@ -7,6 +7,8 @@ import type { Deps, UserAccount, UserSetting } from "./deps.ts";
 import { rearm } from "./low-quota.ts";
 import { testNotice } from "./notice-texts.ts";
 import { deliver } from "./notify.ts";
+import type { Sealer } from "./seal.ts";
+import { withSealedSecret } from "./webhook-secret.ts";
 
 export interface SettingInput {
   notify_type?: string | undefined;
@@ -30,7 +32,7 @@ function isWebAddress(text: string): boolean {
 }
 
 /** The setting to store; throws the documented refusals. */
-export function checkedSetting(input: SettingInput, before: UserSetting): UserSetting {
+export function checkedSetting(seal: Sealer, input: SettingInput, before: UserSetting): UserSetting {
   const kind = input.notify_type;
   if (kind !== "email" && kind !== "webhook") throw refuse("notify_type_wrong");
   const threshold = input.quota_warning_threshold ?? 0;
@@ -46,9 +48,9 @@ export function checkedSetting(input: SettingInput, before: UserSetting): UserSe
     if (!isWebAddress(url)) throw refuse("webhook_wrong");
     setting.webhook_url = url;
     const secret = input.webhook_secret?.trim() ?? "";
-    const kept = secret === "" ? before.webhook_secret : secret;
-    if (kept !== undefined && kept !== "") setting.webhook_secret = kept;
-    return setting;
+    if (secret !== "") return withSealedSecret(seal, { ...setting, webhook_secret: secret });
+    const { webhook_secret_sealed: sealed } = withSealedSecret(seal, before);
+    return sealed === undefined ? setting : { ...setting, webhook_secret_sealed: sealed };
   }
   const mail = input.notification_email?.trim() ?? "";
   if (mail !== "") {
@@ -71,9 +73,12 @@ export async function updateSetting(
   input: SettingInput,
   language: Language,
 ): Promise<void> {
-  const setting = isPreferenceOnly(input)
-    ? { ...user.setting, accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true }
-    : { ...checkedSetting(input, user.setting), ...(language === "en" ? { language } : {}) };
+  const setting: UserSetting = isPreferenceOnly(input)
+    ? {
+        ...withSealedSecret(deps.seal, user.setting),
+        accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true,
+      }
+    : { ...checkedSetting(deps.seal, input, user.setting), ...(language === "en" ? { language } : {}) };
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)
@@ -92,5 +97,5 @@ export async function testSetting(
   language: Language,
 ): Promise<void> {
   const notice = testNotice(language, deps.options.get("SystemName"));
-  await deliver(deps, user, checkedSetting(input, user.setting), notice);
+  await deliver(deps, user, checkedSetting(deps.seal, input, user.setting), notice);
 }

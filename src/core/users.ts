@@ -1,6 +1,6 @@
-// Users: sign-in, the own account, and their administration by rank.
+// Users: the own account, and their administration by rank.
 // Refuses to touch a same or higher rank (root passes), and to disable, delete or demote root.
-import { and, desc, eq, inArray, or } from "drizzle-orm";
+import { and, desc, eq, inArray, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows, q } from "../db/database.ts";
 import { isUniqueViolation } from "../db/sql-state.ts";
@@ -9,6 +9,7 @@ import { Failure, refuse } from "../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../shared/money.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "./deps.ts";
+import { forgetDevices } from "./devices.ts";
 import { quotaDisplay } from "./options.ts";
 import { sha256Hex } from "./seal.ts";
 import type { Schema } from "../../drizzle/schema.ts";
@@ -98,13 +99,16 @@ function userJson(row: UserRow, identities: Record<string, string>): UserJson {
   };
 }
 
-/** The webhook secret goes in and never comes out. */
+/** The webhook secret goes in and never comes out; what comes out is whether there is one. */
 function publicSetting(text: string): string {
   if (text === "") return "";
   try {
-    const setting = JSON.parse(text) as Record<string, unknown>;
-    delete setting.webhook_secret;
-    return JSON.stringify(setting);
+    const {
+      webhook_secret: clear,
+      webhook_secret_sealed: sealed,
+      ...setting
+    } = JSON.parse(text) as Record<string, unknown>;
+    return JSON.stringify(clear || sealed ? { ...setting, webhook_secret_set: true } : setting);
   } catch {
     return "";
   }
@@ -123,32 +127,6 @@ function assertOutranks(actor: UserAccount, target: { role: number }, code: stri
   if (actor.role !== Role.root && target.role >= actor.role) throw refuse(code);
 }
 
-// --- sign-in -------------------------------------------------------------------------------------------------------
-
-/** The user row for a name or e-mail address and password; every mismatch is the same failure. */
-export async function signIn(deps: Deps, login: string, password: string): Promise<UserRow> {
-  if (!deps.options.get("PasswordLoginEnabled")) throw refuse("login_password_disabled");
-  const name = login.trim();
-  if (name === "" || password === "") throw refuse("login_empty");
-  const { users } = deps.db.t;
-  const rows = await deps.db.orm
-    .select()
-    .from(users)
-    .where(or(eq(users.username, name), eq(users.email, name)))
-    .limit(2);
-  // A user name wins over somebody else's e-mail address of the same text.
-  const row = rows.find((each) => each.username === name) ?? rows[0];
-  const { matches, needsRehash } = await verifyPassword(password, row?.passwordHash ?? "");
-  if (!row || !matches || row.deletedAt !== null || row.status !== UserStatus.enabled) {
-    throw refuse("login_failed");
-  }
-  if (needsRehash) {
-    const passwordHash = await hashPassword(password);
-    await deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, row.id));
-  }
-  return row;
-}
-
 // --- own account ---------------------------------------------------------------------------------------------------
 
 export async function getUser(deps: Deps, id: number): Promise<UserJson> {
@@ -164,11 +142,22 @@ export interface SelfUpdate {
   original_password?: string | undefined;
 }
 
+/** The browser and the session that a change comes from: they survive it. */
+export interface Here {
+  sessionId: string | undefined;
+  deviceId: string;
+}
+
 /**
- * Changes the own name, display name or password; empty fields stay as they are. A new password needs the old one
- * and ends every other session: the caller gives the user a new one.
+ * Changes the own name, display name or password; empty fields stay as they are. A new password needs the old one,
+ * ends every other session and forgets every other device: the caller gives this session a new token.
  */
-export async function updateSelf(deps: Deps, actor: UserAccount, input: SelfUpdate): Promise<UserRow> {
+export async function updateSelf(
+  deps: Deps,
+  actor: UserAccount,
+  input: SelfUpdate,
+  { sessionId, deviceId }: Here,
+): Promise<UserRow> {
   const row = await findUser(deps, actor.id);
   checkNames(input);
   const changes: Partial<UserRow> = {};
@@ -180,16 +169,41 @@ export async function updateSelf(deps: Deps, actor: UserAccount, input: SelfUpda
     // An account that came from a third party has no password yet and may set its first one.
     if (!matches && row.passwordHash !== "") throw refuse("password_old_wrong");
     changes.passwordHash = await hashPassword(input.password);
-    changes.sessionVersion = row.sessionVersion + 1;
   }
-  return saveUser(deps, actor.id, changes, row);
+  const saved = await saveUser(
+    deps,
+    actor.id,
+    changes,
+    row,
+    input.password !== undefined && input.password !== "",
+  );
+  if (changes.passwordHash !== undefined) {
+    const { sessionVersion } = saved;
+    await deps.sessions.endAll(
+      actor.id,
+      "password",
+      sessionId === undefined ? undefined : { id: sessionId, sessionVersion },
+    );
+    await forgetDevices(deps, actor.id, deviceId);
+  }
+  return saved;
 }
 
-async function saveUser(deps: Deps, id: number, changes: Partial<UserRow>, row: UserRow): Promise<UserRow> {
+/** Ends every session at once: whoever read the row before this gets no session with the version it had then. */
+const nextVersion = (deps: Deps): SQL => sql`${deps.db.t.users.sessionVersion} + 1`;
+
+async function saveUser(
+  deps: Deps,
+  id: number,
+  changes: Partial<UserRow>,
+  row: UserRow,
+  endsSessions: boolean,
+): Promise<UserRow> {
   if (Object.keys(changes).length === 0) return row;
   const { users } = deps.db.t;
   try {
-    const rows = await deps.db.orm.update(users).set(changes).where(eq(users.id, id)).returning();
+    const set = endsSessions ? { ...changes, sessionVersion: nextVersion(deps) } : changes;
+    const rows = await deps.db.orm.update(users).set(set).where(eq(users.id, id)).returning();
     if (!rows[0]) throw refuse("user_missing");
     await deps.accounts.userChanged(id);
     return rows[0];
@@ -229,9 +243,16 @@ async function softDelete(deps: Deps, row: UserRow): Promise<void> {
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)
-    .set({ deletedAt: now(deps), sessionVersion: row.sessionVersion + 1, accessTokenHash: null })
+    .set({ deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null })
     .where(eq(users.id, row.id));
   await deps.accounts.userChanged(row.id);
+  await endEverywhere(deps, row.id, "deleted");
+}
+
+/** After the version was raised: the rows say why their sessions ended, and no browser is known any more. */
+async function endEverywhere(deps: Deps, userId: number, reason: string): Promise<void> {
+  await deps.sessions.endAll(userId, reason);
+  await forgetDevices(deps, userId);
 }
 
 // --- administration ------------------------------------------------------------------------------------------------
@@ -344,7 +365,6 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
   if (input.password) {
     checkPassword(input.password);
     changes.passwordHash = await hashPassword(input.password);
-    changes.sessionVersion = row.sessionVersion + 1;
   }
   const { quota, quota_change: change } = input;
   if (quota !== undefined && change !== undefined) throw refuse("params_wrong");
@@ -353,7 +373,9 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
   try {
     await deps.ledger.atomic(function* (tx, credit) {
       if (Object.keys(changes).length > 0) {
-        yield* q(tx.update(users).set(changes).where(eq(users.id, row.id)).returning({ id: users.id }));
+        const set =
+          changes.passwordHash === undefined ? changes : { ...changes, sessionVersion: nextVersion(deps) };
+        yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
       }
       if (quota === undefined && change === undefined) return;
       const [current] = yield* q(tx.select({ quota: users.quota }).from(users).where(eq(users.id, row.id)));
@@ -382,6 +404,7 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
     throw error;
   }
   await deps.accounts.userChanged(row.id);
+  if (changes.passwordHash !== undefined) await endEverywhere(deps, row.id, "password");
 }
 
 export type ManageAction = "disable" | "enable" | "delete" | "promote" | "demote";
@@ -403,7 +426,7 @@ export async function manageUser(
     await softDelete(deps, row);
     return { role: row.role, status: row.status };
   }
-  const changes: Partial<UserRow> = { sessionVersion: row.sessionVersion + 1 };
+  const changes: Partial<UserRow> = {};
   if (action === "disable") changes.status = UserStatus.disabled;
   if (action === "enable") changes.status = UserStatus.enabled;
   if (action === "promote") {
@@ -415,7 +438,10 @@ export async function manageUser(
     if (row.role <= Role.user) throw refuse("user_already_ordinary");
     changes.role = Role.user;
   }
-  const saved = await saveUser(deps, id, changes, row);
+  const saved = await saveUser(deps, id, changes, row, true);
+  // Who was banned comes back as a stranger; a changed rank leaves the browsers known.
+  if (action === "disable") await endEverywhere(deps, id, "banned");
+  else await deps.sessions.endAll(id, action === "enable" ? "enabled" : "role");
   return { role: saved.role, status: saved.status };
 }
 
@@ -424,13 +450,15 @@ export async function removeUser(deps: Deps, actor: UserAccount, id: number): Pr
   const row = await findUser(deps, id);
   if (row.role >= Role.root) throw refuse("user_root_undeletable");
   assertOutranks(actor, row, "user_rank_delete");
-  const { identities, tokens, users } = deps.db.t;
+  const { identities, tokens, userDevices, users } = deps.db.t;
   const owned = await deps.db.orm.select({ id: tokens.id }).from(tokens).where(eq(tokens.userId, id));
   await deps.db.atomic(function* (tx) {
     yield* q(tx.delete(identities).where(eq(identities.userId, id)).returning({ id: identities.id }));
     yield* q(tx.delete(tokens).where(eq(tokens.userId, id)).returning({ id: tokens.id }));
+    yield* q(tx.delete(userDevices).where(eq(userDevices.userId, id)).returning({ id: userDevices.userId }));
     yield* q(tx.delete(users).where(eq(users.id, id)).returning({ id: users.id }));
   });
+  await deps.sessions.remove(id);
   await deps.accounts.userChanged(id);
   for (const token of owned) await deps.accounts.tokenChanged(token.id);
 }

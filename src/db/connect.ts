@@ -1,16 +1,20 @@
 // Opens the database that the settings name and brings it to the current schema.
 // Refuses any address that is neither empty (embedded SQLite) nor postgres://.
 import { join } from "node:path";
+import type { Sql } from "postgres";
+import { isAway } from "./away.ts";
 import { prepareDataDir } from "./data-dir-lock.ts";
+import { DatabaseBusy } from "./database.ts";
 import type { Database } from "./database.ts";
 import { migratePostgres, migrateSqlite } from "./migrate.ts";
 import { openPostgres, postgresDatabase } from "./postgres.ts";
+import { isBusy } from "./sqlite-busy.ts";
 import { openSqliteFile, sqliteDatabase } from "./sqlite.ts";
 
 /** The start is stopped with this sentence. */
 export class DatabaseUnreachable extends Error {
-  constructor(reason: string) {
-    super(`DATABASE_URL names a database that cannot be used: ${reason}.`);
+  constructor(reason: string, cause?: unknown) {
+    super(`DATABASE_URL names a database that cannot be used: ${reason}.`, { cause });
   }
 }
 
@@ -22,22 +26,61 @@ export interface ConnectSettings {
   databaseUrl: string;
 }
 
-/** `onPending`: called before the embedded database is changed; may throw to stop that. */
-export async function connect(settings: ConnectSettings, onPending?: () => void): Promise<Database> {
-  if (settings.databaseUrl !== "") {
-    const client = openPostgres(settings.databaseUrl);
+/** A start beside its database, which may come up later. */
+export interface Patience {
+  waitSeconds: number;
+  /** Told at once and every few seconds. */
+  waiting(reason: string, leftSeconds: number): void;
+}
+
+const PAUSE_MS = 250;
+const TELL_MS = 5000;
+
+/**
+ * A database that is away is waited for; one that answers with a refusal (password, unknown name) is not. Migrations
+ * belong to it: a server that comes up may go down once more.
+ */
+async function openWhenThere(url: string, patience: Patience | undefined): Promise<Sql> {
+  const until = performance.now() + (patience?.waitSeconds ?? 0) * 1000;
+  let toldAt = -Infinity;
+  for (;;) {
+    const client = openPostgres(url);
     try {
-      await client`select 1`;
+      await client`select 1`.catch((error: unknown) => {
+        throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), error);
+      });
+      await migratePostgres(client);
+      return client;
     } catch (error) {
       await client.end({ timeout: 1 });
-      throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error));
+      const now = performance.now();
+      if (now >= until || !isAway(error)) throw error;
+      if (now - toldAt >= TELL_MS) {
+        toldAt = now;
+        const reason = error instanceof Error ? error.message : String(error);
+        patience?.waiting(reason, Math.ceil((until - now) / 1000));
+      }
+      await Bun.sleep(PAUSE_MS);
     }
-    await migratePostgres(client);
-    return postgresDatabase(client);
   }
+}
+
+/** `onPending`: called before the embedded database is changed; may throw to stop that. */
+export async function connect(
+  settings: ConnectSettings,
+  onPending?: () => void,
+  patience?: Patience,
+): Promise<Database> {
+  if (settings.databaseUrl !== "")
+    return postgresDatabase(await openWhenThere(settings.databaseUrl, patience));
   prepareDataDir(settings.dataDir);
   const path = join(settings.dataDir, SQLITE_FILE);
   const client = openSqliteFile(path);
-  migrateSqlite(client, path, undefined, onPending);
+  try {
+    migrateSqlite(client, path, undefined, onPending);
+  } catch (error) {
+    client.close();
+    throw isBusy(error) ? new DatabaseBusy() : error;
+  }
   return sqliteDatabase(client, path);
 }

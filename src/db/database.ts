@@ -20,6 +20,25 @@ export function* q<T>(query: Query<T>): Steps<T> {
   return (yield query) as T;
 }
 
+/** The embedded database was held by another process for longer than anybody waits; nothing was done. */
+export class DatabaseBusy extends Error {
+  constructor() {
+    super(
+      "another process has long held the database file in a transaction of its own: end it, or its transaction",
+    );
+  }
+}
+
+/** What nodes keep in memory and tell each other about; prices are options. */
+export type ChangeKind = "users" | "tokens" | "channels" | "options" | "sessions";
+
+export interface ChangeListener {
+  /** These rows were written elsewhere: re-read them alone. */
+  changed(ids: readonly string[]): void;
+  /** Announcements are missing: everything of the kind may have changed. */
+  lost(): void;
+}
+
 export interface Database {
   readonly kind: "sqlite" | "postgres";
   readonly t: Schema;
@@ -28,17 +47,20 @@ export interface Database {
   readonly reader: Orm;
   /**
    * Runs the body as one transaction: all of it or nothing. On SQLite it runs in one synchronous go, so no other
-   * request can interleave; on PostgreSQL it is retried on deadlock and serialisation failure, so the body must be
-   * repeatable. Never catch and go on inside: PostgreSQL has aborted the transaction after a failed statement.
+   * request can interleave; a file that another process holds is waited for beside the event loop, then DatabaseBusy is
+   * thrown. On PostgreSQL it is retried on deadlock and serialisation failure, so the body must be repeatable. Never
+   * catch and go on inside: PostgreSQL has aborted the transaction after a failed statement.
    */
   atomic<T>(body: (tx: Orm) => Steps<T>): Promise<T>;
   /**
-   * Tells other nodes that something changed; nothing to do on SQLite, which has one process. A name without a
-   * colon (`options`, `channels`) also raises a version mark, so that a lost notification costs a second only.
+   * Tells other nodes what changed, by its ids; call it after the commit. Nothing to do on SQLite, which has one
+   * process. Each announcement raises the kind's version, so that a lost one is noticed within a second.
    */
-  announce(what: string): Promise<void>;
-  /** Called with what other nodes announce, and for each raised version mark that is noticed later. */
-  onAnnounce(listener: (what: string) => void): void;
+  announce(kind: ChangeKind, ids: readonly (string | number)[]): Promise<void>;
+  /** The same as part of a transaction: the change and its announcement, or neither. */
+  announceSteps(tx: Orm, kind: ChangeKind, ids: readonly (string | number)[]): Steps<void>;
+  /** Called with what other nodes announce. Wait for it before the first read, so that no change falls in between. */
+  onChange(kind: ChangeKind, listener: ChangeListener): Promise<void>;
   /**
    * Called before every query and atomic block of the embedded database: the ledger brings in what it has accepted, so
    * that nobody reads older books than were answered for. On PostgreSQL, which other nodes write too, never called.

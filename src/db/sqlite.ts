@@ -1,11 +1,11 @@
 // The embedded database: one file, one writing process, WAL with full durability.
 // Refuses nested atomic blocks and anything but queries inside one.
 import { Database as BunSqlite } from "bun:sqlite";
-import { drizzle } from "drizzle-orm/bun-sqlite";
 import { drizzle as drizzleProxy } from "drizzle-orm/sqlite-proxy";
 import { schema } from "../../drizzle/sqlite.ts";
 import type { Database, Orm, Steps } from "./database.ts";
 import type { ReaderReply, ReaderRequest } from "./reader-worker.ts";
+import { BUSY_MS, createBusyLine, patientOrm, SHORT_BUSY_MS } from "./sqlite-busy.ts";
 
 /** In the binary every module lies at its root, and workers below it where they lay below src. */
 const READER_URL = new URL(
@@ -23,10 +23,7 @@ interface SyncStep {
   prepare(): { execute(): { sync(): unknown } };
 }
 
-/** How long a query waits for another process that holds the file. */
-export const BUSY_MS = 5000;
-
-/** Opens the file (and creates it); the caller migrates it before use. */
+/** Opens the file (and creates it); the caller migrates it before use, and may block for it. */
 export function openSqliteFile(path: string): BunSqlite {
   const client = new BunSqlite(path, { create: true, readwrite: true, strict: true });
   client.run("pragma journal_mode = wal");
@@ -42,17 +39,19 @@ export function openSqliteFile(path: string): BunSqlite {
 
 export function sqliteDatabase(client: BunSqlite, path: string): Database {
   let beforeQuery = () => {};
-  let inside = false;
+  // From here on the event loop has others to serve.
+  client.run(`pragma busy_timeout = ${SHORT_BUSY_MS}`);
+  const line = createBusyLine(client);
   // drizzle tells its logger of every query just before it runs; inside an atomic block the block itself was told.
-  const logger = { logQuery: () => void (inside || beforeQuery()) };
-  const orm = drizzle(client, { casing: "snake_case", logger });
+  const logger = { logQuery: () => void (line.isInside || beforeQuery()) };
+  const orm = patientOrm(client, line, logger);
   const reader = startReader(path, () => beforeQuery());
   const checkpoints = startCheckpoints(client, () => reader.checkpoint());
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
-    if (inside) throw new Error("an atomic block cannot be opened inside another");
+    if (line.isInside) throw new Error("an atomic block cannot be opened inside another");
     beforeQuery();
-    inside = true;
+    line.isInside = true;
     try {
       client.run("begin immediate");
       const steps = body(orm as unknown as Orm);
@@ -67,7 +66,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       if (client.inTransaction) client.run("rollback");
       throw error;
     } finally {
-      inside = false;
+      line.isInside = false;
     }
   }
 
@@ -77,9 +76,19 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
     t: schema,
     orm: orm as unknown as Orm,
     reader: reader.orm,
-    atomic: async (body) => drive(body),
+    async atomic(body) {
+      if (line.isEmpty) {
+        try {
+          return drive(body);
+        } catch (error) {
+          line.assertBusy(error);
+        }
+      }
+      return line.wait(() => drive(body));
+    },
     announce: async () => {},
-    onAnnounce: () => {},
+    *announceSteps() {},
+    onChange: async () => {},
     beforeQuery(hook) {
       beforeQuery = hook;
     },
@@ -88,8 +97,10 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       return true;
     },
     close: async () => {
+      await line.settled();
       checkpoints.stop();
       reader.close();
+      client.run(`pragma busy_timeout = ${BUSY_MS}`);
       // Folds the write-ahead log back so that the single file is complete for a copy.
       client.run("pragma wal_checkpoint(truncate)");
       client.close();

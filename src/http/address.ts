@@ -23,16 +23,15 @@ interface PeerSource {
   requestIP(request: Request): { address: string } | null;
 }
 
+/** Of a visitor whose socket is gone: nobody's address, so in nobody's ranges, and one visitor in all limits. */
+export const UNKNOWN_ADDRESS = "unknown";
+
 /**
  * Walks X-Forwarded-For from the right and takes the first address that is not a trusted proxy;
- * X-Real-IP when there is no such header. Without a server (tests) the address is 127.0.0.1.
+ * X-Real-IP when there is no such header.
  */
-export function clientAddress(
-  request: Request,
-  server: PeerSource | null | undefined,
-  trusted: readonly Range[],
-): string {
-  const peer = normalise(server?.requestIP(request)?.address ?? "127.0.0.1");
+export function clientAddress(request: Request, server: PeerSource, trusted: readonly Range[]): string {
+  const peer = normalise(server.requestIP(request)?.address ?? UNKNOWN_ADDRESS);
   if (trusted.length === 0 || !inRanges(peer, trusted)) return peer;
   const forwarded = (request.headers.get("x-forwarded-for") ?? "")
     .split(",")

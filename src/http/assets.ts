@@ -83,7 +83,11 @@ function accepts(header: string, encoding: string): boolean {
 
 function serveAsset(assets: ReadonlyMap<string, Asset>, name: string, request: Request): Response {
   const asset = assets.get(name);
-  if (!asset) return new Response("not found", { status: 404, headers: { "cache-control": "no-store" } });
+  if (!asset)
+    return new Response("not found", {
+      status: 404,
+      headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" },
+    });
   const headers: Record<string, string> = {
     "content-type": asset.type,
     "cache-control": "public, max-age=31536000, immutable",

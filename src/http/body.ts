@@ -1,37 +1,44 @@
 // Reads the JSON body of a console call.
-// Refuses bodies above a cap that no console call needs, and other content types, which foreign pages may send unasked.
+// Refuses bodies above a cap that no such call needs, bodies that do not end, and other content types, which foreign pages may send unasked.
 import { Failure } from "../shared/failures.ts";
+import { receive } from "./receive.ts";
 
 const BYTES_PER_MIB = 1024 * 1024;
-/** The longest option value (four million characters) written as JSON. */
-const MAX_MIB = 32;
+
+interface BodyRule {
+  bytes: number;
+  /** From the first look to the last byte: an honest call is in the socket's buffer by then. */
+  ms: number;
+}
+
+const KIB = 1024;
+const STRANGER_MS = 10_000;
+const CALLER_MS = 60_000;
+
+/** By who may send it. Root sets options, the longest of which has four million characters, written as JSON. */
+export const BodyLimit = {
+  public: { bytes: 64 * KIB, ms: STRANGER_MS },
+  session: { bytes: BYTES_PER_MIB, ms: CALLER_MS },
+  user: { bytes: BYTES_PER_MIB, ms: CALLER_MS },
+  admin: { bytes: 8 * BYTES_PER_MIB, ms: CALLER_MS },
+  root: { bytes: 32 * BYTES_PER_MIB, ms: CALLER_MS },
+} as const satisfies Record<string, BodyRule>;
+
 /** Deeper than any console call nests. */
 const MAX_DEPTH = 32;
 
-function tooLarge(): Failure {
-  return new Failure("client", "body_too_large", { status: 413, params: { limit: MAX_MIB } });
+function tooLarge(limit: number): Failure {
+  const params = { limit: limit < BYTES_PER_MIB ? `${limit / KIB} KiB` : `${limit / BYTES_PER_MIB} MiB` };
+  return new Failure("client", "body_too_large", { status: 413, params });
 }
 
-/** The bytes as text; stops reading at the cap when nobody announced a length. */
-async function readText(request: Request): Promise<string> {
+/** The bytes as text; whatever length was announced, what comes is counted. */
+async function readText(request: Request, { bytes, ms }: BodyRule): Promise<string> {
   const { body, headers } = request;
-  const limit = MAX_MIB * BYTES_PER_MIB;
-  if (Number(headers.get("content-length") ?? 0) > limit) throw tooLarge();
+  if (Number(headers.get("content-length") ?? 0) > bytes) throw tooLarge(bytes);
   if (body === null) return "";
-  const decoder = new TextDecoder();
-  const reader = body.getReader();
-  let text = "";
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    size += value.length;
-    if (size > limit) {
-      reader.cancel().catch(() => undefined);
-      throw tooLarge();
-    }
-    text += decoder.decode(value, { stream: true });
-  }
+  const rule = { maxBytes: bytes, totalMs: ms, tooLarge: () => tooLarge(bytes) };
+  return new TextDecoder().decode(await receive(body, rule));
 }
 
 /**
@@ -57,10 +64,14 @@ function assertPlain(body: unknown): void {
  * The parsed body; null when there is none or when it is not JSON by its content type: the route's schema refuses that.
  * Throws a SyntaxError for broken or absurd JSON.
  */
-export async function readConsoleBody(request: Request, contentType: string): Promise<unknown> {
+export async function readConsoleBody(
+  request: Request,
+  contentType: string,
+  rule: BodyRule,
+): Promise<unknown> {
   const type = contentType.trim().toLowerCase();
   if (type !== "application/json" && !type.endsWith("+json")) return null;
-  const text = await readText(request);
+  const text = await readText(request, rule);
   if (text === "") return null;
   const body: unknown = JSON.parse(text);
   assertPlain(body);

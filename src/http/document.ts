@@ -94,7 +94,11 @@ export function openapiDocument(app: () => AnyElysia, version: string) {
     DOCUMENT_PATH,
     async () =>
       new Response((text ??= JSON.stringify(await documentOf(app(), version))), {
-        headers: { "content-type": "application/json;charset=utf-8", "cache-control": "no-cache" },
+        headers: {
+          "content-type": "application/json;charset=utf-8",
+          "cache-control": "no-cache",
+          "x-content-type-options": "nosniff",
+        },
       }),
     checkedBy("nobody: list of routes"),
   );

@@ -1,6 +1,7 @@
 // Turns everything thrown in a console route into the envelope, in the caller's language.
 // Refuses to show internals: an unexpected error becomes a 500 with a request id, its text goes to the log only.
 import { Elysia, ValidationError } from "elysia";
+import { databaseFailure } from "../core/database-failure.ts";
 import type { Logger } from "../core/deps.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureKind } from "../shared/failures.ts";
@@ -39,6 +40,7 @@ export function failureResponse(failure: Failure, request: Request, requestId?: 
   if (requestId !== undefined) body.request_id = requestId;
   const headers: Record<string, string> = {
     "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
     [REQUEST_ID_HEADER]: requestId ?? newRequestId(),
   };
   if (failure.retryAfterSeconds !== undefined) headers["retry-after"] = String(failure.retryAfterSeconds);
@@ -58,7 +60,14 @@ export function unknownPath(request: Request): Response {
         code: "",
       },
     },
-    { status: 404, headers: { "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() } },
+    {
+      status: 404,
+      headers: {
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        [REQUEST_ID_HEADER]: newRequestId(),
+      },
+    },
   );
 }
 
@@ -80,7 +89,7 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
     ({ error: thrown, code, request, set }) => {
       // What a hook throws while the body is read arrives inside a ParseError.
       const inner = thrown instanceof Error ? thrown.cause : undefined;
-      const error = inner instanceof Failure ? inner : thrown;
+      const error = inner instanceof Failure ? inner : (databaseFailure(thrown) ?? thrown);
       const answer = (response: Response): Response => {
         // Elysia would otherwise put the status of the thrown error over the one chosen here.
         set.status = response.status;

@@ -3,18 +3,19 @@
 import { jwt } from "@elysiajs/jwt";
 import { Elysia } from "elysia";
 import type { Accounts, UserAccount } from "../core/deps.ts";
+import { SESSION_SECONDS } from "../core/sessions.ts";
+import type { Session, Sessions } from "../core/sessions.ts";
+import type { SiteLimits } from "../core/site-limits.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import { clientAddress } from "./address.ts";
-import type { Range } from "./address.ts";
-import { readConsoleBody } from "./body.ts";
+import { BodyLimit, readConsoleBody } from "./body.ts";
 import { hasUsableHost } from "./host.ts";
 import { languageOf } from "./messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import type { Visitors } from "./visitors.ts";
 
 export const SESSION_COOKIE = "session";
-export const SESSION_SECONDS = 30 * 24 * 3600;
 
 /** Roles a route may ask for; `session` means any signed-in user but by cookie only, never by access token. */
 export type AccessLevel = "user" | "admin" | "root" | "session";
@@ -28,14 +29,25 @@ const LEVEL_ROLE: Record<AccessLevel, number> = {
 
 export interface SessionSettings {
   accounts: Accounts;
+  sessions: Sessions;
+  limits: SiteLimits;
   secret: string;
-  trustedProxies: readonly Range[];
+  /** Knows every visitor's address; nothing here asks the framework for it. */
+  visitors: Visitors;
 }
 
 interface Claims {
   sub?: string | undefined;
   /** Session version of the user row when the session began. */
   sv?: unknown;
+  /** Id of the session's row. */
+  sid?: unknown;
+}
+
+/** Who is signed in, and by which session. */
+export interface SignedIn {
+  user: UserAccount;
+  session: Session;
 }
 
 /** Signs and reads session tokens; the same plugin serves routes and page loads. */
@@ -43,17 +55,25 @@ export function sessionTokens(secret: string) {
   return new Elysia({ name: "session-tokens" }).use(jwt({ name: "sessionJwt", secret, exp: "30d" }));
 }
 
-/** The user a session token belongs to, or undefined for anything that is not a live session. */
-export async function userOfClaims(
+/** What a new session's token says. */
+export function claimsOf(user: { id: number; sessionVersion: number }, sid: string) {
+  return { sub: String(user.id), sv: user.sessionVersion, sid };
+}
+
+/** Whose live session a token with a right signature belongs to; undefined once row, age or version ended it. */
+export async function signedInBy(
   claims: Claims | false | undefined,
-  accounts: Accounts,
-): Promise<UserAccount | undefined> {
+  { accounts, sessions }: Pick<SessionSettings, "accounts" | "sessions">,
+): Promise<SignedIn | undefined> {
   if (!claims || typeof claims.sub !== "string" || typeof claims.sv !== "number") return undefined;
+  if (typeof claims.sid !== "string" || claims.sid === "") return undefined;
   const id = Number(claims.sub);
   if (!Number.isSafeInteger(id) || id <= 0) return undefined;
   const user = await accounts.user(id);
   if (!user || user.deleted || user.sessionVersion !== claims.sv) return undefined;
-  return user;
+  const session = await sessions.find(claims.sid);
+  if (!session || session.userId !== id || session.sessionVersion !== claims.sv) return undefined;
+  return { user, session };
 }
 
 /**
@@ -69,12 +89,26 @@ export function cookieOf(request: Request, name: string): string {
   }
 }
 
-/** The Set-Cookie line of a session, or of its end (empty value); Secure as soon as the request came over TLS. */
-export function sessionCookie(value: string, request: Request): string {
+/** A Set-Cookie line; Secure as soon as the request came over TLS. */
+export function cookieLine(name: string, value: string, ageSeconds: number, request: Request): string {
   const isSecure =
     new URL(request.url).protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
-  const age = value === "" ? 0 : SESSION_SECONDS;
-  return `${SESSION_COOKIE}=${value}; Max-Age=${age}; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+  return `${name}=${value}; Max-Age=${ageSeconds}; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+}
+
+/** The Set-Cookie line of a session, or of its end (empty value). */
+export function sessionCookie(value: string, request: Request): string {
+  return cookieLine(SESSION_COOKIE, value, value === "" ? 0 : SESSION_SECONDS, request);
+}
+
+/** Whether a page of another site made the browser send this. Programs, which say nothing of the kind, are not foreign. */
+export function isForeignSite(request: Request): boolean {
+  const { headers } = request;
+  const site = headers.get("sec-fetch-site");
+  if (site !== null) return site !== "same-origin" && site !== "none";
+  // Browsers keep that header for secure origins: on plain HTTP the page's own address has to do.
+  const from = headers.get("origin") ?? headers.get("referer");
+  return from !== null && from !== "" && URL.parse(from)?.host !== headers.get("host");
 }
 
 function checkUserHeader(request: Request, user: UserAccount): void {
@@ -87,6 +121,8 @@ function checkUserHeader(request: Request, user: UserAccount): void {
 /** A type, not an interface: the framework wants something that is assignable to a record. */
 type Caller = {
   actor: UserAccount;
+  /** Undefined: an access token. */
+  session: Session | undefined;
   language: Language;
   address: string;
 };
@@ -101,84 +137,152 @@ function assertHost(request: Request): void {
 interface PolicyContext {
   request: Request;
   set: { headers: AnswerHeaders };
-  server: Parameters<typeof clientAddress>[1];
   sessionJwt: { verify(token: string): Promise<Claims | false> };
 }
 
 async function identify(
   settings: SessionSettings,
   level: AccessLevel,
-  { request, set, server, sessionJwt }: PolicyContext,
+  { request, set, sessionJwt }: PolicyContext,
 ): Promise<Caller> {
   assertHost(request);
   markAnswer(set);
-  const raw = cookieOf(request, SESSION_COOKIE);
-  let user = raw !== "" ? await userOfClaims(await sessionJwt.verify(raw), settings.accounts) : undefined;
+  const address = settings.visitors.addressOf(request);
+  const signedIn = await signedInFrom(settings, { request, sessionJwt }, address);
+  let user = signedIn?.user;
   if (!user) {
     const header =
       request.headers
         .get("authorization")
         ?.replace(/^Bearer\s+/i, "")
         .trim() ?? "";
+    if (header !== "" && level !== "session") user = await settings.accounts.userByAccessToken(header);
+    countCall(settings, request, user, address);
     if (header === "") throw new Failure("auth", "auth_not_signed_in");
     if (level === "session") throw new Failure("auth", "access_token_not_supported");
-    user = await settings.accounts.userByAccessToken(header);
     if (!user) throw new Failure("auth", "auth_access_token_invalid");
-  }
+  } else countCall(settings, request, user, address);
   checkUserHeader(request, user);
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
   if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
-  const address = clientAddress(request, server, settings.trustedProxies);
-  return { actor: user, language: languageOf(request), address };
+  return { actor: user, session: signedIn?.session, language: languageOf(request), address };
 }
+
+/** What a visitor shows to be known by; only ever compared. */
+function shownBy({ headers }: Request): string {
+  return `${headers.get("cookie") ?? ""} ${headers.get("authorization") ?? ""}`;
+}
+
+/** The session of the request's cookie; its use is noted. */
+async function signedInFrom(
+  settings: SessionSettings,
+  { request, sessionJwt }: Pick<PolicyContext, "request" | "sessionJwt">,
+  address: string,
+): Promise<SignedIn | undefined> {
+  const raw = cookieOf(request, SESSION_COOKIE);
+  if (raw === "") return undefined;
+  const signedIn = await signedInBy(await sessionJwt.verify(raw), settings);
+  if (signedIn) settings.sessions.seen(signedIn.session, address);
+  return signedIn;
+}
+
+/** Asked by every page and every probe, and by key: those have no general limit, or one of their own. */
+const UNCOUNTED: ReadonlySet<string> = new Set(["/api/status", "/api/log/token"]);
+
+/** The general lines of the console's API: per account when somebody is signed in, else per address. */
+function countCall(
+  { limits }: SessionSettings,
+  request: Request,
+  user: UserAccount | undefined,
+  address: string,
+): void {
+  const { pathname } = new URL(request.url);
+  if (!pathname.startsWith("/api/") || UNCOUNTED.has(pathname)) return;
+  if (user) limits.account(user.id);
+  else limits.stranger(address);
+}
+
+/** A visitor's call with its body and its work: sign-ins wait for each other, letters for a slow server. */
+const MAX_VISITOR_MS = 120_000;
 
 /**
  * Macros: `access: "user" | "admin" | "root" | "session"` gives `actor`; `open: "public" | "visitor" | "relay"`.
  * The caller is known before a byte of the body is read, and before the body's form can be a reason to refuse.
+ *
+ * The framework reads out of a hook's source whether it is to be waited for and which parts of its context it uses. So
+ * that a minified hook says the same: each is an async arrow function that names what it takes in its parameter.
  */
 export function policy(settings: SessionSettings) {
+  const { visitors } = settings;
   const callers = new WeakMap<Request, Promise<Caller>>();
   const callerOf = (level: AccessLevel, context: PolicyContext): Promise<Caller> => {
     let caller = callers.get(context.request);
-    if (!caller) callers.set(context.request, (caller = identify(settings, level, context)));
+    if (!caller) callers.set(context.request, (caller = accepted(level, context)));
     return caller;
   };
+  const visits = new WeakMap<Request, Promise<Visit>>();
+  /** Who visits an open route: counted once, before the body is read. */
+  const visitOf = (context: PolicyContext): Promise<Visit> => {
+    let visit = visits.get(context.request);
+    if (!visit) visits.set(context.request, (visit = visiting(settings, context)));
+    return visit;
+  };
+  async function accepted(level: AccessLevel, context: PolicyContext): Promise<Caller> {
+    const { request } = context;
+    const caller = await visitors.lookUp(request, shownBy(request), () => identify(settings, level, context));
+    visitors.hold(request);
+    return caller;
+  }
   return new Elysia({ name: "policy" })
     .use(sessionTokens(settings.secret))
     .macro("access", (level: AccessLevel) => ({
       detail: { security: signInsFor(level) },
       // The order of the hooks is: parse (calls with a body only), transform, the schemas, resolve.
-      async parse({ request, set, server, sessionJwt }, contentType) {
-        await callerOf(level, { request, set, server, sessionJwt });
-        return readConsoleBody(request, contentType);
+      parse: async ({ request, set, sessionJwt }, contentType) => {
+        await callerOf(level, { request, set, sessionJwt });
+        return readConsoleBody(request, contentType, BodyLimit[level]);
       },
-      async transform({ request, set, server, sessionJwt }) {
-        await callerOf(level, { request, set, server, sessionJwt });
+      transform: async ({ request, set, sessionJwt }) => {
+        await callerOf(level, { request, set, sessionJwt });
       },
-      resolve: ({ request, set, server, sessionJwt }) =>
-        callerOf(level, { request, set, server, sessionJwt }),
+      resolve: async ({ request, set, sessionJwt }) => callerOf(level, { request, set, sessionJwt }),
     }))
     .macro("open", (kind: "public" | "visitor") => ({
       detail: { security: [] },
       // A visitor's route reads its body by itself.
       ...(kind === "public"
         ? {
-            parse: ({ request }: { request: Request }, contentType: string) =>
-              readConsoleBody(request, contentType),
+            parse: async ({ request, set, sessionJwt }: PolicyContext, contentType: string) => {
+              await visitOf({ request, set, sessionJwt });
+              return readConsoleBody(request, contentType, BodyLimit.public);
+            },
           }
         : {}),
-      async resolve({ request, sessionJwt, set, server }) {
-        assertHost(request);
-        markAnswer(set);
-        const raw = cookieOf(request, SESSION_COOKIE);
-        const visitor =
-          kind === "visitor" && raw !== ""
-            ? await userOfClaims(await sessionJwt.verify(raw), settings.accounts)
-            : undefined;
-        const language: Language = languageOf(request);
-        return { visitor, language, address: clientAddress(request, server, settings.trustedProxies) };
-      },
+      resolve: async ({ request, set, sessionJwt }) => visitOf({ request, set, sessionJwt }),
     }));
+}
+
+type Visit = {
+  visitor: UserAccount | undefined;
+  session: Session | undefined;
+  language: Language;
+  address: string;
+};
+
+async function visiting(settings: SessionSettings, context: PolicyContext): Promise<Visit> {
+  const { request, set } = context;
+  assertHost(request);
+  markAnswer(set);
+  const address = settings.visitors.addressOf(request);
+  const { visitors } = settings;
+  const signedIn =
+    cookieOf(request, SESSION_COOKIE) === ""
+      ? undefined
+      : await visitors.lookUp(request, shownBy(request), () => signedInFrom(settings, context, address));
+  if (!signedIn) visitors.stranger(request);
+  visitors.hold(request, MAX_VISITOR_MS);
+  countCall(settings, request, signedIn?.user, address);
+  return { visitor: signedIn?.user, session: signedIn?.session, language: languageOf(request), address };
 }
 
 /** For the document: how a caller may show who they are, with the least role that is let in. */
@@ -208,6 +312,7 @@ export function checkedBy(
 
 function markAnswer(set: { headers: AnswerHeaders }): void {
   set.headers["cache-control"] = "no-store";
+  set.headers["x-content-type-options"] = "nosniff";
   set.headers[REQUEST_ID_HEADER] = newRequestId();
 }
 

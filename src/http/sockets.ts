@@ -16,8 +16,11 @@ export interface SocketHandlers {
   close(socket: ServerSocket, code: number, reason: string): void;
   /** `message` threw. */
   failed(error: unknown): void;
-  /** The process is about to stop: resolves when the socket is closed and everything it owes is recorded. */
-  goAway(): Promise<void>;
+  /**
+   * The process is about to stop: what is under way may go on for `limitMs`. Resolves when the socket is closed and
+   * everything it owes is recorded.
+   */
+  goAway(limitMs: number): Promise<void>;
 }
 
 const MIB = 1024 * 1024;
@@ -101,7 +104,7 @@ export function upgradeSocket(
       handlers.close(socket, code, reason);
     },
     failed: (error) => handlers.failed(error),
-    goAway: () => handlers.goAway(),
+    goAway: (limitMs) => handlers.goAway(limitMs),
   };
   sockets.handlers.add(handlers);
   if (server.upgrade(request, { headers, data })) return true;
@@ -109,9 +112,9 @@ export function upgradeSocket(
   return false;
 }
 
-/** Closes every socket of the server politely; call it before the server is stopped, which waits for open sockets. */
-export async function drainSockets(server: object): Promise<void> {
+/** Closes every socket of the server politely; a server that stops waits for them, and they never end by themselves. */
+export async function drainSockets(server: object, limitMs: number): Promise<void> {
   const sockets = socketsOf(server);
   sockets.isClosing = true;
-  await Promise.allSettled([...sockets.handlers].map((each) => each.goAway()));
+  await Promise.allSettled([...sockets.handlers].map((each) => each.goAway(limitMs)));
 }

@@ -5,12 +5,13 @@ import type { Deps } from "../core/deps.ts";
 import type { Job } from "./scheduler.ts";
 
 const MINUTE = 60;
+const HOUR = 3600;
 
 /** Seconds between two looks at open tasks; the scheduler's own pace is the lower bound. */
 const TASK_SECONDS = 15;
 
 export function jobsOf(
-  deps: Pick<Deps, "options">,
+  deps: Pick<Deps, "options" | "sessions">,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
 ): Job[] {
@@ -25,6 +26,11 @@ export function jobsOf(
       name: "channel-balance",
       everySeconds: () => options.get("relay.channel_balance_minutes") * MINUTE,
       run: () => watch.updateBalances(),
+    },
+    {
+      name: "session-purge",
+      everySeconds: () => HOUR,
+      run: () => deps.sessions.purge(),
     },
     { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];

@@ -2,6 +2,7 @@
 // Refuses everybody else's account, and names of models by the thousand: the rest is fetched when it is asked for.
 import { modelsForUser } from "../core/models.ts";
 import { getUser, ownSecrets } from "../core/users.ts";
+import { hasSecret } from "../core/webhook-secret.ts";
 import { invitationOf } from "./load-wallet.ts";
 import type { LoaderContext } from "./page.ts";
 
@@ -21,7 +22,7 @@ export async function loadPersonal({ deps, user, remembered }: LoaderContext) {
     models: models.slice(0, MODELS_AT_FIRST),
     modelCount: models.length,
     isExpanded: remembered?.("modelsExpanded") === "true",
-    hasSecret: Boolean(user.setting.webhook_secret),
+    hasSecret: hasSecret(user.setting),
     ...secrets,
   };
 }

@@ -81,8 +81,9 @@ export const homePage: Page = {
     const { notice, content, needsChannel } = data as HomeData;
     if (content.frameUrl !== "")
       return ContentView({ title, html: "", frameUrl: content.frameUrl, empty: "" });
-    const { status, user } = context;
-    const server = status.server_address.replace(/\/+$/, "");
+    const { status, user, url } = context;
+    // Shown to whoever asked by that name, kept by nobody (no-store), and a link nowhere.
+    const server = (status.server_address || url.origin).replace(/\/+$/, "");
     return HomeView({
       t,
       siteName: status.system_name || "Weir",

@@ -10,7 +10,7 @@ import { unknownPath } from "../http/failures.ts";
 import { refuseShortHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
-import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, userOfClaims } from "../http/session.ts";
+import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, signedInBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import { isTimeZone } from "../shared/local-time.ts";
@@ -56,7 +56,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   ): Promise<Response> {
     const url = new URL(request.url);
     const language = languageOf(request);
-    const status = await siteStatus(deps, url.origin);
+    const status = await siteStatus(deps);
     const pageSize = Number(cookieOf(request, "page-size"));
     const timeZone = timeZoneOf(request);
     const remembered = (name: string) => cookieOf(request, name);
@@ -115,8 +115,10 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     .derive(async ({ request, sessionJwt }) => {
       const raw = cookieOf(request, SESSION_COOKIE);
       const claims = raw !== "" ? await sessionJwt.verify(raw) : undefined;
-      const user = await userOfClaims(claims, session.accounts);
-      return { visitor: user?.status === UserStatus.enabled ? user : undefined };
+      const signedIn = await signedInBy(claims, session);
+      if (!signedIn || signedIn.user.status !== UserStatus.enabled) return { visitor: undefined };
+      session.sessions.seen(signedIn.session, session.visitors.addressOf(request));
+      return { visitor: signedIn.user };
     });
   for (const page of pages) {
     routes.get(

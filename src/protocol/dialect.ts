@@ -54,6 +54,8 @@ export interface StreamDecoder {
   push: (frame: WireFrame) => CanonicalEvent[];
   /** The upstream closed: a broken-stream fail when its terminal event is missing, else what is still due. */
   end: () => CanonicalEvent[];
+  /** Usage that was told on the way, for a stream that never comes to its end; null = none. */
+  usageSoFar: () => Usage | null;
 }
 
 /** A decoder that also takes what was parsed already: whole answers are read through it without being written again. */
@@ -71,7 +73,7 @@ export interface StreamEncoder {
 export interface MeterState {
   /** Usage the upstream reported so far; null until then. Anthropic's grows during the stream. */
   usage: Usage | null;
-  /** Reported numbers are final (not just the provisional ones of the beginning). */
+  /** Reported numbers are final: not those of the beginning, nor those that a chunk carries on the way. */
   usageFinal: boolean;
   /** The dialect's terminal event was seen: the stream is whole. */
   ended: boolean;
@@ -87,6 +89,8 @@ export interface MeterState {
   fileSearchCalls: number;
   /** Responses API: the finished response's id, which a later request may go on from. */
   responseId?: string;
+  /** Service tier that the upstream says it served. */
+  servedTier?: string;
 }
 
 export interface StreamMeter {

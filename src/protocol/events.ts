@@ -69,6 +69,8 @@ export interface UsageEvent {
   type: "usage";
   /** Final numbers; `raw` is absent when the upstream reported none. */
   usage: Usage;
+  /** The upstream ended in order, but only ever said what it knew at the beginning. */
+  isProvisional?: boolean;
 }
 export interface FinishEvent {
   type: "finish";

@@ -2,6 +2,7 @@
 // Refuses buffering: streams are pulled, one piece per demand of the relay.
 import { brokenStream, collect } from "../protocol/assemble.ts";
 import { scrub } from "../protocol/classify.ts";
+import type { JsonObject } from "../protocol/canonical.ts";
 import type { CanonicalEvent, FinishReason } from "../protocol/events.ts";
 import { asObject, parseJson } from "../protocol/json.ts";
 import { openaiChat } from "../protocol/openai-chat/dialect.ts";
@@ -291,9 +292,16 @@ export function badAnswer(internal = "no answer in the body"): Failure {
   return new Failure("upstream-down", "upstream_bad_answer", { retryable: true, internal });
 }
 
+/** A JSON object with something in it, undefined for everything else: no answer is empty, and no frame of one. */
+export function filledObject(text: string): JsonObject | undefined {
+  const wire = asObject(parseJson(text));
+  for (const _ in wire) return wire;
+  return undefined;
+}
+
 /** A 200 answer as a JSON object. Throws `upstream_bad_answer` for anything else. */
 export async function answerOf(response: Response): Promise<Record<string, unknown>> {
-  const body = asObject(parseJson(await response.text()));
+  const body = filledObject(await response.text());
   if (!body) throw badAnswer();
   return body;
 }

@@ -42,6 +42,8 @@ export interface AdapterCall {
   /** Judges an address before something else than a fetch connects there; throws where the channel may not. */
   reach?: (url: string) => unknown;
   nowMs: () => number;
+  /** A steady count of milliseconds, for how long something is kept. */
+  monotonicMs: () => number;
   /** Makes ids where the provider gives none; called with a wire prefix such as "call_". */
   newId: (prefix: string) => string;
 }

@@ -2,16 +2,13 @@
 // Refuses with the documented statuses and sentences; unknown, deleted and foreign keys look alike.
 import type { Deps, TokenAccount, UserAccount } from "../core/deps.ts";
 import type { Channel } from "../core/channel-rows.ts";
-import { clientAddress, inRanges, parseRanges } from "../http/address.ts";
+import { inRanges, parseRanges } from "../http/address.ts";
 import type { Range } from "../http/address.ts";
 import { presentedKey } from "../http/relay-key.ts";
+import type { Visitors } from "../http/visitors.ts";
 import { ChannelStatus, Role, TokenStatus, UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import type { RateLimiter, RateRule } from "./rate-limit.ts";
-
-export interface PeerSource {
-  requestIP(request: Request): { address: string } | null;
-}
+import type { RateLimiter, RateRule } from "../core/rate-limit.ts";
 
 /** Who calls, and on whose account. */
 export interface Caller {
@@ -60,12 +57,32 @@ export function mayUseGroup(deps: Pick<Deps, "options">, user: UserAccount, grou
   return group === user.group || Object.hasOwn(deps.options.get("UserUsableGroups"), group);
 }
 
+/** Whoever brings a key that has to be looked up is a stranger so long. */
+async function lookedUp<T>(
+  found: Promise<T>,
+  key: string,
+  request: Request,
+  visitors: Pick<Visitors, "lookUp">,
+): Promise<T> {
+  try {
+    return await visitors.lookUp(request, key, () => found);
+  } catch (error) {
+    // Refused before the answer: nobody else waits for it.
+    found.catch(() => undefined);
+    throw error;
+  }
+}
+
 /** Key → token → user → group. Does not look at the address: reading the model list is allowed from anywhere. */
-export async function admitCaller(deps: AdmissionDeps, request: Request): Promise<Caller> {
+export async function admitCaller(
+  deps: AdmissionDeps,
+  request: Request,
+  visitors: Pick<Visitors, "lookUp">,
+): Promise<Caller> {
   const { key, channel } = presentedKey(request);
   if (key === "") throw new Failure("auth", "token_missing");
   const found = deps.accounts.tokenByKey(key);
-  const token = found instanceof Promise ? await found : found;
+  const token = found instanceof Promise ? await lookedUp(found, key, request, visitors) : found;
   if (!token) throw new Failure("auth", "token_invalid");
   refuseToken(deps, token);
   const { user } = token;
@@ -79,18 +96,12 @@ export async function admitCaller(deps: AdmissionDeps, request: Request): Promis
 const rangesOf = new WeakMap<readonly string[], readonly Range[]>();
 
 /** The IP list of the key; the address is only worked out when there is one. */
-export function checkAddress(
-  caller: Caller,
-  request: Request,
-  server: PeerSource | null,
-  trustedProxies: readonly Range[],
-): void {
+export function checkAddress(caller: Caller, request: Request, visitors: Pick<Visitors, "addressOf">): void {
   const list = caller.token?.allowIps;
   if (list === undefined || list.length === 0) return;
   let ranges = rangesOf.get(list);
   if (!ranges) rangesOf.set(list, (ranges = parseRanges(list)));
-  if (!inRanges(clientAddress(request, server, trustedProxies), ranges))
-    throw new Failure("forbidden", "ip_not_allowed");
+  if (!inRanges(visitors.addressOf(request), ranges)) throw new Failure("forbidden", "ip_not_allowed");
 }
 
 /** The rule in force for a group; undefined when the limit is off. */

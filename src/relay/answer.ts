@@ -75,6 +75,7 @@ export function streamDecoder(call: Call, plan: Plan): StreamDecoder {
   if (!names) return decoder;
   const unwrap = createUnwrapper(names);
   return {
+    usageSoFar: () => decoder.usageSoFar(),
     push: (frame) => decoder.push(frame).flatMap(unwrap),
     end: () => decoder.end().flatMap(unwrap),
   };

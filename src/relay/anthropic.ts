@@ -12,10 +12,10 @@ const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
 export function anthropicRelay(_deps: Deps, _session: SessionSettings, relay: Relay) {
   return new Elysia()
-    .post("/v1/messages", ({ request, server }) => relay.serve({ request, server, endpoint: messages }), raw)
+    .post("/v1/messages", ({ request }) => relay.serve({ request, endpoint: messages }), raw)
     .post(
       "/v1/messages/count_tokens",
-      ({ request, server }) => relay.count({ request, server, endpoint: messages }, encodeTokenCount),
+      ({ request }) => relay.count({ request, endpoint: messages }, encodeTokenCount),
       raw,
     );
 }

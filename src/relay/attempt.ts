@@ -3,13 +3,18 @@
 import type { Channel } from "../core/channel-rows.ts";
 import type { Verdict } from "../core/picker.ts";
 import type { Way } from "../core/reach.ts";
+import { AS_SENT, unpacked } from "../core/unpack-answer.ts";
 import { readErrorBody, retrySeconds, scrub } from "../protocol/classify.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { parseJson } from "../protocol/json.ts";
 import type { UpstreamFetch } from "../providers/adapter.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureDetails } from "../shared/failures.ts";
+import { drainingFailure } from "./call.ts";
+import type { Call } from "./call.ts";
+import type { ReadingOn } from "./open-calls.ts";
 import { STAGE } from "./lockstep.ts";
+import { cappedAnswer, cutAnswer, wholeBody } from "./whole-body.ts";
 
 export interface UpstreamRequest {
   url: string;
@@ -28,8 +33,8 @@ export interface AttemptLimits {
   firstByteMs: number;
   /** What is left of the deadline over all attempts. */
   deadlineMs: number;
-  /** How long an upstream may go on once the client has left. */
-  drainMs: number;
+  /** The largest answer that is kept whole. */
+  maxAnswerBytes: number;
 }
 
 /** An upstream that said 200; the body has not been read. */
@@ -153,13 +158,16 @@ export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
  * Seconds that an upstream asks to wait, as text: OpenAI's header in milliseconds, a number of seconds, or a date
  * (RFC 9110, 10.2.3). Null when it asks for nothing.
  */
-export function retryAfterOf(headers: Headers, nowMs: number): string | null {
+export function retryAfterOf(headers: Headers, nowMs = Date.now()): string | null {
   const millis = Number(headers.get("retry-after-ms") ?? Number.NaN);
   if (Number.isFinite(millis) && millis >= 0) return String(millis / 1000);
   const value = headers.get("retry-after");
   if (value === null || value.trim() === "" || Number.isFinite(Number(value))) return value;
   const dateMs = Date.parse(value);
-  return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - nowMs) / 1000);
+  // Beside the upstream's own clock, where it tells it: ours may have been set wrong.
+  const saidAtMs = Date.parse(headers.get("date") ?? "");
+  const sinceMs = Number.isNaN(saidAtMs) ? nowMs : saidAtMs;
+  return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - sinceMs) / 1000);
 }
 
 /** The body as text, up to a size; `isHalfFine`: what came before a break or the cap is an answer, too. */
@@ -197,16 +205,34 @@ function withHost(headers: ConstructorParameters<typeof Headers>[0], host: strin
   return all;
 }
 
-type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up";
+/** What is passed on as it comes: event streams in their several framings. Whatever else there is, is read whole. */
+const STREAM_TYPES = /event-?stream|ndjson|stream\+json|jsonl/i;
 
-/** Sends the request; resolves with a 200 answer whose body is unread, throws an AttemptFailure for anything else. */
+function isStreamed({ status, headers }: Response): boolean {
+  return status === 200 && STREAM_TYPES.test(headers.get("content-type") ?? "");
+}
+
+/** For adapters, which read answers whole, each in its own way. */
+function boundedAnswer(response: Response, maxBytes: number): Response {
+  if (isStreamed(response)) return response;
+  return response.status >= 400 ? cutAnswer(response, MAX_ERROR_BYTES) : cappedAnswer(response, maxBytes);
+}
+
+type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up" | "draining";
+
+/**
+ * Sends the request; resolves with a 200 answer whose body is unread, throws an AttemptFailure for anything else. A client
+ * that leaves does not end it: the upstream bills what it was asked, and is read on for a while.
+ */
 export async function attempt(
   request: UpstreamRequest,
   limits: AttemptLimits,
   dialect: Dialect,
   channel: Pick<Channel, "statusCodeMapping">,
-  clientSignal: AbortSignal,
+  call: Pick<Call, "request" | "body" | "hangUp">,
+  readingOn: ReadingOn,
 ): Promise<Opened> {
+  const clientSignal = call.request.signal;
   const controller = new AbortController();
   let cause: AbortCause | undefined;
   const abort = (why: AbortCause): void => {
@@ -219,21 +245,31 @@ export async function attempt(
     isFirstByteTighter ? limits.firstByteMs : limits.deadlineMs,
   );
   const startedMs = performance.now();
-  let drain: ReturnType<typeof setTimeout> | undefined;
+  let patience: ReturnType<typeof setTimeout> | undefined;
+  let isReadOn = false;
   const onGone = (): void => {
-    drain ??= setTimeout(() => abort("client-gone"), limits.drainMs);
+    isReadOn = true;
+    patience = setTimeout(() => abort("client-gone"), readingOn.begin(call));
   };
-  if (clientSignal.aborted) onGone();
-  else clientSignal.addEventListener("abort", onGone, { once: true });
+  clientSignal.addEventListener("abort", onGone, { once: true });
+  call.hangUp = abort;
   const settled = (): void => {
     clearTimeout(timer);
-    clearTimeout(drain);
+    clearTimeout(patience);
     clientSignal.removeEventListener("abort", onGone);
+    call.hangUp = undefined;
+    if (isReadOn) readingOn.end(call);
+    isReadOn = false;
   };
 
   const explain = (error: unknown): AttemptFailure => {
-    if (error instanceof Failure && cause === undefined) return attemptFailure(error);
-    if (cause === "client-gone") return attemptFailure(new Failure("client", "client_gone", { status: 499 }));
+    // The reader of a stream hangs up before it says why.
+    if (error instanceof Failure && (cause === undefined || cause === "hang-up"))
+      return attemptFailure(error);
+    if (cause === "draining") return attemptFailure(drainingFailure());
+    // Also where a limit of ours ended the wait: no answer came, and nobody is there to be told of the limit.
+    if (cause !== undefined && cause !== "hang-up" && clientSignal.aborted)
+      return attemptFailure(new Failure("client", "client_gone", { status: 499 }));
     if (cause === "deadline")
       return attemptFailure(new Failure("upstream-timeout", "deadline_exceeded", { type: "upstream_error" }));
     if (cause === "first-byte")
@@ -256,8 +292,9 @@ export async function attempt(
       const way = request.way(url);
       const { url: target, host } = way instanceof Promise ? await way : way;
       await STAGE;
-      return fetch(target, {
+      const answered = fetch(target, {
         ...init,
+        ...AS_SENT,
         ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),
         redirect: "manual",
         signal,
@@ -265,14 +302,17 @@ export async function attempt(
         timeout: false,
         ...(request.proxy === "" ? {} : { proxy: request.proxy }),
       } as RequestInit);
+      return request.adapter
+        ? answered.then((answer) => boundedAnswer(unpacked(answer), limits.maxAnswerBytes))
+        : answered;
     };
     const { url, headers, body } = request;
     response = request.adapter
       ? await request.adapter(send, signal)
-      : await send(url, { method: "POST", headers, body });
+      : unpacked(await send(url, { method: "POST", headers, body }));
     if (response.status !== 200) {
       const body = await errorBody(response);
-      const retryAfter = retryAfterOf(response.headers, Date.now());
+      const retryAfter = retryAfterOf(response.headers);
       throw upstreamFailure(dialect, channel, response.status, body, retryAfter);
     }
   } catch (error) {
@@ -294,11 +334,12 @@ export async function attempt(
   return { response, isStream, abort: () => abort("hang-up"), explain, settled };
 }
 
-/** The whole body of an opened answer; a break becomes the failure of the attempt. */
-export async function readWhole(opened: Opened): Promise<Uint8Array<ArrayBuffer>> {
+/** The whole body of an opened answer; a break and one above the cap become the failure of the attempt. */
+export async function readWhole(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
-    return await opened.response.bytes();
+    return await wholeBody(opened.response, maxBytes);
   } catch (error) {
+    opened.abort();
     throw opened.explain(error);
   } finally {
     opened.settled();
@@ -325,6 +366,7 @@ export async function askUpstream(
   const { url: target, host } = await request.way(url);
   try {
     const response = await fetch(target, {
+      ...AS_SENT,
       method,
       headers: host === undefined ? headers : { ...headers, host },
       redirect: "manual",
@@ -335,7 +377,7 @@ export async function askUpstream(
     return {
       status: response.status,
       headers: response.headers,
-      text: await cappedText(response, MAX_SMALL_BYTES, false),
+      text: await cappedText(unpacked(response), MAX_SMALL_BYTES, false),
     };
   } catch (error) {
     throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });

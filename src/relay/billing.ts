@@ -5,6 +5,7 @@ import type { Deps, TokenAccount } from "../core/deps.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
 import { asObject } from "../protocol/json.ts";
 import { admitCaller } from "./admission.ts";
 import type { Caller } from "./admission.ts";
@@ -52,7 +53,7 @@ function usage(deps: BillingDeps, caller: Caller): Record<string, unknown> {
   return { object: "list", total_usage: shown(deps, sums(deps, caller).used) * CENTS };
 }
 
-export function billingRelay(deps: BillingDeps) {
+export function billingRelay(deps: BillingDeps, { visitors }: Pick<SessionSettings, "visitors">) {
   async function answer(request: Request, make: typeof subscription, errorType: string): Promise<Response> {
     const requestId = newRequestId();
     const headers: Record<string, string> = {
@@ -61,7 +62,7 @@ export function billingRelay(deps: BillingDeps) {
       [REQUEST_ID_HEADER]: requestId,
     };
     try {
-      return Response.json(make(deps, await admitCaller(deps, request)), { headers });
+      return Response.json(make(deps, await admitCaller(deps, request, visitors)), { headers });
     } catch (error) {
       const failure = asFailure(error);
       const view = { dialect: "openai-chat", language: languageOf(request), requestId } as const;

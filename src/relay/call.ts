@@ -2,10 +2,13 @@
 // Holds what is worked out once for all attempts, and nothing that an attempt changes.
 import type { Channel } from "../core/channel-rows.ts";
 import type { Reservation } from "../core/deps.ts";
-import type { ModelPricing } from "../core/prices.ts";
+import type { CallPrice } from "../core/prices.ts";
 import type { CanonicalRequest } from "../protocol/canonical.ts";
+import type { Indexed } from "../shared/indexed-set.ts";
 import { DIALECTS } from "../protocol/dialects.ts";
+import { Failure } from "../shared/failures.ts";
 import type { Caller } from "./admission.ts";
+import type { CallHold } from "./call-hold.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { PromptSize } from "./meter.ts";
 import type { RelayBody } from "./read-body.ts";
@@ -20,7 +23,10 @@ export interface AttemptNote {
   status?: number;
 }
 
-export interface Call {
+/** Why the gateway itself ends a call before its time. */
+export type HangUpReason = "draining";
+
+export interface Call extends Indexed {
   readonly request: Request;
   readonly requestId: string;
   readonly endpoint: Endpoint;
@@ -32,9 +38,10 @@ export interface Call {
   /** As requested: limits, price and log go by this name. */
   readonly model: string;
   readonly prompt: PromptSize;
-  readonly pricing: ModelPricing;
-  readonly groupRatio: number;
+  /** Frozen when the call was reserved: whatever is changed meanwhile, this is what it is charged by. */
+  readonly price: CallPrice;
   readonly reservation: Reservation;
+  readonly hold: CallHold;
   readonly wantsStream: boolean;
   /** The client wants a JSON array in place of an event stream (Gemini without alt=sse). */
   readonly wantsArray: boolean;
@@ -44,7 +51,19 @@ export interface Call {
   readonly startedMs: number;
   readonly attempts: AttemptNote[];
   readonly pinned: Channel | undefined;
+  /** A channel asked on purpose: what it answers says nothing about its health, its keys or its status. */
+  readonly isTest?: true;
+  /** Ends what is under way at once: it is settled for what it did, and the client told. Set by who reads the upstream. */
+  hangUp: ((why: HangUpReason) => void) | undefined;
 }
+
+/** What a client is told whose call the end of the process cuts short. */
+export function drainingFailure(): Failure {
+  return new Failure("no-channel", "server_draining", { retryAfterSeconds: RETRY_AFTER_SECONDS });
+}
+
+/** A restart takes about that long. */
+const RETRY_AFTER_SECONDS = 5;
 
 const conversations = new WeakMap<Call, CanonicalRequest>();
 

@@ -1,9 +1,14 @@
-// Cross-origin headers of the relay: every page may call it with a key of its own, no page with somebody's cookie.
+// What the headers of every relay answer begin with: no browser guesses its type, and every page may read it that called
+// with a key of its own, no page with somebody's cookie.
 // Refuses credentials: keys travel in headers, cookies have no business here.
 
 export function corsHeaders(request: Request): Record<string, string> {
-  if (!request.headers.has("origin")) return {};
-  return { "access-control-allow-origin": "*", "access-control-expose-headers": "*" };
+  if (!request.headers.has("origin")) return { "x-content-type-options": "nosniff" };
+  return {
+    "x-content-type-options": "nosniff",
+    "access-control-allow-origin": "*",
+    "access-control-expose-headers": "*",
+  };
 }
 
 /** Answers a preflight: every header a client may invent (x-stainless-* and the like) is allowed. */

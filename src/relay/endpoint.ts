@@ -31,6 +31,10 @@ export interface Endpoint {
   visitPrompt: (body: Json, visitor: PromptVisitor) => void;
   /** The client's own bound on the answer in tokens; 0 = it named none. */
   outputLimit: (body: Json) => number;
+  /** False: what comes back is no text that is counted in tokens (vectors, scores, sound, pictures by the piece). */
+  answersTokens?: boolean;
+  /** Tokens of the input, where they are not those of its texts: sound, characters. Only for the hold. */
+  heldInput?: (facts: Pick<AnswerFacts, "body" | "form" | "model">) => number;
   /** Tokens of the prompt besides its texts: roles, frames, priming. */
   frameTokens?: (body: Json) => number;
   /** The body in the operation's own form, where the client's is another (Gemini embeddings). */
@@ -81,6 +85,8 @@ export interface PromptVisitor {
   tool: (text: string) => void;
   /** A picture, sound or file. */
   media: () => void;
+  /** A mark that the prompt up to it shall be written to a cache. */
+  cached?: (control: unknown) => void;
 }
 
 /** Larger limits are a mistake or an attack; the number is the one clients of this API know. */
@@ -175,9 +181,16 @@ export function visitContent(content: unknown, visitor: PromptVisitor): void {
   if (!Array.isArray(content)) return;
   for (const part of content as unknown[]) {
     if (!isObject(part)) continue;
+    visitCacheMark(part, visitor);
     if (typeof part["text"] === "string") visitor.text(part["text"]);
     else visitor.media();
   }
+}
+
+/** Content parts, tools and whole requests may carry one. */
+export function visitCacheMark(holder: Json, visitor: PromptVisitor): void {
+  const control = holder["cache_control"];
+  if (control !== undefined && control !== null) visitor.cached?.(control);
 }
 
 /** A text, or a list of texts or token lists. */

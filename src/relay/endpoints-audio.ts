@@ -16,6 +16,7 @@ const COMMON = {
   isConversation: false,
   isMedia: true,
   outputLimit: () => 0,
+  answersTokens: false,
   meterStream: mediaMeter,
 } satisfies Partial<Endpoint>;
 
@@ -36,10 +37,12 @@ function characters(text: string): number {
   return count;
 }
 
+const isSoldByCharacter = (model: string): boolean => model.startsWith("tts");
+
 /** Models named tts… are sold by the character, others by the token. */
 async function speechUsage({ body, upstreamModel, model, count }: AnswerFacts): Promise<Usage> {
   const input = inputOf(body);
-  const isByCharacter = model.startsWith("tts") || upstreamModel.startsWith("tts");
+  const isByCharacter = isSoldByCharacter(model) || isSoldByCharacter(upstreamModel);
   return tokensOf(isByCharacter ? characters(input) : await count([input]));
 }
 
@@ -55,6 +58,7 @@ export const speech: Endpoint = {
   },
   visitPrompt: (body, visitor) => visitor.text(inputOf(body)),
   ownUsage: speechUsage,
+  heldInput: ({ body, model }) => (isSoldByCharacter(model) ? inputOf(body).length : 0),
 };
 
 /** Tokens of a minute of speech, of whole seconds. */
@@ -74,11 +78,20 @@ function toldSeconds(json: unknown): number | undefined {
   return typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
 }
 
+const tokensOfSeconds = (seconds: number): number =>
+  Math.max(1, Math.round((Math.ceil(seconds) / 60) * TOKENS_PER_MINUTE));
+
+/** Before the call only the recording tells. */
+function heldSeconds({ form }: Pick<AnswerFacts, "form">): number {
+  const bytes = recording(form)?.bytes ?? new Uint8Array();
+  return tokensOfSeconds(audioSeconds(bytes) ?? bytes.length / BYTES_PER_SECOND);
+}
+
 function listeningUsage({ json, form }: AnswerFacts): Promise<Usage> {
   const bytes = recording(form)?.bytes ?? new Uint8Array();
   const known = toldSeconds(json) ?? audioSeconds(bytes);
   const seconds = known ?? bytes.length / BYTES_PER_SECOND;
-  const usage = tokensOf(Math.max(1, Math.round((Math.ceil(seconds) / 60) * TOKENS_PER_MINUTE)));
+  const usage = tokensOf(tokensOfSeconds(seconds));
   if (known === undefined) usage.estimated = true;
   return Promise.resolve(usage);
 }
@@ -96,6 +109,7 @@ const LISTENING = {
     if (typeof body["prompt"] === "string") visitor.text(body["prompt"]);
   },
   ownUsage: listeningUsage,
+  heldInput: heldSeconds,
   form: (form) => form,
 } satisfies Partial<Endpoint>;
 

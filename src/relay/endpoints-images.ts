@@ -62,6 +62,7 @@ const COMMON = {
   isMedia: true,
   quotaCode: "image_quota_short",
   outputLimit: () => 0,
+  answersTokens: false,
   visitPrompt: (body, visitor) => visitor.text(text(body["prompt"])),
   pieces: count,
   factor: (body, model) => pictureFactor(model, sizeOf(body), text(body["quality"])),

@@ -30,6 +30,7 @@ export const moderations: Endpoint = {
   },
   visitPrompt: visit,
   outputLimit: () => 0,
+  answersTokens: false,
   async ownUsage({ body, count }) {
     const texts: string[] = [];
     visit(body, { text: (text) => texts.push(text), tool: () => {}, media: () => {} });

@@ -1,7 +1,15 @@
 // The conversations of the other dialects: Anthropic Messages, OpenAI Responses, Gemini generateContent and embeddings.
 // Refuses missing fields and wrong types by name; what an upstream cannot carry is refused later, when it is chosen.
 import { asList, asObject, asString } from "../protocol/json.ts";
-import { checkNumbers, isObject, MAX_OUTPUT_LIMIT, refused, visitContent, visitInput } from "./endpoint.ts";
+import {
+  checkNumbers,
+  isObject,
+  MAX_OUTPUT_LIMIT,
+  refused,
+  visitCacheMark,
+  visitContent,
+  visitInput,
+} from "./endpoint.ts";
 import type { Endpoint, Json, NumberRule, PromptVisitor } from "./endpoint.ts";
 
 const SAMPLING: Readonly<Record<string, NumberRule>> = {
@@ -39,6 +47,7 @@ function visitBlocks(content: unknown, visitor: PromptVisitor): void {
   for (const value of asList(content)) {
     const block = asObject(value);
     if (!block) continue;
+    visitCacheMark(block, visitor);
     if (typeof block["text"] === "string") visitor.text(block["text"]);
     else if (block["type"] === "tool_use") visitor.tool(JSON.stringify([block["name"], block["input"]]));
     else if (block["type"] === "tool_result") visitBlocks(block["content"], visitor);
@@ -62,7 +71,11 @@ export const messages: Endpoint = {
   visitPrompt(body, visitor) {
     visitBlocks(body["system"], visitor);
     for (const message of asList(body["messages"])) visitBlocks(asObject(message)?.["content"], visitor);
-    for (const tool of asList(body["tools"])) visitor.tool(JSON.stringify(tool));
+    visitCacheMark(body, visitor);
+    for (const tool of asList(body["tools"])) {
+      visitor.tool(JSON.stringify(tool));
+      if (isObject(tool)) visitCacheMark(tool, visitor);
+    }
   },
   outputLimit: (body) => numberIn(body, "max_tokens"),
   frameTokens: (body) => 3 * asList(body["messages"]).length,
@@ -86,6 +99,9 @@ export const responses: Endpoint = {
     } else if (typeof input !== "string" && !Array.isArray(input))
       throw refused(RESPONSES, "invalid_field", "input", "must be a text or a list");
     requireSwitch(RESPONSES, body, "stream");
+    requireSwitch(RESPONSES, body, "background");
+    // It would be answered, and billed, behind our back.
+    if (body["background"] === true) throw refused(RESPONSES, "unsupported_field", "background");
   },
   visitPrompt(body, visitor) {
     const { input, instructions } = body;
@@ -195,6 +211,7 @@ function embedEndpoint(answer: (vectors: unknown[]) => unknown): Endpoint {
     },
     visitPrompt: (body, visitor) => visitInput(embeddedTexts(body), visitor),
     outputLimit: () => 0,
+    answersTokens: false,
     rewrite(body, model) {
       const dimensions = dimensionsOf(body);
       const input = embeddedTexts(body);

@@ -106,6 +106,7 @@ export const rerank: Endpoint = {
     for (const document of asList(body["documents"])) visitor.text(textOf(document));
   },
   outputLimit: () => 0,
+  answersTokens: false,
   reportedUsage: rerankUsage,
   ownUsage,
   answer,

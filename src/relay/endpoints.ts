@@ -7,6 +7,7 @@ import {
   isObject,
   largestLimit,
   refused,
+  visitCacheMark,
   visitContent,
   visitInput,
 } from "./endpoint.ts";
@@ -40,7 +41,10 @@ export const chat: Endpoint = {
       visitContent(message["content"], visitor);
       if (Array.isArray(message["tool_calls"])) visitor.tool(JSON.stringify(message["tool_calls"]));
     }
-    if (Array.isArray(body["tools"])) visitor.tool(JSON.stringify(body["tools"]));
+    visitCacheMark(body, visitor);
+    if (!Array.isArray(body["tools"])) return;
+    visitor.tool(JSON.stringify(body["tools"]));
+    for (const tool of body["tools"] as unknown[]) if (isObject(tool)) visitCacheMark(tool, visitor);
   },
 };
 
@@ -74,6 +78,7 @@ export const embeddings: Endpoint = {
   ...EMBEDDINGS,
   name: "embeddings",
   path: "/v1/embeddings",
+  answersTokens: false,
   dialect: "openai-chat",
   canStream: false,
   isScreened: false,

@@ -217,3 +217,14 @@ export function sseFrame(data: string, event = ""): string {
 export function sseComment(text: string): string {
   return `: ${text.replace(/[\r\n]+/g, " ")}\n\n`;
 }
+
+/** Shorter ones may be empty objects. */
+const SHORT_OBJECT = 8;
+
+/** A data line that is no JSON object, or an empty one, would break every client; the text around it is good. */
+export function isNoise(data: string): boolean {
+  const { length } = data;
+  return data.charCodeAt(0) !== 0x7b || data.charCodeAt(length - 1) !== 0x7d || length < SHORT_OBJECT
+    ? !/^\s*\{\s*[^}\s][^]*\}\s*$/.test(data)
+    : false;
+}

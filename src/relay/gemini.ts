@@ -2,7 +2,6 @@
 // Refuses actions that the gateway does not have, in Google's own envelope.
 import { Elysia } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import type { PeerSource } from "./admission.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
@@ -18,17 +17,17 @@ import { asFailure, renderFailure } from "./render-failure.ts";
 
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
-export function geminiRelay(deps: Deps, _session: SessionSettings, relay: Relay) {
+export function geminiRelay(deps: Deps, session: SessionSettings, relay: Relay) {
   function refused(request: Request, error: unknown): Response {
     const view = { dialect: "gemini", language: languageOf(request), requestId: newRequestId() } as const;
     return renderFailure(asFailure(error), view, corsHeaders(request));
   }
 
   /** `target` is everything behind /models/: a name (slashes allowed), a colon and the action. */
-  function act(request: Request, server: PeerSource | null, target: string): Response | Promise<Response> {
+  function act(request: Request, target: string): Response | Promise<Response> {
     const colon = target.lastIndexOf(":");
     const pathModel = decoded(target.slice(0, colon === -1 ? undefined : colon));
-    const call = { request, server, endpoint: gemini, pathModel };
+    const call = { request, endpoint: gemini, pathModel };
     switch (target.slice(colon + 1)) {
       case "generateContent":
         return relay.serve({ ...call, pathStream: "none" });
@@ -47,7 +46,7 @@ export function geminiRelay(deps: Deps, _session: SessionSettings, relay: Relay)
 
   async function listed(request: Request, name?: string): Promise<Response> {
     try {
-      const caller = await admitCaller(deps, request);
+      const caller = await admitCaller(deps, request, session.visitors);
       return name === undefined
         ? geminiModelList(deps, caller, request)
         : geminiModel(deps, caller, request, name);
@@ -58,9 +57,9 @@ export function geminiRelay(deps: Deps, _session: SessionSettings, relay: Relay)
 
   return (
     new Elysia()
-      .post("/v1beta/models/*", ({ request, server, params }) => act(request, server, params["*"]), raw)
+      .post("/v1beta/models/*", ({ request, params }) => act(request, params["*"]), raw)
       // Google's SDK also speaks version 1 of the same calls.
-      .post("/v1/models/*", ({ request, server, params }) => act(request, server, params["*"]), raw)
+      .post("/v1/models/*", ({ request, params }) => act(request, params["*"]), raw)
       .get("/v1beta/models", ({ request }) => listed(request), raw)
       .get("/v1beta/models/*", ({ request, params }) => listed(request, decoded(params["*"])), raw)
       .options("/v1beta/*", ({ request }) => preflight(request), checkedBy("relay key"))

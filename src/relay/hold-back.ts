@@ -17,3 +17,12 @@ export async function holdBack(
     throw new Failure("quota", quotaCode, { params: error.params, wireCode: "insufficient_user_quota" });
   }
 }
+
+/** Of a call that nobody pays for. */
+export const FREE: Reservation = {
+  requestId: "",
+  amount: 0,
+  grow: (more) => more,
+  settle: () => Promise.resolve(),
+  release: () => Promise.resolve(),
+};

@@ -36,12 +36,13 @@ export function mediaMeter(options: MeterOptions = {}): StreamMeter {
         state.textChars += delta.length;
         options.onText?.(delta);
       }
+      const isFinal = FINAL.test(asString(json["type"]) ?? event);
       const usage = decodeUsage(json["usage"]);
       if (usage) {
         state.usage = usage;
-        state.usageFinal = true;
+        state.usageFinal = isFinal;
       }
-      if (FINAL.test(asString(json["type"]) ?? event)) {
+      if (isFinal) {
         state.ended = true;
         state.sawText = true;
       }

@@ -3,7 +3,7 @@
 import type { Answer } from "../protocol/assemble.ts";
 import type { MeterOptions, StreamMeter } from "../protocol/dialect.ts";
 import { asList, asObject } from "../protocol/json.ts";
-import type { Failure } from "../shared/failures.ts";
+import { Failure } from "../shared/failures.ts";
 import { emptyUsage } from "../shared/usage.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Endpoint, Json } from "./endpoint.ts";
@@ -16,15 +16,22 @@ const MEDIA_TOKENS = 85;
 export interface PromptSize {
   /** Cheap estimate, for the amount that is held back. */
   tokens: number;
+  /** No encoder counts more: a token has at least one byte. Equal to `tokens` once they were counted. */
+  mostTokens: number;
   /** What the estimate adds besides text. */
   fixedTokens: number;
+  /** Those of them that stand for pictures, sound and files. */
+  mediaTokens: number;
+  /** What of the prompt may be written to a cache: nothing, for the usual five minutes, or for an hour. */
+  cacheWrite: "none" | "short" | "long";
 }
 
 /** One walk over the prompt; `onText` sees every text that must be screened. */
 export function measurePrompt(endpoint: Endpoint, body: Json, onText?: (text: string) => void): PromptSize {
   let chars = 0;
   let bytes = 0;
-  let fixedTokens = 0;
+  let mediaTokens = 0;
+  let cacheWrite: PromptSize["cacheWrite"] = "none";
   const add = (text: string): void => {
     chars += text.length;
     bytes += Buffer.byteLength(text);
@@ -36,28 +43,50 @@ export function measurePrompt(endpoint: Endpoint, body: Json, onText?: (text: st
     },
     tool: add,
     media() {
-      fixedTokens += MEDIA_TOKENS;
+      mediaTokens += MEDIA_TOKENS;
+    },
+    cached(control) {
+      if (asObject(control)?.["ttl"] === "1h") cacheWrite = "long";
+      else if (cacheWrite === "none") cacheWrite = "short";
     },
   });
-  fixedTokens += endpoint.frameTokens?.(body) ?? 0;
-  return { tokens: estimateFromLengths(chars, bytes) + fixedTokens, fixedTokens };
+  const fixedTokens = mediaTokens + (endpoint.frameTokens?.(body) ?? 0);
+  return {
+    tokens: estimateFromLengths(chars, bytes) + fixedTokens,
+    mostTokens: bytes + fixedTokens,
+    fixedTokens,
+    mediaTokens,
+    cacheWrite,
+  };
 }
 
-/** The prompt counted by the encoder, or the estimate when that takes too long. */
+/** A count that somebody asked for and cannot have now. */
+export function countBusy(): Failure {
+  return new Failure("limit", "count_busy", { type: "rate_limit_error", retryAfterSeconds: 1 });
+}
+
+/**
+ * The prompt counted by the encoder, or the estimate when that takes too long. `asked` belongs to a client who wants the
+ * count itself: it is given up when the client leaves, and throws `count_busy` while too much waits already. A
+ * settlement never waits for others: it takes the estimate.
+ */
 export async function countPrompt(
   counter: TokenCounter,
   endpoint: Endpoint,
   body: Json,
   model: string,
+  asked?: AbortSignal,
 ): Promise<number> {
   const texts: string[] = [];
-  endpoint.visitPrompt(body, {
-    text: (text) => void texts.push(text),
-    tool: (text) => void texts.push(text),
-    media: () => {},
-  });
+  let chars = 0;
+  const add = (text: string): void => {
+    texts.push(text);
+    chars += text.length;
+  };
+  endpoint.visitPrompt(body, { text: add, tool: add, media: () => {} });
+  if (asked && counter.isFullFor(chars)) throw countBusy();
   const size = measurePrompt(endpoint, body);
-  const counted = await counter.count(texts, model);
+  const counted = await counter.count(texts, model, asked);
   return counted === undefined ? size.tokens : counted + size.fixedTokens;
 }
 
@@ -91,9 +120,17 @@ export interface Tap {
   meter: StreamMeter;
   /** Output tokens seen so far: exact where deltas were counted, else from the length. */
   outputTokens(): Promise<number>;
+  /** The same while the stream runs, for its hold; the newest text may be estimated. */
+  countedTokens(): number | Promise<number>;
+  /** The most tokens that this count gives one UTF-16 unit. */
+  readonly tokensPerUnit: number;
 }
 
 const BATCH_CHARS = 4096;
+/** Enough to be counted while the stream runs, for its hold. */
+const HOLD_BATCH_CHARS = 1024;
+/** Of one UTF-16 unit; a token is at least one of them. */
+const MAX_UTF8_BYTES = 3;
 
 /** Looks at the model's words as they come; the failure of a hit ends the stream. */
 export type OutputScreen = (delta: string) => Failure | undefined;
@@ -124,15 +161,11 @@ export function createTap(
     chars += frame.data.length;
     bytes += Buffer.byteLength(frame.data);
   };
-  return {
-    meter,
-    outputTokens: () => {
-      const { textChars } = meter.state;
-      return Promise.resolve(
-        textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars)),
-      );
-    },
+  const countedTokens = (): number => {
+    const { textChars } = meter.state;
+    return textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars));
   };
+  return { meter, countedTokens, tokensPerUnit: 1, outputTokens: () => Promise.resolve(countedTokens()) };
 }
 
 function countingTap(
@@ -165,12 +198,20 @@ function countingTap(
       if (batch.length >= BATCH_CHARS) flush();
     },
   });
+  const outputTokens = async (): Promise<number> => {
+    flush();
+    await open;
+    return isExact ? exact : estimate;
+  };
   return {
     meter,
-    async outputTokens() {
-      flush();
+    outputTokens,
+    tokensPerUnit: MAX_UTF8_BYTES,
+    async countedTokens() {
+      // Each cut may part a word and count a token more: the newest text is estimated until there is enough of it.
+      if (batch.length >= HOLD_BATCH_CHARS) flush();
       await open;
-      return isExact ? exact : estimate;
+      return (isExact ? exact : estimate) + estimateTokens(batch);
     },
   };
 }

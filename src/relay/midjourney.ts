@@ -14,6 +14,7 @@ import {
   shownImage,
 } from "../core/drawing-tasks.ts";
 import type { DrawingRow } from "../core/drawing-tasks.ts";
+import { hourOf } from "../core/ledger-items.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
@@ -21,6 +22,7 @@ import { asList, asNumber, asObject, asString, parseJson } from "../protocol/jso
 import { scrub } from "../protocol/classify.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
+import type { Caller } from "./admission.ts";
 import { askUpstream } from "./attempt.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import {
@@ -32,6 +34,7 @@ import {
   upstreamPath,
 } from "./midjourney-actions.ts";
 import type { Drawing, Json } from "./midjourney-actions.ts";
+import { pushed } from "./midjourney-push.ts";
 import type { Relay } from "./pipeline.ts";
 import { readBody } from "./read-body.ts";
 import { asFailure, renderFailure } from "./render-failure.ts";
@@ -54,8 +57,11 @@ const IMAGE_TIMEOUT_MS = 60_000;
 const MAX_DOWNLOADS = 16;
 const MAX_ERROR_BYTES = 1000;
 const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
+/** Refusals of a body that are told as they are: too slow, too large, too many. */
+const PASSED_REFUSALS: ReadonlySet<number> = new Set([408, 413, 429]);
 const BYTES_PER_MIB = 1024 * 1024;
 const MAX_IDS = 1000;
+const MAX_PUSH_TRIES = 5;
 const NO_INSTANCE = 3;
 const SATURATED = "当前分组负载已饱和，请稍后再试，或升级账户以提升服务质量。";
 
@@ -135,12 +141,18 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     }
   }
 
-  async function bodyOf(request: Request): Promise<Json> {
+  async function bodyOf(request: Request, { user }: Caller): Promise<Json> {
     try {
-      return (await readBody(request, options.get("relay.max_body_mb") * BYTES_PER_MIB)).json;
+      const maxBytes = options.get("relay.max_body_mb") * BYTES_PER_MIB;
+      const body = await readBody(request, maxBytes, relay.parts.bodies, user.id);
+      // The upstream may take longer than a silent connection is kept.
+      relay.parts.visitors.hold(request);
+      return body.json;
     } catch (error) {
-      if (error instanceof Failure && error.status === 413) throw error;
+      if (error instanceof Failure && PASSED_REFUSALS.has(error.status)) throw error;
       throw new DrawingError("bind_request_body_failed");
+    } finally {
+      relay.parts.bodies.done(request);
     }
   }
 
@@ -219,11 +231,13 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       const isAccepted = answer.status === 200 && ACCEPTED_CODES.has(answer.code);
       const isCharged = isAccepted && price.quota > 0;
       const mjId = typeof answer.result === "string" ? answer.result : "";
+      const atMs = clock.nowMs();
       if (answer.code === NO_INSTANCE && channel.autoBan && options.get("AutomaticDisableChannelEnabled"))
         await disableChannel(deps, channel, "No available account instance");
       await store(drawing, caller.user.id, caller.token?.id ?? 0, caller.group, channel.id, answer, {
         mjId,
         quota: isCharged ? price.quota : 0,
+        submitTimeMs: atMs,
         requestId: held.requestId,
         prompt: drawing.prompt || (origin?.row.prompt ?? ""),
       });
@@ -236,6 +250,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
           price,
           drawing.action,
           startedMs,
+          atMs,
           `，ID ${mjId}`,
         );
       else await held.release();
@@ -264,9 +279,9 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
     group: string,
     channelId: number,
     answer: Submitted,
-    more: Pick<DrawingRow, "mjId" | "quota" | "requestId" | "prompt">,
+    more: Pick<DrawingRow, "mjId" | "quota" | "submitTimeMs" | "requestId" | "prompt">,
   ): Promise<void> {
-    const nowMs = clock.nowMs();
+    const nowMs = more.submitTimeMs;
     const isAccepted = answer.status === 200 && ACCEPTED_CODES.has(answer.code);
     const existing = answer.code === 21 ? answer.properties : undefined;
     const status = asString(existing?.["status"]) ?? "";
@@ -281,7 +296,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       action: drawing.action,
       code: answer.code,
       description: answer.description,
-      submitTimeMs: nowMs,
+      settledHour: hourOf(Math.floor(nowMs / 1000)),
       startTimeMs: drawing.action === "SWAP_FACE" || isDone ? nowMs : 0,
       finishTimeMs: isDone ? nowMs : 0,
       status: isDone ? "SUCCESS" : isAccepted ? status : "FAILURE",
@@ -294,15 +309,15 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
   const submitRoute = async (call: TaskCall, kind: string): Promise<Response> =>
     answered(call.request, async () => {
       // The key first: a stranger learns nothing of bodies.
-      await admitTask(deps, relay, call);
-      const body = await bodyOf(call.request);
+      const caller = await admitTask(deps, relay, call);
+      const body = await bodyOf(call.request, caller);
       return submit(call, readDrawing(kind, body), body);
     });
 
   const swapRoute = (call: TaskCall): Promise<Response> =>
     answered(call.request, async () => {
-      await admitTask(deps, relay, call);
-      const body = await bodyOf(call.request);
+      const caller = await admitTask(deps, relay, call);
+      const body = await bodyOf(call.request, caller);
       if (!body["sourceBase64"] || !body["targetBase64"])
         throw new DrawingError("sour_base64_and_target_base64_is_required");
       return submit(
@@ -323,7 +338,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
   const listRoute = (call: TaskCall): Promise<Response> =>
     answered(call.request, async () => {
       const caller = await admitTask(deps, relay, call);
-      const ids = asList((await bodyOf(call.request))["ids"]).filter((id) => typeof id === "string");
+      const ids = asList((await bodyOf(call.request, caller))["ids"]).filter((id) => typeof id === "string");
       const rows = await ownDrawings(deps, caller.user.id, ids.slice(0, MAX_IDS));
       return json(
         call.request,
@@ -352,34 +367,23 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       });
     });
 
-  /** The upstream tells how far a task is; what it costs or gives back is the poller's business. */
+  /** The upstream tells how far a task is; when it began or failed is not taken from whoever holds a key. */
   const notifyRoute = (call: TaskCall): Promise<Response> =>
     answered(call.request, async () => {
       const caller = await admitTask(deps, relay, call);
-      const body = await bodyOf(call.request);
+      const body = await bodyOf(call.request, caller);
       const id = asString(body["id"]) ?? "";
       // The operator's own upstream pushes with an administrator's key, whoever the task belongs to.
       const isOperator = caller.user.role >= Role.admin;
-      const row = await (isOperator && id !== ""
-        ? anyDrawing(deps, id)
-        : ownDrawing(deps, caller.user.id, id));
-      if (!row) throw new DrawingError("midjourney_task_not_found");
-      const imageUrl = asString(body["imageUrl"]) ?? "";
-      const progress = asString(body["progress"]) ?? row.progress;
-      const status = asString(body["status"]) ?? row.status;
-      // A failure has to come by the poller, which gives the charge back with it.
-      const isFailure = status === "FAILURE" || (asString(body["failReason"]) ?? "") !== "";
-      await moveDrawing(deps, row.id, {
-        progress: isFailure && progress === DONE ? "99%" : progress,
-        promptEn: asString(body["promptEn"]) ?? row.promptEn,
-        state: asString(body["state"]) ?? row.state,
-        submitTimeMs: asNumber(body["submitTime"]) ?? row.submitTimeMs,
-        startTimeMs: asNumber(body["startTime"]) ?? row.startTimeMs,
-        finishTimeMs: asNumber(body["finishTime"]) ?? row.finishTimeMs,
-        ...(imageUrl === "" || imageUrl === row.imageUrl ? {} : { imageUrl, imagePushed: !isOperator }),
-        status: isFailure ? row.status : status,
-        failReason: isFailure ? row.failReason : "",
-      });
+      const find = () =>
+        isOperator && id !== "" ? anyDrawing(deps, id) : ownDrawing(deps, caller.user.id, id);
+      for (let left = MAX_PUSH_TRIES; left > 0; left--) {
+        const row = await find();
+        if (!row) throw new DrawingError("midjourney_task_not_found");
+        const changes = pushed(row, body, clock.nowMs(), !isOperator);
+        // Judged by what the row said: where the poller moved it meanwhile, the push is judged anew.
+        if (row.progress === DONE || (await moveDrawing(deps, row.id, changes, row))) break;
+      }
       return new Response(null, {
         headers: { ...corsHeaders(call.request), [REQUEST_ID_HEADER]: newRequestId() },
       });
@@ -432,22 +436,22 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       .get(`${prefix}/image/:id`, ({ request, params }) => imageRoute(request, params["id"] ?? ""), open)
       .post(
         `${prefix}/submit/:kind`,
-        ({ request, server, params }) => submitRoute({ request, server }, params["kind"] ?? ""),
+        ({ request, params }) => submitRoute({ request }, params["kind"] ?? ""),
         raw,
       )
-      .post(`${prefix}/insight-face/swap`, ({ request, server }) => swapRoute({ request, server }), raw)
-      .post(`${prefix}/notify`, ({ request, server }) => notifyRoute({ request, server }), raw)
+      .post(`${prefix}/insight-face/swap`, ({ request }) => swapRoute({ request }), raw)
+      .post(`${prefix}/notify`, ({ request }) => notifyRoute({ request }), raw)
       .get(
         `${prefix}/task/:id/fetch`,
-        ({ request, server, params }) => fetchRoute({ request, server }, params["id"] ?? ""),
+        ({ request, params }) => fetchRoute({ request }, params["id"] ?? ""),
         raw,
       )
       .get(
         `${prefix}/task/:id/image-seed`,
-        ({ request, server, params }) => seedRoute({ request, server }, params["id"] ?? ""),
+        ({ request, params }) => seedRoute({ request }, params["id"] ?? ""),
         raw,
       )
-      .post(`${prefix}/task/list-by-condition`, ({ request, server }) => listRoute({ request, server }), raw)
+      .post(`${prefix}/task/list-by-condition`, ({ request }) => listRoute({ request }), raw)
       .options(`${prefix}/*`, ({ request }) => preflight(request), checkedBy("relay key"));
     return routes as unknown as Elysia;
   }

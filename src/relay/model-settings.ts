@@ -32,6 +32,19 @@ export function claudeDefaultMaxTokens(options: Options, model: string): number 
   return byModel(options.get("claude.default_max_tokens"), model);
 }
 
+/** Whether a Claude's name asks for thinking by the gateway's suffix. */
+export function asksToThink(model: string): boolean {
+  return model.endsWith(THINKING) && model.includes("claude");
+}
+
+/**
+ * Tokens that such a name asks of Anthropic at the least, but for the sixteen that every answer gets; 0 where the suffix
+ * means nothing.
+ */
+export function leastThinkingTokens(options: Options): number {
+  return options.get("claude.thinking_adapter_enabled") ? MIN_CLAUDE_TOKENS - 16 : 0;
+}
+
 /** Version segment of Gemini's address for the model. */
 export function geminiVersion(options: Options, model: string): string | undefined {
   return byModel(options.get("gemini.version_settings"), model);

@@ -5,6 +5,7 @@ import type { BytesAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
 import type { AttemptsContext } from "./attempts.ts";
+import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { Plan } from "./plan.ts";
 import { createByteRelay } from "./stream-bytes.ts";
@@ -33,9 +34,10 @@ export async function openBytes(
   try {
     await relay.begin();
   } catch (error) {
-    throw error instanceof Failure ? attemptFailure(error) : error;
+    throw opened.explain(error);
   } finally {
     opened.settled();
   }
+  call.hangUp = () => relay.endNow(drainingFailure());
   return { kind: "bytes", plan, response: opened.response, relay };
 }

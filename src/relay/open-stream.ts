@@ -8,12 +8,15 @@ import type { StreamAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
 import type { AttemptsContext } from "./attempts.ts";
+import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
-import { createTap } from "./meter.ts";
+import { countPrompt, createTap } from "./meter.ts";
 import { pingMs } from "./ping.ts";
 import type { Plan } from "./plan.ts";
 import { createArrayFraming, createConversion } from "./stream-convert.ts";
 import type { StreamConversion } from "./stream-convert.ts";
+import { createStreamHold } from "./stream-hold.ts";
+import { keepsReasoning } from "./reasoning-kept.ts";
 import { createStreamRelay } from "./stream.ts";
 import type { TerminalRule } from "./stream.ts";
 
@@ -59,7 +62,11 @@ export async function openStream(
     if (plan.isConverted) return (conversion = convert(context, call, plan, meterOptions));
     const meter = plan.dialect.meterStream(meterOptions);
     if (!call.wantsArray) return meter;
-    return (conversion = createArrayFraming(meter, (failure) => context.failureBody(call, failure)));
+    return (conversion = createArrayFraming(
+      meter,
+      (failure) => context.failureBody(call, failure),
+      (usage) => context.limitBody(call, usage),
+    ));
   };
   const countsDeltas = !plan.reportsUsage || context.silent.has(plan.channel.id);
   const screen = context.screenOutput(call);
@@ -78,7 +85,18 @@ export async function openStream(
       idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),
       firstEventMs: limits.firstEventMs,
       pingMs: pingMs(options),
+      hold: createStreamHold(call.reservation, call.hold, tap, async () => {
+        const { prompt, endpoint, body } = call;
+        if (prompt.mostTokens <= prompt.tokens) return 0;
+        const counted = await countPrompt(context.counter, endpoint, body.json, plan.upstreamModel);
+        return (counted - prompt.tokens) * call.hold.inputRate;
+      }),
       drain: context.drain,
+      readOn: {
+        begin: () => context.open.begin(call),
+        end: () => context.open.end(call),
+        keepsReasoning: () => keepsReasoning(plan.upstreamModel, call.body.json),
+      },
       finish: context.finish(call, plan, tap, told, () => firstByteMs),
       failureFrame: (failure) => (told ? told.fail(failure) : context.failureFrame(call, failure)),
     },
@@ -87,10 +105,10 @@ export async function openStream(
     await relay.begin();
   } catch (error) {
     opened.settled();
-    if (error instanceof Failure) throw attemptFailure(error);
     throw opened.explain(error);
   }
   opened.settled();
+  call.hangUp = () => relay.endNow(drainingFailure());
   firstByteMs = performance.now() - call.startedMs;
   const contentType = told?.contentType ?? EVENT_STREAM;
   return { kind: "stream", plan, response: opened.response, relay, contentType, firstByteMs };

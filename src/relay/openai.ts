@@ -8,7 +8,6 @@ import { checkedBy, policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./admission.ts";
-import type { PeerSource } from "./admission.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { chat, completions, embeddings } from "./endpoints.ts";
@@ -30,8 +29,8 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
   const realtime = createRealtime(deps, relay.parts);
   const serve =
     (endpoint: Endpoint) =>
-    ({ request, server }: { request: Request; server: PeerSource | null }): Promise<Response> =>
-      relay.serve({ request, server, endpoint });
+    ({ request }: { request: Request }): Promise<Response> =>
+      relay.serve({ request, endpoint });
 
   function refused(request: Request, error: unknown, omitId = false): Response {
     const dialect = listDialect(request);
@@ -42,7 +41,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
   /** Calls that clients of this API know and this gateway does not have: known keys are told so. */
   async function notImplemented({ request }: { request: Request }): Promise<Response> {
     try {
-      await admitCaller(deps, request);
+      await admitCaller(deps, request, session.visitors);
       throw new Failure("client", "api_not_implemented", { status: 501, type: "new_api_error" });
     } catch (error) {
       return refused(request, error, error instanceof Failure && error.code === "api_not_implemented");
@@ -51,39 +50,22 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
 
   async function listed(request: Request, make: typeof modelList): Promise<Response> {
     try {
-      return make(deps, await admitCaller(deps, request), request);
+      return make(deps, await admitCaller(deps, request, session.visitors), request);
     } catch (error) {
       return refused(request, error);
     }
   }
 
   const routes = new Elysia()
-    .post(
-      "/v1/chat/completions",
-      ({ request, server }) => relay.serve({ request, server, endpoint: chat }),
-      raw,
-    )
-    .post(
-      "/v1/completions",
-      ({ request, server }) => relay.serve({ request, server, endpoint: completions }),
-      raw,
-    )
-    .post(
-      "/v1/embeddings",
-      ({ request, server }) => relay.serve({ request, server, endpoint: embeddings }),
-      raw,
-    )
+    .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
+    .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
+    .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
     .post(
       "/v1/engines/:model/embeddings",
-      ({ request, server, params }) =>
-        relay.serve({ request, server, endpoint: embeddings, pathModel: params.model }),
+      ({ request, params }) => relay.serve({ request, endpoint: embeddings, pathModel: params.model }),
       raw,
     )
-    .post(
-      "/v1/responses",
-      ({ request, server }) => relay.serve({ request, server, endpoint: responses }),
-      raw,
-    )
+    .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
     .post("/v1/responses/compact", serve(compact), raw)
     .post("/v1/edits", serve(edits), raw)
     .post("/v1/moderations", serve(moderations), raw)
@@ -94,7 +76,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
     .post("/v1/audio/speech", serve(speech), raw)
     .post("/v1/audio/transcriptions", serve(transcriptions), raw)
     .post("/v1/audio/translations", serve(translations), raw)
-    .get("/v1/realtime", ({ request, server }) => realtime.serve(request, server), raw)
+    .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
@@ -121,7 +103,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
   // route read errors in the shape of the API that they try out.
   const playground = new Elysia().use(policy(session)).post(
     "/pg/chat/completions",
-    async ({ request, server, visitor }) => {
+    async ({ request, visitor }) => {
       let user: UserAccount;
       try {
         user = sessionUser(request, visitor);
@@ -129,8 +111,8 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
         return refused(request, error, true);
       }
       return relay.serveSession(
-        { request, server, endpoint: chat },
-        { callerOf: (body) => playgroundCaller(deps, user, body) },
+        { request, endpoint: chat },
+        { userId: user.id, callerOf: (body) => playgroundCaller(deps, user, body) },
       );
     },
     { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },

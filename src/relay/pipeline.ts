@@ -1,54 +1,57 @@
 // The one way from a client's request to an answer, for every inference route: checks, price, reserve, attempts, settle.
 // Refuses side doors: there is no other function that reaches an upstream for a client.
-import type { Deps, Reservation } from "../core/deps.ts";
+import type { Deps } from "../core/deps.ts";
 import type { Channel } from "../core/channel-rows.ts";
 import { rootAccount } from "../core/notify.ts";
 import { createPicker } from "../core/picker.ts";
-import { estimateReserve, missingPrice } from "../core/prices.ts";
-import type { ModelPricing } from "../core/prices.ts";
-import { createWordFilter } from "../core/sensitive.ts";
-import type { WordFilter } from "../core/sensitive.ts";
+import type { CallPrice } from "../core/prices.ts";
+import type { EndReason } from "../core/settle-policy.ts";
 import { refuseShortHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
-import type { Range } from "../http/address.ts";
+import type { Visitors, Work } from "../http/visitors.ts";
 import { asObject } from "../protocol/json.ts";
 import { LogType } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
+import { completionTokens, emptyUsage } from "../shared/usage.ts";
 import { checkAddress, checkModel, checkRate, admitCaller, pinnedChannel, rateRule } from "./admission.ts";
-import type { Caller, PeerSource } from "./admission.ts";
+import type { Caller } from "./admission.ts";
 import type { Answer } from "./answer.ts";
 import { CallFailed, runAttempts } from "./attempts.ts";
 import type { AttemptsContext } from "./attempts.ts";
+import { createHoldCall, createUsualOutput, NO_HOLD } from "./call-hold.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { holdBack } from "./hold-back.ts";
+import { createErrorRows } from "./error-rows.ts";
+import { createFinish, learnLength, tokensOf } from "./finish.ts";
+import { FREE } from "./hold-back.ts";
 import { createLockstep, STAGE } from "./lockstep.ts";
 import type { MediaFetch } from "./media.ts";
-import { answerTexts, canonicalTexts, countPrompt, measurePrompt } from "./meter.ts";
+import { createBodyBudget } from "./body-budget.ts";
+import { answerTexts, canonicalTexts, countBusy, countPrompt, measurePrompt } from "./meter.ts";
 import { checkedName, familyName, requestedModel } from "./model-name.ts";
-import { screenerOf } from "./output-screen.ts";
+import { createOpenCalls } from "./open-calls.ts";
 import { pingMs } from "./ping.ts";
 import type { TestCall } from "./probe.ts";
 import { TEST_ENDPOINTS } from "./test-endpoints.ts";
-import { createRateLimiter } from "./rate-limit.ts";
-import type { RateRule } from "./rate-limit.ts";
-import { readBody, readForm } from "./read-body.ts";
+import { createRateLimiter } from "../core/rate-limit.ts";
+import type { RateRule } from "../core/rate-limit.ts";
+import { parseBody, readBody, readBytes, readForm } from "./read-body.ts";
 import type { RelayBody } from "./read-body.ts";
 import type { RelayParts } from "./realtime.ts";
 import { asFailure, encodeFailure, failureFrame, renderFailure } from "./render-failure.ts";
 import type { FailureView } from "./render-failure.ts";
 import { answerHeaders, streamHeaders, wholeResponse } from "./respond.ts";
 import { createResponseHomes } from "./response-homes.ts";
+import { createScreens } from "./screens.ts";
 import { settleCall } from "./settle.ts";
+import { coverWhole, limitBody, limitElement } from "./stream-hold.ts";
 import { awaitedStream } from "./stream-await.ts";
 import { createTokenCounter, estimateTokens } from "./token-count.ts";
-import { encodeUsage } from "../protocol/openai-chat/usage.ts";
 
 export interface RelayRequest {
   request: Request;
-  server: PeerSource | null;
   endpoint: Endpoint;
   /** Model that the address names, where it does. */
   pathModel?: string;
@@ -58,6 +61,7 @@ export interface RelayRequest {
 
 /** The playground's caller is known by its session; it decides its group from the body. */
 export interface SessionCaller {
+  userId: number;
   callerOf: (body: RelayBody) => Caller;
 }
 
@@ -70,6 +74,10 @@ export interface Relay {
   probe(channel: Channel, test: TestCall): Promise<{ failure?: Failure; isFatal: boolean }>;
   /** Answers a call made with a console session. Never throws. */
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
+  /** Resolves when no call is open, also none that is read on without its client. */
+  idle(): Promise<void>;
+  /** The process has to stop: ends what is open, settled and told. Resolves when all of it is. */
+  endAll(): Promise<void>;
   /** What realtime sessions share with the other calls. */
   readonly parts: RelayParts;
   close(): void;
@@ -78,26 +86,17 @@ export interface Relay {
 /** What is read on after the client left: enough to see the usage of a stream that was nearly done. */
 const DRAIN_MS = 2000;
 const DRAIN_BYTES = 512 * 1024;
-const BYTES_PER_MIB = 1024 * 1024;
-
-/** Where clients know a refused prompt by another code than the usual one. */
-const SCREEN_CODES: Readonly<Partial<Record<Endpoint["name"], string>>> = {
-  responses: "check_request_sensitive_error",
-  gemini: "check_request_sensitive_error",
-  "image-generations": "invalid_image_request",
-  "image-edits": "invalid_image_request",
-  speech: "invalid_audio_request",
+/** Failures of attempts that were asked and not waited for, as the table of charges knows them. */
+const UNANSWERED: Readonly<Record<string, EndReason>> = {
+  client_gone: "abandoned",
+  server_draining: "draining",
 };
+const BYTES_PER_MIB = 1024 * 1024;
+const MAX_COUNTING_BYTES = 32 * BYTES_PER_MIB;
 
 /** Token name and sentence of a channel test in the log. */
 const TEST_NAME = "模型测试";
 const NOBODY = { group: "", model: "" };
-const FREE: Reservation = {
-  requestId: "",
-  amount: 0,
-  settle: () => Promise.resolve(),
-  release: () => Promise.resolve(),
-};
 
 function rewritten(json: Record<string, unknown>): RelayBody {
   const text = JSON.stringify(json);
@@ -106,7 +105,7 @@ function rewritten(json: Record<string, unknown>): RelayBody {
 
 export function createRelay(
   deps: Deps,
-  trustedProxies: readonly Range[],
+  visitors: Visitors,
   fetchMedia: MediaFetch,
   drainMs = DRAIN_MS,
 ): Relay {
@@ -115,10 +114,12 @@ export function createRelay(
   const limiter = createRateLimiter();
   const counter = createTokenCounter();
   const lockstep = createLockstep();
-  let filter: WordFilter | undefined;
-  options.onChange((key) => {
-    if (key === "SensitiveWords") filter = undefined;
-  });
+  const open = createOpenCalls(() => options.get("relay.abandoned_read_seconds") * 1000);
+  const homes = createResponseHomes(deps.routing, picker);
+  const silent = new Set<number>();
+  const usual = createUsualOutput();
+  const holdCall = createHoldCall(deps, usual, counter);
+  const screens = createScreens(options);
 
   const view = (call: Pick<Call, "request" | "requestId" | "endpoint">): FailureView => ({
     dialect: call.endpoint.dialect,
@@ -131,54 +132,17 @@ export function createRelay(
     picker,
     counter,
     lockstep,
-    homes: createResponseHomes(deps.routing, picker),
-    silent: new Set(),
+    errorRows: createErrorRows(deps),
+    homes,
+    silent,
     drain: { ms: drainMs, bytes: DRAIN_BYTES },
-    plans: { options, clock, keyring: deps.keyring, reach: deps.reach, fetchMedia },
+    open,
+    plans: { options, clock, keyring: deps.keyring, reach: deps.reach, seal: deps.seal, fetchMedia },
     failureFrame: (call, failure) => failureFrame(failure, view(call)),
     failureBody: (call, failure) => encodeFailure(failure, view(call)).body,
-    screenOutput(call) {
-      if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnCompletionEnabled"))
-        return undefined;
-      return screenerOf(wordFilter(), call, options.get("StopOnSensitiveEnabled"));
-    },
-    finishBytes: (call, plan, { reason }) =>
-      settleCall(deps, counter, call, plan, {
-        reason,
-        usage: null,
-        sawText: true,
-        outputTokens: () => Promise.resolve(0),
-        isStream: false,
-        firstByteMs: undefined,
-      }),
-    finish: (call, plan, tap, conversion, firstByteMs) => async (end) => {
-      const { state } = tap.meter;
-      if (end.reason === "completed") {
-        if (state.usage === null) context.silent.add(plan.channel.id);
-        else if (context.silent.size > 0) context.silent.delete(plan.channel.id);
-        if (state.responseId !== undefined) context.homes.keep(call, plan, state.responseId);
-      }
-      const usage = await settleCall(deps, counter, call, plan, {
-        reason: end.reason,
-        usage: state.usage,
-        sawText: state.sawText,
-        outputTokens: () => tap.outputTokens(),
-        isStream: true,
-        firstByteMs: firstByteMs(),
-      });
-      if (end.reason === "completed" && conversion) return conversion.tail(usage);
-      if (call.endpoint.dialect !== "openai-chat" || call.endpoint.isMedia === true) return "";
-      if (end.reason !== "completed" || !call.wantsUsage || state.usage !== null || !usage) return "";
-      // The client asked for usage and the upstream kept silent: it gets what it is charged for.
-      return `data: ${JSON.stringify({
-        id: `chatcmpl-${call.requestId}`,
-        object: "chat.completion.chunk",
-        created: Math.floor(clock.nowMs() / 1000),
-        model: call.model,
-        choices: [],
-        usage: encodeUsage(usage),
-      })}\n\n`;
-    },
+    screenOutput: (call) => screens.output(call),
+    limitBody: (call, usage) => limitElement(call, usage, clock.nowMs()),
+    ...createFinish({ clock, counter, open, silent, homes, usual, visitors }),
   };
 
   /** Body, model and everything that only reads; the price is the last of it. */
@@ -201,22 +165,24 @@ export function createRelay(
     if (!pinned && deps.routing.tiers(caller.group, model).length === 0)
       throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
     endpoint.check(body.json, body.form);
-    const prompt = measurePrompt(endpoint, body.json, screener(endpoint));
-    const pricing = pricingFor(caller, model);
-    const groupRatio = deps.prices.groupRatio(caller.group);
-    const amount = estimateReserve(pricing, groupRatio, {
-      promptTokens: prompt.tokens,
-      maxTokens: endpoint.outputLimit(body.json),
-      preConsumedTokens: options.get("PreConsumedQuota"),
-      quotaPerUnit: options.get("QuotaPerUnit"),
-      ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
-      ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, model) } : {}),
+    const measured = measurePrompt(endpoint, body.json, screens.prompt(endpoint));
+    const price = priceFor(caller, model);
+    const wantsStream =
+      endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
+    const earlierTokens = context.homes.tokensBefore(caller, body);
+    const held = holdCall({
+      requestId,
+      caller,
+      endpoint,
+      body,
+      model,
+      price,
+      prompt: measured,
+      wantsStream,
+      pinned,
+      earlierTokens,
     });
-    const { user, token } = caller;
-    const wanted = { requestId, user, token, amount };
-    // Usually at once: a promise for every call would cost each of them a turn.
-    const held = endpoint.quotaCode ? holdBack(deps.ledger, endpoint, wanted) : deps.ledger.reserve(wanted);
-    const reservation = held instanceof Promise ? await held : held;
+    const { reservation, hold, prompt } = held instanceof Promise ? await held : held;
     return {
       request,
       requestId,
@@ -226,10 +192,10 @@ export function createRelay(
       sent: endpoint.rewrite ? rewritten(endpoint.rewrite(body.json, model)) : body,
       model,
       prompt,
-      pricing,
-      groupRatio,
+      price,
       reservation,
-      wantsStream: endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true),
+      hold,
+      wantsStream,
       wantsArray: pathStream === "array",
       // Only chat completions and its elder let the client choose.
       wantsUsage:
@@ -238,33 +204,19 @@ export function createRelay(
       startedMs,
       attempts: [],
       pinned,
+      hangUp: undefined,
+      index: -1,
     };
   }
 
   /** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
-  function pricingFor(caller: Caller, model: string): ModelPricing {
-    const pricing = deps.prices.pricing(model);
-    if (pricing) return pricing;
+  function priceFor(caller: Caller, model: string): CallPrice {
+    const price = deps.prices.callPrice(model, caller.group);
+    if (price) return price;
     const isAccepted =
       options.get("SelfUseModeEnabled") || caller.user.setting.accept_unset_model_ratio_model === true;
     if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
-    return missingPrice(deps.prices.tables(), model);
-  }
-
-  function screener(endpoint: Endpoint): ((text: string) => void) | undefined {
-    if (!endpoint.isScreened) return undefined;
-    if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnPromptEnabled"))
-      return undefined;
-    const words = wordFilter();
-    const wireCode = SCREEN_CODES[endpoint.name];
-    return (text) => {
-      if (words.find(text) !== undefined)
-        throw new Failure("client", "sensitive_words_detected", wireCode === undefined ? {} : { wireCode });
-    };
-  }
-
-  function wordFilter(): WordFilter {
-    return (filter ??= createWordFilter(options.get("SensitiveWords")));
+    return deps.prices.missingCallPrice(model, caller.group);
   }
 
   /** From the reservation on, exactly one of settle and release happens on every way out. */
@@ -274,72 +226,86 @@ export function createRelay(
     } catch (error) {
       if (error instanceof CallFailed) {
         const { failure, plan } = error;
-        if (failure.code === "client_gone" && plan) {
-          await settleCall(deps, counter, call, plan, {
-            reason: "client-gone",
+        const reason = plan && UNANSWERED[failure.code];
+        if (reason) {
+          await settleCall(open, counter, call, plan, {
+            reason,
             usage: null,
             sawText: false,
             outputTokens: () => Promise.resolve(0),
             isStream: call.wantsStream,
             firstByteMs: undefined,
           });
-        } else await call.reservation.release();
+        } else await giveBack(call);
         throw failure;
       }
-      await call.reservation.release();
+      await giveBack(call);
       throw error;
     }
+  }
+
+  async function giveBack(call: Call): Promise<void> {
+    open.remove(call);
+    await call.reservation.release();
   }
 
   async function respond(call: Call, answer: Answer): Promise<Response> {
     if (answer.kind === "stream") {
       const headers = streamHeaders(call, answer.response);
       headers["content-type"] = answer.contentType;
+      visitors.feed(call.request, answer.relay);
       return new Response(answer.relay.body(call.request.signal), { headers });
     }
     if (answer.kind === "bytes") {
+      visitors.feed(call.request, answer.relay);
       return new Response(answer.relay.body(call.request.signal), {
         headers: answerHeaders(call, answer.response),
       });
     }
     const { meter, plan, json, canonical } = answer;
-    const refused = screenWhole(call, answer);
-    const usage = await settleCall(deps, counter, call, plan, {
-      reason: call.request.signal.aborted ? "client-gone" : "completed",
-      usage: meter.usage,
+    const refused = screens.whole(call, answer);
+    const outputTokens = async (): Promise<number> => {
+      const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
+      const counted = await counter.count(texts, plan.upstreamModel);
+      return counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+    };
+    const { usage: told } = meter;
+    const isUnpaid =
+      call.wantsStream &&
+      !(await coverWhole(call, () => (told ? Promise.resolve(completionTokens(told)) : outputTokens())));
+    const usage = await settleCall(open, counter, call, plan, {
+      reason: isUnpaid ? "balance" : call.request.signal.aborted ? "client-gone" : "completed",
+      usage: isUnpaid && told ? { ...told, output: emptyUsage().output } : told,
+      usageFinal: !isUnpaid,
       sawText:
         meter.textChars > 0 || call.endpoint.name === "embeddings" || call.endpoint.ownUsage !== undefined,
-      outputTokens: async () => {
-        const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
-        const counted = await counter.count(texts, plan.upstreamModel);
-        return counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
-      },
+      outputTokens: isUnpaid ? () => Promise.resolve(0) : outputTokens,
       isStream: false,
       firstByteMs: undefined,
       json,
     });
     if (refused) throw refused;
-    if (call.endpoint.name === "responses") context.homes.keep(call, plan, asObject(json)?.["id"]);
-    return wholeResponse(call, answer, usage);
-  }
-
-  /** A whole answer with forbidden words is withheld, and paid for: it was generated. */
-  function screenWhole(call: Call, answer: Extract<Answer, { kind: "whole" }>): Failure | undefined {
-    const screen = context.screenOutput(call);
-    if (!screen) return undefined;
-    const texts = answer.canonical ? canonicalTexts(answer.canonical) : answerTexts(answer.json);
-    for (const text of texts) {
-      const failure = screen(text);
-      if (failure) return failure;
+    if (isUnpaid) {
+      const headers = streamHeaders(call, answer.response);
+      if (call.wantsArray) headers["content-type"] = "application/json";
+      return new Response(limitBody(call, usage ?? emptyUsage(), clock.nowMs()), { headers });
     }
-    return undefined;
+    if (usage) learnLength(usual, call, usage);
+    if (call.endpoint.name === "responses")
+      context.homes.keep(call, plan, asObject(json)?.["id"], tokensOf(call, meter.usage));
+    return wholeResponse(call, answer, usage);
   }
 
   /** With keep-alive on, a stream's status line does not wait for the upstream longer than one interval. */
   async function run(call: Call): Promise<Response> {
+    open.add(call);
     const interval = call.wantsStream ? pingMs(options) : 0;
     const answered = answerOf(call).then((answer) => respond(call, answer));
     if (interval === 0) return answered;
+    // The handler ends before the answer is there.
+    visitors.hold(call.request);
+    const known = () => visitors.release(call.request);
+    answered.then(known, known);
     const stream = awaitedStream(answered, interval, (error) =>
       failureFrame(explain(call.requestId, error), view(call)),
     );
@@ -365,10 +331,14 @@ export function createRelay(
     return renderFailure(failure, shown, corsHeaders(request.request));
   }
 
+  /** Bodies of calls that only count, from their last byte to their answer. */
+  let countingBytes = 0;
+
   const maxBytes = (): number => options.get("relay.max_body_mb") * BYTES_PER_MIB;
+  const bodies = createBodyBudget(visitors, maxBytes);
 
   return {
-    parts: { picker, limiter, counter, trustedProxies },
+    parts: { picker, limiter, counter, usual, visitors, bodies },
     async serve(relayed) {
       const refused = refuseShortHost(relayed);
       if (refused) return refused;
@@ -376,26 +346,30 @@ export function createRelay(
       lockstep.enter();
       const requestId = newRequestId(clock.nowMs());
       let rule: RateRule | undefined;
+      let work: Work | undefined;
       try {
         await lockstep.turn();
         const { request } = relayed;
-        const caller = await admitCaller(deps, request);
-        checkAddress(caller, request, relayed.server, trustedProxies);
+        const caller = await admitCaller(deps, request, visitors);
+        checkAddress(caller, request, visitors);
         rule = rateRule(options, caller.group);
-        if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
+        if (rule) checkRate(limiter, rule, caller.user.id, clock.monotonicMs());
         const { endpoint } = relayed;
         const read = await (endpoint.form
-          ? readForm(request, maxBytes(), endpoint.refusalCode)
-          : readBody(request, maxBytes()));
+          ? readForm(request, maxBytes(), endpoint.refusalCode, bodies, caller.user.id)
+          : readBody(request, maxBytes(), bodies, caller.user.id));
+        work = visitors.working(request);
         const body = endpoint.translate?.(read) ?? read;
         await STAGE;
         const call = await prepare(relayed, caller, body, requestId, startedMs);
         const response = await run(call);
-        if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
+        if (rule) limiter.succeeded(caller.user.id, rule, clock.monotonicMs());
         return response;
       } catch (error) {
         return refusal(relayed, requestId, error);
       } finally {
+        bodies.done(relayed.request);
+        visitors.done(work);
         lockstep.leave();
       }
     },
@@ -404,19 +378,27 @@ export function createRelay(
       if (refused) return refused;
       const { request, endpoint, pathModel } = relayed;
       const requestId = newRequestId(clock.nowMs());
+      let taken = 0;
+      let work: Work | undefined;
       try {
-        const caller = await admitCaller(deps, request);
-        checkAddress(caller, request, relayed.server, trustedProxies);
+        const caller = await admitCaller(deps, request, visitors);
+        checkAddress(caller, request, visitors);
         const rule = rateRule(options, caller.group);
-        if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
-        const body = await readBody(request, maxBytes());
+        if (rule) checkRate(limiter, rule, caller.user.id, clock.monotonicMs());
+        const bytes = await readBytes(request, maxBytes(), bodies, caller.user.id);
+        work = visitors.working(request);
+        // Counting is free: nothing but this keeps a wave of large bodies from being parsed at once.
+        if (countingBytes > 0 && countingBytes + bytes.length > MAX_COUNTING_BYTES) throw countBusy();
+        countingBytes += bytes.length;
+        taken = bytes.length;
+        const body = parseBody(bytes);
         const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
         checkModel(caller, model);
         // Google's clients may wrap the whole request they are about to make.
         const json = asObject(body.json["generateContentRequest"]) ?? body.json;
         endpoint.check(json);
-        const tokens = await countPrompt(counter, endpoint, json, model);
-        if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
+        const tokens = await countPrompt(counter, endpoint, json, model, request.signal);
+        if (rule) limiter.succeeded(caller.user.id, rule, clock.monotonicMs());
         const headers = {
           ...corsHeaders(request),
           "cache-control": "no-store",
@@ -425,6 +407,10 @@ export function createRelay(
         return Response.json(encode(tokens), { headers });
       } catch (error) {
         return refusal(relayed, requestId, error);
+      } finally {
+        countingBytes -= taken;
+        bodies.done(request);
+        visitors.done(work);
       }
     },
     async probe(channel, { operation, body: json }) {
@@ -451,16 +437,19 @@ export function createRelay(
           body,
           sent: body,
           model,
-          prompt: { tokens: 0, fixedTokens: 0 },
-          pricing: missingPrice(deps.prices.tables(), model),
-          groupRatio: 0,
+          prompt: { tokens: 0, mostTokens: 0, fixedTokens: 0, mediaTokens: 0, cacheWrite: "none" },
+          price: deps.prices.missingCallPrice(model, root.group),
           reservation: FREE,
+          hold: NO_HOLD,
           wantsStream: false,
           wantsArray: false,
           wantsUsage: false,
           startedMs: performance.now(),
           attempts: [],
           pinned: channel,
+          isTest: true,
+          hangUp: undefined,
+          index: -1,
         });
         await deps.ledger.log({
           type: LogType.system,
@@ -483,16 +472,26 @@ export function createRelay(
       const startedMs = performance.now();
       const requestId = newRequestId(clock.nowMs());
       let isOwnRefusal = true;
+      let work: Work | undefined;
       try {
-        const body = await readBody(relayed.request, maxBytes());
+        const body = await readBody(relayed.request, maxBytes(), bodies, session.userId);
+        work = visitors.working(relayed.request);
         const caller = session.callerOf(body);
         isOwnRefusal = false;
         const call = await prepare(relayed, caller, body, requestId, startedMs);
         return await run(call);
       } catch (error) {
         return refusal(relayed, requestId, error, isOwnRefusal);
+      } finally {
+        bodies.done(relayed.request);
+        visitors.done(work);
       }
     },
-    close: () => counter.close(),
+    idle: () => open.idle(),
+    endAll: () => open.endAll(),
+    close() {
+      context.errorRows.close();
+      counter.close();
+    },
   };
 }

@@ -31,7 +31,10 @@ import {
 } from "./model-settings.ts";
 import { withField, writeForm } from "./multipart.ts";
 import type { Form } from "./multipart.ts";
+import { limitChanges, loweredLimits } from "./output-limit.ts";
+import { passHeaders } from "./passed-headers.ts";
 import { patchTopLevel } from "./patch-json.ts";
+import { tierNames, usualTier } from "./service-tier.ts";
 
 export interface Plan {
   channel: Channel;
@@ -50,12 +53,9 @@ export interface Plan {
   upstream: UpstreamRequest;
 }
 
-export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring" | "reach"> {
+export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring" | "reach" | "seal"> {
   fetchMedia: MediaFetch;
 }
-
-/** Client headers that mean something to upstreams; everything else stays here. */
-const PASSED_HEADERS = ["openai-beta", "idempotency-key", "session_id", "conversation_id"] as const;
 
 function adapterOf(row: ProviderRow, found: FoundRoute): Adapter | undefined {
   const name = found.route.adapter ?? (row.auth.kind === "adapter" ? row.auth.name : undefined);
@@ -200,7 +200,7 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
   const found = findRoute(row, call.endpoint, mapped);
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
-  const { key, index: keyIndex } = context.keyring.next(channel, context.clock.nowMs());
+  const { key, index: keyIndex } = context.keyring.next(channel, context.clock.monotonicMs());
   const target: Target = { channel, row, found, mapped, key, keyIndex };
   if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row))
     return passPlan(context, call, target);
@@ -237,24 +237,38 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   const { dialect } = found.route;
   const plain = plainModel(options, dialect, mapped);
   const changes: Record<string, unknown> = {};
+  const tier = isMedia ? undefined : usualTier(dialect, sent.json, sent.text);
+  if (tier) Object.assign(changes, tier);
+  const { limit } = call.hold;
+  // Before what the operator's settings make of a limit: budgets of thinking are shares of it.
+  if (limit !== undefined) {
+    const name = call.endpoint.name === "completions" ? "" : plain;
+    Object.assign(changes, limitChanges(dialect, sent.json, limit, name));
+  }
   // Gemini's model stands in the address.
   if (dialect !== "gemini" && sent.json["model"] !== plain) changes["model"] = plain;
   // The playground's own field; an upstream would refuse it.
   if (call.caller.token === undefined && sent.json["group"] !== undefined) changes["group"] = undefined;
-  if (dialect !== "openai-chat")
-    Object.assign(changes, settingsChanges(options, dialect, mapped, sent.json, false));
+  if (dialect !== "openai-chat") {
+    const limited = limit === undefined ? sent.json : { ...sent.json, ...changes };
+    Object.assign(changes, settingsChanges(options, dialect, mapped, limited, false));
+  }
   const isSame = Object.keys(changes).length === 0;
   const body = isSame ? sent.json : { ...sent.json, ...changes };
   const built = buildRequest(context, call, target, plain, body);
   for (const key of built.changed) changes[key] = built.body?.[key];
   if (!isMedia) Object.assign(changes, overrides(channel));
-  const isUntouched = isRaw || Object.keys(changes).length === 0;
+  if (limit !== undefined)
+    Object.assign(changes, loweredLimits(dialect, { ...sent.json, ...changes }, limit));
+  // Passed through as it is, but never at a price that nobody pays.
+  const said = isRaw ? (tier ?? {}) : changes;
+  const isUntouched = Object.keys(said).length === 0;
   const upstream = upstreamRequest(context, call, target, built, () =>
-    isUntouched ? sent.json : { ...sent.json, ...changes },
+    isUntouched ? sent.json : { ...sent.json, ...said },
   );
   if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
   else if (!upstream.adapter)
-    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, changes, sent.json);
+    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, said, sent.json);
   return {
     channel,
     keyIndex: target.keyIndex,
@@ -262,7 +276,7 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
     reportsUsage: dialect !== "openai-chat" || (row.asksForStreamUsage && (!isRaw || call.wantsUsage)),
-    dropped: [],
+    dropped: tier ? tierNames(tier) : [],
     upstream,
   };
 }
@@ -277,11 +291,15 @@ function formBody(call: Call, form: Form, model: string): Uint8Array<ArrayBuffer
 function convertedPlan(context: PlanContext, call: Call, target: Target, request: CanonicalRequest): Plan {
   const { channel, row, found, mapped } = target;
   const dialect = DIALECTS[found.route.dialect];
-  const { body, dropped } = convertBody(context, call, request, dialect, mapped);
+  const { limit } = call.hold;
+  const { body, dropped } = convertBody(context, call, limitedTo(request, limit), dialect, mapped);
+  const tier = usualTier(dialect.name, body);
+  if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
   const built = buildRequest(context, call, target, plain, body);
   const said: Record<string, unknown> = { ...(built.body ?? body) };
   applyChanges(said, overrides(channel));
+  if (limit !== undefined) applyChanges(said, loweredLimits(dialect.name, said, limit));
   const upstream = upstreamRequest(context, call, target, built, () => said);
   if (!upstream.adapter) upstream.body = JSON.stringify(said);
   return {
@@ -291,12 +309,18 @@ function convertedPlan(context: PlanContext, call: Call, target: Target, request
     isConverted: true,
     upstreamModel: built.model,
     reportsUsage: dialect.name !== "openai-chat" || row.asksForStreamUsage,
-    dropped,
+    dropped: tier ? [...dropped, ...tierNames(tier)] : dropped,
     upstream,
   };
 }
 
-/** Operators override last: what they say stands. */
+function limitedTo(request: CanonicalRequest, limit: number | undefined): CanonicalRequest {
+  if (limit === undefined) return request;
+  const maxOutputTokens = Math.min(request.settings.maxOutputTokens ?? limit, limit);
+  return { ...request, settings: { ...request.settings, maxOutputTokens } };
+}
+
+/** Operators override last: what they say stands, as far as the caller's balance pays it. */
 function overrides(channel: Channel): Readonly<Record<string, unknown>> {
   if (channel.paramOverride === null) throw new Failure("internal", "param_override_broken");
   return channel.paramOverride;
@@ -358,12 +382,7 @@ function upstreamRequest(
   // Usage is read along: a compressed stream would have to be unpacked for that.
   headers["accept-encoding"] = "identity";
   const isSameFamily = call.endpoint.dialect.startsWith("openai") && built.route.dialect.startsWith("openai");
-  if (isSameFamily) {
-    for (const name of PASSED_HEADERS) {
-      const value = call.request.headers.get(name);
-      if (value !== null) headers[name] = value;
-    }
-  }
+  if (isSameFamily) passHeaders(headers, call.request.headers, context.seal, call.caller.user.id);
   if (built.route.dialect === "anthropic")
     Object.assign(headers, claudeHeaders(context.options, built.model));
   const request: UpstreamRequest = {
@@ -397,6 +416,7 @@ function upstreamRequest(
       proxy: request.proxy,
       reach: request.way,
       nowMs: () => context.clock.nowMs(),
+      monotonicMs: () => context.clock.monotonicMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
     };
     return adapter(adapterCall);

@@ -2,7 +2,11 @@
 // Refuses bodies above the cap before and after unpacking, broken compression, broken JSON and absurd nesting.
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import type { InputType } from "node:zlib";
+import { receive } from "../http/receive.ts";
+import { isTooDense } from "../protocol/json-size.ts";
+import type { JsonBounds } from "../protocol/json-size.ts";
 import { Failure } from "../shared/failures.ts";
+import type { BodyWatch } from "./body-budget.ts";
 import { formFields, parseForm } from "./multipart.ts";
 import type { Form } from "./multipart.ts";
 
@@ -20,10 +24,15 @@ const MAX_DEPTH = 512;
 /** Smaller bodies cannot nest deep enough to hurt. */
 const DEPTH_CHECK_CHARS = 4 * MAX_DEPTH;
 
+/** Smaller bodies are parsed in a moment, whatever is in them. */
+const LARGE_BYTES = 1024 * 1024;
+/** Far more than any conversation has, less than a second of parsing: 64 MiB of empty lists took five, and 1.7 GB. */
+const BODY_BOUNDS: JsonBounds = { members: 250_000, containers: 500_000, values: 4_000_000 };
+
 const tooLarge = (maxBytes: number): Failure =>
   new Failure("client", "body_too_large", {
     status: 413,
-    params: { limit: Math.floor(maxBytes / 1024 / 1024) },
+    params: { limit: `${Math.floor(maxBytes / 1024 / 1024)} MiB` },
     type: "invalid_request_error",
   });
 
@@ -31,32 +40,14 @@ export function invalidJson(reason: string): Failure {
   return new Failure("client", "invalid_json", { params: { reason }, type: "invalid_request_error" });
 }
 
-/** Collects a body whose length nobody announced, and stops at the cap. */
-async function collect(
-  stream: ReadableStream<Uint8Array>,
-  maxBytes: number,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = stream.getReader();
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.length;
-    if (size > maxBytes) {
-      reader.cancel().catch(() => {});
-      throw tooLarge(maxBytes);
-    }
-    parts.push(value);
-  }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
+/** Bun reads so much by itself, and closes a connection on which it does not come in time. */
+const SMALL_BODY_BYTES = 64 * 1024;
+/** The largest body over a slow line. */
+const TOTAL_MS = 30 * 60_000;
+
+/** What a compressed body may unpack to: no text of a conversation packs better, and a bomb is worth little. */
+const MAX_RATIO = 64;
+const UNPACKED_FLOOR_BYTES = 4 * 1024 * 1024;
 
 type Unpack = (
   data: InputType,
@@ -77,6 +68,7 @@ function unpack(
   encoding: string,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const maxOutputLength = Math.min(maxBytes, Math.max(UNPACKED_FLOOR_BYTES, MAX_RATIO * bytes.length));
   const run = UNPACKERS[encoding];
   if (!run) {
     throw new Failure("client", "encoding_unsupported", {
@@ -86,12 +78,16 @@ function unpack(
     });
   }
   return new Promise((resolve, reject) => {
-    run(bytes, { maxOutputLength: maxBytes }, (error, result) => {
-      if (!error) return resolve(new Uint8Array(result));
+    // Counted while it unpacks, on a thread of its own.
+    run(bytes, { maxOutputLength }, (error, result) => {
+      if (!error)
+        return resolve(new Uint8Array(result.buffer as ArrayBuffer, result.byteOffset, result.length));
       const isTooLarge = (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
       reject(
         isTooLarge
-          ? tooLarge(maxBytes)
+          ? maxOutputLength === maxBytes
+            ? tooLarge(maxBytes)
+            : new Failure("client", "body_unpacks_too_large", { status: 413, type: "invalid_request_error" })
           : new Failure("client", "encoding_broken", {
               params: { encoding },
               type: "invalid_request_error",
@@ -101,15 +97,31 @@ function unpack(
   });
 }
 
-/** The body's bytes, unpacked, at most `maxBytes` long. */
-export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+/** The body's bytes, unpacked, at most `maxBytes` long; `owner` is the account that sends it. */
+export async function readBytes(
+  request: Request,
+  maxBytes: number,
+  watch: BodyWatch,
+  owner: number,
+): Promise<Uint8Array<ArrayBuffer>> {
   const { headers } = request;
   const announced = headers.get("content-length");
-  if (announced !== null && Number(announced) > maxBytes) throw tooLarge(maxBytes);
+  const length = Number(announced);
+  if (announced !== null && length > maxBytes) throw tooLarge(maxBytes);
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    if (announced !== null || request.body === null) bytes = await request.bytes();
-    else bytes = await collect(request.body, maxBytes);
+    if ((announced !== null && length <= SMALL_BODY_BYTES) || request.body === null)
+      bytes = await request.bytes();
+    else
+      bytes = await receive(request.body, {
+        maxBytes,
+        totalMs: TOTAL_MS,
+        arrived(piece) {
+          watch.grow(request, owner, piece);
+          watch.alive(request);
+        },
+        tooLarge: () => tooLarge(maxBytes),
+      });
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure("client", "body_unreadable", { cause: error, type: "invalid_request_error" });
@@ -118,7 +130,9 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
   if (encoding === undefined || encoding === "" || encoding === "identity") return bytes;
   for (const layer of encoding.split(",").reverse()) {
     const name = layer.trim();
-    if (name !== "identity") bytes = await unpack(bytes, name, maxBytes);
+    if (name === "identity") continue;
+    bytes = await unpack(bytes, name, maxBytes);
+    watch.grow(request, owner, bytes.length);
   }
   return bytes;
 }
@@ -161,6 +175,7 @@ export function textOf(bytes: Uint8Array): string {
 
 /** The body as a JSON object. The content type is not asked for: proxies lose it, and nothing else would be understood. */
 export function parseBody(bytes: Uint8Array<ArrayBuffer>): RelayBody {
+  if (bytes.length > LARGE_BYTES && isTooDense(bytes, BODY_BOUNDS)) throw invalidJson("too many values");
   const text = textOf(bytes);
   let json: unknown;
   try {
@@ -174,14 +189,25 @@ export function parseBody(bytes: Uint8Array<ArrayBuffer>): RelayBody {
   return { bytes, text, json: json as Record<string, unknown> };
 }
 
-export async function readBody(request: Request, maxBytes: number): Promise<RelayBody> {
-  const bytes = await readBytes(request, maxBytes);
+export async function readBody(
+  request: Request,
+  maxBytes: number,
+  watch: BodyWatch,
+  owner: number,
+): Promise<RelayBody> {
+  const bytes = await readBytes(request, maxBytes, watch, owner);
   return parseBody(bytes);
 }
 
 /** A multipart body. `stream` is the one field that means the same as in JSON: true or false. */
-export async function readForm(request: Request, maxBytes: number, refusalCode: string): Promise<RelayBody> {
-  const bytes = await readBytes(request, maxBytes);
+export async function readForm(
+  request: Request,
+  maxBytes: number,
+  refusalCode: string,
+  watch: BodyWatch,
+  owner: number,
+): Promise<RelayBody> {
+  const bytes = await readBytes(request, maxBytes, watch, owner);
   let form: Form;
   let json: Record<string, unknown>;
   try {

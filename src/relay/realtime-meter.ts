@@ -168,6 +168,11 @@ class TextTally {
   }
 }
 
+/** Whether the frame carries a part of an answer. */
+export function isOutput({ type, audioBytes }: RealtimeEvent): boolean {
+  return audioBytes !== undefined || TEXT_DELTAS.has(type);
+}
+
 /** What ended a turn, and what the upstream said of its usage. */
 export interface TurnEnd {
   id: string;
@@ -188,6 +193,8 @@ export class TurnMeter {
   #isTranscription: boolean;
   /** Responses under way. */
   #running = 0;
+  /** The session's own limit on the tokens of a response; undefined = none. */
+  outputLimit: number | undefined;
   /** performance.now() when the running response began, and when its first output came; 0 = not yet. */
   startedMs = 0;
   firstOutputMs = 0;
@@ -264,6 +271,8 @@ export class TurnMeter {
     const audio = asObject(session["audio"]);
     const input = session["input_audio_format"] ?? asObject(audio?.["input"])?.["format"];
     const output = session["output_audio_format"] ?? asObject(audio?.["output"])?.["format"];
+    const limit = session["max_response_output_tokens"] ?? session["max_output_tokens"];
+    if (limit !== undefined) this.outputLimit = typeof limit === "number" && limit > 0 ? limit : undefined;
     if (input !== undefined) this.#inputRate = bytesPerSecond(input);
     if (output !== undefined) this.#outputRate = bytesPerSecond(output);
     if (session["type"] === "transcription" || session["object"] === "realtime.transcription_session")
@@ -297,9 +306,19 @@ export class TurnMeter {
     return usage;
   }
 
-  /** A rough count of the running turn, for watching the balance: no encoder, no waiting. */
-  quick(): Usage {
-    return this.#usage(this.#input.quick(), this.#output.quick());
+  /** A rough count of the running turn with what a frame would add to it: no encoder, no waiting. */
+  quick(next?: RealtimeEvent): Usage {
+    const usage = this.#usage(this.#input.quick(), this.#output.quick());
+    if (!next) return usage;
+    if (next.audioBytes !== undefined) {
+      const seconds = this.#outputSeconds + next.audioBytes / this.#outputRate;
+      usage.output.audio = boundedCount(Math.ceil(seconds * OUTPUT_TOKENS_PER_SECOND));
+    } else {
+      const delta = next.json?.["delta"];
+      // A token has at least one byte, and rarely less than two letters.
+      if (typeof delta === "string") usage.output.text += Math.ceil(delta.length / 2);
+    }
+    return usage;
   }
 
   /** The running turn, its texts counted by the encoder. */

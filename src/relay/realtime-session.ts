@@ -2,9 +2,9 @@
 // passed on. Refuses to go on without an amount held back for the next turn, or once the key no longer works.
 import type { Channel } from "../core/channel-rows.ts";
 import type { Deps } from "../core/deps.ts";
-import { cost } from "../core/prices.ts";
+import { costOf } from "../core/prices.ts";
 import { decideCharge, quotaCapOf, usageTrust } from "../core/settle-policy.ts";
-import type { ChargeDecision, EndReason } from "../core/settle-policy.ts";
+import type { EndReason } from "../core/settle-policy.ts";
 import { CloseCode, closeReason, isSendableCode } from "../http/sockets.ts";
 import type { ServerSocket, SocketHandlers } from "../http/sockets.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -14,12 +14,13 @@ import { Failure } from "../shared/failures.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../shared/usage.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Caller } from "./admission.ts";
+import { drainingFailure } from "./call.ts";
 import type { AttemptNote } from "./call.ts";
 import type { Frame, UpstreamSocket } from "./realtime-connect.ts";
-import { readEvent, TurnMeter } from "./realtime-meter.ts";
+import { isOutput, readEvent, TurnMeter } from "./realtime-meter.ts";
 import type { RealtimeEvent, TurnEnd } from "./realtime-meter.ts";
-import { heldBy, sentence } from "./realtime-turn.ts";
-import type { Turn } from "./realtime-turn.ts";
+import { AHEAD_TOKENS, coverTurn, goodbyeOf, sentence, tokensOf, turnFields } from "./realtime-turn.ts";
+import type { Turn, TurnCover } from "./realtime-turn.ts";
 import { asFailure, encodeFailure } from "./render-failure.ts";
 import type { TokenCounter } from "./token-count.ts";
 
@@ -28,14 +29,10 @@ const HIGH_WATER_BYTES = 1024 * 1024;
 const LOW_WATER_BYTES = 256 * 1024;
 /** How long a response may go on once nobody waits for it: enough to hear what it cost. */
 const DRAIN_MS = 2000;
-/** How long a response may finish when the process is about to stop. */
-const GO_AWAY_MS = 10_000;
-/** Tokens after which the running turn is held against the balance again. */
-const WATCH_TOKENS = 16;
 const MAX_REMEMBERED_RESPONSES = 64;
 
 export interface SessionParts {
-  deps: Pick<Deps, "prices" | "options" | "ledger" | "logger">;
+  deps: Pick<Deps, "logger">;
   counter: TokenCounter;
   requestId: string;
   language: Language;
@@ -51,8 +48,12 @@ export interface SessionParts {
   upstream: UpstreamSocket;
   /** The first turn, held back before the upstream was called. */
   turn: Turn;
-  /** Holds back for the next turn; throws failures of kind quota. */
-  openTurn: (requestId: string, atLeast: number) => Promise<Turn>;
+  /** A turn was charged: answers of the model are that long. */
+  charged: (usage: Usage) => void;
+  /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */
+  openTurn: (requestId: string, context: Usage | undefined, limit: number | undefined) => Promise<Turn>;
+  /** Why a turn cannot go on whose hold could not be lengthened. */
+  refusal: () => Failure;
   /** A quick look: false when something about the key changed that `readmit` has to judge. */
   isUnchanged: () => boolean;
   /** Throws when the key, its owner or the model are no longer admitted. */
@@ -62,6 +63,8 @@ export interface SessionParts {
   /** The client sends faster than the upstream takes: look again soon with `relieve`. */
   congested: (session: RealtimeSession) => void;
 }
+
+const PAID: TurnCover = { isPaid: true, isAhead: true };
 
 interface Goodbye {
   reason: EndReason;
@@ -76,12 +79,15 @@ export class RealtimeSession implements SocketHandlers {
   #meter: TurnMeter;
   #turn: Turn | undefined;
   #turnCount = 1;
-  /** Frames of the upstream that wait while a turn is being settled. */
+  /** What was charged last: the next turn reads it again. */
+  #context: Usage | undefined;
+  /** Frames of the upstream that wait while a turn is being settled or its hold lengthened. */
   #inbox: Frame[] = [];
   #isBusy = false;
-  /** The turn that is being settled, and the hold that is being raised: the end waits for both. */
+  /** The settlement or the step of the hold: the end waits for it. */
   #settling: Promise<void> = Promise.resolve();
-  #extending: Promise<void> | undefined;
+  /** Frames of the client that wait while the hold is lengthened for one of them. */
+  #outbox: Frame[] | undefined;
   #upstreamClosed: { code: number; reason: string } | undefined;
   #goodbye: Goodbye | undefined;
   #finished = Promise.withResolvers<void>();
@@ -115,23 +121,44 @@ export class RealtimeSession implements SocketHandlers {
 
   message(socket: ServerSocket, message: Frame): void {
     if (this.#goodbye) return;
-    const { upstream, maxFrameBytes } = this.parts;
+    const { maxFrameBytes } = this.parts;
     if (message.length > maxFrameBytes) {
       const failure = new Failure("client", "body_too_large", {
         status: 413,
-        params: { limit: Math.floor(maxFrameBytes / 1024 / 1024) },
+        params: { limit: `${Math.floor(maxFrameBytes / 1024 / 1024)} MiB` },
         type: "invalid_request_error",
       });
       this.#end({ reason: "completed", code: CloseCode.tooLarge, text: failure.code, failure });
       return;
     }
-    if (typeof message === "string") {
-      const event = readEvent(message);
-      if (event) {
-        this.#meter.client(event);
-        this.#watch(event);
+    if (this.#outbox) this.#outbox.push(message);
+    else this.#take(socket, message);
+  }
+
+  #take(socket: ServerSocket, message: Frame): void {
+    const event = typeof message === "string" ? readEvent(message) : undefined;
+    if (event) {
+      this.#meter.client(event);
+      // While a turn is being charged nothing can be asked: the next one holds what came meanwhile.
+      const cover = this.#isBusy ? PAID : this.#cover(this.#meter.quick());
+      if (cover instanceof Promise) {
+        this.#outbox = [];
+        socket.pause();
+        this.#settling = this.#whenPaid(cover, () => this.#forward(socket, message)).finally(() => {
+          const waiting = this.#outbox ?? [];
+          this.#outbox = undefined;
+          socket.resume();
+          for (const each of waiting) this.message(socket, each);
+        });
+        return;
       }
+      if (!cover.isPaid) return this.#refuse();
     }
+    this.#forward(socket, message);
+  }
+
+  #forward(socket: ServerSocket, message: Frame): void {
+    const { upstream } = this.parts;
     if (upstream.socket.readyState !== WebSocket.OPEN) return;
     upstream.socket.send(message);
     if (upstream.socket.bufferedAmount > HIGH_WATER_BYTES && !socket.isPaused) {
@@ -184,6 +211,21 @@ export class RealtimeSession implements SocketHandlers {
   #handle(frame: Frame): void {
     const event = typeof frame === "string" ? readEvent(frame) : undefined;
     if (!event) return this.#pass(frame);
+    if (isOutput(event)) {
+      // What the balance has refused is neither delivered nor charged.
+      if (this.#goodbye?.reason === "balance") return;
+      const cover = this.#goodbye ? PAID : this.#cover(this.#meter.quick(event));
+      if (cover instanceof Promise) {
+        this.parts.upstream.socket.pause();
+        this.#settling = this.#whenPaid(cover, () => this.#tell(frame, event));
+        return;
+      }
+      if (!cover.isPaid) return this.#refuse();
+    }
+    this.#tell(frame, event);
+  }
+
+  #tell(frame: Frame, event: RealtimeEvent): void {
     const end = this.#meter.server(event);
     if (end && this.#isNew(end)) {
       this.#isBusy = true;
@@ -192,7 +234,6 @@ export class RealtimeSession implements SocketHandlers {
       return;
     }
     this.#pass(event.type === "error" ? this.#cleaned(frame, event) : frame);
-    this.#watch(event);
   }
 
   #pass(frame: Frame): void {
@@ -218,11 +259,12 @@ export class RealtimeSession implements SocketHandlers {
   /** Charges the turn, passes its last frame on, holds back for the next one, then lets the waiting frames through. */
   async #endTurn(frame: Frame, { usage }: TurnEnd): Promise<void> {
     try {
-      const charged = await this.#settle("completed", usage);
+      const charged = await this.#settle(this.#goodbye?.reason ?? "completed", usage);
+      if (charged) this.#context = charged;
       this.#pass(frame);
       if (!this.#goodbye) {
         await this.parts.readmit();
-        this.#turn = await this.parts.openTurn(this.#turnId(), charged);
+        this.#turn = await this.parts.openTurn(this.#turnId(), this.#context, this.#meter.outputLimit);
       }
     } catch (error) {
       const failure = asFailure(error);
@@ -230,6 +272,11 @@ export class RealtimeSession implements SocketHandlers {
     }
     this.#isBusy = false;
     if (!this.#meter.isResponding) this.#nowQuiet();
+    this.#goOn();
+  }
+
+  /** Lets the frames through that waited. */
+  #goOn(): void {
     // Whatever waited may end a turn again, which makes the session busy once more.
     while (!this.#isBusy) {
       const next = this.#inbox.shift();
@@ -266,71 +313,63 @@ export class RealtimeSession implements SocketHandlers {
     return `${requestId}-${this.#turnCount}`;
   }
 
-  /**
-   * Holds the running turn against the balance as it grows: when the count exceeds what is held back, more is held
-   * back, and a balance that cannot pay for it ends the session in the middle of the turn.
-   */
-  #watch(event: RealtimeEvent): void {
-    if (event.audioBytes === undefined && event.json?.["delta"] === undefined) return;
+  /** Whether the running turn is paid with so much in it; priced only where that is not clear from the last time. */
+  #cover(usage: Usage): TurnCover | Promise<TurnCover> {
     const turn = this.#turn;
-    if (!turn || this.#extending || this.#goodbye) return;
-    const usage = this.#meter.quick();
-    const tokens = promptTokens(usage) + completionTokens(usage);
-    if (tokens < this.#watchedTokens + WATCH_TOKENS) return;
-    this.#watchedTokens = tokens;
-    const held = heldBy(turn);
-    const { quota } = cost(turn.pricing, turn.groupRatio, usage, {
-      quotaPerUnit: this.parts.deps.prices.tables().quotaPerUnit,
-      surface: "realtime",
-    });
-    if (quota <= held) return;
-    this.#extending = this.#extend(turn, quota - held).finally(() => (this.#extending = undefined));
+    if (!turn) return PAID;
+    const tokens = tokensOf(usage);
+    if (tokens < this.#watchedTokens + AHEAD_TOKENS) return PAID;
+    const judged = (cover: TurnCover): TurnCover => {
+      // Otherwise the next frame is looked at again.
+      if (cover.isAhead) this.#watchedTokens = tokens;
+      return cover;
+    };
+    const cover = coverTurn(turn, usage);
+    return cover instanceof Promise ? cover.then(judged) : judged(cover);
   }
 
-  async #extend(turn: Turn, amount: number): Promise<void> {
-    const { deps, caller, requestId } = this.parts;
-    const { user, token } = caller;
-    try {
-      const hold = await deps.ledger.reserve({
-        requestId: `${requestId}-${this.#turnCount}+${turn.holds.length}`,
-        user,
-        token,
-        amount,
-      });
-      // The turn may have been charged meanwhile.
-      if (this.#turn === turn) turn.holds.push(hold);
-      else await hold.release();
-    } catch (error) {
-      const failure = asFailure(error);
-      this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
-    }
+  async #whenPaid(cover: Promise<TurnCover>, go: () => void): Promise<void> {
+    this.#isBusy = true;
+    const { isPaid } = await cover;
+    this.#isBusy = false;
+    if (!isPaid) this.#refuse();
+    else if (!this.#goodbye) go();
+    this.#goOn();
   }
 
-  /** Charges and logs the running turn; the amount that was charged. Without anything to charge the holds go back. */
-  async #settle(end: EndReason, reported: Usage | null): Promise<number> {
-    await this.#extending;
+  #refuse(): void {
+    const failure = this.parts.refusal();
+    this.#end({ reason: "balance", ...goodbyeOf(failure), failure });
+  }
+
+  /** Charges and logs the running turn; the usage that was charged. Without anything to charge the hold goes back. */
+  async #settle(end: EndReason, reported: Usage | null): Promise<Usage | undefined> {
     const turn = this.#turn;
     this.#turn = undefined;
-    if (!turn) return 0;
-    const { deps, counter, caller, channel, model, upstreamModel } = this.parts;
+    if (!turn) return undefined;
+    const { counter, caller, channel, model, upstreamModel } = this.parts;
     const meter = this.#meter;
-    const [first, ...others] = turn.holds;
+    const { hold, price } = turn;
     const tokens = meter.sawOutput ? "some" : "none";
-    const decision = decideCharge({ end, usage: usageTrust(reported), tokens });
+    const isCut = end === "balance";
+    const decision = decideCharge({ end, usage: usageTrust(reported, !isCut), tokens });
     try {
       let usage = reported ?? emptyUsage();
-      if (decision.rule === "estimate") usage = await meter.count(counter, upstreamModel);
       if (decision.rule === "release") usage = emptyUsage();
-      const { pricing, groupRatio } = turn;
-      const charge = cost(pricing, groupRatio, usage, {
-        quotaPerUnit: deps.prices.tables().quotaPerUnit,
+      else if (decision.rule !== "reported") {
+        const counted = await meter.count(counter, upstreamModel);
+        // What was said of an output that was not delivered is not charged.
+        if (decision.rule === "partial") usage = { ...usage, output: counted.output, estimated: true };
+        else usage = counted;
+      }
+      const charge = costOf(price, usage, {
         surface: "realtime",
-        quotaCap: quotaCapOf(decision.rule, heldBy(turn)),
-        ...(pricing.callPrice === undefined ? {} : { rounding: "floor" }),
+        quotaCap: quotaCapOf(decision.rule),
+        ...(price.ratios.callPrice === undefined ? {} : { rounding: "floor" }),
         ...(decision.rule === "release" ? { callCount: 0 } : {}),
       });
       const startedMs = meter.startedMs === 0 ? this.#openedMs : meter.startedMs;
-      await first?.settle({
+      await hold.settle({
         quota: charge.quota,
         promptTokens: promptTokens(usage),
         completionTokens: completionTokens(usage),
@@ -341,33 +380,16 @@ export class RealtimeSession implements SocketHandlers {
         useTimeMs: Math.round(performance.now() - startedMs),
         content: sentence(turn, decision),
         ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
-        other: Object.assign(charge.other, this.#fields(end, decision)),
+        other: Object.assign(charge.other, turnFields(this.parts, meter, end, decision)),
       });
-      return charge.quota;
+      if (decision.rule === "release") return undefined;
+      this.parts.charged(usage);
+      return usage;
     } finally {
-      await Promise.all([...(first ? [first] : []), ...others].map((hold) => hold.release()));
+      await hold.release();
       meter.next();
       this.#watchedTokens = 0;
     }
-  }
-
-  #fields(end: EndReason, decision: ChargeDecision): Record<string, unknown> {
-    const { attempts, requestId, model, upstreamModel } = this.parts;
-    const { startedMs, firstOutputMs } = this.#meter;
-    const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
-    return {
-      frt: hasBoth ? Math.max(0, Math.round(firstOutputMs - startedMs)) : -1000,
-      admin_info: { use_channel: attempts.map((note) => String(note.channel)) },
-      attempts,
-      end_reason: end,
-      client_dialect: "openai-realtime",
-      upstream_dialect: "openai-realtime",
-      // All turns of a session carry the id that its handshake was answered with.
-      session: requestId,
-      ...(decision.rule === "estimate" ? { estimated: true } : {}),
-      ...(decision.note === "" ? {} : { note: decision.note }),
-      ...(upstreamModel === model ? {} : { is_model_mapped: true, upstream_model_name: upstreamModel }),
-    };
   }
 
   // --- the end ------------------------------------------------------------------------------------------------------
@@ -395,7 +417,6 @@ export class RealtimeSession implements SocketHandlers {
       }
       // An amount that is being held back right now, or a turn that is being charged, comes first.
       while (this.#isBusy) await this.#settling;
-      await this.#extending;
       if (this.#meter.sawOutput) await this.#settle(reason, null);
       else await this.#giveBack();
     } finally {
@@ -414,7 +435,7 @@ export class RealtimeSession implements SocketHandlers {
   async #giveBack(): Promise<void> {
     const turn = this.#turn;
     this.#turn = undefined;
-    await Promise.all(turn?.holds.map((hold) => hold.release()) ?? []);
+    await turn?.hold.release();
   }
 
   #nowQuiet(): void {
@@ -460,15 +481,15 @@ export class RealtimeSession implements SocketHandlers {
   }
 
   /** The process stops: a running response may finish, then the client is told to come back. */
-  async goAway(): Promise<void> {
-    if (this.#meter.isResponding && !this.#goodbye) await this.#whenQuiet(GO_AWAY_MS);
-    this.#end({ reason: "completed", code: CloseCode.goingAway, text: "the gateway is restarting" });
+  async goAway(limitMs: number): Promise<void> {
+    if (this.#meter.isResponding && !this.#goodbye) await this.#whenQuiet(limitMs);
+    const isCut = this.#meter.isResponding;
+    this.#end({
+      reason: isCut ? "draining" : "completed",
+      code: CloseCode.goingAway,
+      text: "the gateway is restarting",
+      ...(isCut ? { failure: drainingFailure() } : {}),
+    });
     await this.finished;
   }
-}
-
-function goodbyeOf(failure: Failure): { code: number; text: string } {
-  if (failure.kind === "internal") return { code: CloseCode.broken, text: failure.code };
-  const { wireCode } = failure;
-  return { code: CloseCode.refused, text: typeof wireCode === "string" ? wireCode : failure.code };
 }

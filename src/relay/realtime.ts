@@ -1,36 +1,40 @@
 // GET /v1/realtime: the checks of every inference call, a channel that answers, then two sockets and a session between.
 // Refuses by HTTP as long as it can: the client's handshake is answered when an upstream has opened its side.
-import type { Server } from "bun";
 import type { Channel } from "../core/channel-rows.ts";
 import type { Deps } from "../core/deps.ts";
 import type { Picker } from "../core/picker.ts";
-import { missingPrice } from "../core/prices.ts";
-import type { ModelPricing } from "../core/prices.ts";
-import type { Range } from "../http/address.ts";
+import { quotaDisplay } from "../core/options.ts";
+import type { BodyBudget } from "./body-budget.ts";
+import type { CallPrice } from "../core/prices.ts";
 import { refuseShortHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { presentedKey } from "../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { upgradeSocket, wantsSocket } from "../http/sockets.ts";
+import type { Visitors, Work } from "../http/visitors.ts";
 import { baseUrlOf, requireServed, routeFor, upstreamUrl } from "../providers/address.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
 import { TokenStatus, UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
+import { shortQuotaText } from "../shared/money.ts";
+import { completionTokens } from "../shared/usage.ts";
+import type { Usage } from "../shared/usage.ts";
 import { admitCaller, checkAddress, checkModel, checkRate, pinnedChannel, rateRule } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { attemptFailure, AttemptFailure, mayRetry } from "./attempt.ts";
 import { disableIfFatal } from "./auto-disable.ts";
+import type { UsualOutput } from "./call-hold.ts";
 import type { AttemptNote } from "./call.ts";
 import { corsHeaders } from "./cors.ts";
 import { familyName } from "./model-name.ts";
 import { goneReason, mappedModel } from "./plan.ts";
-import type { RateLimiter } from "./rate-limit.ts";
+import type { RateLimiter } from "../core/rate-limit.ts";
 import { connectUpstream } from "./realtime-connect.ts";
 import type { SocketTarget, UpstreamSocket } from "./realtime-connect.ts";
 import { RealtimeSession } from "./realtime-session.ts";
-import { turnReserve } from "./realtime-turn.ts";
+import { outputRateOf, turnReserve } from "./realtime-turn.ts";
 import type { Turn } from "./realtime-turn.ts";
 import { asFailure, renderFailure } from "./render-failure.ts";
 import type { TokenCounter } from "./token-count.ts";
@@ -40,12 +44,18 @@ export interface RelayParts {
   picker: Picker;
   limiter: RateLimiter;
   counter: TokenCounter;
-  trustedProxies: readonly Range[];
+  /** How long the answers of each model are. */
+  usual: UsualOutput;
+  visitors: Visitors;
+  bodies: BodyBudget;
 }
+
+/** The caller of an open session is a stranger no more. */
+const ACCEPTED: Pick<Visitors, "lookUp"> = { lookUp: (_request, _shown, work) => work() };
 
 export interface Realtime {
   /** Answers with 101 (undefined: the socket has taken over) or with an error. Never throws. */
-  serve(request: Request, server: Server<unknown> | null): Promise<Response | undefined>;
+  serve(request: Request): Promise<Response | undefined>;
   /** Sessions that are open. */
   count(): number;
 }
@@ -169,7 +179,7 @@ function unserved(asked: Asked): Failure {
 
 export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
   const { options, clock, prices } = deps;
-  const { picker, limiter, counter, trustedProxies } = parts;
+  const { picker, limiter, counter, usual, visitors } = parts;
   const sessions = new Set<RealtimeSession>();
   /** Sessions whose client waits for the upstream. */
   const congested = new Set<RealtimeSession>();
@@ -201,13 +211,14 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
   }
 
   /** Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. */
-  function pricingFor(caller: Caller, model: string, upstreamModel: string): ModelPricing {
-    const pricing = prices.pricing(upstreamModel) ?? prices.pricing(model);
-    if (pricing) return pricing;
+  function priceFor(caller: Caller, model: string, upstreamModel: string): CallPrice {
+    const { group } = caller;
+    const price = prices.callPrice(upstreamModel, group) ?? prices.callPrice(model, group);
+    if (price) return price;
     const isAccepted =
       options.get("SelfUseModeEnabled") || caller.user.setting.accept_unset_model_ratio_model === true;
     if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
-    return missingPrice(prices.tables(), model);
+    return prices.missingCallPrice(model, group);
   }
 
   async function openTurn(
@@ -215,14 +226,32 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
     model: string,
     upstreamModel: string,
     requestId: string,
-    atLeast: number,
+    context?: Usage,
+    limit?: number,
   ): Promise<Turn> {
-    const pricing = pricingFor(caller, model, upstreamModel);
-    const groupRatio = prices.groupRatio(caller.group);
-    const amount = turnReserve(deps, pricing, groupRatio, atLeast);
+    const price = priceFor(caller, model, upstreamModel);
+    const wanted = turnReserve(price, context, {
+      usual: usual.of(model),
+      limit,
+      preConsumedTokens: options.get("PreConsumedQuota"),
+    });
     const { user, token } = caller;
-    const hold = await deps.ledger.reserve({ requestId, user, token, amount });
-    return { holds: [hold], pricing, groupRatio };
+    const hold = await deps.ledger.reserve({ requestId, user, token, ...wanted });
+    return { hold, price, outputRate: outputRateOf(price) };
+  }
+
+  /** The running turn's own hold is all that is left: whichever of user and key has less is named. */
+  function refusalOf({ user, token }: Caller): Failure {
+    const ofUser = user.quota - user.reserved;
+    const ofToken = token && !token.unlimitedQuota ? token.remainQuota - token.reserved : Infinity;
+    if (ofToken >= ofUser)
+      return new Failure("quota", "user_quota_empty", { wireCode: "insufficient_user_quota" });
+    const display = quotaDisplay(options);
+    const params = {
+      A: shortQuotaText(ofToken, display),
+      B: shortQuotaText(Math.max(1, ofToken + 1), display),
+    };
+    return new Failure("quota", "token_quota_short", { wireCode: "pre_consume_token_quota_failed", params });
   }
 
   function targetOf(asked: Asked, channel: Channel): { target: SocketTarget; upstreamModel: string } {
@@ -273,7 +302,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
     for (let i = 0; i < tries; i++) {
       const channel = pinned
         ? pinned
-        : picker.pick(caller.group, model, failed, clock.nowMs(), (each) => canServe(each, model));
+        : picker.pick(caller.group, model, failed, clock.monotonicMs(), (each) => canServe(each, model));
       if (!channel) break;
       const startedMs = performance.now();
       const leftMs = deadlineAtMs - startedMs;
@@ -286,17 +315,17 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       try {
         const { target, upstreamModel } = targetOf(asked, channel);
         await deps.reach.way(target.url, channel);
-        held = await openTurn(caller, model, upstreamModel, asked.requestId, 0);
+        held = await openTurn(caller, model, upstreamModel, asked.requestId);
         const limits = {
           openMs: firstByteMs > 0 ? Math.min(firstByteMs, leftMs) : leftMs,
           firstEventMs: FIRST_EVENT_MS,
         };
         const upstream = await connectUpstream(target, limits, channel, request.signal);
         note("ok");
-        picker.report(channel.id, "ok", clock.nowMs());
+        picker.report(channel.id, "ok", clock.monotonicMs());
         return { channel, upstreamModel, upstream, turn: held };
       } catch (thrown) {
-        await Promise.all(held?.holds.map((hold) => hold.release()) ?? []);
+        await held?.hold.release();
         const error = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
         if (!(error instanceof AttemptFailure)) throw error;
         const { failure } = error;
@@ -304,7 +333,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
         failed.add(channel.id);
         last = failure;
         if (request.signal.aborted) break;
-        picker.report(channel.id, error.verdict, clock.nowMs(), failure.retryAfterSeconds);
+        picker.report(channel.id, error.verdict, clock.monotonicMs(), failure.retryAfterSeconds);
         if (error.refusal) void disableIfFatal(deps, channel, error.refusal);
         if (!mayRetry(error, channel.type)) break;
       }
@@ -322,7 +351,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
     });
   }
 
-  async function open(asked: Asked, server: Server<unknown>): Promise<boolean> {
+  async function open(asked: Asked): Promise<boolean> {
     const { request, requestId, caller, model } = asked;
     const { channel, upstreamModel, upstream, turn: first } = await connect(asked);
     const { key } = presentedKey(request);
@@ -341,7 +370,9 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       maxFrameBytes: options.get("relay.max_body_mb") * BYTES_PER_MIB,
       upstream,
       turn: first,
-      openTurn: (id, atLeast) => openTurn(caller, model, upstreamModel, id, atLeast),
+      openTurn: (id, context, limit) => openTurn(caller, model, upstreamModel, id, context, limit),
+      refusal: () => refusalOf(caller),
+      charged: (usage) => usual.learn(model, completionTokens(usage)),
       isUnchanged() {
         const { token } = caller;
         return (
@@ -356,7 +387,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       },
       async readmit() {
         try {
-          checkModel(await admitCaller(deps, credentials), model);
+          checkModel(await admitCaller(deps, credentials, ACCEPTED), model);
         } catch (error) {
           // What is held back for the running turn may be all that the key had; the next turn decides.
           if (!(error instanceof Failure && error.code === "token_exhausted")) throw error;
@@ -369,24 +400,27 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
     const headers: Record<string, string> = { [REQUEST_ID_HEADER]: requestId };
     if (protocol !== undefined) headers["sec-websocket-protocol"] = protocol;
     add(session);
-    if (upgradeSocket(server, request, session, headers)) return true;
+    if (upgradeSocket(visitors.server, request, session, headers)) return true;
     remove(session);
     upstream.socket.terminate();
-    await Promise.all(first.holds.map((hold) => hold.release()));
+    await first.hold.release();
     return false;
   }
 
   return {
-    async serve(request, server) {
+    async serve(request) {
       const refused = refuseShortHost({ request });
       if (refused) return refused;
       const requestId = newRequestId(clock.nowMs());
+      let work: Work | undefined;
       try {
-        const caller = await admitCaller(deps, request);
-        checkAddress(caller, request, server, trustedProxies);
+        const caller = await admitCaller(deps, request, visitors);
+        checkAddress(caller, request, visitors);
+        // Until the socket is open or refused: its upstream may take its time.
+        work = visitors.working(request);
         const rule = rateRule(options, caller.group);
-        if (rule) checkRate(limiter, rule, caller.user.id, clock.nowMs());
-        if (!server || !wantsSocket(request))
+        if (rule) checkRate(limiter, rule, caller.user.id, clock.monotonicMs());
+        if (!wantsSocket(request))
           throw new Failure("client", "websocket_required", { status: 426, type: "invalid_request_error" });
         const model = modelOf(request);
         checkModel(caller, model);
@@ -395,8 +429,8 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
           throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
         const offered = offeredProtocols(request);
         const asked: Asked = { request, requestId, caller, model, pinned, offered, attempts: [] };
-        if (!(await open(asked, server))) throw new Failure("client", "websocket_required", { status: 400 });
-        if (rule) limiter.succeeded(caller.user.id, rule, clock.nowMs());
+        if (!(await open(asked))) throw new Failure("client", "websocket_required", { status: 400 });
+        if (rule) limiter.succeeded(caller.user.id, rule, clock.monotonicMs());
         return undefined;
       } catch (error) {
         const failure = asFailure(error);
@@ -413,6 +447,8 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
         const response = renderFailure(failure, view, corsHeaders(request));
         if (failure.status === 426) response.headers.set("upgrade", "websocket");
         return response;
+      } finally {
+        visitors.done(work);
       }
     },
     count: () => sessions.size,

@@ -4,6 +4,7 @@ import type { DialectName } from "../protocol/canonical.ts";
 import type { EncodedFailure } from "../protocol/dialect.ts";
 import { DIALECTS } from "../protocol/dialects.ts";
 import type { Language } from "../shared/enums.ts";
+import { databaseFailure } from "../core/database-failure.ts";
 import { Failure } from "../shared/failures.ts";
 import { failureText } from "../http/messages.ts";
 import { REQUEST_ID_HEADER } from "../http/request-id.ts";
@@ -52,9 +53,11 @@ export interface FailureView {
 
 /** Anything thrown, as a failure; the cause of an unexpected error stays inside. */
 export function asFailure(error: unknown): Failure {
-  return error instanceof Failure
-    ? error
-    : new Failure("internal", "relay_internal", { cause: error, type: "new_api_error" });
+  if (error instanceof Failure) return error;
+  return (
+    databaseFailure(error) ??
+    new Failure("internal", "relay_internal", { cause: error, type: "new_api_error" })
+  );
 }
 
 export function publicText(failure: Failure, view: FailureView): string {

@@ -2,8 +2,9 @@
 // Refuses a clean end for a body that broke off: bytes have no place for an error, so the connection breaks too.
 import { Failure } from "../shared/failures.ts";
 import { brokenStream } from "../protocol/assemble.ts";
-import { realTimers } from "./stream.ts";
-import type { StreamEnd, StreamEndReason, StreamSource, Timers } from "./stream.ts";
+import type { StreamEnd, StreamEndReason, StreamSource } from "./stream.ts";
+import { realTimers } from "./timers.ts";
+import type { Timers } from "./timers.ts";
 
 export interface ByteOptions {
   /** Upstream silence that ends the answer. */
@@ -18,6 +19,10 @@ export interface ByteRelay {
   begin(): Promise<void>;
   /** The client's body. `signal` fires when the client leaves. */
   body(signal: AbortSignal): ReadableStream<Uint8Array>;
+  /** Ends the answer now: it is settled, and breaks off. */
+  endNow(failure: Failure): void;
+  /** The client waits for the upstream or for the books; false while it is the client who takes nothing. */
+  isOwing(): boolean;
 }
 
 export function createByteRelay(source: StreamSource, options: ByteOptions): ByteRelay {
@@ -25,12 +30,16 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
   let first: Uint8Array | undefined;
   let isFinished = false;
   let isSilent = false;
+  /** Why the gateway itself ended the answer, and that it is settled. */
+  let cut: { failure: Failure; settled: Promise<void> } | undefined;
+  let isReading = false;
 
   async function read(): Promise<Uint8Array | undefined> {
     const timer = timers.set(() => {
       isSilent = true;
       source.abort();
     }, options.idleMs);
+    isReading = true;
     try {
       for (;;) {
         const { done, value } = await source.reader.read();
@@ -38,6 +47,7 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
         if (value.length > 0) return value;
       }
     } finally {
+      isReading = false;
       timers.clear(timer);
     }
   }
@@ -55,6 +65,7 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
   }
 
   return {
+    isOwing: () => isReading || isFinished,
     async begin() {
       try {
         first = await read();
@@ -62,6 +73,12 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
         throw explained(error).failure;
       }
       if (!first) throw new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
+    },
+    endNow(failure) {
+      if (isFinished) return;
+      cut = { failure, settled: finish("draining", failure) };
+      cut.settled.catch(() => {});
+      source.abort();
     },
     body(signal) {
       const gone = (): void => {
@@ -83,6 +100,11 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
             try {
               next = await read();
             } catch (error) {
+              if (cut) {
+                await cut.settled.catch(() => {});
+                controller.error(cut.failure);
+                return;
+              }
               if (isFinished) return;
               const { reason, failure } = explained(error);
               await finish(reason, failure);

@@ -19,8 +19,16 @@ export interface StreamConversion extends StreamMeter {
   take(): string;
   /** The upstream closed: what is still due is told. */
   end(): void;
+  /** Usage that the upstream told on the way; for streams that never come to its last word. */
+  usageSoFar(): Usage | null;
   /** The closing frames of a whole stream; `usage` as charged, where the upstream reported none. */
   tail(usage: Usage | undefined): string;
+  /** Everything up to this length of the output is paid: what waited is told, what comes behind it waits. */
+  pay(chars: number): void;
+  /** UTF-16 length of the output that was told. */
+  toldChars(): number;
+  /** The closing frames of a stream that ends as if it had reached its limit, with the charged usage. */
+  cut(usage: Usage, choices: number): string;
   /** The closing frames of a stream that failed. */
   fail(failure: Failure): string;
   /** Keeps a silent connection alive without meaning anything. */
@@ -50,10 +58,23 @@ export function createConversion(options: ConversionOptions): StreamConversion {
   let out = "";
   let usageEvent: UsageEvent | undefined;
   let finishEvent: FinishEvent | undefined;
+  /** Place of the block that the client knows to be open. */
+  let openAt: number | undefined;
+  /** Output up to which everything is told at once; what comes behind waits until it is paid. */
+  let pauseAt = Infinity;
+  let waiting: CanonicalEvent[] | undefined;
+  let toldChars = 0;
   /** Places of thinking blocks that are told as text. */
   const retold = new Set<number>();
 
   function tell(event: CanonicalEvent): void {
+    if (waiting) waiting.push(event);
+    else say(event);
+  }
+
+  function say(event: CanonicalEvent): void {
+    if (event.type === "open") openAt = event.at;
+    else if (event.type === "close") openAt = undefined;
     if (options.thinkingAsText === true) out += retell(event);
     else out += encoder.push(event);
   }
@@ -84,6 +105,8 @@ export function createConversion(options: ConversionOptions): StreamConversion {
       case "json":
         state.sawText = true;
         state.textChars += event.delta.length;
+        if (state.textChars > pauseAt) waiting ??= [];
+        else toldChars = state.textChars;
         onText?.(event.delta);
         tell(event);
         return;
@@ -95,7 +118,7 @@ export function createConversion(options: ConversionOptions): StreamConversion {
         usageEvent = event;
         if (event.usage.raw !== undefined) {
           state.usage = event.usage;
-          state.usageFinal = true;
+          state.usageFinal = event.isProvisional !== true;
         }
         return;
       case "finish":
@@ -128,10 +151,30 @@ export function createConversion(options: ConversionOptions): StreamConversion {
       return text;
     },
     end: () => run(decoder.end()),
+    usageSoFar: () => decoder.usageSoFar() ?? state.usage,
     tail(charged) {
-      const usage = state.usage !== null && usageEvent ? usageEvent.usage : (charged ?? emptyUsage());
+      const usage = state.usageFinal && usageEvent ? usageEvent.usage : (charged ?? emptyUsage());
       const finish: FinishEvent = finishEvent ?? { type: "finish", reason: "other", raw: null };
       return encoder.push({ type: "usage", usage }) + encoder.push(finish);
+    },
+    toldChars: () => toldChars,
+    pay(chars) {
+      pauseAt = chars;
+      const due = waiting;
+      waiting = undefined;
+      toldChars = state.textChars;
+      for (const event of due ?? []) say(event);
+    },
+    cut(usage, choices) {
+      const close = openAt === undefined ? "" : encoder.push({ type: "close", at: openAt });
+      const finish: FinishEvent = { type: "finish", reason: "length", raw: null };
+      if (choices > 1)
+        finish.others = Array.from({ length: choices - 1 }, (_, at) => ({
+          choice: at + 1,
+          reason: "length",
+          raw: null,
+        }));
+      return close + encoder.push({ type: "usage", usage }) + encoder.push(finish);
     },
     fail: (failure) => encoder.push({ type: "fail", failure }),
   };
@@ -147,6 +190,7 @@ function withoutExtra({ extra: _extra, ...event }: StartEvent): StartEvent {
 export function createArrayFraming(
   meter: StreamMeter,
   failureBody: (failure: Failure) => unknown,
+  limitBody: (usage: Usage) => string,
 ): StreamConversion {
   const { state } = meter;
   let out = "";
@@ -158,6 +202,14 @@ export function createArrayFraming(
   };
   /** Chunks from the finishing one on: they leave when the call is settled. */
   let held = "";
+  let pauseAt = Infinity;
+  let waiting: string[] | undefined;
+  let toldChars = 0;
+  const say = (data: string): void => {
+    toldChars = state.textChars;
+    if (state.ended) held += element(data);
+    else out += element(data);
+  };
   return {
     state,
     ping: "\r\n",
@@ -165,15 +217,25 @@ export function createArrayFraming(
     push(frame) {
       meter.push(frame);
       if (state.failure) return;
-      if (state.ended) held += element(frame.data);
-      else out += element(frame.data);
+      if (state.textChars > pauseAt) waiting ??= [];
+      if (waiting) waiting.push(frame.data);
+      else say(frame.data);
     },
+    toldChars: () => toldChars,
+    pay(chars) {
+      pauseAt = chars;
+      const due = waiting;
+      waiting = undefined;
+      for (const data of due ?? []) say(data);
+    },
+    cut: (usage) => `${element(limitBody(usage))}]`,
     take() {
       const text = out;
       out = "";
       return text;
     },
     end: () => {},
+    usageSoFar: () => state.usage,
     tail: () => `${held}${isFirst ? "[" : ""}]`,
     fail: (failure) => `${element(JSON.stringify(failureBody(failure)))}]`,
   };

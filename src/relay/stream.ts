@@ -3,44 +3,23 @@
 import type { StreamMeter } from "../protocol/dialect.ts";
 import { brokenStream } from "../protocol/assemble.ts";
 import { Failure } from "../shared/failures.ts";
-import { createSseReader } from "./framing.ts";
+import { createSseReader, isNoise } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
 import type { StreamConversion } from "./stream-convert.ts";
+import { endOfLeaving } from "./stream-end.ts";
+import type { StreamEnd, StreamEndReason } from "./stream-end.ts";
+import { UNHELD } from "./stream-hold.ts";
+import type { PassedFrame, StreamHold, Unpaid } from "./stream-hold.ts";
+import { realTimers } from "./timers.ts";
+import type { Timers } from "./timers.ts";
 
-export type StreamEndReason =
-  /** The terminal event was seen. */
-  | "completed"
-  /** The upstream closed or broke off before it. */
-  | "upstream-cut"
-  /** The upstream sent an error object. */
-  | "error-in-stream"
-  /** The upstream was silent for too long. */
-  | "upstream-stall"
-  /** The client left. */
-  | "client-gone";
-
-export interface StreamEnd {
-  reason: StreamEndReason;
-  failure: Failure | undefined;
-}
+export type { StreamEnd, StreamEndReason } from "./stream-end.ts";
 
 /** The upstream's side: an open body, and the way to hang up. */
 export interface StreamSource {
   reader: ReadableStreamDefaultReader<Uint8Array>;
   abort(): void;
 }
-
-export interface Timers {
-  set(run: () => void, ms: number): unknown;
-  clear(handle: unknown): void;
-  nowMs(): number;
-}
-
-export const realTimers: Timers = {
-  set: (run, ms) => setTimeout(run, ms),
-  clear: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
-  nowMs: () => performance.now(),
-};
 
 /**
  * What makes a passed-through stream whole: a `[DONE]` line, the dialect's terminal event, or the end of the body behind
@@ -62,13 +41,20 @@ export interface StreamOptions {
   firstEventMs?: number;
   /** Silence after which a comment keeps the client's connection alive; 0 = never. */
   pingMs: number;
+  /** Pays for what goes on; absent: nothing has to be paid by the token. */
+  hold?: StreamHold;
   /** How long and how much is read on for the usage after the client left. */
   drain: { ms: number; bytes: number };
+  /**
+   * Before the first content, and where `keepsReasoning` says that more is billed than is delivered: milliseconds to wait
+   * for the upstream's end; 0 = none. `end` follows `begin`.
+   */
+  readOn: { begin(): number; end(): void; keepsReasoning(): boolean };
   /** Sees every forwarded event, for callers that need more of it than the meter. */
   onEvent?: (event: SseEvent) => void;
   /**
    * Settles the call; resolves when that is durable with the frames that belong before the terminal one (of a
-   * conversion: with its closing frames).
+   * conversion, and where the balance ended the stream: with the closing frames).
    */
   finish: (end: StreamEnd) => Promise<string>;
   failureFrame: (failure: Failure) => string;
@@ -80,12 +66,17 @@ export interface StreamRelay {
   begin(): Promise<void>;
   /** The client's body. `signal` fires when the client leaves. */
   body(signal: AbortSignal): ReadableStream<Uint8Array>;
+  /** Ends the stream now: it is settled for what it delivered, and the client told the failure. */
+  endNow(failure: Failure): void;
+  /** The client waits for the upstream or for the books; false while it is the client who takes nothing. */
+  isOwing(): boolean;
 }
 
 const DONE_FRAME = "data: [DONE]\n\n";
 const PING = new TextEncoder().encode(": PING\n\n");
 const encoder = new TextEncoder();
 const COLON = 0x3a;
+const NO_FRAMES: readonly PassedFrame[] = [];
 /**
  * Bun hands over half a megabyte at once when a client is slower than its upstream. Taken apart in one go, that much and
  * its copies would be alive whenever the engine collects, and count as old from then on.
@@ -98,6 +89,8 @@ type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>
 
 export function createStreamRelay(source: StreamSource, options: StreamOptions): StreamRelay {
   const { meter, conversion, hidesUsage, terminal = "done-line", timers = realTimers } = options;
+  const hold = options.hold ?? UNHELD;
+  conversion?.pay(hold.freeChars);
   const { state } = meter;
   const sse = createSseReader({ keepBytes: conversion === undefined });
   const ping = conversion ? encoder.encode(conversion.ping) : PING;
@@ -111,8 +104,16 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
   let end: StreamEnd | undefined;
   /** Frames from the terminal one on: they leave when the call is settled. */
   const held: Uint8Array[] = [];
+  /** How many of them are `[DONE]` lines. */
+  let doneLines = 0;
   let isGone = false;
-  let isFinished = false;
+  let concluded: Promise<Uint8Array> | undefined;
+  /** What the client has of the stream: its first frame, and those of its last chunk that says something. */
+  let firstPassed: PassedFrame | undefined;
+  let lastPassed: readonly PassedFrame[] = NO_FRAMES;
+  /** Where the stream waits until more of it is paid. */
+  let unpaid: Unpaid | undefined;
+  let isEof = false;
   let lastByteMs = timers.nowMs();
   let idleTimer: unknown;
   let isSilent = false;
@@ -146,12 +147,18 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     return events.length === 0 && chunk[0] === COLON ? ping : undefined;
   }
 
-  function retell(told: StreamConversion, events: readonly SseEvent[]): void {
-    for (const event of events) {
+  function retell(told: StreamConversion, events: readonly SseEvent[], from = 0): void {
+    for (let i = from; i < events.length; i++) {
+      const event = events[i] as SseEvent;
       if (end) return;
       if (isNoise(event.data) && event.data.trim() !== "[DONE]") continue;
+      const before = state.textChars;
       told.push(event);
       options.onEvent?.(event);
+      if (state.textChars > hold.freeChars && !isEof) {
+        unpaid = { events, at: i, before };
+        return;
+      }
       lookForEnd();
     }
   }
@@ -176,20 +183,31 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     for (const event of events) taken += event.bytes?.length ?? 0;
     carried += chunk.length - taken;
     const kept = sift(events);
-    if (kept.length === events.length && wasCarried === 0 && carried === 0) return chunk;
-    if (kept.length === 0) return undefined;
-    return Buffer.concat(kept.map((event) => event.bytes as Uint8Array));
+    if (kept.length !== events.length || wasCarried !== 0 || carried !== 0) return joined(kept);
+    pass(kept);
+    return chunk;
   }
 
-  /** Meters the events and drops those the client must not see; stops at the terminal one. */
-  function sift(events: readonly SseEvent[]): readonly SseEvent[] {
-    let kept: SseEvent[] | undefined;
-    for (let i = 0; i < events.length; i++) {
+  /**
+   * Meters the events and drops those the client must not see; stops at the terminal one, and before one that is not
+   * surely paid. `paidAt`: an event that was metered, and paid since; those before it have gone on.
+   */
+  function sift(events: readonly SseEvent[], paidAt = -1): readonly SseEvent[] {
+    let kept: SseEvent[] | undefined = paidAt === -1 ? undefined : [];
+    for (let i = Math.max(0, paidAt); i < events.length; i++) {
       const event = events[i] as SseEvent;
-      meter.push(event);
+      if (i !== paidAt) {
+        const before = state.textChars;
+        meter.push(event);
+        if (state.textChars > hold.freeChars && !isEof) {
+          unpaid = { events, at: i, before };
+          return kept ?? events.slice(0, i);
+        }
+      }
       const { data } = event;
       if (data === "[DONE]" || data.trim() === "[DONE]") {
         held.push(event.bytes as Uint8Array);
+        doneLines++;
         kept ??= events.slice(0, i);
         stop("completed");
         return kept;
@@ -217,6 +235,8 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
   }
 
   function atEof(): Uint8Array | undefined {
+    // What is left is part of one event at most.
+    isEof = true;
     const events = sse.end();
     if (conversion) {
       retell(conversion, events);
@@ -238,8 +258,9 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     return Buffer.concat([...kept.map((event) => event.bytes as Uint8Array), encoder.encode("\n\n")]);
   }
 
-  /** One read or a piece of it, processed. Undefined = nothing to send (look at `end`). */
+  /** One read or a piece of it, processed and paid. Undefined = nothing to send (look at `end`). */
   async function take(): Promise<Uint8Array | undefined> {
+    if (unpaid) return pay(unpaid);
     if (unread) return processPiece(unread);
     pending ??= source.reader.read();
     let result: Read | "ping";
@@ -257,6 +278,45 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     pending = undefined;
     lastByteMs = timers.nowMs();
     return result.done ? atEof() : processPiece(result.value);
+  }
+
+  /** Lengthens the hold for the event that is not surely paid, and goes on with it; or the stream ends before it. */
+  async function pay({ events, at, before }: Unpaid): Promise<Uint8Array | undefined> {
+    const after = state.textChars;
+    const isPaid = await hold.cover(after);
+    unpaid = undefined;
+    // It may have been ended meanwhile.
+    if (end) return undefined;
+    if (!isPaid) {
+      end = {
+        reason: "balance",
+        failure: undefined,
+        deliveredShare: (conversion ? conversion.toldChars() : before) / after,
+        paidTokens: hold.paidTokens,
+        first: firstPassed,
+        last: lastPassed.findLast(({ event }) => event !== "ping"),
+      };
+      timers.clear(idleTimer);
+      return undefined;
+    }
+    if (!conversion) return joined(sift(events, at));
+    conversion.pay(hold.freeChars);
+    lookForEnd();
+    retell(conversion, events, at + 1);
+    const text = conversion.take();
+    return text === "" ? undefined : encoder.encode(text);
+  }
+
+  function joined(kept: readonly SseEvent[]): Uint8Array | undefined {
+    if (kept.length === 0) return undefined;
+    pass(kept);
+    return Buffer.concat(kept.map((event) => event.bytes as Uint8Array));
+  }
+
+  /** Notes what the client has of the stream. */
+  function pass(kept: readonly PassedFrame[]): void {
+    firstPassed ??= kept[0];
+    if (kept.length > 1 || kept[0]?.event !== "ping") lastPassed = kept;
   }
 
   function processPiece(bytes: Uint8Array): Uint8Array | undefined {
@@ -278,15 +338,18 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
   }
 
   /** Settles, once, and gives the last bytes. */
-  async function conclude(): Promise<Uint8Array | undefined> {
-    if (isFinished || !end) return undefined;
-    isFinished = true;
+  function conclude(end: StreamEnd): Promise<Uint8Array> {
+    return (concluded ??= settleAndTell(end));
+  }
+
+  async function settleAndTell(end: StreamEnd): Promise<Uint8Array> {
     timers.clear(idleTimer);
     hangUp(end.reason);
     let tail: string;
     try {
       const frames = await options.finish(end);
-      if (end.reason === "completed") tail = conversion ? frames : frames + closing();
+      if (end.reason === "balance") tail = frames;
+      else if (end.reason === "completed") tail = conversion ? frames : frames + closing();
       else tail = end.failure ? options.failureFrame(end.failure) : "";
     } catch (error) {
       const failure =
@@ -319,29 +382,55 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     void drained();
   }
 
-  /** Reads on without a client until the usage is known or the caps are reached. */
+  /**
+   * Reads on without a client until the usage is known or the caps are reached. What has delivered is charged by its count
+   * if need be: a moment is enough. What never reached it, or cannot be counted, is waited for like a plain answer.
+   */
   async function leave(): Promise<void> {
-    if (isGone || isFinished) return;
+    if (isGone || concluded) return;
     isGone = true;
-    const timer = timers.set(() => {
-      stop("client-gone");
-      source.abort();
-    }, options.drain.ms);
-    let left = options.drain.bytes;
-    await taking?.catch(() => undefined);
-    while (!end && !(state.usage !== null && state.usageFinal)) {
-      const chunk = await take();
-      left -= chunk?.length ?? 0;
-      if (left < 0) break;
+    const isCounted = first === undefined && state.sawText && !options.readOn.keepsReasoning();
+    const timer = timers.set(
+      () => {
+        stop("abandoned");
+        source.abort();
+      },
+      isCounted ? options.drain.ms : options.readOn.begin(),
+    );
+    let left = isCounted ? options.drain.bytes : Number.POSITIVE_INFINITY;
+    try {
+      await taking?.catch(() => undefined);
+      while (!end && !(state.usage !== null && state.usageFinal)) {
+        const chunk = await take();
+        left -= chunk?.length ?? 0;
+        if (left < 0) break;
+      }
+    } finally {
+      timers.clear(timer);
+      if (!isCounted) options.readOn.end();
     }
-    timers.clear(timer);
-    // Whatever the rest of the stream said: nobody received it.
-    end = { reason: "client-gone", failure: undefined };
     source.abort();
-    await conclude();
+    await conclude(endOfLeaving(end, state.sawText));
+  }
+
+  function endNow(failure: Failure): void {
+    if (concluded) return;
+    if (!end) {
+      stop("draining", failure);
+      source.abort();
+    }
+    // Who has left is settled by `leave`; a client that does not read must not hold up the settlement.
+    if (isGone) return;
+    const settle = async (ending: StreamEnd): Promise<void> => {
+      await taking?.catch(() => undefined);
+      await conclude(ending);
+    };
+    settle(end ?? { reason: "draining", failure }).catch(() => {});
   }
 
   return {
+    endNow,
+    isOwing: () => taking !== undefined || concluded !== undefined,
     async begin() {
       watch();
       const limitMs = options.firstEventMs ?? 0;
@@ -358,9 +447,13 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
       } finally {
         timers.clear(timer);
       }
-      if (first !== undefined || end?.reason === "completed") return;
+      if (first !== undefined || end?.reason === "balance") return;
+      const isEmpty = held.length <= doneLines && !state.sawText && state.usage === null;
+      if (end?.reason === "completed" && !isEmpty) return;
       timers.clear(idleTimer);
       source.abort();
+      // It ended as an answer does, and said nothing.
+      if (end?.reason === "completed") throw new Failure("upstream-down", "upstream_bad_answer");
       throw end?.failure ?? brokenStream("the stream was empty");
     },
     body(signal) {
@@ -385,10 +478,10 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
               if (!isGone) controller.enqueue(chunk);
               return;
             }
-            if (isGone) return;
-            const tail = await conclude();
+            if (isGone || !end) return;
+            const tail = await conclude(end);
             signal.removeEventListener("abort", gone);
-            if (tail) controller.enqueue(tail);
+            if (tail.length > 0) controller.enqueue(tail);
             controller.close();
           },
           cancel: gone,
@@ -397,11 +490,4 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
       );
     },
   };
-}
-
-/** A data line that is no JSON object would break every client; the text around it is good. */
-function isNoise(data: string): boolean {
-  return data.charCodeAt(0) !== 0x7b || data.charCodeAt(data.length - 1) !== 0x7d
-    ? !/^\s*[{[][^]*[}\]]\s*$/.test(data)
-    : false;
 }

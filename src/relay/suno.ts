@@ -10,6 +10,7 @@ import {
 } from "../core/creative-tasks.ts";
 import type { CreativeTaskRow } from "../core/creative-tasks.ts";
 import type { Deps } from "../core/deps.ts";
+import { hourOf } from "../core/ledger-items.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
@@ -37,6 +38,8 @@ import type { TaskCall } from "./task-pipeline.ts";
 type Json = Record<string, unknown>;
 
 const SUBMIT_TIMEOUT_MS = 60_000;
+/** Refusals of a body that are told as they are: too slow, too large, too many. */
+const PASSED_REFUSALS: ReadonlySet<number> = new Set([408, 413, 429]);
 const BYTES_PER_MIB = 1024 * 1024;
 const MAX_IDS = 1000;
 const DEFAULT_VERSION = "chirp-v3-0";
@@ -113,12 +116,18 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
     }
   }
 
-  async function bodyOf(request: Request): Promise<Json> {
+  async function bodyOf(request: Request, { user }: Caller): Promise<Json> {
     try {
-      return (await readBody(request, options.get("relay.max_body_mb") * BYTES_PER_MIB)).json;
+      const maxBytes = options.get("relay.max_body_mb") * BYTES_PER_MIB;
+      const body = await readBody(request, maxBytes, relay.parts.bodies, user.id);
+      // The upstream may take longer than a silent connection is kept.
+      relay.parts.visitors.hold(request);
+      return body.json;
     } catch (error) {
-      if (error instanceof Failure && error.status === 413) throw error;
+      if (error instanceof Failure && PASSED_REFUSALS.has(error.status)) throw error;
       throw new SongError(400, "invalid_request", "invalid_request");
+    } finally {
+      relay.parts.bodies.done(request);
     }
   }
 
@@ -196,7 +205,7 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
     const startedMs = performance.now();
     const model = `suno_${action.toLowerCase()}`;
     const caller = await admitTask(deps, relay, call, model);
-    const song = songOf(action, await bodyOf(request));
+    const song = songOf(action, await bodyOf(request, caller));
     const origin = await originChannel(caller, song);
     const price = taskPrice(deps, caller, model);
     const held = await holdTask(deps, caller, price).catch((error: unknown) => {
@@ -206,7 +215,8 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
     });
     try {
       const { channel, taskId, text } = await submitted(caller, model, action, song, origin);
-      const now = Math.floor(clock.nowMs() / 1000);
+      const atMs = clock.nowMs();
+      const now = Math.floor(atMs / 1000);
       await addCreativeTask(deps, {
         platform: "suno",
         taskId,
@@ -217,6 +227,7 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
         modelName: model,
         requestId: held.requestId,
         quota: price.quota,
+        settledHour: hourOf(now),
         action,
         status: "NOT_START",
         createdAt: now,
@@ -226,7 +237,7 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
           input: asString(song["gpt_description_prompt"]) ?? asString(song["prompt"]) ?? "",
         }),
       });
-      if (price.quota > 0) await settleTask(held, caller, channel, model, price, action, startedMs);
+      if (price.quota > 0) await settleTask(held, caller, channel, model, price, action, startedMs, atMs);
       else await held.release();
       return new Response(text, {
         headers: {
@@ -273,7 +284,7 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
   const listRoute = (call: TaskCall): Promise<Response> =>
     answered(call.request, async () => {
       const caller = await admitTask(deps, relay, call);
-      const body = await bodyOf(call.request);
+      const body = await bodyOf(call.request, caller);
       const ids = asList(body["ids"]).filter((id) => typeof id === "string");
       const action = asString(body["action"])?.toUpperCase();
       const rows = await ownCreativeTasks(deps, caller.user.id, ids.slice(0, MAX_IDS));
@@ -295,12 +306,11 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
   const routes = new Elysia({ prefix: "/suno" })
     .post(
       "/submit/:action",
-      ({ request, server, params }) =>
-        answered(request, () => submit({ request, server }, params.action.toUpperCase())),
+      ({ request, params }) => answered(request, () => submit({ request }, params.action.toUpperCase())),
       raw,
     )
-    .post("/fetch", ({ request, server }) => listRoute({ request, server }), raw)
-    .get("/fetch/:id", ({ request, server, params }) => fetchRoute({ request, server }, params.id), raw)
+    .post("/fetch", ({ request }) => listRoute({ request }), raw)
+    .get("/fetch/:id", ({ request, params }) => fetchRoute({ request }, params.id), raw)
     .options("/*", ({ request }) => preflight(request), checkedBy("relay key"));
   return routes as unknown as Elysia;
 }

@@ -2,14 +2,16 @@
 // Refuses like the inference pipeline does; only what the task's own API words otherwise is left to its routes.
 import type { Channel } from "../core/channel-rows.ts";
 import type { Deps, Reservation } from "../core/deps.ts";
-import { lookupPrice } from "../core/prices.ts";
+import { costOf } from "../core/prices.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
+import { COST_FIELD } from "../shared/cost.ts";
 import { ChannelStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
+import { emptyUsage } from "../shared/usage.ts";
 import { admitCaller, checkAddress, checkModel, pinnedChannel } from "./admission.ts";
-import type { Caller, PeerSource } from "./admission.ts";
+import type { Caller } from "./admission.ts";
 import type { Relay } from "./pipeline.ts";
 
 /** Dollars a task costs where the operator set no price. */
@@ -17,13 +19,14 @@ const DEFAULT_PRICE = 0.1;
 
 export interface TaskCall {
   request: Request;
-  server: PeerSource | null;
 }
 
 /** Key → user → address; without a model there is nothing to limit. */
 export async function admitTask(deps: Deps, relay: Relay, call: TaskCall, model?: string): Promise<Caller> {
-  const caller = await admitCaller(deps, call.request);
-  checkAddress(caller, call.request, call.server, relay.parts.trustedProxies);
+  const caller = await admitCaller(deps, call.request, relay.parts.visitors);
+  checkAddress(caller, call.request, relay.parts.visitors);
+  // Its upstream may take longer than a silent connection is kept; a body is waited for first.
+  if (call.request.method === "GET") relay.parts.visitors.hold(call.request);
   if (model !== undefined) checkModel(caller, model);
   return caller;
 }
@@ -42,7 +45,7 @@ export function channelFor(
     caller.group,
     model,
     failed,
-    deps.clock.nowMs(),
+    deps.clock.monotonicMs(),
     ({ type }) => providerOf(type)?.tasks === family,
   );
   if (!channel) throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
@@ -65,20 +68,26 @@ export function proxyOf(channel: Channel): string {
   return typeof proxy === "string" ? proxy : "";
 }
 
+/** Frozen when the task is reserved; its settlement reads nothing else. */
 export interface TaskPrice {
   /** Dollars. */
   price: number;
   groupRatio: number;
   /** Whole units. */
   quota: number;
+  /** What a replay of the charge needs. */
+  cost: Record<string, unknown>;
 }
 
 /** Tasks cost a fixed price per submission (billing reference, section 10). */
 export function taskPrice(deps: Deps, caller: Caller, model: string): TaskPrice {
-  const tables = deps.prices.tables();
-  const price = lookupPrice(tables, model)?.callPrice ?? DEFAULT_PRICE;
-  const groupRatio = deps.prices.groupRatio(caller.group);
-  return { price, groupRatio, quota: Math.trunc(price * groupRatio * tables.quotaPerUnit) };
+  const known =
+    deps.prices.callPrice(model, caller.group) ?? deps.prices.missingCallPrice(model, caller.group);
+  const price = known.ratios.callPrice ?? DEFAULT_PRICE;
+  const ratios = { ...known.ratios, callPrice: price };
+  const charge = costOf({ ...known, ratios }, emptyUsage(), { rounding: "floor" });
+  const stored = charge.other[COST_FIELD] as Record<string, unknown>;
+  return { price, groupRatio: known.groupRatio, quota: charge.quota, cost: stored };
 }
 
 /** Holds the price back. Throws the ledger's refusals. */
@@ -96,6 +105,8 @@ export async function settleTask(
   price: TaskPrice,
   action: string,
   startedMs: number,
+  /** When it counts: the hour stands in the task's row, and a refund goes back there. */
+  atMs: number,
   suffix = "",
 ): Promise<void> {
   await reservation.settle({
@@ -108,6 +119,7 @@ export async function settleTask(
     isStream: false,
     useTimeMs: Math.round(performance.now() - startedMs),
     content: `模型固定价格 ${price.price.toFixed(2)}，分组倍率 ${price.groupRatio.toFixed(2)}，操作 ${action}${suffix}`,
-    other: { model_price: price.price, group_ratio: price.groupRatio },
+    other: { model_price: price.price, group_ratio: price.groupRatio, [COST_FIELD]: price.cost },
+    atMs,
   });
 }

@@ -9,6 +9,7 @@ import {
 } from "../core/creative-tasks.ts";
 import type { CreativeTaskRow } from "../core/creative-tasks.ts";
 import type { Deps } from "../core/deps.ts";
+import { taskAgeMs } from "../core/task-ages.ts";
 import { DONE, dueDrawings, failDrawing, moveDrawing, postponeDrawings } from "../core/drawing-tasks.ts";
 import type { DrawingRow } from "../core/drawing-tasks.ts";
 import { nextPoll } from "../core/task-polling.ts";
@@ -114,11 +115,11 @@ async function judgedRows<Row extends { id: number }>(
 async function failed(
   deps: Deps,
   row: { id: number; requestId: string },
-  submittedMs: number,
+  waitedMs: number,
   fail: (isUncharged: boolean) => Promise<boolean>,
 ): Promise<Judgement> {
   if (await fail(false)) return "ended";
-  if (deps.clock.nowMs() - submittedMs < UNCHARGED_MS) return "quiet";
+  if (waitedMs < UNCHARGED_MS) return "quiet";
   deps.logger.warn("a failed task was never charged: nothing to give back", {
     task: row.id,
     requestId: row.requestId,
@@ -127,10 +128,17 @@ async function failed(
   return "ended";
 }
 
+const drawingAgeMs = (deps: Deps, row: DrawingRow): number =>
+  taskAgeMs(deps.clock, "drawing", row.id, row.submitTimeMs);
+const creativeAgeMs = (deps: Deps, row: CreativeTaskRow): number =>
+  taskAgeMs(deps.clock, "creative", row.id, row.createdAt * 1000);
+
 async function drawingRound(deps: Deps): Promise<void> {
   await overChannels(deps, await dueDrawings(deps, MAX_ROWS), async (channelId, rows) => {
     const fail = (row: DrawingRow, changes: Partial<DrawingRow>) =>
-      failed(deps, row, row.submitTimeMs, (isUncharged) => failDrawing(deps, row, changes, isUncharged));
+      failed(deps, row, drawingAgeMs(deps, row), (isUncharged) =>
+        failDrawing(deps, row, changes, isUncharged),
+      );
     const nameless = rows.filter((row) => row.mjId === "");
     const waiting = rows.filter((row) => row.mjId !== "");
     const channel = deps.routing.channel(channelId);
@@ -184,7 +192,7 @@ async function judgeDrawing(
     : {};
   const hasFailed = told !== undefined && ((progress !== DONE && failReason !== "") || status === "FAILURE");
   if (hasFailed) return fail(row, { ...changes, finishTimeMs: changes.finishTimeMs || nowMs });
-  if (progress !== DONE && nowMs - row.submitTimeMs > HOUR_MS)
+  if (progress !== DONE && drawingAgeMs(deps, row) > HOUR_MS)
     return fail(row, { ...changes, failReason: LOST_DRAWING, finishTimeMs: nowMs });
   if (!told || !differs(row, { ...changes, progress })) return "quiet";
   await moveDrawing(deps, row.id, { ...changes, progress, ...nextPoll(row.polls, "news", nowMs) });
@@ -194,7 +202,7 @@ async function judgeDrawing(
 async function creativeRound(deps: Deps): Promise<void> {
   await overChannels(deps, await dueCreativeTasks(deps, MAX_ROWS), async (channelId, rows) => {
     const fail = (row: CreativeTaskRow, changes: Partial<CreativeTaskRow>) =>
-      failed(deps, row, row.createdAt * 1000, (isUncharged) =>
+      failed(deps, row, creativeAgeMs(deps, row), (isUncharged) =>
         failCreativeTask(deps, row, changes, isUncharged),
       );
     const nameless = rows.filter((row) => row.taskId === "");
@@ -248,7 +256,7 @@ async function judgeCreative(
     : {};
   if (told && (failReason !== "" || status === "FAILURE"))
     return fail(row, { ...changes, finishTime: changes.finishTime || now, updatedAt: now });
-  if (status !== "SUCCESS" && nowMs - row.createdAt * 1000 > DAY_MS)
+  if (status !== "SUCCESS" && creativeAgeMs(deps, row) > DAY_MS)
     return fail(row, { ...changes, failReason: LOST_SONG, finishTime: now, updatedAt: now });
   if (!told || !differs(row, changes)) return "quiet";
   await moveCreativeTask(deps, row.id, { ...changes, updatedAt: now, ...nextPoll(row.polls, "news", nowMs) });

@@ -52,47 +52,118 @@ interface CounterThread extends Worker {
 }
 
 export interface TokenCounter {
-  /** Undefined when the encoder failed or took too long. */
-  count(texts: string[], model: string): Promise<number | undefined>;
+  /**
+   * Undefined when the encoder failed or took too long, when too much waits for it already, and as soon as `signal`
+   * fires: nobody waits any more.
+   */
+  count(texts: string[], model: string, signal?: AbortSignal): Promise<number | undefined>;
+  /** Texts of this length would be counted if less waited; longer ones than can ever wait are estimated. */
+  isFullFor(chars: number): boolean;
   close(): void;
 }
 
-export function createTokenCounter(): TokenCounter {
+/** What all that waits may hold together; a text above it is estimated at once. */
+export const MAX_WAITING_CHARS = 16 * 1024 * 1024;
+/** Handed to the thread at a time: what is cancelled costs at most this, and short texts never wait behind long ones. */
+const TURN_CHARS = 64 * 1024;
+
+interface Job {
+  id: number;
+  encoding: TokenRequest["encoding"];
+  texts: string[];
+  chars: number;
+  /** What comes next: a text, and a place in it. */
+  text: number;
+  at: number;
+  tokens: number;
+  end: (tokens: number | undefined) => void;
+}
+
+/** The next pieces of a job, up to a turn; none when it is through. */
+function nextPieces(job: Job): string[] {
+  const pieces: string[] = [];
+  let left = TURN_CHARS;
+  while (left > 0 && job.text < job.texts.length) {
+    const text = job.texts[job.text] ?? "";
+    let to = Math.min(job.at + left, text.length);
+    const last = text.charCodeAt(to - 1);
+    // Never between the halves of one character.
+    if (to < text.length && last >= 0xd800 && last <= 0xdbff) to += 1;
+    pieces.push(job.at === 0 && to === text.length ? text : text.slice(job.at, to));
+    left -= Math.max(1, to - job.at);
+    job.at = to;
+    if (to === text.length) {
+      job.text += 1;
+      job.at = 0;
+    }
+  }
+  return pieces;
+}
+
+export function createTokenCounter(
+  startThread = () => new Worker(COUNTER_URL) as CounterThread,
+): TokenCounter {
   let worker: CounterThread | undefined;
   let idle: ReturnType<typeof setTimeout> | undefined;
   let nextId = 1;
   /** The thread has answered once: its tables are there. */
   let isReady = false;
-  const waiting = new Map<number, (tokens: number | undefined) => void>();
+  /** In turns; the thread has the pieces of `current`. */
+  const waiting = new Set<Job>();
+  let current: Job | undefined;
+  let waitingChars = 0;
 
   function stop(): void {
     clearTimeout(idle);
     worker?.terminate();
     worker = undefined;
     isReady = false;
-    for (const resolve of waiting.values()) resolve(undefined);
-    waiting.clear();
+    current = undefined;
+    for (const job of waiting) job.end(undefined);
   }
 
   function start(): CounterThread {
-    const started = new Worker(COUNTER_URL) as CounterThread;
+    const started = startThread();
     started.onmessage = (event: MessageEvent<TokenReply>) => {
       const { id, tokens } = event.data;
       isReady = true;
-      waiting.get(id)?.(tokens < 0 ? undefined : tokens);
-      waiting.delete(id);
+      const job = current;
+      current = undefined;
+      // What was given up meanwhile has ended already.
+      if (job?.id === id && waiting.has(job)) {
+        waiting.delete(job);
+        job.tokens += tokens;
+        if (tokens < 0) job.end(undefined);
+        else if (job.text >= job.texts.length) job.end(job.tokens);
+        // Behind the others.
+        else waiting.add(job);
+      }
+      turn();
     };
     started.onerror = () => stop();
     started.unref();
     return started;
   }
 
+  function turn(): void {
+    if (current || !worker) return;
+    const [job] = waiting;
+    if (!job) return;
+    current = job;
+    const { id, encoding } = job;
+    worker.postMessage({ id, encoding, texts: nextPieces(job) } satisfies TokenRequest);
+  }
+
   return {
-    count(texts, model) {
+    count(texts, model, signal) {
+      let chars = 0;
+      for (const text of texts) chars += text.length;
+      if (chars === 0) return Promise.resolve(0);
+      if (waitingChars + chars > MAX_WAITING_CHARS || signal?.aborted === true)
+        return Promise.resolve(undefined);
       return new Promise((resolve) => {
-        let thread: CounterThread;
         try {
-          thread = worker ??= start();
+          worker ??= start();
         } catch {
           resolve(undefined);
           return;
@@ -100,21 +171,33 @@ export function createTokenCounter(): TokenCounter {
         clearTimeout(idle);
         idle = setTimeout(stop, IDLE_MS);
         idle.unref();
-        const id = nextId++;
-        const patience = setTimeout(
-          () => {
-            waiting.delete(id);
-            resolve(undefined);
+        const giveUp = (): void => job.end(undefined);
+        const patience = setTimeout(giveUp, isReady ? PATIENCE_MS : START_PATIENCE_MS);
+        const job: Job = {
+          id: nextId++,
+          encoding: encodingOf(model),
+          texts,
+          chars,
+          text: 0,
+          at: 0,
+          tokens: 0,
+          end(tokens) {
+            clearTimeout(patience);
+            signal?.removeEventListener("abort", giveUp);
+            waiting.delete(job);
+            waitingChars -= chars;
+            // Called once: nothing has a way to a job that is not waiting.
+            job.end = () => undefined;
+            resolve(tokens);
           },
-          isReady ? PATIENCE_MS : START_PATIENCE_MS,
-        );
-        waiting.set(id, (tokens) => {
-          clearTimeout(patience);
-          resolve(tokens);
-        });
-        thread.postMessage({ id, encoding: encodingOf(model), texts } satisfies TokenRequest);
+        };
+        signal?.addEventListener("abort", giveUp, { once: true });
+        waiting.add(job);
+        waitingChars += chars;
+        turn();
       });
     },
+    isFullFor: (chars) => chars <= MAX_WAITING_CHARS && waitingChars + chars > MAX_WAITING_CHARS,
     close: stop,
   };
 }

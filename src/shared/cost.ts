@@ -3,23 +3,26 @@
 import { DEFAULT_QUOTA_PER_UNIT, MAX_QUOTA, roundHalfAway } from "./money.ts";
 import { MAX_TOKEN_COUNT } from "./usage.ts";
 
-/** Dollars per million input tokens at ratio 1; a ratio is dollars per million divided by this. */
-export const DOLLARS_PER_MTOK_AT_RATIO_1 = 2;
+const TOKENS_PER_MTOK = 1_000_000;
 
 /** Largest ratio or dollar price that enters the formula; the option tables accept no more either. */
 export const MAX_RATIO = 1e6;
 
-export function dollarsPerMTok(ratio: number): number {
-  return ratio * DOLLARS_PER_MTOK_AT_RATIO_1;
+/**
+ * Dollars per million tokens. A ratio is units per token, so that what it means in dollars depends on how many units a
+ * dollar has: at 500,000 ratio 1 is two dollars.
+ */
+export function dollarsPerMTok(ratio: number, quotaPerUnit: number): number {
+  return ratio * (TOKENS_PER_MTOK / quotaPerUnit);
 }
 
-export function ratioOfDollars(dollars: number): number {
-  return dollars / DOLLARS_PER_MTOK_AT_RATIO_1;
+export function ratioOfDollars(dollars: number, quotaPerUnit: number): number {
+  return dollars / (TOKENS_PER_MTOK / quotaPerUnit);
 }
 
 /** What a price per million means for a thousand tokens, in dollars: the echo beside a price field. */
-export function dollarsPerThousandTokens(ratio: number): number {
-  return dollarsPerMTok(ratio) / 1000;
+export function dollarsPerThousandTokens(ratio: number, quotaPerUnit: number): number {
+  return dollarsPerMTok(ratio, quotaPerUnit) / 1000;
 }
 
 export type CostLineKind =
@@ -147,14 +150,18 @@ const TOKEN_PRICES: readonly TokenPrice[] = [
 ];
 
 /** The unit prices of a model for one group, in the order of the lines of a charge. */
-export function priceLines(prices: PriceRatios, groupRatio = 1): PriceLine[] {
-  const safe = boundedInputs({ ...prices, groupRatio });
+export function priceLines(
+  prices: PriceRatios,
+  groupRatio = 1,
+  quotaPerUnit = DEFAULT_QUOTA_PER_UNIT,
+): PriceLine[] {
+  const safe = boundedInputs({ ...prices, groupRatio, quotaPerUnit });
   const group = safe.groupRatio;
   if (safe.callPrice !== undefined)
     return [{ kind: "per_call", unitPrice: safe.callPrice * group, per: "call", ratio: 0 }];
   return TOKEN_PRICES.map(({ kind, ratio }) => {
     const product = ratio(safe) * group;
-    return { kind, unitPrice: dollarsPerMTok(product), per: "mtok", ratio: product };
+    return { kind, unitPrice: dollarsPerMTok(product, safe.quotaPerUnit), per: "mtok", ratio: product };
   });
 }
 
@@ -180,7 +187,8 @@ export function explainBounded(inputs: CostInputs): CostSum {
       tokens += count;
       const product = ratio(inputs);
       const amount = count * product;
-      lines.push({ kind, count, unitPrice: dollarsPerMTok(product), per: "mtok", ratio: product, amount });
+      const unitPrice = dollarsPerMTok(product, inputs.quotaPerUnit);
+      lines.push({ kind, count, unitPrice, per: "mtok", ratio: product, amount });
     }
   } else if (callCount > 0) {
     lines.push({

@@ -96,7 +96,7 @@ describe.each(DATABASE_KINDS)("the channel list on %s", (database) => {
     const delta = ids["delta"] ?? 0;
     const channel = app.deps.routing.channel(delta);
     if (!channel) throw new Error("no channel");
-    const nowMs = app.deps.clock.nowMs();
+    const nowMs = app.deps.clock.monotonicMs();
     app.deps.keyring.rest(channel, 1, { reason: "limited", restMs: 60_000, detail: "slow" }, nowMs);
     const { body, text } = await ask("/search?keyword=delta");
     expect(body.data).toMatchObject([{ key_count: 3, keys_resting: 1 }]);

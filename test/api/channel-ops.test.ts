@@ -83,6 +83,37 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(upstream.requests[0]?.url).toBe("/v1/embeddings");
     });
 
+    test("a test by hand disables no channel and rests neither it nor its keys, however it fails", async () => {
+      const single = await add({ models: "hand-made" });
+      const several = await add({ models: "hand-made", key: "one\ntwo" });
+      const { picker } = app.services.gateway.relay.parts;
+      for (const status of [401, 429, 500]) {
+        upstream.always(refuse(status, { error: { message: "no", code: "invalid_api_key" } }));
+        for (const id of [single, several])
+          for (let i = 0; i < 4; i++) expect((await ask(`/test/${id}`)).success).toBe(false);
+      }
+      for (const id of [single, several]) {
+        expect(await row(id)).toMatchObject({ status: ChannelStatus.enabled, otherInfo: "" });
+        expect((await row(id)).testTime).toBeGreaterThan(0);
+        expect(picker.coolingUntilMs(id)).toBe(0);
+        expect((await ask(`/keys/${id}`)).data).toEqual(
+          expect.arrayContaining([expect.objectContaining({ rests_until: 0, reason: "" })]),
+        );
+        expect((await ask(`/${id}`)).data).toMatchObject({ keys_resting: 0 });
+      }
+      // Nor does a test that succeeds wake anybody.
+      const channel = app.deps.routing.channel(several);
+      if (!channel) throw new Error("no channel");
+      const nowMs = app.deps.clock.monotonicMs();
+      picker.report(single, "rejected", nowMs);
+      for (const index of [0, 1])
+        app.deps.keyring.rest(channel, index, { reason: "limited", restMs: 60_000, detail: "" }, nowMs);
+      upstream.always(okAnswer);
+      for (const id of [single, several]) expect((await ask(`/test/${id}`)).success).toBe(true);
+      expect(picker.coolingUntilMs(single)).toBeGreaterThan(nowMs);
+      expect((await ask(`/${several}`)).data).toMatchObject({ keys_resting: 2 });
+    });
+
     test("types that have no such call say so", async () => {
       expect(await ask(`/test/${await add({ type: 2 })}`)).toMatchObject({
         success: false,
@@ -164,9 +195,20 @@ for (const database of ["sqlite", "postgres"] as const) {
       upstream.always((request) =>
         String(request.headers["authorization"]).includes("bad") ? refuse(401) : okAnswer,
       );
-      const answers = [];
-      for (let i = 0; i < 6; i++) answers.push((await ask(`/test/${id}?model=many-keys`)).success);
-      expect(answers.filter((isGood) => !isGood)).toHaveLength(1);
+      await app.deps.options.set("SelfUseModeEnabled", "true");
+      await app.deps.options.set("RetryTimes", "1");
+      const { key } = await app.createToken((await app.createUser({ quota: 1_000_000 })).id);
+      for (let i = 0; i < 6; i++) {
+        const response = await fetch(`${app.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "many-keys", messages: [{ role: "user", content: "hi" }] }),
+        });
+        expect(response.status).toBe(200);
+        await response.text();
+      }
+      const sent = upstream.requests.map((request) => String(request.headers["authorization"]));
+      expect(sent.filter((text) => text.includes("bad"))).toHaveLength(1);
       expect((await row(id)).status).toBe(ChannelStatus.enabled);
       const { data } = await ask(`/keys/${id}`);
       expect(data).toMatchObject([

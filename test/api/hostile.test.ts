@@ -106,7 +106,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       warn: () => {},
       error: (message, fields) => void complaints.push({ message, fields }),
     };
-    g = await startGateway({ database, logger, clock: { nowMs: () => Date.now() + aheadMs } });
+    g = await startGateway({
+      database,
+      logger,
+      clock: { monotonicMs: () => performance.now() + aheadMs, nowMs: () => Date.now() },
+    });
     root = await g.app.createUser({ role: 100, quota: 5_000_000 });
     victim = await g.app.createUser({ quota: 777 });
     tokenId = (await g.app.createToken(root.id, { remainQuota: 1000 })).id;

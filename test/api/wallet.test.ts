@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/audit.ts";
+import { openSecret, sealClearSecrets } from "../../src/core/webhook-secret.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -312,9 +313,28 @@ for (const database of ["sqlite", "postgres"] as const) {
         notify_type: "webhook",
         webhook_url: "https://h.example/x",
       });
-      expect(self.data.setting).not.toContain("s3cret");
+      expect(JSON.parse(self.data.setting)).toMatchObject({ webhook_secret_set: true });
+      expect(self.data.setting).not.toMatch(/s3cret|webhook_secret(_sealed)?"/);
       await ask("PUT", "/api/user/setting", { ...webhook, webhook_secret: "" }, user);
-      expect((await app.deps.accounts.user(user.id))?.setting.webhook_secret).toBe("s3cret");
+      await ask("PUT", "/api/user/setting", { accept_unset_model_ratio_model: true }, user);
+      const secretOf = async () =>
+        openSecret(app.deps.seal, (await app.deps.accounts.user(user.id))?.setting ?? {});
+      expect(await secretOf()).toBe("s3cret");
+      // At rest it is sealed, and stays so.
+      const { users } = app.deps.db.t;
+      const stored = async () =>
+        (await app.deps.db.orm.select().from(users).where(eq(users.id, user.id)))[0]?.setting ?? "";
+      expect(await stored()).not.toContain("s3cret");
+      // What an earlier version left in clear signs on, and is sealed at the next start.
+      const clear = JSON.stringify({ ...webhook, webhook_secret: "0ld" });
+      await app.deps.db.orm.update(users).set({ setting: clear }).where(eq(users.id, user.id));
+      await app.deps.accounts.userChanged(user.id);
+      expect(await secretOf()).toBe("0ld");
+      expect(await sealClearSecrets(app.deps)).toBe(1);
+      expect(await sealClearSecrets(app.deps)).toBe(0);
+      expect(await stored()).not.toContain("0ld");
+      await app.deps.accounts.userChanged(user.id);
+      expect(await secretOf()).toBe("0ld");
       const mail = { notify_type: "email", quota_warning_threshold: 9, accept_unset_model_ratio_model: true };
       await ask("PUT", "/api/user/setting", mail, user);
       expect((await app.deps.accounts.user(user.id))?.setting).toEqual({

@@ -36,6 +36,8 @@ let scene: Scene = { kind: "text", status: 200 };
 beforeAll(async () => {
   // A client that leaves is not waited for: the suite asks once per type.
   app = await startTestApp({ drainMs: 1 });
+  // Else a provider that says nothing would be read on without its client.
+  await app.deps.options.set("relay.abandoned_read_seconds", "0");
   upstream = await startFakeUpstream();
   admin = await app.createUser({ role: Role.admin, quota: 1_000_000_000 });
   ({ key } = await app.createToken(admin.id));

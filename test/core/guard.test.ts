@@ -3,12 +3,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { createGuard, isPublicAddress } from "../../src/core/guard.ts";
 import type { GuardOptions } from "../../src/core/guard.ts";
 import { Failure } from "../../src/shared/failures.ts";
 
 const LIMITS: GuardOptions = { maxBytes: 1000, timeoutMs: 5000 };
 const OPEN: GuardOptions = { ...LIMITS, allow: ["127.0.0.0/8"] };
+
+const BOMB = gzipSync(Buffer.alloc(256 * 1024 * 1024));
 
 const seen: { url: string; host: string; secret: string }[] = [];
 const server = createServer((request, response) => {
@@ -18,6 +21,10 @@ const server = createServer((request, response) => {
   if (url === "/loop") response.writeHead(302, { location: "/loop" }).end();
   else if (to !== null) response.writeHead(302, { location: to }).end();
   else if (url === "/large") response.end("x".repeat(5000));
+  else if (url === "/packed")
+    response.setHeader("content-encoding", "gzip").end(gzipSync("fine, and packed"));
+  // A quarter of a gigabyte in 250 KB.
+  else if (url === "/bomb") response.setHeader("content-encoding", "gzip").end(BOMB);
   else if (url === "/drip") response.write("x");
   else response.end("fine");
 });
@@ -41,6 +48,16 @@ async function refusal(address: string, options: GuardOptions = LIMITS, names: r
     return error instanceof Failure ? error.code : String(error);
   }
 }
+
+test("what is packed unasked is unpacked up to the cap, piece by piece", async () => {
+  const guard = createGuard(() => Promise.resolve([]));
+  const { bytes } = await guard(`http://127.0.0.1:${port}/packed`, OPEN);
+  expect(new TextDecoder().decode(bytes)).toBe("fine, and packed");
+  const before = process.memoryUsage().rss;
+  for (let tries = 0; tries < 4; tries++)
+    expect(await refusal(`http://127.0.0.1:${port}/bomb`, OPEN)).not.toBe("went through");
+  expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+});
 
 describe("closed addresses", () => {
   const closed = [

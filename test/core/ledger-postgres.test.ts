@@ -3,14 +3,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import postgres from "postgres";
 import { openJournal, SET_ASIDE_FILE } from "../../src/core/journal.ts";
-import { journalMark } from "../../src/core/ledger-books.ts";
 import type { LedgerItem } from "../../src/core/ledger-items.ts";
+import { findBooks } from "../../src/core/node-seat.ts";
 import { settlementRow } from "../../src/core/log-rows.ts";
 import type { Database } from "../../src/db/database.ts";
 import { Failure } from "../../src/shared/failures.ts";
+import { FORTY_DAYS_MS } from "../support/clock.ts";
 import { openBooks, requestId, settlement, silent, startBooks } from "./ledger-support.ts";
 import type { Books, TestBooks } from "./ledger-support.ts";
 
@@ -75,15 +76,34 @@ describe("two nodes on one PostgreSQL", () => {
     expect(other.status).toBe(2);
   });
 
+  /** Leases are measured on the database's clock: they grow older there. */
+  async function leasesAge(seconds: number): Promise<void> {
+    const { reservations } = a.db.t;
+    await a.db.orm.update(reservations).set({ expiresAt: sql`${reservations.expiresAt} - ${seconds}` });
+  }
+
+  test("a node whose clock is set by forty days gives back nothing of another node", async () => {
+    const owner = await a.addUser(1000);
+    const held = await holdOnB(owner.id);
+    for (const jumpMs of [FORTY_DAYS_MS, -2 * FORTY_DAYS_MS, FORTY_DAYS_MS]) {
+      a.clock.jump(jumpMs);
+      await a.ledger.maintain();
+      await a.accounts.userChanged(owner.id);
+      expect(owner.quota).toBe(700);
+    }
+    await held.release();
+    await b.expectBalanced();
+  });
+
   test("what a dead node held is given back when its lease ends, and a late settlement is charged in full", async () => {
     const owner = await a.addUser(1000);
     const held = await holdOnB(owner.id);
-    a.clock.advance(400_000);
+    await leasesAge(400);
     await a.ledger.maintain();
     expect(owner.quota).toBe(1000);
     await a.accounts.userChanged(owner.id);
     expect(owner.quota).toBe(700);
-    a.clock.advance(400_000);
+    await leasesAge(400);
     await a.ledger.maintain();
     expect(owner.quota).toBe(1000);
     await held.settle(settlement(250));
@@ -96,7 +116,7 @@ describe("two nodes on one PostgreSQL", () => {
     const owner = await a.addUser(1000);
     const held = await holdOnB(owner.id);
     for (let round = 0; round < 4; round++) {
-      a.clock.advance(400_000);
+      await leasesAge(400);
       await b.ledger.maintain();
       await a.ledger.maintain();
     }
@@ -256,13 +276,10 @@ describe("journal of one node", () => {
     const user = await books.addUser(RICH);
     await spend(books, user.id, 1);
     await books.ledger.close();
-    const { marks } = books.db.t;
-    const [mark] = await books.db.orm
-      .select()
-      .from(marks)
-      .where(eq(marks.key, journalMark("node-a")));
+    const position = await findBooks(books.db, "node-a");
+    if (!position) throw new Error("no books");
     const journal = openJournal<LedgerItem>(books.dataDir, silent);
-    journal.resume(mark?.value);
+    journal.resume(position);
     const row = (content: string) => ({
       ...settlementRow("r", user, undefined, settlement(4), books.clock.nowMs()),
       content,

@@ -13,6 +13,7 @@ import { notifyRoot } from "../../src/core/notify.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
+import { FORTY_DAYS_MS } from "../support/clock.ts";
 import { testClock } from "./ledger-support.ts";
 
 interface Received {
@@ -195,6 +196,19 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(received).toHaveLength(2);
       await spend(user, 10);
       expect(received).toHaveLength(2);
+    });
+
+    test("a clock that is set back by forty days does not silence the next warning for forty days", async () => {
+      const user = await app.createUser({ quota: 1100 });
+      await save(user, hook());
+      await spend(user, 200);
+      expect(received).toHaveLength(1);
+      await give(user, 1000);
+      await told();
+      clock.jump(-FORTY_DAYS_MS);
+      await spend(user, 1000);
+      expect(received).toHaveLength(2);
+      clock.jump(FORTY_DAYS_MS);
     });
 
     test("who is warned knows it after a restart too: the mark is in the database", async () => {

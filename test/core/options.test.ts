@@ -76,5 +76,4 @@ test("nor does one of channels: a disabled channel stays disabled", async () => 
   await Promise.all([reloading, refreshing]);
   expect(routing.channel(id)?.status).toBe(2);
   expect(routing.tiers("default", "raced")).toEqual([]);
-  routing.close();
 });

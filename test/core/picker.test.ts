@@ -10,6 +10,10 @@ interface Spec {
   weight?: number;
 }
 
+function channelOf(id: number, fields: Partial<Channel> = {}): Channel {
+  return { id, type: 1, keys: ["key"], baseUrl: "https://a.example", ...fields } as Channel;
+}
+
 function pickerOf(specs: readonly Spec[]) {
   const byPriority = new Map<number, Spec[]>();
   for (const spec of specs) {
@@ -26,16 +30,21 @@ function pickerOf(specs: readonly Spec[]) {
         current: 0,
       })),
     }));
+  const edits = new Map<number, Partial<Channel>>();
   let changed: (ids: readonly number[]) => void = () => {};
   const routing: Pick<Routing, "tiers" | "channel" | "onChange"> = {
     tiers: () => tiers,
-    channel: (id) => (specs.some((spec) => spec.id === id) ? ({ id } as Channel) : undefined),
+    channel: (id) => (specs.some((spec) => spec.id === id) ? channelOf(id, edits.get(id)) : undefined),
     onChange: (listener) => void (changed = listener),
   };
   const picker = createPicker(routing);
   const pick = (nowMs = 0, excluded: number[] = []) =>
     picker.pick("default", "m", new Set(excluded), nowMs)?.id;
-  return { picker, pick, edit: (id: number) => changed([id]) };
+  const edit = (id: number, fields: Partial<Channel>): void => {
+    edits.set(id, { ...edits.get(id), ...fields });
+    changed([id]);
+  };
+  return { picker, pick, edit };
 }
 
 describe("order and shares", () => {
@@ -131,11 +140,23 @@ describe("rest and probe", () => {
     expect(pick(1)).toBe(2);
   });
 
-  test("an edited channel starts afresh, and unknown channels leave no trace", () => {
+  test.each([
+    ["keys", { keys: ["another"] }],
+    ["address", { baseUrl: "https://b.example" }],
+    ["setting", { setting: { proxy: "http://c.example" } }],
+    ["status", { status: 1 }],
+  ] as const)("a channel whose %s changed starts afresh", (_, fields) => {
     const { picker, pick, edit } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
     picker.report(1, "rejected", 0);
-    edit(1);
+    edit(1, fields);
     expect(pick(1)).toBe(1);
+  });
+
+  test("other edits wake nobody, and unknown channels leave no trace", () => {
+    const { picker, pick, edit } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    picker.report(1, "rejected", 0);
+    edit(1, { name: "renamed", weight: 5, groups: ["vip"] });
+    expect(pick(1)).toBe(2);
     picker.report(99, "rejected", 0);
     expect(picker.coolingUntilMs(99)).toBe(0);
   });

@@ -7,7 +7,8 @@ import {
   priceLines,
   ratioOfDollars,
 } from "../../src/shared/cost.ts";
-import { price } from "./prices-support.ts";
+import { cost, modelPriceLines } from "../../src/core/prices.ts";
+import { price, tables, usage } from "./prices-support.ts";
 
 describe("rows of other software are explained from their documented fields", () => {
   const ratios = {
@@ -87,11 +88,26 @@ describe("rows of other software are explained from their documented fields", ()
 });
 
 describe("conversions", () => {
-  test("ratio 1 is two dollars per million, and the way back is exact", () => {
-    expect([dollarsPerMTok(1.25), ratioOfDollars(2.5), dollarsPerThousandTokens(1)]).toEqual([
-      2.5, 1.25, 0.002,
-    ]);
-    for (const ratio of [0, 0.075, 1, 37.5]) expect(ratioOfDollars(dollarsPerMTok(ratio))).toBe(ratio);
+  test("ratio 1 is two dollars per million at 500,000 units a dollar, and the way back is exact", () => {
+    const perUnit = 500_000;
+    expect([
+      dollarsPerMTok(1.25, perUnit),
+      ratioOfDollars(2.5, perUnit),
+      dollarsPerThousandTokens(1, perUnit),
+    ]).toEqual([2.5, 1.25, 0.002]);
+    for (const ratio of [0, 0.075, 1, 37.5])
+      expect(ratioOfDollars(dollarsPerMTok(ratio, perUnit), perUnit)).toBe(ratio);
+  });
+  test("where a dollar has other units, the same ratio means other dollars, in lines and lists alike", () => {
+    expect(dollarsPerMTok(1, 1_000_000)).toBe(1);
+    const perUnit = 1_000_000;
+    expect(modelPriceLines({ ...tables, quotaPerUnit: perUnit }, "gpt-4o", "default")?.[0]?.unitPrice).toBe(
+      1.25,
+    );
+    const { sum } = cost(price("gpt-4o"), 1, usage({ fresh: 1_000_000 }), { quotaPerUnit: perUnit });
+    expect(sum.lines[0]?.unitPrice).toBe(1.25);
+    // A million tokens at that price are that many dollars.
+    expect(sum.quota / perUnit).toBe(1.25);
   });
   test("price lines keep the order of the lines of a charge", () => {
     expect(priceLines(price("gpt-4o")).map(({ kind }) => kind)).toEqual([

@@ -1,6 +1,6 @@
 // The charge against the worked examples of the reference, section by section.
 import { describe, expect, test } from "bun:test";
-import { audioRatio, completionRatio } from "../../src/core/completion-rules.ts";
+import { audioRatio, completionRatio, silencedByLock } from "../../src/core/completion-rules.ts";
 import * as shipped from "../../src/core/default-prices.ts";
 import {
   cost,
@@ -249,9 +249,11 @@ describe("output ratios by name", () => {
     ["llama3-8b-8192", 2, "locked"],
     ["llama3-70b-8192", 0.79 / 0.59, "locked"],
     ["qwen-plus", 1, "open"],
-  ])("%s has %d and is %s", (name, ratio, lock) => {
+  ])("%s has %d, was %s, and the operator's own ratio wins", (name, ratio, lock) => {
     expect(completionRatio(name, {})).toBe(ratio);
-    expect(completionRatio(name, { [name]: NOT_ITS_OWN })).toBe(lock === "locked" ? ratio : NOT_ITS_OWN);
+    expect(completionRatio(name, { [name]: NOT_ITS_OWN })).toBe(NOT_ITS_OWN);
+    expect(silencedByLock(name, NOT_ITS_OWN)).toBe(lock === "locked");
+    expect(silencedByLock(name, ratio)).toBe(false);
   });
   test("a name with a slash asks the option first, whatever its rule", () => {
     expect(completionRatio("x/claude-3-opus", { "x/claude-3-opus": 9 })).toBe(9);

@@ -19,7 +19,7 @@ interface Given {
 function reachOf({ own = OWN, names = [["93.184.216.34"]], setting = {}, baseUrl }: Given) {
   let nowMs = 0;
   let lookups = 0;
-  const reach = createReach(own, { nowMs: () => nowMs }, () => {
+  const reach = createReach(own, { monotonicMs: () => nowMs }, () => {
     const answer = names[Math.min(lookups++, names.length - 1)];
     return answer ? Promise.resolve(answer) : Promise.reject(new Error("unknown name"));
   });
@@ -139,7 +139,7 @@ describe("with the operator's networks closed", () => {
   });
 
   test("behind a proxy of the whole process names stay names", async () => {
-    const reach = createReach(own, { nowMs: () => 0 }, () => Promise.resolve(["93.184.216.34"]), false);
+    const reach = createReach(own, { monotonicMs: () => 0 }, () => Promise.resolve(["93.184.216.34"]), false);
     const channel = { baseUrl: "", setting: {} };
     expect(await reach.way("http://api.example/v1", channel)).toEqual({ url: "http://api.example/v1" });
     expect([readEnv({}).hasProxy, readEnv({ HTTP_PROXY: "http://p:1" }).hasProxy]).toEqual([false, true]);

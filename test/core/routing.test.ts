@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, inArray } from "drizzle-orm";
 import { followMapping } from "../../src/core/channel-rows.ts";
 import { createRouting } from "../../src/core/routing.ts";
+import { openPostgres, postgresDatabase } from "../../src/db/postgres.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
@@ -64,15 +65,28 @@ describe.each(DATABASE_KINDS)("routing on %s", (database) => {
     expect([...(app.deps.routing.channel(id)?.statusCodeMapping ?? [])]).toEqual([[404, 500]]);
   });
 
+  test("what did not change keeps its place when everything is re-read, and nobody is told of it", async () => {
+    const kept = await app.createChannel({ models: "kept" });
+    const edited = await app.createChannel({ models: "edited" });
+    const before = app.deps.routing.channel(kept);
+    const told: number[] = [];
+    app.deps.routing.onChange((ids) => void told.push(...ids));
+    const { channels } = app.deps.db.t;
+    await app.deps.db.orm.update(channels).set({ weight: 5 }).where(eq(channels.id, edited));
+    await app.deps.routing.reload();
+    expect(told).toEqual([edited]);
+    expect(app.deps.routing.channel(kept)).toBe(before);
+  });
+
   test("another node sees a change", async () => {
     if (database === "sqlite") {
       // One process owns an embedded database: a second snapshot only ever starts from the rows.
       const other = await createRouting(app.deps);
       expect(other.enabledModels()).toEqual(app.deps.routing.enabledModels());
-      other.close();
       return;
     }
-    const other = await createRouting(app.deps);
+    const db = postgresDatabase(openPostgres(app.databaseUrl ?? "", 2));
+    const other = await createRouting({ ...app.deps, db });
     const { promise, resolve } = Promise.withResolvers<void>();
     other.onChange(() => {
       if (other.enabledModels().includes("from-elsewhere")) resolve();
@@ -83,7 +97,7 @@ describe.each(DATABASE_KINDS)("routing on %s", (database) => {
     await app.deps.routing.refresh([id]);
     await promise;
     expect(other.tiers("default", "from-elsewhere")).toHaveLength(1);
-    other.close();
+    await db.close();
   });
 });
 

@@ -4,8 +4,10 @@ import {
   CHARGE_TABLE,
   decideCharge,
   isAbsurdCount,
+  isEstimated,
   quotaCapOf,
   usageTrust,
+  withCountedOutput,
 } from "../../src/core/settle-policy.ts";
 import type {
   ChargeNote,
@@ -21,48 +23,88 @@ import zh from "../../locales/zh/failure.json" with { type: "json" };
 const CELLS: [EndReason, UsageKnown, TokensSeen, ChargeRule][] = [
   ["completed", "reported", "none", "reported"],
   ["completed", "reported", "some", "reported"],
+  ["completed", "partial", "none", "partial"],
+  ["completed", "partial", "some", "partial"],
   ["completed", "missing", "none", "release"],
   ["completed", "missing", "some", "estimate"],
   ["completed", "absurd", "none", "estimate"],
   ["completed", "absurd", "some", "estimate"],
   ["client-gone", "reported", "none", "reported"],
   ["client-gone", "reported", "some", "reported"],
+  ["client-gone", "partial", "none", "partial"],
+  ["client-gone", "partial", "some", "partial"],
   ["client-gone", "missing", "none", "release"],
   ["client-gone", "missing", "some", "estimate"],
   ["client-gone", "absurd", "none", "release"],
   ["client-gone", "absurd", "some", "estimate"],
+  ["abandoned", "reported", "none", "reported"],
+  ["abandoned", "reported", "some", "reported"],
+  ["abandoned", "partial", "none", "partial"],
+  ["abandoned", "partial", "some", "partial"],
+  ["abandoned", "missing", "none", "prompt"],
+  ["abandoned", "missing", "some", "estimate"],
+  ["abandoned", "absurd", "none", "prompt"],
+  ["abandoned", "absurd", "some", "estimate"],
+  ["balance", "reported", "none", "reported"],
+  ["balance", "reported", "some", "reported"],
+  ["balance", "partial", "none", "partial"],
+  ["balance", "partial", "some", "partial"],
+  ["balance", "missing", "none", "prompt"],
+  ["balance", "missing", "some", "estimate"],
+  ["balance", "absurd", "none", "prompt"],
+  ["balance", "absurd", "some", "estimate"],
+  ["draining", "reported", "none", "reported"],
+  ["draining", "reported", "some", "reported"],
+  ["draining", "partial", "none", "partial"],
+  ["draining", "partial", "some", "partial"],
+  ["draining", "missing", "none", "prompt"],
+  ["draining", "missing", "some", "estimate"],
+  ["draining", "absurd", "none", "prompt"],
+  ["draining", "absurd", "some", "estimate"],
   ["upstream-error", "reported", "none", "reported"],
   ["upstream-error", "reported", "some", "reported"],
+  ["upstream-error", "partial", "none", "release"],
+  ["upstream-error", "partial", "some", "release"],
   ["upstream-error", "missing", "none", "release"],
   ["upstream-error", "missing", "some", "release"],
   ["upstream-error", "absurd", "none", "release"],
   ["upstream-error", "absurd", "some", "release"],
   ["upstream-cut", "reported", "none", "reported"],
   ["upstream-cut", "reported", "some", "reported"],
+  ["upstream-cut", "partial", "none", "partial"],
+  ["upstream-cut", "partial", "some", "partial"],
   ["upstream-cut", "missing", "none", "release"],
   ["upstream-cut", "missing", "some", "estimate"],
   ["upstream-cut", "absurd", "none", "release"],
   ["upstream-cut", "absurd", "some", "estimate"],
   ["upstream-stall", "reported", "none", "reported"],
   ["upstream-stall", "reported", "some", "reported"],
+  ["upstream-stall", "partial", "none", "partial"],
+  ["upstream-stall", "partial", "some", "partial"],
   ["upstream-stall", "missing", "none", "release"],
   ["upstream-stall", "missing", "some", "estimate"],
   ["upstream-stall", "absurd", "none", "release"],
   ["upstream-stall", "absurd", "some", "estimate"],
   ["error-in-stream", "reported", "none", "reported"],
   ["error-in-stream", "reported", "some", "reported"],
+  ["error-in-stream", "partial", "none", "release"],
+  ["error-in-stream", "partial", "some", "partial"],
   ["error-in-stream", "missing", "none", "release"],
   ["error-in-stream", "missing", "some", "estimate"],
   ["error-in-stream", "absurd", "none", "release"],
   ["error-in-stream", "absurd", "some", "estimate"],
   ["malformed", "reported", "none", "reported"],
   ["malformed", "reported", "some", "reported"],
+  ["malformed", "partial", "none", "partial"],
+  ["malformed", "partial", "some", "partial"],
   ["malformed", "missing", "none", "release"],
   ["malformed", "missing", "some", "estimate"],
   ["malformed", "absurd", "none", "release"],
   ["malformed", "absurd", "some", "estimate"],
   ["refusal", "reported", "none", "reported"],
   ["refusal", "reported", "some", "reported"],
+  ["refusal", "partial", "none", "partial"],
+  ["refusal", "partial", "some", "partial"],
   ["refusal", "missing", "none", "release"],
   ["refusal", "missing", "some", "estimate"],
   ["refusal", "absurd", "none", "release"],
@@ -100,6 +142,12 @@ const NOTES: [EndReason, UsageKnown, TokensSeen, ChargeNote][] = [
   ["client-gone", "reported", "some", "note_client_gone"],
   ["client-gone", "missing", "none", "note_client_gone"],
   ["client-gone", "absurd", "none", "note_usage_absurd_released"],
+  ["completed", "partial", "some", "note_usage_estimated"],
+  ["client-gone", "partial", "some", "note_client_gone"],
+  ["abandoned", "missing", "none", "note_client_gone"],
+  ["draining", "missing", "none", "note_draining"],
+  ["balance", "missing", "some", "note_stopped_balance"],
+  ["draining", "partial", "some", "note_draining"],
   ["upstream-error", "missing", "none", "note_request_failed"],
   ["upstream-error", "absurd", "some", "note_usage_absurd_released"],
   ["upstream-cut", "missing", "some", "note_request_failed"],
@@ -120,13 +168,27 @@ test("every note of the table has a sentence in both languages", () => {
   }
 });
 
-test("an estimate is capped by what was held back, a release charges nothing, a report is not capped", () => {
-  expect([quotaCapOf("estimate", 300), quotaCapOf("release", 300), quotaCapOf("reported", 300)]).toEqual([
-    300,
-    0,
-    undefined,
-  ]);
-  expect([quotaCapOf("estimate", 0), quotaCapOf("release", 0)]).toEqual([undefined, 0]);
+test("what was counted or reported is charged in full; only a release charges nothing", () => {
+  const rules: ChargeRule[] = ["reported", "partial", "estimate", "prompt"];
+  expect(rules.map(quotaCapOf)).toEqual([undefined, undefined, undefined, undefined]);
+  expect(quotaCapOf("release")).toBe(0);
+});
+
+test("a charge says that it is an estimate as soon as one of its figures was counted here", () => {
+  const rules: ChargeRule[] = ["release", "reported", "partial", "estimate", "prompt"];
+  expect(rules.map(isEstimated)).toEqual([false, false, true, true, true]);
+});
+
+test("of reported and counted output the larger counts, and what was reported of the input stays as it is", () => {
+  const told = reported({ input_tokens: 400 }, 400);
+  told.input.cacheRead = 600;
+  told.output = { text: 1, thinking: 20, audio: 0, image: 0 };
+  expect(withCountedOutput(told, 300)).toMatchObject({
+    input: { fresh: 400, cacheRead: 600 },
+    output: { text: 280, thinking: 20 },
+    estimated: true,
+  });
+  expect(withCountedOutput(told, 7).output).toEqual(told.output);
 });
 
 function reported(raw: unknown, fresh = 10) {
@@ -158,6 +220,12 @@ test("times, prices and rates beside the counts are not judged", () => {
     prompt_tokens_details: null,
   };
   expect(usageTrust(reported(raw))).toBe("reported");
+});
+
+test("a report that is not the last word is a part of one; absurd numbers are absurd at any time", () => {
+  expect(usageTrust(reported({ input_tokens: 9 }), false)).toBe("partial");
+  expect(usageTrust(reported({ input_tokens: -9 }), false)).toBe("absurd");
+  expect(usageTrust(null, false)).toBe("missing");
 });
 
 test("a report without a single token, one that was counted here, and none at all are no reports", () => {

@@ -5,11 +5,14 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataDirInUse, lockDataDir } from "../../src/db/data-dir-lock.ts";
-import { startServerProcess } from "../support/server.ts";
+import { program, startServerProcess } from "../support/server.ts";
 
 test("a second holder is refused, and a released directory can be taken again", () => {
   const dir = mkdtempSync(join(tmpdir(), "weir-lock-"));
   const first = lockDataDir(dir);
+  expect(() => lockDataDir(dir)).toThrow(DataDirInUse);
+  // A file could be removed and made anew: the directory itself is what is locked.
+  rmSync(join(dir, "process.lock"));
   expect(() => lockDataDir(dir)).toThrow(DataDirInUse);
   first.release();
   lockDataDir(dir).release();
@@ -18,9 +21,15 @@ test("a second holder is refused, and a released directory can be taken again", 
 
 test("a second server on the same data says so in one sentence and ends, and a killed one frees the directory", async () => {
   const server = await startServerProcess();
-  const second = Bun.spawnSync([process.execPath, join(import.meta.dir, "../../src/main.ts")], {
+  const second = Bun.spawnSync(program(), {
     env: { ...Bun.env, PORT: "0", DATA_DIR: server.dataDir },
   });
+  rmSync(join(server.dataDir, "process.lock"));
+  const third = server.run([], { PORT: "0" });
+  expect([third.code, third.text]).toEqual([
+    1,
+    expect.stringContaining("another weir process is running") as string,
+  ]);
   expect(second.exitCode).toBe(1);
   expect(second.stderr.toString()).toContain("another weir process is running on the data directory");
   // A newer program's audit must not change the tables under a running server.

@@ -154,6 +154,13 @@ describe("layers over a page", () => {
   }
 });
 
+/** No machine's fonts are known: letters wider than most proportional ones must not push a page either. */
+function wideLetters(): void {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync("* { font-family: monospace !important; letter-spacing: 0.02em !important }");
+  document.adoptedStyleSheets = [sheet];
+}
+
 describe("reflow, motion, language", () => {
   test("at 320 px, which is 400 % zoom, every console page fits and keeps its rows", async () => {
     const visit = await open("/log", "root", NARROWEST);
@@ -162,6 +169,8 @@ describe("reflow, motion, language", () => {
       await visit.page.goto(path);
       await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
       expect([path, await sidewaysOf(visit)]).toEqual([path, 0]);
+      await visit.page.evaluate(wideLetters);
+      expect([path, "wide letters", await sidewaysOf(visit)]).toEqual([path, "wide letters", 0]);
     }
     expect(visit.problems).toEqual([]);
     await visit.close();

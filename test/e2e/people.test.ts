@@ -195,11 +195,13 @@ for (const database of ["sqlite", "postgres"] as const) {
       await notices.getByRole("button", { name: "$10", exact: true }).click();
       await notices.getByRole("button", { name: "Save", exact: true }).click();
       await page.getByText("Saved", { exact: true }).waitFor();
-      expect(JSON.parse((await userOf("emil")).setting)).toEqual({
+      const { setting } = await userOf("emil");
+      expect(setting).not.toContain("s3cret");
+      expect(JSON.parse(setting)).toEqual({
         notify_type: "webhook",
         quota_warning_threshold: 5_000_000,
         webhook_url: "https://hooks.example/weir",
-        webhook_secret: "s3cret",
+        webhook_secret_sealed: expect.any(String),
         accept_unset_model_ratio_model: false,
         language: "en",
       });

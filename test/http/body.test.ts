@@ -1,10 +1,12 @@
 // Bodies of console calls: who may send one, how large it may be, and in which form.
 // Refuses nothing itself; everything goes over the wire.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startTestApp } from "../support/app.ts";
+import { connectRaw } from "../support/raw-client.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
+const MIB = 1024 * KIB;
 
 let app: TestApp;
 let user: TestUser;
@@ -18,8 +20,9 @@ async function post(
   path: string,
   body: BodyInit | null,
   headers: Record<string, string>,
+  method = "POST",
 ): Promise<{ status: number; body: Record<string, unknown> }> {
-  const response = await fetch(app.url + path, { method: "POST", headers, body });
+  const response = await fetch(app.url + path, { method, headers, body });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
@@ -37,21 +40,25 @@ function endless(bytes: number): ReadableStream<Uint8Array> {
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-test("a body above 32 MiB is refused with 413 in the envelope, announced or not, signed in or at the door", async () => {
-  for (const [path, headers] of [
-    ["/api/token/", { ...JSON_TYPE, ...user.headers }],
-    ["/api/user/login", JSON_TYPE],
-    ["/api/setup", JSON_TYPE],
-  ] as const) {
-    for (const body of ["x".repeat(33 * MIB), endless(33 * MIB)]) {
-      const answer = await post(path, body, headers);
-      expect([path, answer.status, answer.body]).toMatchObject([
-        path,
-        413,
-        { success: false, code: "body_too_large" },
-      ]);
-    }
-  }
+test("a length that lies does not open the cap", async () => {
+  const connection = await connectRaw(app.url, "127.0.0.31");
+  const head = `POST /api/user/login HTTP/1.1\r\nhost: ${new URL(app.url).host}\r\ncontent-type: application/json\r\n`;
+  connection.write(`${head}transfer-encoding: chunked\r\n\r\n`);
+  const part = `8000\r\n${"x".repeat(0x8000)}\r\n`;
+  for (let sent = 0; sent < 3; sent++) connection.write(part);
+  // The answer does not wait for an end that never comes.
+  expect(await connection.status()).toBe(413);
+  connection.destroy();
+});
+
+test("what a console call packs is not unpacked", async () => {
+  const packed = Bun.gzipSync(new TextEncoder().encode('{"name":"packed"}'));
+  const answer = await post("/api/token/", new Blob([packed]), {
+    ...user.headers,
+    ...JSON_TYPE,
+    "content-encoding": "gzip",
+  });
+  expect(answer.body["success"]).toBe(false);
 });
 
 test("a stranger's large body is answered with 401 and not read", async () => {
@@ -79,4 +86,37 @@ test.each([
   expect([answer.status, answer.body["success"]]).toEqual([400, false]);
   const state = await app.call<{ data: object }>("GET", "/api/setup");
   expect(state.body.data).toMatchObject({ status: false, root_init: false });
+});
+
+describe("caps", () => {
+  /** By what they may do. */
+  const people = new Map<string, TestUser>();
+  beforeAll(async () => {
+    people.set("user", user);
+    people.set("admin", await app.createUser({ role: 10 }));
+    people.set("root", await app.createUser({ role: 100 }));
+  });
+
+  test.each<[string, string, string, number]>([
+    ["a sign-in", "/api/user/login", "nobody", 64 * KIB],
+    ["the setup", "/api/setup", "nobody", 64 * KIB],
+    ["a call of the signed in", "/api/token/", "user", MIB],
+    ["an administrator's call", "/api/channel/", "admin", 8 * MIB],
+    ["an option", "/api/option/", "root", 32 * MIB],
+  ])("%s has its own cap: above it 413, announced or not", async (_, path, who, cap) => {
+    const headers = { ...JSON_TYPE, ...(who === "nobody" ? {} : (people.get(who)?.headers ?? {})) };
+    const method = path === "/api/option/" ? "PUT" : "POST";
+    const limit = cap < MIB ? `${cap / KIB} KiB` : `${cap / MIB} MiB`;
+    for (const body of ["x".repeat(cap + 1), endless(cap + 64 * KIB)]) {
+      const answer = await post(path, body, headers, method);
+      expect([path, answer.status, answer.body]).toMatchObject([
+        path,
+        413,
+        { success: false, code: "body_too_large" },
+      ]);
+      expect(String(answer.body["message"])).toContain(limit);
+    }
+    const below = await post(path, "x".repeat(cap), headers, method);
+    expect([path, below.status === 413, below.body["success"]]).toEqual([path, false, false]);
+  });
 });

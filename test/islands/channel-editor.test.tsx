@@ -11,6 +11,8 @@ import {
 } from "../../islands/screens/channel/values.ts";
 import { calls, channel, done, openChannels, rowOf, writes } from "./channel-fixture.ts";
 import type { OpenOptions } from "./channel-fixture.ts";
+import enFailure from "../../locales/en/failure.json";
+import zhFailure from "../../locales/zh/failure.json";
 import type { Asked, Island } from "./render.tsx";
 
 beforeAll(async () => {
@@ -122,6 +124,22 @@ describe("what is refused", () => {
       "not an address",
     );
   });
+
+  test.each(["zh", "en"] as const)(
+    "an address that needs the key again says so at the key (%s)",
+    async (to) => {
+      const island = await openEditor({ language: to, url: "/channel?edit=1" });
+      const message = { zh: zhFailure, en: enFailure }[to].channel_key_again;
+      const refused = { success: false, message, code: "channel_key_again", field: "key" };
+      island.answer("PUT /api/channel", refused);
+      await island.user.type(field({ zh: "API 地址", en: "Base URL" }[to]), "https://other.example");
+      await press(island, { zh: "保存", en: "Save" }[to]);
+      await done();
+      const box = field({ zh: /^密钥/, en: /^Key/ }[to]);
+      expect(box.getAttribute("aria-invalid")).toBe("true");
+      expect(document.getElementById(box.getAttribute("aria-describedby") ?? "")?.textContent).toBe(message);
+    },
+  );
 });
 
 describe("the provider", () => {

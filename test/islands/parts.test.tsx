@@ -70,6 +70,13 @@ describe("amount", () => {
 describe("invitation", () => {
   const INVITATION = { code: "aB3x", count: 4, quota: 1_500_000, history: 2_000_000 };
 
+  test("without an address of the operator's the link is where this page was opened", () => {
+    renderPart(<InvitationCard invitation={INVITATION} onMoved={() => {}} />, {
+      status: { server_address: "" },
+    });
+    expect(screen.getByText(`${location.origin}/register?aff=aB3x`)).toBeTruthy();
+  });
+
   test("the link is there to copy, and the reward moves by Enter, never more than there is", async () => {
     let moved = 0;
     const island = renderPart(

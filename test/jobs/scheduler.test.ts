@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createScheduler } from "../../src/jobs/scheduler.ts";
 import type { Job, Scheduler } from "../../src/jobs/scheduler.ts";
 import { startTestApp } from "../support/app.ts";
+import { FORTY_DAYS_MS, testClock } from "../support/clock.ts";
 import type { TestApp } from "../support/app.ts";
 
 for (const database of ["sqlite", "postgres"] as const) {
@@ -16,15 +17,15 @@ for (const database of ["sqlite", "postgres"] as const) {
 
     /** `nodes` schedulers over the same database with a clock that the test moves. */
     async function setUp(nodes: number, job: Job) {
-      let nowMs = 1_800_000_000_000;
       app = await startTestApp({ database });
-      const clock = { nowMs: () => nowMs };
+      const clock = testClock();
       const list = Array.from({ length: nodes }, () =>
         createScheduler({ ...app.deps, clock }, [job], () => 0),
       );
       made.push(...list);
       return {
-        pass: (seconds: number) => void (nowMs += seconds * 1000),
+        pass: (seconds: number) => clock.advance(seconds * 1000),
+        clock,
         look: () => Promise.all(list.map((scheduler) => scheduler.look())),
         list,
       };
@@ -50,6 +51,45 @@ for (const database of ["sqlite", "postgres"] as const) {
       nodes.pass(600);
       await nodes.look();
       expect(runs).toBe(2);
+    });
+
+    for (const [way, jumpMs] of [
+      ["back", -FORTY_DAYS_MS],
+      ["forward", FORTY_DAYS_MS],
+    ] as const) {
+      test(`a clock that is set ${way} by forty days neither stops a job nor hurries it`, async () => {
+        let runs = 0;
+        const nodes = await setUp(2, {
+          name: "count",
+          everySeconds: () => 60,
+          run: () => Promise.resolve(void runs++),
+        });
+        await nodes.look();
+        nodes.clock.jump(jumpMs);
+        nodes.pass(59);
+        await nodes.look();
+        expect(runs).toBe(0);
+        nodes.pass(1);
+        await nodes.look();
+        expect(runs).toBe(1);
+        nodes.pass(60);
+        await nodes.look();
+        expect(runs).toBe(2);
+      });
+    }
+
+    test("after a start with a clock that was set back a job is due within its interval", async () => {
+      let runs = 0;
+      const job: Job = { name: "count", everySeconds: () => 60, run: () => Promise.resolve(void runs++) };
+      const nodes = await setUp(1, job);
+      await nodes.look();
+      nodes.clock.jump(-FORTY_DAYS_MS);
+      const restarted = createScheduler({ ...app.deps, clock: nodes.clock }, [job], () => 0);
+      made.push(restarted);
+      await restarted.look();
+      nodes.pass(60);
+      await restarted.look();
+      expect(runs).toBe(1);
     });
 
     test("an interval of zero switches it off", async () => {

@@ -268,7 +268,8 @@ describe("answers", () => {
 describe("the validator", () => {
   test("sees every broken invariant", () => {
     const failure = new Failure("internal", "internal_error");
-    const usage = decode(openaiChat, [dataFrame("[DONE]")]).find((event) => event.type === "usage");
+    const frames = [dataFrame(`{"choices":[]}`), dataFrame("[DONE]")];
+    const usage = decode(openaiChat, frames).find((event) => event.type === "usage");
     if (!usage) throw new Error("no usage");
     const finish = { type: "finish", reason: "stop", raw: null } as const;
     const open = { type: "open", at: 0, kind: "text" } as const;

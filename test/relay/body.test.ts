@@ -7,6 +7,7 @@ import { parseBody, readBody } from "../../src/relay/read-body.ts";
 import type { Failure } from "../../src/shared/failures.ts";
 
 const MIB = 1024 * 1024;
+const WATCH = { alive: () => {}, grow: () => {} };
 
 async function failureOf(
   work: Promise<unknown> | (() => unknown),
@@ -32,25 +33,25 @@ describe("reading", () => {
     ["zstd", zstdCompressSync],
   ])("a body packed with %s is unpacked", async (encoding, pack) => {
     const packed = new Uint8Array(pack(Buffer.from('{"model":"m"}')));
-    const body = await readBody(post(packed, { "content-encoding": encoding }), MIB);
+    const body = await readBody(post(packed, { "content-encoding": encoding }), MIB, WATCH, 1);
     expect(body.json).toEqual({ model: "m" });
   });
 
   test("a small body that unpacks beyond the cap is refused with 413", async () => {
     const bomb = new Uint8Array(gzipSync(Buffer.alloc(20 * MIB, 0x20)));
     expect(bomb.length).toBeLessThan(MIB);
-    expect(await failureOf(readBody(post(bomb, { "content-encoding": "gzip" }), MIB))).toEqual({
+    expect(await failureOf(readBody(post(bomb, { "content-encoding": "gzip" }), MIB, WATCH, 1))).toEqual({
       code: "body_too_large",
       status: 413,
     });
   });
 
   test("an oversized body is refused with 413, announced or not", async () => {
-    expect((await failureOf(readBody(post("x".repeat(MIB + 1)), MIB))).status).toBe(413);
+    expect((await failureOf(readBody(post("x".repeat(MIB + 1)), MIB, WATCH, 1))).status).toBe(413);
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new Uint8Array(64 * 1024)),
     });
-    expect((await failureOf(readBody(post(endless), MIB))).status).toBe(413);
+    expect((await failureOf(readBody(post(endless), MIB, WATCH, 1))).status).toBe(413);
   });
 
   test.each<[string, BodyInit, Record<string, string>, string, number]>([
@@ -69,17 +70,61 @@ describe("reading", () => {
       400,
     ],
   ])("%s is refused", async (_, body, headers, code, status) => {
-    expect(await failureOf(readBody(post(body, headers), MIB))).toEqual({ code, status });
+    expect(await failureOf(readBody(post(body, headers), MIB, WATCH, 1))).toEqual({ code, status });
+  });
+
+  test.each<[string, string]>([
+    ["empty lists", "[],"],
+    ["objects", '{"a":1},'],
+    ["numbers", "1,"],
+  ])("megabytes of nothing but %s are refused before they are parsed", async (_, unit) => {
+    const body = `{"model":"m","a":[${unit.repeat((9 * MIB) / unit.length)}1]}`;
+    expect(await failureOf(readBody(post(body), 16 * MIB, WATCH, 1))).toEqual({
+      code: "invalid_json",
+      status: 400,
+    });
+  });
+
+  test("megabytes of pictures and long texts are not", async () => {
+    const content = [
+      { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(4 * MIB)}` } },
+      { type: "text", text: '{"a":[1,2,3]},\n'.repeat(300_000) },
+    ];
+    const body = await readBody(post(JSON.stringify({ model: "m", content })), 16 * MIB, WATCH, 1);
+    expect(body.json["content"]).toEqual(content);
+  });
+
+  test("every piece of a large body is counted to its account, and what it unpacks to", async () => {
+    let counted = 0;
+    const watch = {
+      alive: () => {},
+      grow(_request: Request, owner: number, bytes: number) {
+        expect(owner).toBe(7);
+        counted += bytes;
+      },
+    };
+    const text = `{"model":"m","a":"${"x".repeat(MIB)}"}`;
+    await readBody(post(text), 2 * MIB, watch, 7);
+    expect(counted).toBe(text.length);
+    counted = 0;
+    const packed = new Uint8Array(gzipSync(text));
+    await readBody(post(packed, { "content-encoding": "gzip" }), 2 * MIB, watch, 7);
+    expect(counted).toBeGreaterThanOrEqual(text.length);
   });
 
   test("brackets inside of texts do not count as nesting", async () => {
     const text = `${"[".repeat(5000)}\\"{{`;
-    const body = await readBody(post(`{"a":"${text}"}`), MIB);
+    const body = await readBody(post(`{"a":"${text}"}`), MIB, WATCH, 1);
     expect(Object.keys(body.json)).toEqual(["a"]);
   });
 
   test("another content type, a byte order mark and white space are tolerated", async () => {
-    const body = await readBody(post('\uFEFF \n{"model":"m"}', { "content-type": "text/plain" }), MIB);
+    const body = await readBody(
+      post('\uFEFF \n{"model":"m"}', { "content-type": "text/plain" }),
+      MIB,
+      WATCH,
+      1,
+    );
     expect(body.json["model"]).toBe("m");
   });
 });

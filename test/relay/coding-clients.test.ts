@@ -1,6 +1,7 @@
 // Guarantees for the coding agents: what Claude Code, Codex and Gemini CLI put on the wire works against the upstream
 // they were made for and against the others, and what they get back they can send again.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { scopedValue } from "../../src/relay/passed-headers.ts";
 import { eq } from "drizzle-orm";
 import { sse } from "../support/fake-upstream.ts";
 import type { Script } from "../support/fake-upstream.ts";
@@ -15,7 +16,7 @@ const CHAT = UPSTREAMS["openai-chat"].model;
 
 let g: Gateway;
 beforeAll(async () => {
-  g = await startGateway({ channel: { models: CODEX } });
+  g = await startGateway({ quota: 1_000_000_000, channel: { models: CODEX } });
   for (const [type, models] of [
     [14, CLAUDE],
     [24, GEMINI],
@@ -110,7 +111,12 @@ describe("Codex", () => {
     expect(await response.text()).toBe(streamText("openai-responses"));
     const { body: sent, headers, url } = g.upstream.requests[0] ?? {};
     expect([url, sent?.toString()]).toEqual(["/v1/responses", body]);
-    expect(headers).toMatchObject({ session_id: "session-1", "openai-beta": "responses=experimental" });
+    const session = scopedValue(g.app.deps.seal, g.user.id, "session-1");
+    expect(headers).toMatchObject({
+      session_id: session,
+      conversation_id: session,
+      "openai-beta": "responses=experimental",
+    });
   });
 
   for (const model of [CLAUDE, GEMINI]) {

@@ -51,7 +51,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     beforeAll(async () => {
       g = await startGateway({ database, quota: 100_000_000, channel: { models: MODELS } });
       await g.setOption("SelfUseModeEnabled", "true");
-    });
+    }, 60_000);
     afterAll(() => g.close());
     beforeEach(() => g.upstream.reset());
     afterEach(async () => {

@@ -26,7 +26,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       }),
     );
     expect(statuses.filter((status) => status === 200)).toHaveLength(100);
-    expect(statuses.filter((status) => status === 403)).toHaveLength(200);
+    // Held beside them for the moment, or empty once they have been charged.
+    expect(statuses.filter((status) => status === 429 || status === 403)).toHaveLength(200);
     expect(g.upstream.requests).toHaveLength(100);
     expect(await g.balance()).toEqual({ quota: 0, used: 1000, requests: 100 });
     const { differences } = await audit(g.app.deps.db);

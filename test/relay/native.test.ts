@@ -18,7 +18,7 @@ const EMBEDDING = "text-embedding-3-small";
 
 let g: Gateway;
 beforeAll(async () => {
-  g = await startGateway({ channel: { models: `${GPT},${EMBEDDING},o3` } });
+  g = await startGateway({ quota: 1_000_000_000, channel: { models: `${GPT},${EMBEDDING},o3` } });
   const models = (list: string[]) => list.join(",");
   await g.app.createChannel({
     type: 14,

@@ -7,6 +7,7 @@ import { completionTokens, promptTokens } from "../../src/shared/usage.ts";
 
 const COUNTER = {
   count: (texts: string[]) => Promise.resolve(texts.join(" ").split(/\s+/).length),
+  isFullFor: () => false,
   close: () => {},
 };
 

@@ -162,7 +162,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(before.quota - (await g.balance()).quota).toBe(20 * TURN_QUOTA);
     });
 
-    test("a response without usage is counted here, marked so, and never above what was held back", async () => {
+    test("a response without usage is counted here, and marked so", async () => {
       const count = (await g.logs()).length;
       const { client, peer } = await session();
       client.say({ type: "session.update", session: { instructions: "Speak like a pirate.", tools: [] } });

@@ -236,17 +236,17 @@ describe("the balance", () => {
     expect([status, error.code]).toEqual([403, "insufficient_user_quota"]);
     expect(message).toBe("user quota is not enough");
   });
-  test("too small for the call: 403 with both amounts", async () => {
-    const poor = await g.app.createUser({ quota: 10 });
+  test("too small for sixteen tokens of an answer: 403 with both amounts", async () => {
+    const poor = await g.app.createUser({ quota: 3 });
     const { key } = await g.app.createToken(poor.id);
     const { status, message, error } = await refusalOf(await withKey(key, { max_tokens: 100_000 }));
     expect([status, error.code]).toEqual([403, "insufficient_user_quota"]);
     expect(message).toStartWith(
-      "chat pre-consumed quota failed, user quota: ＄0.000020, need quota: ＄0.015",
+      "chat pre-consumed quota failed, user quota: ＄0.000006, need quota: ＄0.0000",
     );
   });
   test("of the key too small: 403 pre_consume_token_quota_failed", async () => {
-    const token = await g.app.createToken(g.user.id, { remainQuota: 5 });
+    const token = await g.app.createToken(g.user.id, { remainQuota: 3 });
     const { status, error } = await refusalOf(await withKey(token.key, { max_tokens: 100_000 }));
     expect([status, error.code]).toEqual([403, "pre_consume_token_quota_failed"]);
   });

@@ -1,8 +1,10 @@
 // The stream relay by itself, with hands on its clock: what is held back, what keeps it alive, how it ends.
 import { describe, expect, test } from "bun:test";
 import { openaiChat } from "../../src/protocol/openai-chat/dialect.ts";
+import { Failure } from "../../src/shared/failures.ts";
 import { createStreamRelay } from "../../src/relay/stream.ts";
-import type { StreamEnd, StreamOptions, Timers } from "../../src/relay/stream.ts";
+import type { StreamEnd, StreamOptions } from "../../src/relay/stream.ts";
+import type { Timers } from "../../src/relay/timers.ts";
 import { DONE, sse } from "../support/fake-upstream.ts";
 
 const encoder = new TextEncoder();
@@ -65,6 +67,7 @@ function relayOf(options: Partial<StreamOptions> = {}) {
       idleMs: 1000,
       pingMs: 0,
       drain: { ms: 500, bytes: 10_000 },
+      readOn: { begin: () => 120_000, end: () => {}, keepsReasoning: () => false },
       finish(end) {
         ends.push(end);
         return committed.promise;
@@ -240,6 +243,69 @@ describe("how it ends", () => {
     await client.reader.cancel();
     await tick();
     expect(parts.ends).toHaveLength(1);
+  });
+
+  test("a client that left: what thinks unseen is read on to its end, past every cap for what can be counted", async () => {
+    const readOn = { begin: () => 120_000, end: () => {}, keepsReasoning: () => true };
+    const parts = relayOf({ readOn, idleMs: 1_000_000 });
+    parts.commit();
+    const leaver = new AbortController();
+    parts.send(text("a"));
+    const client = await open(parts, leaver.signal);
+    await client.next();
+    leaver.abort();
+    await tick();
+    await parts.clock.pass(100_000);
+    parts.send(text("x".repeat(20_000)));
+    await tick();
+    expect([parts.isAborted(), parts.ends]).toEqual([false, []]);
+    parts.send(finish + usage + DONE);
+    for (let i = 0; i < 3; i++) await tick();
+    expect(parts.ends.map((end) => end.reason)).toEqual(["client-gone"]);
+    expect(parts.meter.state).toMatchObject({ usageFinal: true, usage: { output: { text: 7 } } });
+  });
+
+  test("the process stops: settled at once though the client does not read, told when it does", async () => {
+    const parts = relayOf();
+    parts.commit();
+    parts.send(text("a"));
+    await parts.relay.begin();
+    const reader = parts.relay.body(new AbortController().signal).getReader();
+    parts.relay.endNow(new Failure("no-channel", "server_draining"));
+    await tick();
+    expect(parts.ends.map((end) => end.reason)).toEqual(["draining"]);
+    expect(parts.isAborted()).toBe(true);
+    expect(decoder.decode((await reader.read()).value)).toBe(text("a"));
+    expect(decoder.decode((await reader.read()).value)).toBe('data: {"error":"server_draining"}\n\n');
+    expect((await reader.read()).done).toBe(true);
+    expect(parts.ends).toHaveLength(1);
+  });
+
+  test("the process stops: a stream that was whole, and whose end nobody fetched, is settled as whole", async () => {
+    const parts = relayOf();
+    parts.commit();
+    parts.send(text("a") + DONE);
+    const client = await open(parts);
+    await client.next();
+    parts.relay.endNow(new Failure("no-channel", "server_draining"));
+    await tick();
+    expect(parts.ends.map((end) => end.reason)).toEqual(["completed"]);
+    expect(await client.next()).toBe(DONE);
+  });
+
+  test("the process stops: what is read on without its client is settled at once", async () => {
+    const parts = relayOf();
+    parts.commit();
+    const leaver = new AbortController();
+    parts.send(sse({ choices: [{ index: 0, delta: { role: "assistant", content: "" } }] }));
+    const client = await open(parts, leaver.signal);
+    await client.next();
+    leaver.abort();
+    await tick();
+    expect(parts.ends).toEqual([]);
+    parts.relay.endNow(new Failure("no-channel", "server_draining"));
+    for (let i = 0; i < 3; i++) await tick();
+    expect(parts.ends.map((end) => end.reason)).toEqual(["draining"]);
   });
 
   test("a client that left: the cap in bytes holds as well", async () => {

@@ -10,6 +10,7 @@ import { addDrawing } from "../../src/core/drawing-tasks.ts";
 import { nextPoll } from "../../src/core/task-polling.ts";
 import { pollTasks } from "../../src/relay/task-poll.ts";
 import type { TestUser } from "../support/app.ts";
+import { FORTY_DAYS_MS } from "../support/clock.ts";
 import { startGateway } from "./support.ts";
 import type { Gateway } from "./support.ts";
 
@@ -46,6 +47,8 @@ for (const database of ["sqlite", "postgres"] as const) {
     let admin: TestUser;
     let mjChannel = 0;
     let nowMs = 1_900_000_000_000;
+    /** By how much somebody set the time of day. */
+    let jumpedMs = 0;
     let serial = 0;
     let isDown = false;
     const upstream = new Map<string, Json>();
@@ -94,7 +97,11 @@ for (const database of ["sqlite", "postgres"] as const) {
     beforeAll(async () => {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
       base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      g = await startGateway({ database, quota: 50_000_000, clock: { nowMs: () => nowMs } });
+      g = await startGateway({
+        database,
+        quota: 50_000_000,
+        clock: { nowMs: () => nowMs + jumpedMs, monotonicMs: () => nowMs },
+      });
       admin = await g.app.createUser({ role: 10 });
       mjChannel = await g.app.createChannel({ type: 2, baseUrl: base, models: "mj_imagine", key: "k" });
       await g.app.createChannel({ type: 36, baseUrl: base, models: "suno_music", key: "k" });
@@ -152,6 +159,24 @@ for (const database of ["sqlite", "postgres"] as const) {
       asked.length = 0;
       for (let i = 0; i < 4; i++) await poll();
       expect(asked.length).toBe(4);
+    });
+
+    test("a clock that is set by forty days neither loses a task nor stops its being asked for", async () => {
+      const before = await g.balance();
+      const id = await imagine();
+      await poll();
+      for (const way of [1, -2, 1]) {
+        jumpedMs += way * FORTY_DAYS_MS;
+        upstream.set(id, { progress: `${50 + way}%`, status: "IN_PROGRESS" });
+        await poll();
+        expect(await fetched(id)).toMatchObject({ status: "IN_PROGRESS", progress: `${50 + way}%` });
+      }
+      expect(jumpedMs).toBe(0);
+      expect((await g.balance()).quota).toBe(before.quota - 50_000);
+      // Time that really passes makes it a lost one.
+      upstream.clear();
+      await poll(61 * MINUTE_MS);
+      expect((await fetched(id))["status"]).not.toBe("IN_PROGRESS");
     });
 
     test("an upstream that is down is asked less and less often, which a restart does not forget", async () => {

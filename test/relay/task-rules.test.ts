@@ -44,7 +44,7 @@ const server = createServer((request, response) => {
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  g = await startGateway({ quota: 50_000_000, clock: { nowMs: () => nowMs } });
+  g = await startGateway({ quota: 50_000_000, clock: { nowMs: () => nowMs, monotonicMs: () => nowMs } });
   for (const [name, priority] of [
     ["a", 10],
     ["b", 0],

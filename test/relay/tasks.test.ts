@@ -70,7 +70,11 @@ for (const database of ["sqlite", "postgres"] as const) {
     beforeAll(async () => {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      g = await startGateway({ database, quota: 10_000_000, clock: { nowMs: () => nowMs } });
+      g = await startGateway({
+        database,
+        quota: 10_000_000,
+        clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
+      });
       const setting = JSON.stringify({ allow_networks: ["127.0.0.1"] });
       const models =
         "mj_imagine,mj_upscale,mj_variation,mj_reroll,mj_describe,mj_shorten,mj_blend,mj_upload,mj_modal,mj_inpaint,mj_custom_zoom,mj_zoom,mj_pan,mj_high_variation,mj_low_variation,swap_face";

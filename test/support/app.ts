@@ -10,7 +10,8 @@ import { q } from "../../src/db/database.ts";
 import { migratePostgres } from "../../src/db/migrate.ts";
 import { openPostgres } from "../../src/db/postgres.ts";
 import { readEnv } from "../../src/env.ts";
-import { sessionTokens } from "../../src/http/session.ts";
+import { listen } from "../../src/http/listen.ts";
+import { claimsOf, sessionTokens } from "../../src/http/session.ts";
 import { createTestDatabase } from "./postgres.ts";
 import type { DatabaseKind, PostgresTemplate } from "./postgres.ts";
 
@@ -31,6 +32,8 @@ export interface Answer<T = Record<string, unknown>> {
 export interface TestApp {
   /** http://127.0.0.1:port */
   url: string;
+  /** Undefined: the embedded database. */
+  databaseUrl: string | undefined;
   /** The listening server. */
   server: object;
   deps: Deps;
@@ -81,21 +84,26 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     DATA_DIR: dataDir,
     DATABASE_URL: database.databaseUrl ?? "",
     LOG_LEVEL: "silent",
+    // One address and few accounts make all the calls of a test; tests of the limits switch them on.
+    GLOBAL_API_RATE_LIMIT_ENABLE: "false",
     ...options.env,
   });
   const services = await createServices(env, options);
   const { deps } = services;
   const app = await createApp(services);
-  app.listen({ port: 0, hostname: "127.0.0.1", idleTimeout: 0 });
+  listen(app, services.session.visitors, { port: 0, hostname: "127.0.0.1" });
   const url = `http://127.0.0.1:${app.server?.port}`;
   const signer = new Elysia()
     .use(sessionTokens(services.session.secret))
-    .get("/sign/:id/:version", ({ sessionJwt, params }) =>
-      sessionJwt.sign({ sub: params.id, sv: Number(params.version) }),
+    .get("/sign/:id/:version/:sid", ({ sessionJwt, params }) =>
+      sessionJwt.sign(
+        claimsOf({ id: Number(params.id), sessionVersion: Number(params.version) }, params.sid),
+      ),
     );
 
   return {
     url,
+    databaseUrl: env.databaseUrl || undefined,
     server: app.server ?? {},
     deps,
     services,
@@ -136,8 +144,15 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
         return user;
       });
       await deps.accounts.userChanged(row.id);
+      const sid = await deps.sessions.open({
+        userId: row.id,
+        sessionVersion: row.version,
+        method: "password",
+        ip: "127.0.0.1",
+        userAgent: "test",
+      });
       const token = await (
-        await signer.handle(new Request(`http://localhost/sign/${row.id}/${row.version}`))
+        await signer.handle(new Request(`http://localhost/sign/${row.id}/${row.version}/${sid}`))
       ).text();
       return {
         id: row.id,

@@ -24,7 +24,7 @@ export const RUN_DIR_VARIABLE = "WEIR_TEST_RUN_DIR";
 /** The process whose end also ends the server; scripts/test.ts sets it beside the directory. */
 export const RUN_OWNER_VARIABLE = "WEIR_TEST_RUN_PID";
 
-const UNPRIVILEGED_ID = 65534;
+export const UNPRIVILEGED_ID = 65534;
 const START_ATTEMPTS = 5;
 const TEMPLATE_LOCK = 7_264_011;
 
@@ -64,7 +64,7 @@ function run(command: string[]): void {
 }
 
 /** PostgreSQL does not run as root: the prefix that drops to an unprivileged user, empty for other users. */
-function asUnprivileged(): string[] {
+export function asUnprivileged(): string[] {
   if (process.getuid?.() !== 0) return [];
   const id = String(UNPRIVILEGED_ID);
   if (Bun.which("setpriv")) return ["setpriv", `--reuid=${id}`, `--regid=${id}`, "--clear-groups", "--"];
@@ -75,7 +75,7 @@ function asUnprivileged(): string[] {
 }
 
 /** The programs where the unprivileged user can read them: in place, else (checkout below a closed home) a copy. */
-function reachablePrograms(runDir: string, prefix: string[]): string {
+export function reachablePrograms(runDir: string, prefix: string[]): string {
   const binDir = findPostgres();
   if (!binDir) throw new Error("no PostgreSQL found; run `bun scripts/install-postgres.ts`");
   const probe = Bun.spawnSync([...prefix, join(binDir, "postgres"), "--version"], {
@@ -88,7 +88,7 @@ function reachablePrograms(runDir: string, prefix: string[]): string {
   return join(copyDir, "bin");
 }
 
-function freePort(): number {
+export function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const port = listener.port;
   listener.stop(true);

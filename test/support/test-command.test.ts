@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repairPackage } from "../../scripts/install-postgres.ts";
-import { failedTests, groupFiles, tally } from "../../scripts/test.ts";
+import { failedTests, groupFiles, startsProduct, tally } from "../../scripts/test.ts";
 
 const scratchDir = mkdtempSync(join(tmpdir(), "weir-tally-"));
 afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
@@ -71,6 +71,7 @@ test("a bad exit code is a failure whatever the closing lines say, and colours d
 
 test("files fall into groups by folder, filters choose by path, empty groups vanish", () => {
   const files = [
+    "./test/attack/d.test.ts",
     "./test/core/a.test.ts",
     "./test/e2e/b.test.ts",
     "./test/islands/c.test.tsx",
@@ -78,11 +79,24 @@ test("files fall into groups by folder, filters choose by path, empty groups van
   ];
   expect(groupFiles(files, []).map((group) => [group.name, group.files.length])).toEqual([
     ["server", 2],
+    ["attack", 1],
     ["islands", 1],
     ["e2e", 1],
   ]);
   expect(groupFiles(files, ["core"]).map((group) => group.files)).toEqual([["./test/core/a.test.ts"]]);
   expect(groupFiles(files, ["nothing"])).toEqual([]);
+});
+
+test("a test needs the binary that starts the product itself, through a helper, or through a helper's helper", () => {
+  expect(
+    ["test/start.test.ts", "test/attack/front.test.ts", "test/e2e/morning.test.ts"].map((file) =>
+      startsProduct(file),
+    ),
+  ).toEqual([true, true, true]);
+  expect(["test/locales.test.ts", "test/core/routing.test.ts"].map((file) => startsProduct(file))).toEqual([
+    false,
+    false,
+  ]);
 });
 
 test("repairing the packaged PostgreSQL makes its library links, twice without harm", () => {

@@ -1,14 +1,14 @@
 // What to do before there are figures: connect a provider, make a key, call a model once.
 // Refuses steps that the visitor may not take: users connect no providers.
 import { Check } from "lucide-react";
-import { status } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
+import { useSite } from "../../lib/site.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { FirstSteps as Steps } from "./data.ts";
 
 export function FirstSteps({ steps }: { steps: Steps }) {
   const t = useT();
-  const site = (status.peek().server_address || "").replace(/\/+$/, "");
+  const site = useSite();
   const command = [
     `curl ${site}/v1/chat/completions \\`,
     `  -H "Authorization: Bearer sk-…" \\`,

@@ -67,6 +67,13 @@ export function Changes({ row, other }: { row: LogRow; other: LogOther }) {
       </Line>,
     );
   }
+  if (other.limited === "balance") {
+    lines.push(
+      <Line key="limited" label={t("log.limited")}>
+        {t("log.limitedByBalance")}
+      </Line>,
+    );
+  }
   if (other.sensitive_output) {
     lines.push(
       <Line key="sensitive" label={t("log.sensitive")}>

@@ -46,6 +46,8 @@ export interface LogOther extends Record<string, unknown> {
   estimated?: boolean;
   sensitive_output?: boolean;
   dropped?: string[];
+  /** "balance": a lower limit on the answer was sent, because no more could be held. */
+  limited?: string;
   error_type?: string;
   error_code?: string;
   status_code?: number;

@@ -2,7 +2,9 @@
 // Refuses to print thousands at once: the search narrows what is left out.
 import { useEffect, useRef, useState } from "react";
 import { api, call, callWhole } from "../../lib/api.ts";
-import { user } from "../../lib/boot.ts";
+import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
+import { dollarsPerMTok } from "../../../src/shared/cost.ts";
+import { status, user } from "../../lib/boot.ts";
 import { compareNames, formatDollars, formatNumber } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import { KEYS, writeCookie, writeItem } from "../../lib/storage.ts";
@@ -14,8 +16,6 @@ import { Card } from "./card.tsx";
 const FEW_MODELS = 10;
 const MOST_SHOWN = 500;
 const FIRST_PREFIX = "gpt";
-/** Input dollars per million tokens at ratio 1. */
-const DOLLARS_PER_RATIO = 2;
 
 /** "gpt" of gpt-4o, "meta-llama" of meta-llama/llama-3: what stands before a slash, else the first letters. */
 export function prefixOf(model: string): string {
@@ -74,6 +74,7 @@ function usePrices(): { look: () => void; textOf: (model: string) => string | un
         (answer) => {
           const { data, group_ratio: ratios } = answer as unknown as Pricing;
           const ratio = ratios[user.peek()?.group ?? ""] ?? 1;
+          const perUnit = status.peek().quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
           setPrices(
             new Map(
               data.map((entry) => [
@@ -81,9 +82,9 @@ function usePrices(): { look: () => void; textOf: (model: string) => string | un
                 entry.quota_type === 1
                   ? t("personal.pricePerCall", { price: formatDollars(entry.model_price * ratio) })
                   : t("personal.pricePerMillion", {
-                      input: formatDollars(entry.model_ratio * DOLLARS_PER_RATIO * ratio),
+                      input: formatDollars(dollarsPerMTok(entry.model_ratio * ratio, perUnit)),
                       output: formatDollars(
-                        entry.model_ratio * DOLLARS_PER_RATIO * entry.completion_ratio * ratio,
+                        dollarsPerMTok(entry.model_ratio * entry.completion_ratio * ratio, perUnit),
                       ),
                     }),
               ]),

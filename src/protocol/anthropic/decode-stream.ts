@@ -31,6 +31,8 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
   const blocks = createSequencer();
   const specs = new Map<number, BlockSpec>();
   let usage: JsonObject | undefined;
+  /** message_delta told totals; message_start alone is a first word. */
+  let hasTotals = false;
   let started = false;
   let over = false;
   let begun = 0;
@@ -67,7 +69,12 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
     over = true;
     if (!started) out.push({ type: "start" });
     blocks.closeAll(out);
-    out.push({ type: "usage", usage: decodeUsage(usage) ?? emptyUsage() });
+    const isProvisional = !hasTotals && usage !== undefined;
+    out.push({
+      type: "usage",
+      usage: decodeUsage(usage) ?? emptyUsage(),
+      ...(isProvisional ? { isProvisional } : {}),
+    });
     const reason = finishFromWire(stopReason);
     out.push({ type: "finish", reason, raw: stopReason, ...defined({ stopSequence }) });
   };
@@ -101,6 +108,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
         stopReason = asString(delta?.["stop_reason"]) ?? stopReason;
         stopSequence = asString(delta?.["stop_sequence"]) ?? stopSequence;
         usage = mergeUsage(usage, wire["usage"]);
+        hasTotals ||= asObject(wire["usage"]) !== undefined;
         break;
       }
       case "message_stop":
@@ -121,6 +129,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
 
   return {
     read,
+    usageSoFar: () => decodeUsage(usage),
     push(frame: WireFrame) {
       const wire = over ? undefined : asObject(parseJson(frame.data));
       return wire ? read(wire, frame.event) : [];
@@ -215,6 +224,7 @@ function readDelta(spec: BlockSpec, delta: JsonObject): BlockPayload | undefined
 export function meterStream(options: MeterOptions = {}): StreamMeter {
   const state = newMeterState();
   let usage: JsonObject | undefined;
+  let hasTotals = false;
   const saw = (text: unknown): void => {
     if (typeof text !== "string" || text === "") return;
     state.sawText = true;
@@ -248,10 +258,16 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
         case "message_delta":
           usage = mergeUsage(usage, wire["usage"]);
           state.usage = decodeUsage(usage);
-          state.usageFinal = asObject(wire["usage"]) !== undefined && state.usage !== null;
+          hasTotals ||= asObject(wire["usage"]) !== undefined;
+          // More than one may come: the one that says why it stopped has the last word.
+          state.usageFinal =
+            hasTotals &&
+            state.usage !== null &&
+            asString(asObject(wire["delta"])?.["stop_reason"]) !== undefined;
           return;
         case "message_stop":
           state.ended = true;
+          state.usageFinal = hasTotals && state.usage !== null;
           return;
         case "error":
           state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(wire) });

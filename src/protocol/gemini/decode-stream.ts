@@ -151,6 +151,11 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
 
   return {
     read,
+    usageSoFar() {
+      const told = decodeUsage(usage);
+      if (told) told.calls.webSearch = grounded.size;
+      return told;
+    },
     push(frame: WireFrame) {
       const parsed = over ? undefined : parseJson(frame.data);
       const wire = asObject(Array.isArray(parsed) ? parsed[0] : parsed);

@@ -1,5 +1,6 @@
 // Reads chat completion streams into canonical events: interleaved and index-sharing tool calls, reasoning in its
 // three spellings, audio, refusals, errors in mid-stream. Refuses to call a stream whole that has no terminal event.
+import { Failure } from "../../shared/failures.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
@@ -26,7 +27,7 @@ interface ToolState {
 
 /**
  * A decoder for one chat completions stream (`data:` chunks ending in [DONE]). A stream with a finish_reason but
- * without [DONE] is whole; without either, `end()` fails it.
+ * without [DONE] is whole; without either, `end()` fails it. [DONE] with nothing before it is no answer.
  */
 export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder {
   const blocks = createSequencer();
@@ -182,7 +183,6 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
   const finish = (out: CanonicalEvent[]): void => {
     if (over) return;
     over = true;
-    if (!started) out.push({ type: "start" });
     for (const [slot, state] of tools) {
       if (!state.born && state.early.length > 0) writeTool(out, Number(slot.split(":")[0]), state, []);
     }
@@ -217,12 +217,18 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
 
   return {
     read,
+    usageSoFar: () => usage,
     push(frame: WireFrame) {
       const { data } = frame;
       // No chunk is as short as the closing word with white space around it.
       if (data === "[DONE]" || (data.length < 16 && data.trim() === "[DONE]")) {
         const out: CanonicalEvent[] = [];
-        finish(out);
+        if (started || over) finish(out);
+        else {
+          over = true;
+          const failure = new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
+          out.push({ type: "fail", failure });
+        }
         return out;
       }
       const wire = over ? undefined : asObject(parseJson(data));

@@ -127,7 +127,7 @@ function writeSettings(
       parallel_tool_calls: settings.parallelToolCalls,
       user: settings.endUser,
       metadata: settings.metadata,
-      service_tier: settings.serviceTier,
+      service_tier: settings.serviceTier === "standard_only" ? "default" : settings.serviceTier,
       verbosity: settings.verbosity,
       modalities: settings.modalities,
       audio: settings.speech,

@@ -84,8 +84,11 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
       if (finished) state.ended = true;
       const usage = decodeUsage(chunk["usage"]);
       if (usage) {
+        const tier = asString(chunk["service_tier"]);
+        if (tier !== undefined) state.servedTier = tier;
         state.usage = usage;
-        state.usageFinal = true;
+        // Some count on every chunk: only what comes with the end, or as the frame that carries nothing else, is the bill.
+        state.usageFinal = state.ended || choices.length === 0;
       }
       state.lastWasUsageOnly = asObject(chunk["usage"]) !== undefined && choices.length === 0;
     },

@@ -29,6 +29,8 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
   let webSearch = 0;
   let fileSearch = 0;
 
+  /** The newest usage object: some upstreams fill it in before the end. */
+  let told: unknown;
   const start = (out: CanonicalEvent[], response: JsonObject): void => {
     if (started) return;
     started = true;
@@ -219,6 +221,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
     if (over) return out;
     const type = asString(wire["type"]) ?? event;
     const response = asObject(wire["response"]) ?? {};
+    if (asObject(response["usage"])) told = response["usage"];
     if (type === "error" || type === "response.failed" || asObject(wire["error"])) {
       over = true;
       const body = type === "response.failed" ? { error: response["error"] } : wire;
@@ -234,6 +237,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
 
   return {
     read,
+    usageSoFar: () => decodeUsage(told),
     push(frame: WireFrame) {
       const wire = over ? undefined : asObject(parseJson(frame.data));
       return wire ? read(wire, frame.event) : [];

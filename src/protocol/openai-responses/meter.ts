@@ -2,12 +2,17 @@
 // Refuses to parse what the event's name rules out: `done` events only repeat their deltas.
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
-import type { MeterOptions, StreamMeter } from "../dialect.ts";
+import type { MeterOptions, StreamMeter, WireFrame } from "../dialect.ts";
 import { asObject, asString, parseJson } from "../json.ts";
 import { decodeUsage } from "./usage.ts";
 
 const SKIPPED =
   /^response\.(?:content_part\.|output_text\.done|function_call_arguments\.done|reasoning_\w+\.done|in_progress|\w+_call\.)/;
+
+/** Usage before the end is rare, and the frame that may carry it repeats the whole request. */
+function isToldEarly({ event, data }: WireFrame): boolean {
+  return event === "response.in_progress" && data.includes('"usage":{');
+}
 
 export function meterStream(options: MeterOptions = {}): StreamMeter {
   const state = newMeterState();
@@ -15,8 +20,11 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
     state.ended = true;
     const id = asString(response?.["id"]);
     if (id !== undefined) state.responseId = id;
-    state.usage = decodeUsage(response?.["usage"]);
-    state.usageFinal = state.usage !== null;
+    const tier = asString(response?.["service_tier"]);
+    if (tier !== undefined) state.servedTier = tier;
+    const usage = decodeUsage(response?.["usage"]);
+    if (usage) state.usage = usage;
+    state.usageFinal = usage !== null;
     if (!state.usage) return;
     state.usage.calls.webSearch = Math.max(state.usage.calls.webSearch, state.webSearchCalls);
     state.usage.calls.fileSearch = Math.max(state.usage.calls.fileSearch, state.fileSearchCalls);
@@ -24,7 +32,7 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
   return {
     state,
     push(frame) {
-      if (SKIPPED.test(frame.event)) return;
+      if (SKIPPED.test(frame.event) && !isToldEarly(frame)) return;
       const wire = asObject(parseJson(frame.data));
       if (!wire) return;
       const type = asString(wire["type"]) ?? frame.event;
@@ -47,10 +55,16 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
         case "response.incomplete":
           end(asObject(wire["response"]));
           return;
+        case "response.created":
+        case "response.in_progress":
+          state.usage = decodeUsage(asObject(wire["response"])?.["usage"]) ?? state.usage;
+          return;
         case "response.failed":
         case "error": {
           const response = asObject(wire["response"]);
-          state.usage = decodeUsage(response?.["usage"]);
+          const usage = decodeUsage(response?.["usage"]);
+          if (usage) state.usage = usage;
+          state.usageFinal = usage !== null;
           const body = response ? { error: response["error"] } : wire;
           state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(body) });
           return;

@@ -2,12 +2,13 @@
 // Refuses pictures and several answers by name; a token that was revoked is exchanged once more, never twice.
 import { createHash } from "node:crypto";
 import type { CanonicalEvent } from "../../protocol/events.ts";
-import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
+import { asList, asNumber, asObject, asString } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
   badAnswer,
+  filledObject,
   chatResponse,
   createTokenCache,
   errorResponse,
@@ -69,7 +70,7 @@ async function exchange(call: AdapterCall, base: string): Promise<{ token: strin
   const body = await readJson(response);
   const token = asString(body["access_token"]);
   if (token !== undefined && response.status === 200)
-    return { token, expiresAtMs: call.nowMs() + (asNumber(body["expires_in"]) ?? 3600) * 1000 };
+    return { token, expiresAtMs: call.monotonicMs() + (asNumber(body["expires_in"]) ?? 3600) * 1000 };
   // An OAuth error is about the key whatever its status; a busy or broken server is not.
   const status = response.status === 429 || response.status >= 500 ? response.status : 401;
   const words = asString(body["error_description"]) ?? asString(body["error"]) ?? "no token";
@@ -80,7 +81,7 @@ async function exchange(call: AdapterCall, base: string): Promise<{ token: strin
 function tokenOf(call: AdapterCall): { key: string; get: () => Promise<string> } {
   const base = call.url.slice(0, call.url.indexOf("/rpc/2.0/"));
   const key = createHash("sha256").update(`${base}\n${call.key}`).digest("hex");
-  return { key, get: () => tokens(key, call.nowMs(), () => exchange(call, base)) };
+  return { key, get: () => tokens(key, call.monotonicMs(), () => exchange(call, base)) };
 }
 
 /** Auth: the token, the key or its rights. Quota: what was bought is used up. Rate: too often. The rest by family. */
@@ -198,7 +199,7 @@ async function* streamedEvents(call: AdapterCall, response: Response): AsyncGene
   const writer = eventWriter();
   const state = { hasCall: false };
   for await (const { data } of eventsOf(response)) {
-    const wire = asObject(parseJson(data));
+    const wire = filledObject(data);
     if (!wire) continue;
     const refused = refusalIn(wire);
     if (refused)

@@ -101,12 +101,12 @@ async function exchange(
     });
   }
   const seconds = asNumber(body?.["expires_in"]) ?? DEFAULT_LIFE_SECONDS;
-  return { token, expiresAtMs: call.nowMs() + seconds * 1000 };
+  return { token, expiresAtMs: call.monotonicMs() + seconds * 1000 };
 }
 
 /** A token for the account; calls that need one at the same time share one exchange. */
 export function accessToken(account: ServiceAccount, call: AdapterCall): Promise<string> {
-  return tokens(nameOf(account), call.nowMs(), () => exchange(account, call));
+  return tokens(nameOf(account), call.monotonicMs(), () => exchange(account, call));
 }
 
 /** For a token that the provider no longer takes: the next call gets a new one. */

@@ -1,12 +1,13 @@
 // Tencent Hunyuan: requests signed over their exact bytes, fields with capital letters, answers wrapped in Response.
 // Refuses several answers and sound by name; errors come with status 200 and are sorted by the family of their code.
 import type { CanonicalEvent, FinishReason } from "../../protocol/events.ts";
-import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
+import { asList, asNumber, asObject, asString } from "../../protocol/json.ts";
 import { boundedCount } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import {
   badAnswer,
+  filledObject,
   chatResponse,
   errorResponse,
   eventsOf,
@@ -107,8 +108,9 @@ async function* streamedEvents(call: AdapterCall, response: Response): AsyncGene
   let reason = "";
   for await (const { data } of eventsOf(response)) {
     if (data.trim() === "[DONE]") break;
-    const wire = asObject(parseJson(data));
-    const inner = asObject(wire?.["Response"]) ?? wire;
+    const wire = filledObject(data);
+    if (!wire) continue;
+    const inner = asObject(wire["Response"]) ?? wire;
     const error = asObject(inner?.["ErrorMsg"]) ?? asObject(inner?.["Error"]);
     const text = asString(error?.["Msg"] ?? error?.["Message"]) ?? "";
     if (error && (text !== "" || asString(error["Code"]))) {

@@ -103,6 +103,7 @@ export function adapterCall(options: CallOptions): AdapterCall {
     signal: options.signal ?? new AbortController().signal,
     fetch: (url, init) => fetch(url, init),
     nowMs: () => options.nowMs ?? 1_700_000_000_000,
+    monotonicMs: () => options.nowMs ?? 1_700_000_000_000,
     newId: (prefix) => `${prefix}${next++}`,
     ...options.more,
   };

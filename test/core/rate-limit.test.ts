@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { heapStats } from "bun:jsc";
-import { createRateLimiter } from "../../src/relay/rate-limit.ts";
+import { createRateLimiter } from "../../src/core/rate-limit.ts";
 
 const MINUTE = 60_000;
 const NOW = 1_750_000_000_000;

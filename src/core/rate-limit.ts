@@ -1,5 +1,6 @@
-// The model request rate limit: how many calls, and how many successful ones, a user may make in a sliding window.
+// Moving windows, and the model request rate limit on them: how many calls, and how many successful ones, a user may make.
 // Refuses by returning the number that was exceeded; memory stays bounded however large limits and user counts are.
+// Every `nowMs` is of the steady clock: a time of day that is set must neither block nor free anybody.
 
 export interface RateRule {
   windowMs: number;
@@ -19,7 +20,7 @@ export interface RateLimiter {
 }
 
 /**
- * Moments that a user's window holds at most. Limits up to this number are exact to the millisecond: each request has
+ * Moments that a window holds at most. Limits up to this number are exact to the millisecond: each request has
  * a moment of its own. Above it, requests of a short slice share one and leave together, at the end of their slice:
  * late by 1/4096 of the window at most, never early.
  */
@@ -28,7 +29,8 @@ const MAX_USERS = 50_000;
 /** Requests that left are cut off the lists once so many have gathered. */
 const CUT_AT = 256;
 
-interface Window {
+/** What one key did lately: read `sum`, write by `add` and `takeBack`. */
+export interface Window {
   windowMs: number;
   /** Length of a slice. */
   grainMs: number;
@@ -59,7 +61,7 @@ function advance(window: Window, nowMs: number): void {
   window.head = head;
 }
 
-function add(window: Window, nowMs: number): void {
+export function add(window: Window, nowMs: number): void {
   const { moments, counts, grainMs } = window;
   const moment = (Math.floor(nowMs / grainMs) + 1) * grainMs - 1;
   const last = moments.length - 1;
@@ -72,47 +74,64 @@ function add(window: Window, nowMs: number): void {
   window.sum += 1;
 }
 
-/** When the oldest counted request leaves the window. */
-function waitSeconds(window: Window, nowMs: number): number {
+/** Takes back the newest that was counted. */
+export function takeBack(window: Window): void {
+  const last = window.moments.length - 1;
+  const count = window.counts[last];
+  if (last < window.head || count === undefined) return;
+  window.sum -= 1;
+  if (count > 1) window.counts[last] = count - 1;
+  else {
+    window.moments.pop();
+    window.counts.pop();
+  }
+}
+
+/** Seconds until the oldest that was counted leaves the window. */
+export function waitSeconds(window: Window, nowMs: number): number {
   const oldest = window.moments[window.head];
   if (oldest === undefined) return 1;
   return Math.max(1, Math.ceil((oldest + window.windowMs - nowMs) / 1000));
 }
 
+export interface Windows<Key> {
+  /** The key's window with what is over already gone; made where there is none. */
+  of(key: Key, windowMs: number, limit: number, nowMs: number): Window;
+}
+
+/** At most `maxKeys` windows; those that nothing is in any more make room first, then the oldest. */
+export function createWindows<Key>(maxKeys = MAX_USERS): Windows<Key> {
+  const windows = new Map<Key, Window>();
+  return {
+    of(key, windowMs, limit, nowMs) {
+      const grainMs = grainOf(limit, windowMs);
+      let window = windows.get(key);
+      if (!window || window.windowMs !== windowMs || window.grainMs !== grainMs) {
+        if (windows.size >= maxKeys) makeRoom(windows, maxKeys, nowMs);
+        // A changed rule counts on with what is known: it must not hand out a second allowance.
+        const { moments, counts, head, sum } = window ?? { moments: [], counts: [], head: 0, sum: 0 };
+        window = { windowMs, grainMs, moments, counts, head, sum };
+        windows.set(key, window);
+      }
+      advance(window, nowMs);
+      return window;
+    },
+  };
+}
+
 export function createRateLimiter(): RateLimiter {
-  const totals = new Map<number, Window>();
-  const successes = new Map<number, Window>();
-
-  function windowOf(
-    windows: Map<number, Window>,
-    userId: number,
-    windowMs: number,
-    limit: number,
-    nowMs: number,
-  ): Window {
-    const grainMs = grainOf(limit, windowMs);
-    let window = windows.get(userId);
-    if (!window || window.windowMs !== windowMs || window.grainMs !== grainMs) {
-      if (windows.size >= MAX_USERS) makeRoom(windows, nowMs);
-      // A changed rule counts on with what is known: it must not hand out a second allowance.
-      const { moments, counts, head, sum } = window ?? { moments: [], counts: [], head: 0, sum: 0 };
-      window = { windowMs, grainMs, moments, counts, head, sum };
-      windows.set(userId, window);
-    }
-    advance(window, nowMs);
-    return window;
-  }
-
+  const totals = createWindows<number>();
+  const successes = createWindows<number>();
   return {
     admit(userId, rule, nowMs) {
       const { windowMs } = rule;
       if (windowMs <= 0) return undefined;
-      const success = windowOf(successes, userId, windowMs, rule.success, nowMs);
+      const success = successes.of(userId, windowMs, rule.success, nowMs);
       if (success.sum >= rule.success) {
         return { which: "success", limit: rule.success, retryAfterSeconds: waitSeconds(success, nowMs) };
       }
       if (rule.total > 0) {
-        const total = windowOf(totals, userId, windowMs, rule.total, nowMs);
+        const total = totals.of(userId, windowMs, rule.total, nowMs);
         if (total.sum >= rule.total) {
           return { which: "total", limit: rule.total, retryAfterSeconds: waitSeconds(total, nowMs) };
         }
@@ -121,17 +140,24 @@ export function createRateLimiter(): RateLimiter {
       return undefined;
     },
     succeeded(userId, rule, nowMs) {
-      if (rule.windowMs > 0) add(windowOf(successes, userId, rule.windowMs, rule.success, nowMs), nowMs);
+      if (rule.windowMs > 0) add(successes.of(userId, rule.windowMs, rule.success, nowMs), nowMs);
     },
   };
 }
 
-/** Users who made no call within their window go first; then whoever came first has most likely left. */
-function makeRoom(windows: Map<number, Window>, nowMs: number): void {
-  for (const [id, window] of windows) {
+/** Windows looked at for one that is new: a flood of keys must not walk through all the others for each of them. */
+const LOOKS = 64;
+
+/** Whoever did nothing within its window goes first; then whoever came first has most likely left. */
+function makeRoom<Key>(windows: Map<Key, Window>, maxKeys: number, nowMs: number): void {
+  let looks = LOOKS;
+  for (const [key, window] of windows) {
+    if (looks-- <= 0) break;
     advance(window, nowMs);
-    if (window.sum === 0) windows.delete(id);
+    windows.delete(key);
+    if (window.sum > 0) windows.set(key, window);
   }
-  const oldest = windows.size >= MAX_USERS ? windows.keys().next().value : undefined;
+  if (windows.size < maxKeys) return;
+  const [oldest] = windows.keys();
   if (oldest !== undefined) windows.delete(oldest);
 }

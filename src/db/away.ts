@@ -1,0 +1,52 @@
+// Tells a database that is away for a while from one that refuses, and repeats a read until it is back.
+// Refuses to repeat writes: whoever lost an answer does not know whether it was committed.
+import { sqlState } from "./sql-state.ts";
+
+const CODES = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  // A name that is not known yet, as while containers start.
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ENOENT",
+  "DATABASE_SILENT",
+]);
+/** Connection errors, too few resources, "takes no connections", going down or coming up; as the ledger counts them. */
+const STATES = /^(08|53|55000|57P)/;
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 250;
+
+/** Coming again helps. Give it errors of the driver only: other sockets break with the same codes. */
+export function isAway(error: unknown): boolean {
+  const state = sqlState(error);
+  return CODES.has(state) || STATES.test(state);
+}
+
+/** For whoever meets errors of any origin: those of a query carry it. */
+export function isQueryAway(error: unknown): boolean {
+  if (!isAway(error)) return false;
+  for (let e: unknown = error; typeof e === "object" && e !== null; e = (e as { cause?: unknown }).cause)
+    if ("query" in e || (e as { code?: unknown }).code === "DATABASE_SILENT") return true;
+  return false;
+}
+
+/** Reads again while the database is away; after the time its last error is thrown. */
+export async function readWhenBack<T>(waitMs: number, read: () => PromiseLike<T>): Promise<T> {
+  const until = performance.now() + waitMs;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    try {
+      return await read();
+    } catch (error) {
+      const leftMs = until - performance.now();
+      if (leftMs <= 0 || !isAway(error)) throw error;
+      await Bun.sleep(Math.min(pauseMs, leftMs));
+    }
+  }
+}

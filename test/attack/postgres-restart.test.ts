@@ -1,0 +1,114 @@
+// B1 from outside: PostgreSQL stops and comes back under load; one process serves all the time and loses no answer.
+// Refuses a database of other tests: this one is stopped for real, in order and by crash.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startOwnPostgres } from "../support/own-postgres.ts";
+import type { OwnPostgres } from "../support/own-postgres.ts";
+import { callPlan, IS_LONG, startSite } from "./site.ts";
+import type { Outcome, Site } from "./site.ts";
+
+const RESTARTS = IS_LONG ? 20 : 3;
+const WORKERS = 12;
+const AWAY_MS = 1200;
+
+describe("PostgreSQL restarts under load", () => {
+  let postgres: OwnPostgres;
+  let site: Site;
+  beforeAll(async () => {
+    postgres = await startOwnPostgres();
+    site = await startSite({ databaseUrl: postgres.url });
+  }, 60_000);
+  afterAll(async () => {
+    await postgres.start();
+    await site.remove();
+    await postgres.remove();
+  });
+
+  test(`${RESTARTS} restarts: the same process, open streams go on, every answer is in the books`, async () => {
+    const { pid, url } = { pid: site.server.pid, url: site.server.url };
+    const rich = await site.person(1_000_000_000_000);
+    const poor = await site.person(60_000);
+    const [richKey, poorKey] = [await rich.key(), await poor.key()];
+    const unknownKeys: string[] = [];
+    for (let restart = 0; restart < RESTARTS; restart++) unknownKeys.push(await rich.key());
+    const outcomes: { outcome: Outcome; isPoor: boolean; tookMs: number }[] = [];
+    let isOver = false;
+    const worker = async (number: number) => {
+      const isPoor = number === 0;
+      for (let round = 0; !isOver; round++) {
+        const beganMs = performance.now();
+        const plan = { id: `load-${number}-${round}`, words: 5 };
+        const stream = (round + number) % 2 === 0;
+        const outcome = await callPlan(url, isPoor ? poorKey : richKey, plan, { stream });
+        outcomes.push({ outcome, isPoor, tookMs: performance.now() - beganMs });
+        // A process that is gone refuses at once: no spinning.
+        if (outcome.status !== 200) await Bun.sleep(50);
+      }
+    };
+    const workers = Array.from({ length: WORKERS }, (_, number) => worker(number));
+    const answered = () => outcomes.filter(({ outcome }) => outcome.status === 200).length;
+    const streams: Outcome[] = [];
+    /** Calls with keys that no node has in memory, in the middle of an outage. */
+    const strangers: Outcome[] = [];
+    const isGone = () => site.server.pid !== pid;
+    for (let restart = 0; restart < RESTARTS && !isGone(); restart++) {
+      const before = answered();
+      await site.until(() => answered() > before + 30 || isGone(), 30_000);
+      // Long enough to begin before the stop and end after the start.
+      const words = 400;
+      const long = callPlan(
+        url,
+        richKey,
+        { id: `open-${restart}`, words, per: 2, paceMs: 20 },
+        { stream: true },
+      );
+      await site.until(() => (site.upstream.of(`open-${restart}`)[0]?.given ?? 0) > 0 || isGone());
+      await postgres.stop(restart % 2 === 0 ? "fast" : "immediate");
+      const unknown = callPlan(url, unknownKeys[restart] ?? "", { id: `unknown-${restart}` });
+      await Bun.sleep(AWAY_MS);
+      await postgres.start();
+      streams.push(await long);
+      strangers.push(await unknown);
+      const after = answered();
+      await site.until(() => answered() > after + 30 || isGone(), 30_000);
+    }
+    isOver = true;
+    await Promise.all(workers);
+    expect(site.server.pid).toBe(pid);
+    expect(site.server.log()).not.toContain("uncaught");
+    expect(streams.map(({ words, isWhole }) => [words, isWhole])).toEqual(streams.map(() => [400, true]));
+    expect(strangers.map(({ status }) => status).filter((status) => ![200, 503].includes(status))).toEqual(
+      [],
+    );
+    const strange = outcomes.filter(({ outcome: { status, isWhole }, isPoor }) =>
+      status === 200 ? !isWhole : status !== 503 && !(isPoor && [403, 429].includes(status)),
+    );
+    expect(strange.slice(0, 3).map(({ outcome }) => [outcome.status, outcome.text.slice(0, 200)])).toEqual(
+      [],
+    );
+    // Nobody waits much longer than the ten seconds that a hold may take.
+    expect(outcomes.filter(({ tookMs }) => tookMs > 15_000).length).toBe(0);
+    await site.server.stop();
+    expect(await site.server.exited()).toBe(0);
+    const logged = (await site.books.log(2)).map(({ requestId }) => requestId);
+    const known = new Set(logged);
+    const all = [...outcomes.map(({ outcome }) => outcome), ...streams, ...strangers].filter(
+      ({ status }) => status === 200,
+    );
+    expect(all.filter(({ requestId }) => !known.has(requestId)).length).toBe(0);
+    expect(known.size).toBe(logged.length);
+    expect(site.server.audit()).toMatchObject({ code: 0 });
+    console.log(`${all.length} answers over ${RESTARTS} restarts`);
+    await site.server.restart();
+  }, 600_000);
+
+  test("a start waits for the database", async () => {
+    await postgres.stop("fast");
+    const starting = site.join().then(
+      () => "serves",
+      (error: unknown) => String(error).slice(0, 200),
+    );
+    await Bun.sleep(2500);
+    await postgres.start();
+    expect(await starting).toBe("serves");
+  }, 60_000);
+});

@@ -1,0 +1,163 @@
+// Connections to PostgreSQL that break: nothing of a lost one meets the next, and nobody is left without an answer.
+// Refuses to fake the protocol: a real server behind a real socket that is cut, refused or left silent.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect as connectSocket, createServer } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
+import type { Sql } from "postgres";
+import { openPostgres } from "../../src/db/postgres.ts";
+import { createPostgresDatabase } from "../support/postgres.ts";
+import type { PostgresDatabase } from "../support/postgres.ts";
+
+const ROUNDS = 40;
+
+let database: PostgresDatabase;
+let line: Server;
+let target: { host: string; port: number };
+/** Whether the line leads anywhere; closed, it takes a connection and ends it at once, as a balancer without a server does. */
+let isOpen = true;
+let arrivals = 0;
+const cables = new Set<Socket>();
+
+beforeAll(async () => {
+  database = await createPostgresDatabase();
+  const url = new URL(database.url);
+  target = { host: url.hostname, port: Number(url.port) };
+  line = createServer((near) => {
+    arrivals++;
+    near.on("error", () => undefined);
+    if (!isOpen) return void near.destroy();
+    const far = connectSocket(target.port, target.host);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      cables.add(from);
+      from.on("error", () => undefined);
+      from.on("close", () => {
+        cables.delete(from);
+        to.destroy();
+      });
+      from.pipe(to);
+    }
+  });
+  await new Promise<void>((resolve) => line.listen(0, "127.0.0.1", resolve));
+});
+afterAll(async () => {
+  line.close();
+  await database.drop();
+});
+
+function open(max: number): Sql {
+  const url = new URL(database.url);
+  url.hostname = "127.0.0.1";
+  url.port = String((line.address() as AddressInfo).port);
+  return openPostgres(url.href, max);
+}
+
+function cut(): void {
+  for (const cable of cables) cable.destroy();
+}
+
+const outcome = (asked: PromiseLike<unknown>) =>
+  Promise.resolve(asked).then(
+    () => "answered",
+    () => "refused",
+  );
+
+/** The promise's outcome, or "silent" where it has none in time. */
+function inTime(asked: PromiseLike<unknown>, limitMs = 2000): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const timer = setTimeout(() => resolve("silent"), limitMs);
+  void outcome(asked).then((said) => {
+    clearTimeout(timer);
+    resolve(said);
+  });
+  return promise;
+}
+
+test("whatever runs when connections are cut gets an answer, and the next queries are answered right", async () => {
+  const client = open(3);
+  for (let round = 0; round < ROUNDS; round++) {
+    const running = Array.from({ length: 6 }, (_, at) =>
+      at % 2 === 0
+        ? client.unsafe("select generate_series(1, $1::int) as n", [2000])
+        : client.begin(async (tx) => {
+            await tx.unsafe("select 1");
+            await tx.unsafe("select pg_sleep($1::float8)", [0.005]);
+            await tx.unsafe("select 2");
+          }),
+    ).map((each) => inTime(each));
+    for (let turns = 0; turns < round % 7; turns++) await new Promise((resolve) => setImmediate(resolve));
+    cut();
+    // Asked in the very moment in which the connections end.
+    const late = [client.unsafe("select 1"), client.unsafe("select 1")].map((each) => inTime(each));
+    expect([...(await Promise.all(running)), ...(await Promise.all(late))]).not.toContain("silent");
+    const next = Array.from({ length: 3 }, () =>
+      client.unsafe("select generate_series(1, $1::int) as n", [3]),
+    );
+    const rows = await Promise.all(next);
+    expect(rows.map((each) => each.map((row) => Number(row["n"])))).toEqual(rows.map(() => [1, 2, 3]));
+  }
+  await client.end({ timeout: 1 });
+}, 60_000);
+
+test("a transaction that outlives its connection writes nothing more, on no connection", async () => {
+  const client = open(1);
+  await client.unsafe("create table if not exists steps (n int)");
+  for (let round = 0; round < 10; round++) {
+    const lost = client.begin(async (tx) => {
+      await tx.unsafe("insert into steps values (1)");
+      cut();
+      // Another caller has the new connection by now.
+      await outcome(client.unsafe("select 1"));
+      await client.unsafe("select 1");
+      await tx.unsafe("insert into steps values (2)");
+    });
+    expect(await inTime(lost)).toBe("refused");
+    const [row] = await client.unsafe("select count(*)::int as n from steps");
+    expect(row?.["n"]).toBe(0);
+  }
+  await client.end({ timeout: 1 });
+});
+
+test("where nobody answers, queries are refused in time and connections are tried at a measured pace", async () => {
+  const client = open(4);
+  expect(await outcome(client.unsafe("select 1"))).toBe("answered");
+  isOpen = false;
+  cut();
+  arrivals = 0;
+  const until = performance.now() + 1500;
+  while (performance.now() < until)
+    expect(await Promise.all([1, 2, 3, 4].map(() => inTime(client.unsafe("select 1"))))).not.toContain(
+      "silent",
+    );
+  // Four places, each at most every half second once it has failed a few times.
+  expect(arrivals).toBeLessThan(60);
+  isOpen = true;
+  expect(await inTime(untilAnswered(client))).toBe("answered");
+  await client.end({ timeout: 1 });
+});
+
+test("who listens hears again after the server was away, without asking", async () => {
+  const client = open(2);
+  let heard = 0;
+  await client.listen("lost", () => void heard++);
+  isOpen = false;
+  cut();
+  arrivals = 0;
+  // Several tries fail meanwhile.
+  const until = performance.now() + 10_000;
+  while (arrivals < 4 && performance.now() < until) await new Promise((resolve) => setImmediate(resolve));
+  expect(arrivals).toBeGreaterThan(3);
+  isOpen = true;
+  while (heard === 0 && performance.now() < until)
+    await inTime(client.unsafe("select pg_notify('lost', 'x'), pg_sleep(0.02)"));
+  expect(heard).toBeGreaterThan(0);
+  await client.end({ timeout: 1 });
+});
+
+async function untilAnswered(client: Sql): Promise<void> {
+  for (let tries = 0; tries < 50; tries++)
+    if ((await outcome(client.unsafe("select 1"))) === "answered") return;
+  throw new Error("never back");
+}

@@ -52,7 +52,8 @@ export function createScheduler(
 
   /**
    * How long ago the job was begun. Counted on this node's steady clock: the time of day is asked only for a mark that
-   * stood there before this node did, and a mark of the future (the clock was set back) counts from now.
+   * stood there before this node did, and a mark of the future (the clock was set back) counts from now. Both are whole
+   * seconds: two that differ by one may be a millisecond apart, so the last one does not count.
    */
   async function sinceLastStart(job: Job): Promise<{ value: number; elapsedMs: number } | undefined> {
     const key = keyOf(job);
@@ -71,7 +72,7 @@ export function createScheduler(
     let known = seen.get(job.name);
     if (known?.value !== value) {
       const isNew = known !== undefined || isFirst;
-      known = { value, ageMs: isNew ? 0 : Math.max(0, now - value) * 1000, sinceMs: nowMs };
+      known = { value, ageMs: isNew ? 0 : Math.max(0, now - value - 1) * 1000, sinceMs: nowMs };
       seen.set(job.name, known);
     }
     return { value, elapsedMs: known.ageMs + nowMs - known.sinceMs };

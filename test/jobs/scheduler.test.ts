@@ -1,5 +1,6 @@
 // Guarantees of what comes round by itself: in its interval, once at a time, on one node, and not after the stop.
 import { afterEach, describe, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
 import { createScheduler } from "../../src/jobs/scheduler.ts";
 import type { Job, Scheduler } from "../../src/jobs/scheduler.ts";
 import { startTestApp } from "../support/app.ts";
@@ -51,6 +52,26 @@ for (const database of ["sqlite", "postgres"] as const) {
       nodes.pass(600);
       await nodes.look();
       expect(runs).toBe(2);
+    });
+
+    test("a second that ends between two nodes' first looks brings nothing forward", async () => {
+      let runs = 0;
+      const nodes = await setUp(2, {
+        name: "count",
+        everySeconds: () => 60,
+        run: () => Promise.resolve(void runs++),
+      });
+      const [first, second] = nodes.list;
+      await first?.look();
+      const { marks } = app.deps.db.t;
+      await app.deps.db.orm.update(marks).set({ value: sql`${marks.value} - 1` });
+      await second?.look();
+      nodes.pass(59);
+      await second?.look();
+      expect(runs).toBe(0);
+      nodes.pass(1);
+      await second?.look();
+      expect(runs).toBe(1);
     });
 
     for (const [way, jumpMs] of [

@@ -11,7 +11,7 @@ import { formatQuota } from "./lib/format.ts";
 import { addTexts, setLanguage, t } from "./lib/i18n.ts";
 import { listenForKeys } from "./lib/keys.ts";
 import { registerGoTo } from "./lib/go-to.ts";
-import { IslandRoot } from "./lib/root.tsx";
+import { IslandRoot } from "./ui/root.tsx";
 import { LANGUAGE_EVENT, THEME_EVENT } from "./lib/shell.ts";
 import { mirrorBoot } from "./lib/storage.ts";
 import { followHistory } from "./lib/url-state.ts";

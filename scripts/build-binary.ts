@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 /** The program and every Worker: Workers are not found by the bundler and must be named. */
 const MAIN = "src/main.ts";
-const WORKERS = ["src/db/reader-worker.ts", "src/relay/token-worker.ts"];
+const WORKERS = ["src/db/reader-worker.ts", "src/relay/meter/token-worker.ts"];
 
 /** Directories that the server reads from import.meta.dir at run time. */
 const EMBEDDED = ["dist/a", "dist/manifest.json", "views/public", "locales"];

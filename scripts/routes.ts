@@ -13,7 +13,7 @@ const services = await createServices(readEnv({ DATA_DIR: dataDir, LOG_LEVEL: "s
 const app = await createApp(services);
 
 /** The controller files: a route is served by the one that spells its path below one of the controller's prefixes. */
-const files = [...new Bun.Glob("src/{api,relay,pages,http}/*.{ts,tsx}").scanSync(".")].sort().map((file) => {
+const files = [...new Bun.Glob("src/{api,relay,pages,http}/**/*.{ts,tsx}").scanSync(".")].sort().map((file) => {
   const text = readFileSync(file, "utf8");
   const mounts = [...text.matchAll(/prefix:\s*"([^"]*)"|mounted\("([^"]*)"\)/g)];
   return {

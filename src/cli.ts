@@ -2,13 +2,13 @@
 // Refuses unknown subcommands with the list of the known ones.
 import packageJson from "../package.json" with { type: "json" };
 import { createApp, createServices } from "./app.ts";
-import { audit, formatAudit } from "./core/audit.ts";
-import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/installation.ts";
-import { journalCommand } from "./core/journal-command.ts";
-import { countWaiting, JournalDamaged } from "./core/journal.ts";
-import { createLogger } from "./core/logger.ts";
-import { findBooks, NodeTaken } from "./core/node-seat.ts";
-import { WrongEncryptionKey } from "./core/options.ts";
+import { audit, formatAudit } from "./core/ledger/audit.ts";
+import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
+import { journalCommand } from "./core/ledger/journal-command.ts";
+import { countWaiting, JournalDamaged } from "./core/ledger/journal.ts";
+import { createLogger } from "./core/kit/logger.ts";
+import { findBooks, NodeTaken } from "./core/ledger/node-lease.ts";
+import { WrongEncryptionKey } from "./core/options/store.ts";
 import { connect, DatabaseUnreachable } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";

@@ -2,7 +2,7 @@
 // Refuses a wrong value with one sentence that names the variable.
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
-import type { LimitSettings } from "./core/site-limits.ts";
+import type { LimitSettings } from "./core/kit/site-limits.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 

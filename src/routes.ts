@@ -14,7 +14,7 @@ import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
 import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
-import type { ChannelProbe, ChannelWatch } from "./core/channel-watch.ts";
+import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
 import type { Deps } from "./core/deps.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
@@ -22,7 +22,7 @@ import { billingRelay } from "./relay/billing.ts";
 import { geminiRelay } from "./relay/gemini.ts";
 import { midjourneyRelay } from "./relay/midjourney.ts";
 import { openaiRelay } from "./relay/openai.ts";
-import type { Relay } from "./relay/pipeline.ts";
+import type { Relay } from "./relay/call/pipeline.ts";
 import { sunoRelay } from "./relay/suno.ts";
 
 /** The gateway itself, and what administrators may ask of single channels. */

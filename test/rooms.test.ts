@@ -15,22 +15,105 @@ interface Import {
   isTypeOnly: boolean;
 }
 
-/** What each room may import besides itself and packages; a prefix stands for everything below it. */
+/**
+ * What each room may import besides itself and packages; a prefix stands for everything below it. A wing of a room is a
+ * room of its own: its arrows run one way, so that a reader who goes down never has to come back up.
+ */
 const RULES: Record<string, readonly string[]> = {
   "src/shared": [],
   "src/protocol": ["src/shared"],
   "src/providers": ["src/protocol", "src/shared"],
   "src/db": ["drizzle"],
-  "src/core": ["src/shared", "src/db", "drizzle"],
+  "src/net": ["src/shared"],
+  "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
+  "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
+  "src/core/options": ["src/core/kit", "src/db", "src/shared"],
+  "src/core/prices": ["src/core/deps.ts", "src/core/options", "src/db", "src/shared"],
+  "src/core/ledger": [
+    "src/core/deps.ts",
+    "src/core/kit",
+    "src/core/logs",
+    "src/core/options",
+    "src/db",
+    "src/shared",
+  ],
+  "src/core/users": [
+    "src/core/deps.ts",
+    "src/core/kit",
+    "src/core/options",
+    "src/net",
+    "src/db",
+    "src/shared",
+    "drizzle",
+  ],
+  "src/core/channels": [
+    "src/core/deps.ts",
+    "src/core/kit",
+    "src/core/prices",
+    "src/core/users",
+    "src/db",
+    "src/shared",
+    "drizzle",
+  ],
+  "src/core/tasks": [
+    "src/core/deps.ts",
+    "src/core/kit",
+    "src/core/options",
+    "src/core/ledger",
+    "src/db",
+    "src/shared",
+    "drizzle",
+  ],
+  "src/core/site": ["src/core/deps.ts", "src/core/users", "src/db", "src/shared"],
   "src/http": ["src/core", "src/shared", "locales"],
-  "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared", "src/db", "drizzle"],
+  "src/relay/wire": ["src/core", "src/net", "src/protocol", "src/http", "src/shared"],
+  "src/relay/endpoints": ["src/relay/wire", "src/core", "src/providers", "src/protocol", "src/shared"],
+  "src/relay/meter": ["src/relay/endpoints", "src/protocol", "src/shared"],
+  "src/relay/call": [
+    "src/relay/meter",
+    "src/relay/endpoints",
+    "src/relay/wire",
+    "src/core",
+    "src/net",
+    "src/providers",
+    "src/protocol",
+    "src/http",
+    "src/shared",
+  ],
+  "src/relay/realtime": [
+    "src/relay/call",
+    "src/relay/meter",
+    "src/relay/endpoints",
+    "src/relay/wire",
+    "src/core",
+    "src/providers",
+    "src/protocol",
+    "src/http",
+    "src/shared",
+  ],
+  "src/relay/tasks": [
+    "src/relay/call",
+    "src/core",
+    "src/providers",
+    "src/protocol",
+    "src/http",
+    "src/shared",
+  ],
+  /** The routes: on top of everything that they need. */
+  "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
   "src/api": ["src/core", "src/http", "src/shared"],
-  "src/jobs": ["src/core", "src/relay/probe.ts", "src/providers/adapters", "src/shared"],
+  "src/jobs": ["src/core"],
   views: ["src/shared"],
-  "src/pages": ["src/core", "src/http", "views", "islands", "src/shared", "locales"],
-  islands: ["src/shared", "locales"],
+  "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],
+  "islands/lib": ["src/shared"],
+  "islands/ui": ["islands/lib", "src/shared"],
+  "islands/screens": ["islands/lib", "islands/ui", "src/shared"],
+  islands: [],
   drizzle: [],
 };
+
+/** Holds types only: named by every wing, and naming what any wing offers. */
+const TYPES_ONLY = "src/core/deps.ts";
 
 /** Additions to the rules, each with its reason. */
 const EXCEPTIONS: readonly { from: string; to: string; why: string }[] = [
@@ -40,8 +123,8 @@ const EXCEPTIONS: readonly { from: string; to: string; why: string }[] = [
 /** Files that are tables: long by nature, one row per line. */
 const TABLES = new Set([
   "src/providers/preset-models.ts",
-  "src/core/option-definitions.ts",
-  "src/core/default-prices.ts",
+  "src/core/options/definitions.ts",
+  "src/core/options/default-prices.ts",
   "drizzle/schema.ts",
 ]);
 
@@ -60,25 +143,28 @@ function sources(): string[] {
   return found.toSorted();
 }
 
-const STATEMENT = /^\s*(?:import|export)\s+(type\s+)?(?:[^"';]*?\sfrom\s+)?["']([^"']+)["']/gm;
+/** `import`/`export … from`, and `import()` of a literal: the second is a value like the first. */
+const STATEMENT =
+  /^[ \t]*(?:import|export)\s+(type\s+)?(?:[^"';]*?\sfrom\s+)?["']([^"']+)["']|(?<!typeof )\bimport\(\s*["']([^"']+)["']/gm;
 
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(ROOT, file), "utf8");
-  const found: Import[] = [];
-  for (const match of text.matchAll(STATEMENT)) {
-    const specifier = match[2] ?? "";
+function importsIn(file: string, text: string): Import[] {
+  return [...text.matchAll(STATEMENT)].map((match) => {
+    const specifier = match[2] ?? match[3] ?? "";
     const target = specifier.startsWith(".")
       ? relative(ROOT, normalize(join(ROOT, dirname(file), specifier)))
       : specifier;
-    found.push({
+    return {
       file,
       line: text.slice(0, match.index).split("\n").length,
       text: match[0].trim().split("\n")[0] ?? "",
       target,
       isTypeOnly: match[1] !== undefined,
-    });
-  }
-  return found;
+    };
+  });
+}
+
+function importsOf(file: string): Import[] {
+  return importsIn(file, readFileSync(join(ROOT, file), "utf8"));
 }
 
 function roomOf(path: string): string | undefined {
@@ -87,17 +173,53 @@ function roomOf(path: string): string | undefined {
     .sort((a, b) => b.length - a.length)[0];
 }
 
-function offence(each: Import): string | undefined {
+const isBelow = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
+
+/** The grant that an import uses; undefined: none is needed, because it stays in its room or leaves the house. */
+function grantFor(each: Import): { room: string; grant: string | undefined } | undefined {
   const room = roomOf(each.file);
-  if (room === undefined) return undefined;
+  if (room === undefined || each.file === TYPES_ONLY) return undefined;
   const isOurs = /^(src|islands|views|drizzle|locales|test|bench|scripts)\//.test(each.target);
-  if (!isOurs || each.target.startsWith(`${room}/`)) return undefined;
-  const allowed = RULES[room] ?? [];
-  if (allowed.some((prefix) => each.target === prefix || each.target.startsWith(`${prefix}/`)))
+  if (!isOurs || roomOf(each.target) === room || EXCEPTIONS.some((rule) => isException(rule, each)))
     return undefined;
-  if (EXCEPTIONS.some((rule) => rule.from === each.file && rule.to === each.target)) return undefined;
-  if (room === "islands" && each.isTypeOnly && each.target === "src/routes.ts") return undefined;
-  return `${each.file}:${each.line}: ${each.text}\n    ${room} may import only: ${allowed.join(", ") || "nothing"}`;
+  if (room === "islands/lib" && each.isTypeOnly && each.target === "src/routes.ts") return undefined;
+  // Wings of the own room stand below it: what is on top may use them.
+  const granted = (RULES[room] ?? []).find((prefix) => isBelow(each.target, prefix));
+  return { room, grant: granted ?? (each.target.startsWith(`${room}/`) ? room : undefined) };
+}
+
+const isException = (rule: { from: string; to: string }, { file, target }: Import): boolean =>
+  rule.from === file && rule.to === target;
+
+function offence(each: Import): string | undefined {
+  const needed = grantFor(each);
+  if (!needed || needed.grant !== undefined) return undefined;
+  const allowed = RULES[needed.room] ?? [];
+  return `${each.file}:${each.line}: ${each.text}\n    ${needed.room} may import only: ${allowed.join(", ") || "nothing"}`;
+}
+
+/** Groups of files that import each other's values, each written as one line; none where all arrows run one way. */
+function circles(edges: ReadonlyMap<string, readonly string[]>): string[] {
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const path: string[] = [];
+  const found: string[] = [];
+  // Tarjan, "Depth-first search and linear graph algorithms" (1972).
+  const visit = (file: string): void => {
+    order.set(file, order.size);
+    lowest.set(file, order.size - 1);
+    path.push(file);
+    for (const next of edges.get(file) ?? []) {
+      if (!order.has(next)) visit(next);
+      if (path.includes(next)) lowest.set(file, Math.min(lowest.get(file) ?? 0, lowest.get(next) ?? 0));
+    }
+    if (lowest.get(file) !== order.get(file)) return;
+    const group = path.splice(path.indexOf(file));
+    if (group.length > 1 || (edges.get(file) ?? []).includes(file))
+      found.push(group.toSorted().join(" <-> "));
+  };
+  for (const file of edges.keys()) if (!order.has(file)) visit(file);
+  return found;
 }
 
 test("every import follows the rooms", () => {
@@ -107,21 +229,66 @@ test("every import follows the rooms", () => {
   expect(offences).toEqual([]);
 });
 
-test("the scan sees a forbidden import", () => {
-  const forbidden: Import = {
-    file: "src/core/x.ts",
-    line: 1,
-    text: "import …",
-    target: "src/providers/catalog.ts",
-    isTypeOnly: false,
-  };
-  expect(offence(forbidden)).toContain("src/core may import only");
-  expect(offence({ ...forbidden, file: "islands/screens/x.tsx", target: "src/routes.ts" })).toContain(
-    "islands",
+test("every grant is used: what nobody needs is not allowed", () => {
+  const imports = sources().flatMap(importsOf);
+  const used = new Set(
+    imports.map(grantFor).flatMap((needed) => (needed ? [`${needed.room} -> ${needed.grant}`] : [])),
   );
+  const granted = Object.entries(RULES).flatMap(([room, grants]) =>
+    grants.map((grant) => `${room} -> ${grant}`),
+  );
+  expect(granted.filter((each) => !used.has(each))).toEqual([]);
+  expect(EXCEPTIONS.filter((rule) => !imports.some((each) => isException(rule, each)))).toEqual([]);
+});
+
+test("no values run in circles, also not by import()", () => {
+  const edges = new Map(
+    sources().map((file) => [
+      file,
+      importsOf(file)
+        .filter((each) => !each.isTypeOnly)
+        .map(({ target }) => target),
+    ]),
+  );
+  expect(circles(edges)).toEqual([]);
+  const [a, b, c] = ["src/a.ts", "src/b.ts", "src/c.ts"] as const;
+  const graph = (text: string) => importsIn(a, text).map(({ target }) => target);
   expect(
-    offence({ ...forbidden, file: "islands/screens/x.tsx", target: "src/routes.ts", isTypeOnly: true }),
-  ).toBeUndefined();
+    circles(
+      new Map([
+        [a, graph('const b = await import("./b.ts");')],
+        [b, [c]],
+        [c, [a]],
+      ]),
+    ),
+  ).toEqual([`${a} <-> ${b} <-> ${c}`]);
+});
+
+test(`${TYPES_ONLY} holds types only`, () => {
+  expect(importsOf(TYPES_ONLY).filter((each) => !each.isTypeOnly)).toEqual([]);
+  expect(readFileSync(join(ROOT, TYPES_ONLY), "utf8")).not.toMatch(
+    /^export (?:async )?(?:const|let|function|class)\b/m,
+  );
+});
+
+test("the scan sees a forbidden import", () => {
+  const seen = (file: string, text: string) => importsIn(file, text).map(offence);
+  const catalog = 'import { catalog } from "../../providers/catalog.ts";';
+  expect(seen("src/core/prices/x.ts", catalog)).toEqual([
+    expect.stringContaining("src/core/prices may import only"),
+  ]);
+  expect(seen("src/core/prices/x.ts", 'import { a } from "../ledger/ledger.ts";')).toEqual([
+    expect.any(String),
+  ]);
+  expect(seen("src/relay/wire/x.ts", 'const a = await import("../call/plan.ts");')).toEqual([
+    expect.any(String),
+  ]);
+  expect(seen("src/relay/call/x.ts", 'import { a } from "../wire/cors.ts";')).toEqual([undefined]);
+  expect(seen("islands/lib/x.ts", 'import { a } from "../ui/b.tsx";')).toEqual([expect.any(String)]);
+  expect(seen("islands/lib/x.ts", 'import { Routes } from "../../src/routes.ts";')).toEqual([
+    expect.any(String),
+  ]);
+  expect(seen("islands/lib/x.ts", 'import type { Routes } from "../../src/routes.ts";')).toEqual([undefined]);
 });
 
 test("screens never import each other", () => {
@@ -160,10 +327,10 @@ const PRIVILEGES: readonly { what: string; pattern: RegExp; rooms: RegExp; allow
     allowed: /^src\/env\.ts$/,
   },
   {
-    what: "only src/core/ledger*.ts writes quota columns",
+    what: "only src/core/ledger/ writes quota columns",
     pattern: /\.set\(\{[^}]*\b(quota|usedQuota|remainQuota|quotaBase|requestCount)\b\s*:/,
     rooms: /^src\//,
-    allowed: /^src\/core\/ledger[\w-]*\.ts$/,
+    allowed: /^src\/core\/ledger\//,
   },
   {
     what: "only src/db opens transactions",
@@ -178,10 +345,10 @@ const PRIVILEGES: readonly { what: string; pattern: RegExp; rooms: RegExp; allow
     allowed: /^$/,
   },
   {
-    what: "only src/relay/attempt.ts, src/providers and src/core/guard.ts fetch from elsewhere",
+    what: "only src/relay/call/attempt.ts, src/providers and src/net/guard.ts fetch from elsewhere",
     pattern: /(?<![.\w])fetch\(/,
     rooms: /^src\//,
-    allowed: /^src\/(relay\/attempt\.ts|providers\/|core\/guard[\w-]*\.ts)/,
+    allowed: /^src\/(relay\/call\/attempt\.ts|providers\/|net\/guard\.ts)/,
   },
 ];
 

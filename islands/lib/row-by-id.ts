@@ -1,7 +1,7 @@
 // The row that the address names (`?edit=42`): out of the list, or fetched when it stands on another page.
 // Refuses to leave an address that opens nothing: a row that cannot be had is said and taken out of the address.
 import { useEffect, useRef, useState } from "react";
-import { toastFailure } from "../ui/feedback.tsx";
+import { toastFailure } from "./toasts.ts";
 
 /** `load` fetches one row; `onMissing` empties the address. Undefined while nothing is asked for, and until it is here. */
 export function useRowById<Row extends { id: number }>(

@@ -1,7 +1,7 @@
 // The whole of a list of choices of which the page brought only the beginning.
 // Refuses to stand in the way: until it is there, or when it cannot be had, the beginning stays.
 import { useEffect, useState } from "react";
-import { toastFailure } from "../ui/feedback.tsx";
+import { toastFailure } from "./toasts.ts";
 
 /** Loads while `isCut`; anew for another `key`. Failures are told once per key. */
 export function useWhole<T>(

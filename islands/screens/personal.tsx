@@ -13,7 +13,7 @@ import { KEYS, removeItem } from "../lib/storage.ts";
 import { Chip } from "../ui/badges.tsx";
 import { confirm } from "../ui/confirm.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { toast, toastFailure } from "../ui/feedback.tsx";
+import { toast, toastFailure } from "../lib/toasts.ts";
 import { TextField } from "../ui/form.tsx";
 import { InvitationCard } from "../ui/invitation-card.tsx";
 import type { Invitation } from "../ui/invitation-card.tsx";

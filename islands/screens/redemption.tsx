@@ -17,7 +17,7 @@ import { Money, StatusDot, When } from "../ui/badges.tsx";
 import { confirm } from "../ui/confirm.tsx";
 import { copyText, CopyButton } from "../ui/copy-button.tsx";
 import { ExportProgress, useCsvExport } from "../ui/csv-export.tsx";
-import { toast, toastFailure } from "../ui/feedback.tsx";
+import { toast, toastFailure } from "../lib/toasts.ts";
 import { FilterBar } from "../ui/filter-bar.tsx";
 import type { MenuGroups } from "../ui/menu.tsx";
 import { dollarsText } from "../ui/money-field.tsx";

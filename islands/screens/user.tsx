@@ -28,7 +28,7 @@ import { patchUrl, setQuery } from "../lib/url-state.ts";
 import { Chip, Money, StatusDot } from "../ui/badges.tsx";
 import { confirm } from "../ui/confirm.tsx";
 import { copyText } from "../ui/copy-button.tsx";
-import { toast, toastFailure } from "../ui/feedback.tsx";
+import { toast, toastFailure } from "../lib/toasts.ts";
 import { FilterBar } from "../ui/filter-bar.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";

@@ -4,7 +4,7 @@ import { Check, Copy } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
 import { ask } from "./confirm.tsx";
-import { announce } from "./feedback.tsx";
+import { announce } from "../lib/toasts.ts";
 
 const TICK_MS = 1500;
 

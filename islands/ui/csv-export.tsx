@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import type { CollectOptions, CsvCell } from "../lib/csv.ts";
 import { formatNumber } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
-import { toast, toastFailure } from "./feedback.tsx";
+import { toast, toastFailure } from "../lib/toasts.ts";
 
 /** More rows than this are a matter for the API; the page asks for 100 at a time. */
 export const MOST_EXPORTED = 20_000;

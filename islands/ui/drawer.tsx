@@ -10,7 +10,7 @@ import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";
 import { confirm } from "./confirm.tsx";
 import { CopyButton } from "./copy-button.tsx";
-import { toast, toastFailure } from "./feedback.tsx";
+import { toast, toastFailure } from "../lib/toasts.ts";
 
 export interface DrawerProps {
   isOpen: boolean;

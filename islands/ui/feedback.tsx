@@ -1,72 +1,18 @@
-// Toasts (keyed, with undo), polite announcements, inline bars and empty states.
+// What the store of toasts holds, shown: toasts with undo, polite announcements; inline bars and empty states.
 // Refuses to let failures vanish: they stay until closed, with their code and a way to copy the details.
-import { signal } from "@preact/signals-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { CircleAlert, CircleCheck, Info, TriangleAlert, X } from "lucide-react";
 import { useEffect, useRef } from "react";
 import type { ReactNode } from "react";
-import { ApiFailure, failureMessage, isAbort } from "../lib/api.ts";
-import { t as translate, useT } from "../lib/i18n.ts";
+import { useT } from "../lib/i18n.ts";
 import { keysText, useShortcut } from "../lib/keys.ts";
+import { dismissToast, shown, spoken, toastFailure } from "../lib/toasts.ts";
+import type { Toast, Tone } from "../lib/toasts.ts";
 import { CopyButton } from "./copy-button.tsx";
 
-export type Tone = "success" | "info" | "warning" | "error";
-
-export interface Toast {
-  /** The same key replaces the older toast. */
-  key: string;
-  tone: Tone;
-  text: string;
-  code?: string;
-  requestId?: string;
-  undo?: () => void | Promise<void>;
-}
-
-const MOST = 3;
 const SHORT_MS = 4000;
 const WITH_UNDO_MS = 8000;
 const UNDO_KEYS = "mod+z";
-
-const shown = signal<readonly Toast[]>([]);
-const spoken = signal("");
-
-export function toast(entry: Omit<Toast, "key" | "tone"> & { key?: string; tone?: Tone }): void {
-  const full: Toast = { ...entry, key: entry.key ?? entry.text, tone: entry.tone ?? "success" };
-  shown.value = [...shown.peek().filter(({ key }) => key !== full.key), full].slice(-MOST);
-}
-
-/** Shows what went wrong; calls given up on purpose show nothing. */
-export function toastFailure(error: unknown, key?: string): void {
-  if (isAbort(error)) return;
-  const text = failureMessage(error);
-  const failure = error instanceof ApiFailure ? error : undefined;
-  if (!failure) console.error(error);
-  toast({
-    key: key ?? `failure ${failure?.code ?? text}`,
-    tone: "error",
-    text,
-    ...(failure ? { code: failure.code } : {}),
-    ...(failure?.requestId ? { requestId: failure.requestId } : {}),
-  });
-}
-
-export function dismissToast(key: string): void {
-  shown.value = shown.peek().filter((each) => each.key !== key);
-}
-
-export function clearToasts(): void {
-  shown.value = [];
-  spoken.value = "";
-}
-
-/** Says a text of the dictionary to screen readers only. */
-export function announce(key: string, params?: Record<string, string | number>): void {
-  spoken.value = "";
-  // A new text node is needed for the same words to be read twice.
-  queueMicrotask(() => {
-    spoken.value = translate(key, params);
-  });
-}
 
 const ICONS = { success: CircleCheck, info: Info, warning: TriangleAlert, error: CircleAlert } as const;
 

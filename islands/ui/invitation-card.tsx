@@ -9,7 +9,7 @@ import { formatNumber, formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useSite } from "../lib/site.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { toast, toastFailure } from "./feedback.tsx";
+import { toast, toastFailure } from "../lib/toasts.ts";
 import { MoneyField } from "./money-field.tsx";
 
 export interface Invitation {

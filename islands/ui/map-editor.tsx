@@ -7,7 +7,7 @@ import type { Form, Values } from "../lib/form.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
 import { cellOf, formatMap, jsonOf, parseMap, pastedPairs, writeMap } from "../lib/json-map.ts";
 import type { MapKind, MapProblem } from "../lib/json-map.ts";
-import { announce } from "./feedback.tsx";
+import { announce } from "../lib/toasts.ts";
 import { Field } from "./form.tsx";
 
 export interface MapEditorProps {

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import type { ReactNode } from "react";
 import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
-import { toastFailure } from "./feedback.tsx";
+import { toastFailure } from "../lib/toasts.ts";
 
 interface Kept<Row> {
   id: string;

@@ -3,7 +3,7 @@
 import { GripVertical, Settings2 } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
-import { announce } from "./feedback.tsx";
+import { announce } from "../lib/toasts.ts";
 import { Menu } from "./menu.tsx";
 import type { Column, ColumnSettings } from "./table-columns.ts";
 

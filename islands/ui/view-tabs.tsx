@@ -11,7 +11,7 @@ import type { Query } from "../lib/url-state.ts";
 import { MAX_VIEW_NAME, openView, readViews, sameQuery, viewQuery, writeViews } from "../lib/views.ts";
 import type { SavedView } from "../lib/views.ts";
 import { copyText } from "./copy-button.tsx";
-import { toast } from "./feedback.tsx";
+import { toast } from "../lib/toasts.ts";
 import { Menu } from "./menu.tsx";
 import { applyColumns } from "./table-columns.ts";
 

@@ -1,10 +1,10 @@
 // Sign-in, sign-out and the own account.
-// Refuses to sign anybody out for a foreign site; too many wrong passwords are refused by core/sign-in.ts.
+// Refuses to sign anybody out for a foreign site; too many wrong passwords are refused by core/users/sign-in.ts.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { rememberDevice } from "../core/devices.ts";
-import { createSignIn } from "../core/sign-in.ts";
-import { deleteSelf, getUser, renewAccessToken, updateSelf } from "../core/users.ts";
+import { rememberDevice } from "../core/users/devices.ts";
+import { createSignIn } from "../core/users/sign-in.ts";
+import { deleteSelf, getUser, renewAccessToken, updateSelf } from "../core/users/users.ts";
 import { deviceCookie, deviceOf, newDeviceId } from "../http/device.ts";
 import { done, ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";

@@ -2,7 +2,8 @@
 // Refuses nothing beyond the declared access: everything here is read from memory.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { groupChoices, groupNames, modelsForUser, presetModelsByType, pricingFor } from "../core/models.ts";
+import { modelsForUser, presetModelsByType, pricingFor } from "../core/channels/models.ts";
+import { groupChoices, groupNames } from "../core/users/groups.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";

@@ -1,10 +1,10 @@
 // Controller of /api/channel's operations: tests, balances, model lists, copies, the state of several keys.
 // Refuses to answer any key; what a provider said reaches administrators scrubbed.
 import { Elysia, t } from "elysia";
-import type { Channel } from "../core/channel-rows.ts";
-import { wallTimeOf } from "../core/clock.ts";
-import type { ChannelProbe, ChannelWatch } from "../core/channel-watch.ts";
-import { copyChannel } from "../core/channels.ts";
+import type { Channel } from "../core/channels/rows.ts";
+import { wallTimeOf } from "../core/kit/clock.ts";
+import type { ChannelProbe, ChannelWatch } from "../core/channels/watch.ts";
+import { copyChannel } from "../core/channels/channels.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
 import { failureText, languageOf } from "../http/messages.ts";

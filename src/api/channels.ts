@@ -1,8 +1,8 @@
 // Controller of /api/channel: lists, single and bulk changes of upstream channels, for administrators.
 // Refuses to answer any key; testing, balances and model fetching live in channel-ops.ts.
 import { Elysia, t } from "elysia";
-import { getChannel, listChannels, summarizeChannels } from "../core/channel-list.ts";
-import type { ChannelQuery } from "../core/channel-list.ts";
+import { getChannel, listChannels, summarizeChannels } from "../core/channels/list.ts";
+import type { ChannelQuery } from "../core/channels/list.ts";
 import {
   createChannels,
   deleteChannels,
@@ -12,9 +12,9 @@ import {
   setTagStatus,
   tagChannels,
   updateChannel,
-} from "../core/channels.ts";
+} from "../core/channels/channels.ts";
 import type { Deps } from "../core/deps.ts";
-import { enabledModelNames, presetModelObjects } from "../core/models.ts";
+import { enabledModelNames, presetModelObjects } from "../core/channels/models.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";

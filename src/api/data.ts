@@ -1,12 +1,12 @@
 // Controller of /api/data: the hourly series that dashboards draw, and the same use summed for the console's own.
 // Refuses users other people's use and more than a month at once; only administrators ask for everybody or a name.
 import { Elysia, t } from "elysia";
-import { dashboard, DIMENSIONS, FIGURES } from "../core/dashboard.ts";
-import type { Dimension } from "../core/dashboard.ts";
+import { dashboard, DIMENSIONS, FIGURES } from "../core/logs/dashboard.ts";
+import type { Dimension } from "../core/logs/dashboard.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { END_OF_TIME } from "../core/log-filter.ts";
-import { userIdOf } from "../core/logs.ts";
-import { assertOwnRange, ownSeries, quotaSeries } from "../core/statistics.ts";
+import { END_OF_TIME } from "../core/logs/filter.ts";
+import { userIdOf } from "../core/logs/list.ts";
+import { assertOwnRange, ownSeries, quotaSeries } from "../core/logs/statistics.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";

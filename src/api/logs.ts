@@ -1,11 +1,11 @@
 // Controller of /api/log: usage rows and their figures.
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
-import { createAttemptLimit } from "../core/attempt-limit.ts";
+import { createAttemptLimit } from "../core/kit/attempt-limit.ts";
 import type { Deps } from "../core/deps.ts";
-import { END_OF_TIME } from "../core/log-filter.ts";
-import type { LogFilter } from "../core/log-filter.ts";
-import { logHistogram } from "../core/log-histogram.ts";
+import { END_OF_TIME } from "../core/logs/filter.ts";
+import type { LogFilter } from "../core/logs/filter.ts";
+import { logHistogram } from "../core/logs/histogram.ts";
 import {
   clearLogs,
   listLogs,
@@ -14,10 +14,10 @@ import {
   searchLogs,
   searchOwnLogs,
   userIdOf,
-} from "../core/logs.ts";
-import type { LogPage } from "../core/logs.ts";
-import { logStat } from "../core/statistics.ts";
-import { tooMany } from "../core/site-limits.ts";
+} from "../core/logs/list.ts";
+import type { LogPage } from "../core/logs/list.ts";
+import { logStat } from "../core/logs/statistics.ts";
+import { tooMany } from "../core/kit/site-limits.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";

@@ -1,7 +1,7 @@
 // Site options for root: read all that is not secret, set one at a time, reset the model ratios.
 // Refuses unknown keys and wrong values; secrets go in and never come out.
 import { Elysia, t } from "elysia";
-import { optionDefinitions } from "../core/option-definitions.ts";
+import { optionDefinitions } from "../core/options/definitions.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";

@@ -10,7 +10,7 @@ import {
   listRedemptions,
   REDEMPTION_ACTIONS,
   updateRedemption,
-} from "../core/redemptions.ts";
+} from "../core/users/redemptions.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";

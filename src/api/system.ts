@@ -2,8 +2,8 @@
 // Refuses nothing but a second setup.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { runSetup, setupState } from "../core/setup.ts";
-import { siteStatus } from "../core/status.ts";
+import { runSetup, setupState } from "../core/site/setup.ts";
+import { siteStatus } from "../core/site/status.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
 import { plainText } from "../http/plain-text.ts";

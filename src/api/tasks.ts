@@ -1,11 +1,11 @@
 // Controller of /api/mj and /api/task: drawing and creative tasks, everybody's for administrators, the own ones for users.
 // Refuses users other people's rows and the channels of their own.
 import { Elysia, t } from "elysia";
-import { listCreativeTasks } from "../core/creative-tasks.ts";
-import type { CreativeTaskFilter } from "../core/creative-tasks.ts";
+import { listCreativeTasks } from "../core/tasks/creative-tasks.ts";
+import type { CreativeTaskFilter } from "../core/tasks/creative-tasks.ts";
 import type { Deps } from "../core/deps.ts";
-import { listDrawings } from "../core/drawing-tasks.ts";
-import type { DrawingFilter } from "../core/drawing-tasks.ts";
+import { listDrawings } from "../core/tasks/drawing-tasks.ts";
+import type { DrawingFilter } from "../core/tasks/drawing-tasks.ts";
 import { ok } from "../http/envelope.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";

@@ -10,7 +10,7 @@ import {
   MAX_TOKEN_QUOTA,
   setTokenStatus,
   updateToken,
-} from "../core/tokens.ts";
+} from "../core/users/tokens.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";

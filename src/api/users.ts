@@ -2,8 +2,15 @@
 // Refuses by rank: an administrator never touches a same or higher rank.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { createUser, getUserFor, listUsers, manageUser, removeUser, updateUser } from "../core/users.ts";
-import { keysOfUser } from "../core/user-keys.ts";
+import {
+  createUser,
+  getUserFor,
+  listUsers,
+  manageUser,
+  removeUser,
+  updateUser,
+} from "../core/users/users.ts";
+import { keysOfUser } from "../core/users/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";

@@ -1,11 +1,11 @@
 // The caller's wallet: redeeming codes, invitations, and the own settings.
 // Refuses more than a few guesses at codes per account and per address, and more than a few test notices.
 import { Elysia, t } from "elysia";
-import { affiliateCode, transferReward } from "../core/affiliates.ts";
-import { createAttemptLimit } from "../core/attempt-limit.ts";
+import { affiliateCode, transferReward } from "../core/users/affiliates.ts";
+import { createAttemptLimit } from "../core/kit/attempt-limit.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { redeem } from "../core/redemptions.ts";
-import { testSetting, updateSetting } from "../core/user-setting.ts";
+import { redeem } from "../core/users/redemptions.ts";
+import { testSetting, updateSetting } from "../core/users/settings.ts";
 import { done, ok } from "../http/envelope.ts";
 import { failureText, languageOf, messageText } from "../http/messages.ts";
 import { plainText } from "../http/plain-text.ts";

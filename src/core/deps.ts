@@ -2,14 +2,14 @@
 // Holds types only, so that any room may name a service without importing its implementation.
 import type { Database, Orm, Steps } from "../db/database.ts";
 import type { Language } from "../shared/enums.ts";
-import type { Guard } from "./guard.ts";
-import type { Reach } from "./reach.ts";
-import type { Keyring } from "./keyring.ts";
-import type { OptionStore } from "./options.ts";
-import type { PriceBook } from "./price-book.ts";
-import type { Routing } from "./routing.ts";
-import type { Sealer } from "./seal.ts";
-import type { Sessions } from "./sessions.ts";
+import type { Guard } from "../net/guard.ts";
+import type { Reach } from "../net/reach.ts";
+import type { Keyring } from "./channels/keyring.ts";
+import type { OptionStore } from "./options/store.ts";
+import type { PriceBook } from "./prices/price-book.ts";
+import type { Routing } from "./channels/routing.ts";
+import type { Sealer } from "./kit/seal.ts";
+import type { Sessions } from "./users/sessions.ts";
 
 /** Passed in, so that tests never sleep. */
 export interface Clock {
@@ -102,6 +102,36 @@ export interface Accounts {
   userChanged(id: number): Promise<void>;
   /** Call after each committed change of a token row. */
   tokenChanged(id: number): Promise<void>;
+}
+
+/** What the ledger needs beyond the public face: it changes balances in place. */
+export interface LedgerAccounts extends Accounts {
+  /** The one object of this user in the process; a user that was evicted meanwhile is put back. */
+  keepUser(user: UserAccount): UserAccount;
+  keepToken(token: TokenAccount): TokenAccount;
+  cachedUser(id: number): UserAccount | undefined;
+  cachedToken(id: number): TokenAccount | undefined;
+  /** Until the returned function is called, reads of these rows that are under way are not trusted. */
+  beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;
+  /** False while the order of several overlapping writes leaves the figures in doubt, until the next clean read. */
+  isCertain(userId: number): boolean;
+  /** Re-reads every active account: the safety net beside announcements, run each second on PostgreSQL. */
+  refresh(): Promise<void>;
+  close(): void;
+}
+
+/** A balance after a charge, as the books have it. */
+export interface ChargedBalance {
+  id: number;
+  quota: number;
+  /** What this batch took. */
+  charge: number;
+}
+
+/** Told by the ledger after each commit. Neither call throws or waits. */
+export interface BalanceWatch {
+  charged(balances: readonly ChargedBalance[]): void;
+  credited(userIds: Iterable<number>): void;
 }
 
 /** Everything that is recorded of one finished call. */

@@ -1,7 +1,7 @@
 // Turns everything thrown in a console route into the envelope, in the caller's language.
 // Refuses to show internals: an unexpected error becomes a 500 with a request id, its text goes to the log only.
 import { Elysia, ValidationError } from "elysia";
-import { databaseFailure } from "../core/database-failure.ts";
+import { databaseFailure } from "../core/kit/database-failure.ts";
 import type { Logger } from "../core/deps.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureKind } from "../shared/failures.ts";

@@ -3,9 +3,9 @@
 import { jwt } from "@elysiajs/jwt";
 import { Elysia } from "elysia";
 import type { Accounts, UserAccount } from "../core/deps.ts";
-import { SESSION_SECONDS } from "../core/sessions.ts";
-import type { Session, Sessions } from "../core/sessions.ts";
-import type { SiteLimits } from "../core/site-limits.ts";
+import { SESSION_SECONDS } from "../core/users/sessions.ts";
+import type { Session, Sessions } from "../core/users/sessions.ts";
+import type { SiteLimits } from "../core/kit/site-limits.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";

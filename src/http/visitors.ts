@@ -3,7 +3,7 @@
 // source of handlers, which minifying rewrites: in the binary it was undefined, and every visitor had one address.
 // Refuses a stand-in for an address that is not known, and more open requests of one address than any person has.
 import type { Server } from "bun";
-import { addressGroup } from "../core/site-limits.ts";
+import { addressGroup } from "../core/kit/site-limits.ts";
 import { Failure } from "../shared/failures.ts";
 import { IndexedSet } from "../shared/indexed-set.ts";
 import type { Indexed } from "../shared/indexed-set.ts";

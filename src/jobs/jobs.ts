@@ -1,6 +1,6 @@
 // The table of what comes round by itself, and how often the operator wants it.
 // Refuses logic of its own: each job is one call of a core function.
-import type { ChannelWatch } from "../core/channel-watch.ts";
+import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
 import type { Job } from "./scheduler.ts";
 

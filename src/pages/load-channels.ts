@@ -1,8 +1,8 @@
 // First rows of the channel screen, the counts of its views, the groups and type names that it shows.
 // Refuses nothing; the page's row asks for an administrator.
 import type { ChannelPageData } from "../../islands/screens/channel/row.ts";
-import { listChannels, summarizeChannels } from "../core/channel-list.ts";
-import { groupNames } from "../core/models.ts";
+import { listChannels, summarizeChannels } from "../core/channels/list.ts";
+import { groupNames } from "../core/users/groups.ts";
 import { PROVIDER_FORMS } from "../shared/provider-forms.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";

@@ -1,6 +1,6 @@
 // The visitor's enabled keys for a chat client: its link carries one of them.
 // Refuses keys that would be turned away: disabled, expired and used-up ones.
-import { listTokens } from "../core/tokens.ts";
+import { listTokens } from "../core/users/tokens.ts";
 import { TokenStatus } from "../shared/enums.ts";
 import type { LoaderContext } from "./page.ts";
 

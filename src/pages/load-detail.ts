@@ -2,11 +2,11 @@
 // Refuses other people's use to ordinary users; a range that is refused leaves the page to say so.
 import { askedOf } from "../../islands/screens/detail/asked.ts";
 import type { DetailPageData, FirstSteps } from "../../islands/screens/detail/data.ts";
-import { dashboard, hasUsage } from "../core/dashboard.ts";
+import { dashboard, hasUsage } from "../core/logs/dashboard.ts";
 import type { UserAccount } from "../core/deps.ts";
-import { userIdOf } from "../core/logs.ts";
-import { assertOwnRange } from "../core/statistics.ts";
-import { listTokens } from "../core/tokens.ts";
+import { userIdOf } from "../core/logs/list.ts";
+import { assertOwnRange } from "../core/logs/statistics.ts";
+import { listTokens } from "../core/users/tokens.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import type { LoaderContext } from "./page.ts";

@@ -1,9 +1,9 @@
 // First rows and figures of the usage log, for the filters that stand in the address.
 // Refuses other people's rows to ordinary users: they read their own.
-import { listLogs, listOwnLogs, userIdOf } from "../core/logs.ts";
-import type { LogFilter } from "../core/log-filter.ts";
-import { logHistogram } from "../core/log-histogram.ts";
-import { logStat } from "../core/statistics.ts";
+import { listLogs, listOwnLogs, userIdOf } from "../core/logs/list.ts";
+import type { LogFilter } from "../core/logs/filter.ts";
+import { logHistogram } from "../core/logs/histogram.ts";
+import { logStat } from "../core/logs/statistics.ts";
 import { rangeOf } from "../../islands/lib/time-range.ts";
 import { Role } from "../shared/enums.ts";
 import type { LoaderContext } from "./page.ts";

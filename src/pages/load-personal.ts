@@ -1,8 +1,8 @@
 // First state of the profile: the visitor's own account, its models and its invitation.
 // Refuses everybody else's account, and names of models by the thousand: the rest is fetched when it is asked for.
-import { modelsForUser } from "../core/models.ts";
-import { getUser, ownSecrets } from "../core/users.ts";
-import { hasSecret } from "../core/webhook-secret.ts";
+import { modelsForUser } from "../core/channels/models.ts";
+import { getUser, ownSecrets } from "../core/users/users.ts";
+import { hasSecret } from "../core/users/webhook-secret.ts";
 import { invitationOf } from "./load-wallet.ts";
 import type { LoaderContext } from "./page.ts";
 

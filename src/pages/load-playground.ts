@@ -1,6 +1,6 @@
 // First state of the playground: the groups that the user may use with their ratios, and the models of each.
 // Refuses what GET /api/user/self/groups and /api/user/models refuse: the same functions answer here.
-import { groupChoices } from "../core/models.ts";
+import { groupChoices } from "../core/users/groups.ts";
 import { fewGroups, MOST_CHOICES } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
 

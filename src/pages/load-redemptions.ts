@@ -1,6 +1,6 @@
 // First rows of the redemption code screen.
 // Refuses nothing: the page's row lets administrators in only.
-import { listRedemptions } from "../core/redemptions.ts";
+import { listRedemptions } from "../core/users/redemptions.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 

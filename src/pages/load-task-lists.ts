@@ -1,7 +1,7 @@
 // First rows of the drawing log and of the task log, for the filters and the time range that stand in the address.
 // Refuses users other people's rows; administrators see everybody's.
-import { listCreativeTasks } from "../core/creative-tasks.ts";
-import { listDrawings } from "../core/drawing-tasks.ts";
+import { listCreativeTasks } from "../core/tasks/creative-tasks.ts";
+import { listDrawings } from "../core/tasks/drawing-tasks.ts";
 import { rangeOf } from "../../islands/lib/time-range.ts";
 import type { Preset, TimeRange } from "../../islands/lib/time-range.ts";
 import { Role } from "../shared/enums.ts";

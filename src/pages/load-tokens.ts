@@ -1,7 +1,8 @@
 // First rows of the API key screen, with the groups and models that its editor offers.
 // Refuses everybody else's keys: only the visitor's own are read.
-import { groupChoices, modelsForUser } from "../core/models.ts";
-import { listTokens } from "../core/tokens.ts";
+import { modelsForUser } from "../core/channels/models.ts";
+import { groupChoices } from "../core/users/groups.ts";
+import { listTokens } from "../core/users/tokens.ts";
 import { fewGroups, fewNames } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";

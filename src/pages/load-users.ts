@@ -1,6 +1,6 @@
 // First rows of the user screen, and the groups that its filter and editor offer.
 // Refuses nothing: the page's row lets administrators in only.
-import { listUsers } from "../core/users.ts";
+import { listUsers } from "../core/users/users.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 

@@ -1,10 +1,10 @@
 // First state of the wallet: what was used, the invitation, and the newest credits.
 // Refuses everybody else's account: only the visitor's own is read.
-import { affiliateCode } from "../core/affiliates.ts";
+import { affiliateCode } from "../core/users/affiliates.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { END_OF_TIME } from "../core/log-filter.ts";
-import { listOwnLogs } from "../core/logs.ts";
-import { getUser } from "../core/users.ts";
+import { END_OF_TIME } from "../core/logs/filter.ts";
+import { listOwnLogs } from "../core/logs/list.ts";
+import { getUser } from "../core/users/users.ts";
 import { LogType } from "../shared/enums.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";

@@ -4,7 +4,7 @@ import type { ComponentType, ReactNode } from "react";
 import type { Boot, BootUser, ThemeMode } from "../../islands/lib/boot.ts";
 import type { Translate } from "../../views/document.tsx";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import type { SiteStatus } from "../core/status.ts";
+import type { SiteStatus } from "../core/site/status.ts";
 import type { Language } from "../shared/enums.ts";
 
 /** What a loader may use: the services, who asks, and the address. `user` is set wherever access is not public. */

@@ -5,7 +5,7 @@ import { renderToStaticMarkup, renderToString } from "react-dom/server";
 import { installBoot } from "../../islands/lib/boot.ts";
 import { formatQuota } from "../../islands/lib/format.ts";
 import { setLanguage } from "../../islands/lib/i18n.ts";
-import { IslandRoot } from "../../islands/lib/root.tsx";
+import { IslandRoot } from "../../islands/ui/root.tsx";
 import { ConsoleFrame } from "../../views/console.tsx";
 import { Document } from "../../views/document.tsx";
 import type { FrameSite, FrameVisitor } from "../../views/frame.ts";

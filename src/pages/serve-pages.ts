@@ -3,8 +3,8 @@
 import { Elysia } from "elysia";
 import type { BootUser, ThemeMode } from "../../islands/lib/boot.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { setupState } from "../core/setup.ts";
-import { siteStatus } from "../core/status.ts";
+import { setupState } from "../core/site/setup.ts";
+import { siteStatus } from "../core/site/status.ts";
 import type { Manifest } from "../http/assets.ts";
 import { unknownPath } from "../http/failures.ts";
 import { refuseShortHost } from "../http/host.ts";

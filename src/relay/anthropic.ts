@@ -5,8 +5,8 @@ import type { Deps } from "../core/deps.ts";
 import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { encodeTokenCount } from "../protocol/anthropic/usage.ts";
-import { messages } from "./endpoints-native.ts";
-import type { Relay } from "./pipeline.ts";
+import { messages } from "./endpoints/native.ts";
+import type { Relay } from "./call/pipeline.ts";
 
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 

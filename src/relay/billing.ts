@@ -7,10 +7,10 @@ import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { asObject } from "../protocol/json.ts";
-import { admitCaller } from "./admission.ts";
-import type { Caller } from "./admission.ts";
-import { corsHeaders, preflight } from "./cors.ts";
-import { asFailure, encodeFailure } from "./render-failure.ts";
+import { admitCaller } from "./call/admission.ts";
+import type { Caller } from "./call/admission.ts";
+import { corsHeaders, preflight } from "./wire/cors.ts";
+import { asFailure, encodeFailure } from "./wire/render-failure.ts";
 
 /** What a key without a limit of its own reports. */
 const UNLIMITED = 100_000_000;

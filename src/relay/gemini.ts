@@ -8,12 +8,12 @@ import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { encodeTokenCount } from "../protocol/gemini/usage.ts";
 import { Failure } from "../shared/failures.ts";
-import { admitCaller } from "./admission.ts";
-import { corsHeaders, preflight } from "./cors.ts";
-import { batchEmbedContents, embedContent, gemini } from "./endpoints-native.ts";
+import { admitCaller } from "./call/admission.ts";
+import { corsHeaders, preflight } from "./wire/cors.ts";
+import { batchEmbedContents, embedContent, gemini } from "./endpoints/native.ts";
 import { geminiModel, geminiModelList } from "./models.ts";
-import type { Relay } from "./pipeline.ts";
-import { asFailure, renderFailure } from "./render-failure.ts";
+import type { Relay } from "./call/pipeline.ts";
+import { asFailure, renderFailure } from "./wire/render-failure.ts";
 
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 

@@ -1,8 +1,8 @@
 // The Midjourney routes: submissions, follow-ups, the caller's own tasks, pictures and the upstream's pushes.
 // Refuses follow-ups of other people's tasks, and pictures from closed networks.
 import { Elysia } from "elysia";
-import type { Channel } from "../core/channel-rows.ts";
-import { disableChannel } from "../core/channel-state.ts";
+import type { Channel } from "../core/channels/rows.ts";
+import { disableChannel } from "../core/channels/state.ts";
 import type { Deps } from "../core/deps.ts";
 import {
   addDrawing,
@@ -12,9 +12,9 @@ import {
   ownDrawing,
   ownDrawings,
   shownImage,
-} from "../core/drawing-tasks.ts";
-import type { DrawingRow } from "../core/drawing-tasks.ts";
-import { hourOf } from "../core/ledger-items.ts";
+} from "../core/tasks/drawing-tasks.ts";
+import type { DrawingRow } from "../core/tasks/drawing-tasks.ts";
+import { hourOf } from "../core/ledger/items.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
@@ -22,9 +22,9 @@ import { asList, asNumber, asObject, asString, parseJson } from "../protocol/jso
 import { scrub } from "../protocol/classify.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import type { Caller } from "./admission.ts";
-import { askUpstream } from "./attempt.ts";
-import { corsHeaders, preflight } from "./cors.ts";
+import type { Caller } from "./call/admission.ts";
+import { askUpstream } from "./call/attempt.ts";
+import { corsHeaders, preflight } from "./wire/cors.ts";
 import {
   ACCEPTED_CODES,
   DrawingError,
@@ -32,12 +32,12 @@ import {
   readDrawing,
   sentDrawing,
   upstreamPath,
-} from "./midjourney-actions.ts";
-import type { Drawing, Json } from "./midjourney-actions.ts";
-import { pushed } from "./midjourney-push.ts";
-import type { Relay } from "./pipeline.ts";
-import { readBody } from "./read-body.ts";
-import { asFailure, renderFailure } from "./render-failure.ts";
+} from "./tasks/midjourney-actions.ts";
+import type { Drawing, Json } from "./tasks/midjourney-actions.ts";
+import { pushed } from "./tasks/midjourney-push.ts";
+import type { Relay } from "./call/pipeline.ts";
+import { readBody } from "./wire/read-body.ts";
+import { asFailure, renderFailure } from "./wire/render-failure.ts";
 import {
   admitTask,
   channelFor,
@@ -47,8 +47,8 @@ import {
   settleTask,
   taskBase,
   taskPrice,
-} from "./task-pipeline.ts";
-import type { TaskCall } from "./task-pipeline.ts";
+} from "./tasks/submit.ts";
+import type { TaskCall } from "./tasks/submit.ts";
 
 const SUBMIT_TIMEOUT_MS = 60_000;
 const SEED_TIMEOUT_MS = 30_000;

@@ -6,8 +6,8 @@ import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { DialectName } from "../protocol/canonical.ts";
 import { isPresetModel, modelOwner } from "../providers/models.ts";
 import { Failure } from "../shared/failures.ts";
-import type { Caller } from "./admission.ts";
-import { corsHeaders } from "./cors.ts";
+import type { Caller } from "./call/admission.ts";
+import { corsHeaders } from "./wire/cors.ts";
 
 /** The constant that clients of this API have always been shown. */
 const CREATED = 1_626_777_600;

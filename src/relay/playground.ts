@@ -3,10 +3,10 @@
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import { mayUseGroup } from "./admission.ts";
-import type { Caller } from "./admission.ts";
-import { familyName } from "./model-name.ts";
-import type { RelayBody } from "./read-body.ts";
+import { mayUseGroup } from "./call/admission.ts";
+import type { Caller } from "./call/admission.ts";
+import { familyName } from "./endpoints/model-name.ts";
+import type { RelayBody } from "./wire/read-body.ts";
 
 /** The signed-in user; an access token is not enough, and the New-Api-User header must name the same user. */
 export function sessionUser(request: Request, visitor: UserAccount | undefined): UserAccount {

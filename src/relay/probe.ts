@@ -1,7 +1,7 @@
 // One channel asked on purpose: a small test call, the account's balance, the list of its models.
 // Refuses to charge anybody, and types that have no call of the kind.
-import type { Channel } from "../core/channel-rows.ts";
-import type { ChannelProbe, ProbeResult } from "../core/channel-watch.ts";
+import type { Channel } from "../core/channels/rows.ts";
+import type { ChannelProbe, ProbeResult } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
 import { parseJson } from "../protocol/json.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -11,8 +11,9 @@ import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
 import { Failure } from "../shared/failures.ts";
-import { askUpstream } from "./attempt.ts";
-import type { Relay } from "./pipeline.ts";
+import { askUpstream } from "./call/attempt.ts";
+import type { Relay } from "./call/pipeline.ts";
+import type { TestCall } from "./endpoints/test-endpoints.ts";
 
 const TIMEOUT_MS = 20_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
@@ -25,12 +26,6 @@ const UNTESTED: ReadonlyMap<number, string> = new Map([
   [5, "midjourney plus channel test is not supported!!!"],
   [36, "suno channel test is not supported"],
 ]);
-
-/** What a test asks: an operation, and the smallest body that it takes. */
-export interface TestCall {
-  operation: "chat" | "embeddings" | "rerank" | "image-generations";
-  body: Record<string, unknown>;
-}
 
 const PICTURE_MODELS =
   /^(?:dall-e|gpt-image|imagen|wanx|cogview|image-0\d)|flux|seedream|kolors|stable-diffusion|image-generation$/;

@@ -1,28 +1,28 @@
 // The Suno routes: music and lyrics are submitted, and the caller's own tasks are read.
 // Refuses continuations of other people's songs.
 import { Elysia } from "elysia";
-import type { Channel } from "../core/channel-rows.ts";
+import type { Channel } from "../core/channels/rows.ts";
 import {
   addCreativeTask,
   creativeTaskJson,
   ownCreativeTask,
   ownCreativeTasks,
-} from "../core/creative-tasks.ts";
-import type { CreativeTaskRow } from "../core/creative-tasks.ts";
+} from "../core/tasks/creative-tasks.ts";
+import type { CreativeTaskRow } from "../core/tasks/creative-tasks.ts";
 import type { Deps } from "../core/deps.ts";
-import { hourOf } from "../core/ledger-items.ts";
+import { hourOf } from "../core/ledger/items.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asList, asObject, asString, parseJson } from "../protocol/json.ts";
 import { scrub } from "../protocol/classify.ts";
 import { Failure } from "../shared/failures.ts";
-import type { Caller } from "./admission.ts";
-import { askUpstream } from "./attempt.ts";
-import { corsHeaders, preflight } from "./cors.ts";
-import type { Relay } from "./pipeline.ts";
-import { readBody } from "./read-body.ts";
-import { asFailure, renderFailure } from "./render-failure.ts";
+import type { Caller } from "./call/admission.ts";
+import { askUpstream } from "./call/attempt.ts";
+import { corsHeaders, preflight } from "./wire/cors.ts";
+import type { Relay } from "./call/pipeline.ts";
+import { readBody } from "./wire/read-body.ts";
+import { asFailure, renderFailure } from "./wire/render-failure.ts";
 import {
   admitTask,
   channelFor,
@@ -32,8 +32,8 @@ import {
   settleTask,
   taskBase,
   taskPrice,
-} from "./task-pipeline.ts";
-import type { TaskCall } from "./task-pipeline.ts";
+} from "./tasks/submit.ts";
+import type { TaskCall } from "./tasks/submit.ts";
 
 type Json = Record<string, unknown>;
 

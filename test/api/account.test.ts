@@ -1,7 +1,7 @@
 // Setup, sign-in, sessions, roles and user administration over the wire, on both databases.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
-import { audit } from "../../src/core/audit.ts";
+import { audit } from "../../src/core/ledger/audit.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";

@@ -2,7 +2,7 @@
 // Refuses to look at one database only.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
-import type { SiteStatus } from "../../src/core/status.ts";
+import type { SiteStatus } from "../../src/core/site/status.ts";
 import { loadChannels } from "../../src/pages/load-channels.ts";
 import { ChannelStatus } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";

@@ -1,7 +1,7 @@
 // The dashboard's figures over the wire: equal to what the raw rows add up to, in the visitor's own days and weeks.
 // Refuses rows made by hand: every call goes through the ledger; the expectation is added up from the log itself.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Dashboard } from "../../src/core/dashboard.ts";
+import type { Dashboard } from "../../src/core/logs/dashboard.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";

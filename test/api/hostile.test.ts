@@ -2,9 +2,9 @@
 // Refuses hand-picked fields: the table is made from the schemas that the routes declare.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
-import { audit } from "../../src/core/audit.ts";
+import { audit } from "../../src/core/ledger/audit.ts";
 import type { Logger } from "../../src/core/deps.ts";
-import { optionDefinitions } from "../../src/core/option-definitions.ts";
+import { optionDefinitions } from "../../src/core/options/definitions.ts";
 import type { TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import { HI, MODEL, startGateway } from "../relay/support.ts";

@@ -1,8 +1,8 @@
 // Options over the wire: typed, validated, secrets in and never out, guards, reset.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
-import { optionDefinitions } from "../../src/core/option-definitions.ts";
-import { createOptions } from "../../src/core/options.ts";
+import { optionDefinitions } from "../../src/core/options/definitions.ts";
+import { createOptions } from "../../src/core/options/store.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";

@@ -280,7 +280,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 });
 
 test("a session costs no query once it is known, and a bounded memory forgets without ending it", async () => {
-  const { createSessions } = await import("../../src/core/sessions.ts");
+  const { createSessions } = await import("../../src/core/users/sessions.ts");
   const app = await startTestApp();
   let reads = 0;
   const orm = new Proxy(app.deps.db.orm, {

@@ -2,8 +2,8 @@
 // specification's addresses of the editor. On both databases.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { desc, eq } from "drizzle-orm";
-import { audit } from "../../src/core/audit.ts";
-import { databaseVersion } from "../../src/core/setup.ts";
+import { audit } from "../../src/core/ledger/audit.ts";
+import { databaseVersion } from "../../src/core/site/setup.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";

@@ -1,8 +1,8 @@
 // Guarantees of codes, invitations and own settings: each code pays once, refusals say which, and the books balance.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
-import { audit } from "../../src/core/audit.ts";
-import { openSecret, sealClearSecrets } from "../../src/core/webhook-secret.ts";
+import { audit } from "../../src/core/ledger/audit.ts";
+import { openSecret, sealClearSecrets } from "../../src/core/users/webhook-secret.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { desc, eq } from "drizzle-orm";
 import OpenAI from "openai";
-import { audit } from "../../src/core/audit.ts";
+import { audit } from "../../src/core/ledger/audit.ts";
 import { listProviders } from "../../src/providers/catalog.ts";
 import { CONVERSATIONS } from "../../src/providers/define.ts";
 import type { Operation, ProviderRow } from "../../src/providers/define.ts";
@@ -13,8 +13,7 @@ import { until } from "../relay/support.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { CUT, gate, startFakeUpstream } from "../support/fake-upstream.ts";
-import type { FakeUpstream } from "../support/fake-upstream.ts";
-import type { RecordedRequest, Script, Step } from "../support/fake-upstream.ts";
+import type { FakeUpstream, RecordedRequest, Script, Step } from "../support/fake-upstream.ts";
 import { OPERATION_CALLS } from "./calls.ts";
 import type { Site } from "./calls.ts";
 import { TEXT, TOOL, USAGE } from "./fixture.ts";

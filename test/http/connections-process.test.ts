@@ -7,7 +7,7 @@ import { startFakeRealtime } from "../support/fake-realtime.ts";
 import type { FakeRealtime } from "../support/fake-realtime.ts";
 import { promptOf } from "../support/mock-upstream.ts";
 import { connectRaw } from "../support/raw-client.ts";
-import { attach, MODEL as REALTIME_MODEL } from "../relay/realtime-support.ts";
+import { attach, MODEL as REALTIME_MODEL } from "../relay/realtime/support.ts";
 
 /** Longer than a connection is kept at the last look at it. */
 const QUIET_MS = 40_000;

@@ -2,7 +2,7 @@
 // Refuses to slow anybody else down: after each case an ordinary call is answered.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { audit } from "../../src/core/audit.ts";
+import { audit } from "../../src/core/ledger/audit.ts";
 import { MODEL, startGateway } from "../relay/support.ts";
 import type { Gateway } from "../relay/support.ts";
 

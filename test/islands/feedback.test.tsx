@@ -1,14 +1,13 @@
 // Toasts, questions, copying, the palette, shortcuts and filters as people meet them.
 import { afterEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
-import { useT } from "../../islands/lib/i18n.ts";
-import { setLanguage } from "../../islands/lib/i18n.ts";
+import { useT, setLanguage } from "../../islands/lib/i18n.ts";
 import { useShortcut } from "../../islands/lib/keys.ts";
 import { useCommand } from "../../islands/lib/commands.ts";
 import { setQuery, useQuery } from "../../islands/lib/url-state.ts";
 import { confirm } from "../../islands/ui/confirm.tsx";
 import { CopyButton } from "../../islands/ui/copy-button.tsx";
-import { toast, toastFailure } from "../../islands/ui/feedback.tsx";
+import { toast, toastFailure } from "../../islands/lib/toasts.ts";
 import { FilterBar } from "../../islands/ui/filter-bar.tsx";
 import { Menu } from "../../islands/ui/menu.tsx";
 import { Secret } from "../../islands/ui/secret.tsx";

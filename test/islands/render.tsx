@@ -14,10 +14,10 @@ import { installBoot } from "../../islands/lib/boot.ts";
 import type { BootUser } from "../../islands/lib/boot.ts";
 import { addTexts, setLanguage } from "../../islands/lib/i18n.ts";
 import { listenForKeys } from "../../islands/lib/keys.ts";
-import { IslandRoot } from "../../islands/lib/root.tsx";
+import { IslandRoot } from "../../islands/ui/root.tsx";
 import { followHistory } from "../../islands/lib/url-state.ts";
 import { dismissQuestion } from "../../islands/ui/confirm.tsx";
-import { clearToasts } from "../../islands/ui/feedback.tsx";
+import { clearToasts } from "../../islands/lib/toasts.ts";
 
 export const TEST_STATUS = {
   version: "0.1.0",

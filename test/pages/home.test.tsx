@@ -1,6 +1,6 @@
 // The home page before and after signing in: a call that can be copied, the operator's words made harmless, a next step.
 import { expect, test } from "bun:test";
-import type { SiteStatus } from "../../src/core/status.ts";
+import type { SiteStatus } from "../../src/core/site/status.ts";
 import type { LoaderContext, RenderContext } from "../../src/pages/page.ts";
 import { homePage, homeSamples } from "../../src/pages/public-pages.tsx";
 import { renderPage } from "../../src/pages/render.tsx";

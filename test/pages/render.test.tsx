@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { bootData } from "../../islands/lib/boot.ts";
 import type { Boot } from "../../islands/lib/boot.ts";
 import { useT } from "../../islands/lib/i18n.ts";
-import type { SiteStatus } from "../../src/core/status.ts";
+import type { SiteStatus } from "../../src/core/site/status.ts";
 import type { Manifest } from "../../src/http/assets.ts";
 import type { Page, RenderContext } from "../../src/pages/page.ts";
 import { nearestPages, notFoundPage, operatorContent } from "../../src/pages/plain-pages.tsx";

@@ -2,7 +2,7 @@
 // Refuses event lists that break an invariant.
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
-import { createSseReader } from "../../src/relay/framing.ts";
+import { createSseReader } from "../../src/relay/wire/framing.ts";
 import type { Dialect, WireFrame } from "../../src/protocol/dialect.ts";
 import type { CanonicalEvent } from "../../src/protocol/events.ts";
 import { anthropic } from "../../src/protocol/anthropic/dialect.ts";

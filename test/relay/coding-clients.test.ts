@@ -1,7 +1,7 @@
 // Guarantees for the coding agents: what Claude Code, Codex and Gemini CLI put on the wire works against the upstream
 // they were made for and against the others, and what they get back they can send again.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { scopedValue } from "../../src/relay/passed-headers.ts";
+import { scopedValue } from "../../src/relay/wire/passed-headers.ts";
 import { eq } from "drizzle-orm";
 import { sse } from "../support/fake-upstream.ts";
 import type { Script } from "../support/fake-upstream.ts";

@@ -6,7 +6,7 @@ import type { Answer } from "../../src/protocol/assemble.ts";
 import type { DialectName } from "../../src/protocol/canonical.ts";
 import { DIALECTS } from "../../src/protocol/dialects.ts";
 import { completionTokens, promptTokens } from "../../src/shared/usage.ts";
-import { createSseReader } from "../../src/relay/framing.ts";
+import { createSseReader } from "../../src/relay/wire/framing.ts";
 import {
   answerOf,
   answerText,

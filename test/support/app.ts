@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import { createApp, createServices } from "../../src/app.ts";
 import type { Overrides, Services } from "../../src/app.ts";
 import type { Deps } from "../../src/core/deps.ts";
-import { sha256Hex } from "../../src/core/seal.ts";
+import { sha256Hex } from "../../src/core/kit/seal.ts";
 import { q } from "../../src/db/database.ts";
 import { migratePostgres } from "../../src/db/migrate.ts";
 import { openPostgres } from "../../src/db/postgres.ts";

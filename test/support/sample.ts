@@ -1,7 +1,7 @@
 // A product full of sample rows for whatever looks at whole screens: budgets, accessibility, hostile names, screenshots.
 // Refuses nothing that a database takes: names come from the caller and may be anything. The sums are made up, not audited.
 import { randomBytes } from "node:crypto";
-import { sha256Hex } from "../../src/core/seal.ts";
+import { sha256Hex } from "../../src/core/kit/seal.ts";
 import type { Schema } from "../../drizzle/schema.ts";
 import type { BrowserContext } from "playwright";
 import { startTestApp } from "./app.ts";

@@ -4,7 +4,7 @@ import { api, ApiFailure, call, callWhole, failureMessage } from "../../lib/api.
 import { t } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
-import { toast, toastFailure } from "../../ui/feedback.tsx";
+import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
 import type { ChannelRow, ListRow, TagRow } from "./row.ts";
 import { dollarsText, isTagRow, STATUS_ENABLED } from "./row.ts";

@@ -5,7 +5,7 @@ import { api, call, failureMessage } from "../../lib/api.ts";
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { copyText } from "../../ui/copy-button.tsx";
-import { announce, toast } from "../../ui/feedback.tsx";
+import { announce, toast } from "../../lib/toasts.ts";
 import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";

@@ -9,7 +9,7 @@ import { useT } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
 import type { Translate } from "../../lib/i18n.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
-import { toast, toastFailure } from "../../ui/feedback.tsx";
+import { toast, toastFailure } from "../../lib/toasts.ts";
 import { NumberField, TextField } from "../../ui/form.tsx";
 import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";

@@ -5,7 +5,7 @@ import { useId, useRef, useState } from "react";
 import type { KeyboardEvent } from "react";
 import type { Form, Values } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
-import { announce } from "../../ui/feedback.tsx";
+import { announce } from "../../lib/toasts.ts";
 import { Field } from "../../ui/form.tsx";
 import { namesOf } from "./row.ts";
 

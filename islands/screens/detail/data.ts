@@ -11,7 +11,7 @@ export interface UseSeries {
   values: number[];
 }
 
-/** As `core/dashboard.ts` answers. */
+/** As `core/logs/dashboard.ts` answers. */
 export interface UseData {
   from: number;
   to: number;

@@ -7,7 +7,7 @@ import { useList } from "../../lib/list.ts";
 import type { ListPage, ListState } from "../../lib/list.ts";
 import { rangeOf } from "../../lib/time-range.ts";
 import type { Query } from "../../lib/url-state.ts";
-import { announce, toastFailure } from "../../ui/feedback.tsx";
+import { announce, toastFailure } from "../../lib/toasts.ts";
 import type { LogHistogramData, LogPageData, LogRow, LogStat } from "./row.ts";
 import { rowKeyOf } from "./row.ts";
 

@@ -5,7 +5,8 @@ import { api, call, failureMessage } from "../../lib/api.ts";
 import { user } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
-import { Notice, toast } from "../../ui/feedback.tsx";
+import { Notice } from "../../ui/feedback.tsx";
+import { toast } from "../../lib/toasts.ts";
 import { TextField } from "../../ui/form.tsx";
 
 const MIN_CHARS = 8;

@@ -9,7 +9,7 @@ import { compareNames, formatDollars, formatNumber } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import { KEYS, writeCookie, writeItem } from "../../lib/storage.ts";
 import { copyText } from "../../ui/copy-button.tsx";
-import { toast, toastFailure } from "../../ui/feedback.tsx";
+import { toast, toastFailure } from "../../lib/toasts.ts";
 import { Card } from "./card.tsx";
 
 /** Models shown before the list is unfolded. */

@@ -6,7 +6,7 @@ import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Errors } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
-import { toast, toastFailure } from "../../ui/feedback.tsx";
+import { toast, toastFailure } from "../../lib/toasts.ts";
 import { SecretField, TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
 import { Card, SaveRow } from "./card.tsx";

@@ -9,7 +9,8 @@ import { useT } from "../../lib/i18n.ts";
 import { OWN_KEYS, readItem, removeItem, writeItem } from "../../lib/storage.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { Notice, toast, toastFailure } from "../../ui/feedback.tsx";
+import { Notice } from "../../ui/feedback.tsx";
+import { toast, toastFailure } from "../../lib/toasts.ts";
 import { TextField } from "../../ui/form.tsx";
 import { Card, SaveRow } from "./card.tsx";
 

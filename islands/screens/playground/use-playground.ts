@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useWhole } from "../../lib/whole.ts";
-import { announce } from "../../ui/feedback.tsx";
+import { announce } from "../../lib/toasts.ts";
 import type { Conversation, Message, Settings, Stored } from "./conversation.ts";
 import {
   contextOf,

@@ -18,7 +18,7 @@ import { useForm } from "../../lib/form.ts";
 import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { useWhole } from "../../lib/whole.ts";
-import { toastFailure } from "../../ui/feedback.tsx";
+import { toastFailure } from "../../lib/toasts.ts";
 import type { GroupMap, TokenPageData, TokenRow, TokenValues } from "./row.ts";
 import {
   batchName,

@@ -2,7 +2,7 @@
 // Refuses links that are none: it says so.
 import { fillChatLink } from "../../lib/chat-links.ts";
 import { openBeside } from "../../lib/leave.ts";
-import { toast } from "../../ui/feedback.tsx";
+import { toast } from "../../lib/toasts.ts";
 
 /** `key` without its prefix; `broken` is the text for a link that cannot be opened. */
 export function openChat(template: string, key: string, broken: string): void {

@@ -8,7 +8,7 @@ import { formatQuota, maskSecret } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { openBeside } from "../../lib/leave.ts";
 import { StatusDot } from "../../ui/badges.tsx";
-import { toast, toastFailure } from "../../ui/feedback.tsx";
+import { toast, toastFailure } from "../../lib/toasts.ts";
 
 interface CodeResult {
   key: string;

@@ -5,7 +5,7 @@ import { useForm } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
-import { toast } from "../../ui/feedback.tsx";
+import { toast } from "../../lib/toasts.ts";
 import { Section, SelectField, TextField } from "../../ui/form.tsx";
 import { UserFacts } from "./facts.tsx";
 import { QuotaFields } from "./quota-fields.tsx";

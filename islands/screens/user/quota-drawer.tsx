@@ -5,7 +5,7 @@ import { useForm } from "../../lib/form.ts";
 import { formatQuota } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
-import { toast } from "../../ui/feedback.tsx";
+import { toast } from "../../lib/toasts.ts";
 import { QuotaFields } from "./quota-fields.tsx";
 import { balanceAfter, NO_CHANGE, quotaBody, quotaProblem } from "./row.ts";
 import type { QuotaValues, UserRow } from "./row.ts";

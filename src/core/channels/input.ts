@@ -1,0 +1,252 @@
+// What a person may write into a channel, checked and brought into the form of the row.
+// Refuses JSON columns of the wrong shape, addresses that are none, names that are too long, and Vertex without region.
+import ipaddr from "ipaddr.js";
+import { providerForm, splitsKeysByLine } from "../../shared/provider-forms.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
+import { followMapping } from "./rows.ts";
+import type { ChannelRow } from "./rows.ts";
+
+/** Absent and null both mean "leave as it is": older clients send null for what they do not know. */
+type Given<T> = T | null | undefined;
+
+/** The writable fields of a channel as the wire names them. */
+export interface ChannelInput {
+  type?: Given<number>;
+  name?: Given<string>;
+  key?: Given<string>;
+  status?: Given<number>;
+  openai_organization?: Given<string>;
+  test_model?: Given<string>;
+  base_url?: Given<string>;
+  other?: Given<string>;
+  models?: Given<string>;
+  group?: Given<string>;
+  model_mapping?: Given<string>;
+  status_code_mapping?: Given<string>;
+  param_override?: Given<string>;
+  setting?: Given<string>;
+  priority?: Given<number>;
+  weight?: Given<number>;
+  auto_ban?: Given<number>;
+  tag?: Given<string>;
+  max_input_tokens?: Given<number>;
+}
+
+export const MAX_KEYS_AT_ONCE = 200;
+const MAX_NAME_BYTES = 255;
+const MAX_MODEL_BYTES = 255;
+const MAX_MODELS = 2000;
+const MAX_GROUPS = 100;
+const MAX_STATUS_MAPPING_CHARACTERS = 1024;
+const VERTEX = 41;
+const CONTROL = /\p{Cc}/u;
+
+function refuseField(param: string, code: string, params?: Record<string, string | number>): Failure {
+  return new Failure("client", code, { param, ...(params ? { params } : {}) });
+}
+
+/** Comma list as the row keeps it: trimmed, without empty and repeated names. */
+export function namesOf(text: string): string[] {
+  const names = text.split(",").map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== ""))];
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function nameText(text: string): string {
+  const name = text.trim();
+  if (name === "") throw refuseField("name", "channel_name_key_missing");
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES || CONTROL.test(name)) {
+    throw refuseField("name", "name_invalid", { max: MAX_NAME_BYTES });
+  }
+  return name;
+}
+
+export function modelsText(text: string): string {
+  const models = namesOf(text);
+  for (const model of models) {
+    if (Buffer.byteLength(model) > MAX_MODEL_BYTES || CONTROL.test(model)) {
+      throw refuseField("models", "channel_model_long", { model });
+    }
+  }
+  if (models.length > MAX_MODELS) throw refuseField("models", "channel_models_many", { max: MAX_MODELS });
+  if (models.length === 0) throw refuseField("models", "channel_models_missing");
+  return models.join(",");
+}
+
+export function groupsText(text: string): string {
+  const groups = namesOf(text);
+  if (groups.length > MAX_GROUPS || groups.some((group) => group.length > 64 || CONTROL.test(group))) {
+    throw refuseField("group", "channel_groups_invalid", { max: MAX_GROUPS });
+  }
+  return groups.length === 0 ? "default" : groups.join(",");
+}
+
+/** Keeps the person's own text: only whether it can be used is decided here. */
+export function modelMappingText(text: string): string {
+  const mapping = text.trim();
+  const followed = followMapping(mapping);
+  if (followed === "json") throw refuseField("model_mapping", "channel_mapping_json");
+  if (followed === "cycle") throw refuseField("model_mapping", "channel_mapping_cycle");
+  return mapping;
+}
+
+function isStatus(value: unknown, least: number): boolean {
+  const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof status === "number" && Number.isInteger(status) && status >= least && status <= 599;
+}
+
+function statusMappingText(text: string): string {
+  const mapping = text.trim();
+  if (mapping === "") return "";
+  const entries = Object.entries(parseObject(mapping) ?? { broken: 0 });
+  const isSound = entries.every(([from, to]) => isStatus(from, 100) && isStatus(to, 200));
+  if (!isSound || mapping.length > MAX_STATUS_MAPPING_CHARACTERS) {
+    throw refuseField("status_code_mapping", "channel_status_mapping_invalid");
+  }
+  return mapping;
+}
+
+/** An address or a CIDR range, written in full. */
+function isNetwork(entry: unknown): boolean {
+  if (typeof entry !== "string") return false;
+  const [address = ""] = entry.split("/");
+  const isFull = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
+  return isFull && (address === entry || ipaddr.isValidCIDR(entry));
+}
+
+function objectText(field: "param_override" | "setting", text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "") return "";
+  const value = parseObject(trimmed);
+  if (!value) throw refuseField(field, "channel_json_object", { field });
+  const proxy = field === "setting" ? value["proxy"] : undefined;
+  if (proxy !== undefined && proxy !== "") {
+    const isAddress = typeof proxy === "string" && URL.canParse(proxy);
+    if (!isAddress || !/^(https?|socks5h?):\/\//.test(proxy))
+      throw refuseField(field, "channel_proxy_invalid");
+  }
+  const networks = field === "setting" ? value["allow_networks"] : undefined;
+  if (networks !== undefined && networks !== null) {
+    const list: unknown[] = Array.isArray(networks) ? networks : [networks];
+    const wrong = Array.isArray(networks) ? list.find((entry) => !isNetwork(entry)) : networks;
+    if (wrong !== undefined)
+      throw refuseField(field, "channel_networks_invalid", { entry: JSON.stringify(wrong).slice(0, 64) });
+  }
+  return trimmed;
+}
+
+function baseUrlText(text: string): string {
+  const url = text.trim().replace(/\/+$/, "");
+  if (url !== "" && (!URL.canParse(url) || !/^https?:\/\//i.test(url) || CONTROL.test(url))) {
+    throw refuseField("base_url", "option_not_url");
+  }
+  return url;
+}
+
+export function tagText(text: string): string | null {
+  const tag = text.trim();
+  if (CONTROL.test(tag)) throw refuseField("tag", "name_invalid", { max: 64 });
+  return tag === "" ? null : tag;
+}
+
+function checkType(type: number): void {
+  const form = providerForm(type);
+  if (!form) throw refuseField("type", "provider_unknown", { type });
+  const code = { retired: "provider_retired", later: "provider_unserved", active: "", legacy: "" }[
+    form.status
+  ];
+  if (code !== "") throw refuseField("type", code, { name: form.label.zh });
+}
+
+/** The type's own rules for `other`, by the type and text that the row will have. */
+function otherText(type: number, text: string): string {
+  const other = text.trim();
+  if (type === VERTEX) {
+    if (other === "") throw refuseField("other", "channel_region_missing");
+    const regions = parseObject(other);
+    if (regions && typeof regions["default"] !== "string") {
+      throw refuseField("other", "channel_region_default_missing");
+    }
+  }
+  if (other !== "") return other;
+  return providerForm(type)?.fields?.find((field) => field.name === "other")?.defaultValue ?? "";
+}
+
+/** The keys of a text: one per line, or the whole text where a key may itself have lines (service account JSON). */
+export function keysOf(type: number, text: string): string[] {
+  if (splitsKeysByLine(type)) {
+    const lines = text.split("\n").map((line) => line.trim());
+    return [...new Set(lines.filter((line) => line !== ""))];
+  }
+  const key = text.trim();
+  if (key === "") return [];
+  // One line per key is how rows are read: a service account is kept as compact JSON.
+  const account = parseObject(key);
+  return [account ? JSON.stringify(account) : key.replace(/\s*\n\s*/g, "")];
+}
+
+export type ChannelChanges = Partial<
+  Omit<ChannelRow, "id" | "usedQuota" | "keySealed" | "keyHash" | "createdTime">
+>;
+
+/** Columns for the fields that are given. `before` is the row that is changed; undefined for a new one. */
+export function channelChanges(input: ChannelInput, before: ChannelRow | undefined): ChannelChanges {
+  const changes: ChannelChanges = {};
+  const set = <K extends keyof ChannelChanges, T>(
+    column: K,
+    value: Given<T>,
+    read: (value: T) => ChannelChanges[K],
+  ): void => {
+    if (value !== undefined && value !== null) changes[column] = read(value);
+  };
+  const same = <T>(value: T): T => value;
+  const trimmed = (value: string): string => value.trim();
+
+  const type = input.type ?? before?.type ?? 1;
+  if (type !== before?.type) {
+    checkType(type);
+    changes.type = type;
+  }
+  set("name", input.name, nameText);
+  set("openaiOrganization", input.openai_organization, trimmed);
+  set("testModel", input.test_model, trimmed);
+  set("baseUrl", input.base_url, baseUrlText);
+  set("models", input.models, modelsText);
+  set("group", input.group, groupsText);
+  set("modelMapping", input.model_mapping, modelMappingText);
+  set("statusCodeMapping", input.status_code_mapping, statusMappingText);
+  set("paramOverride", input.param_override, (text: string) => objectText("param_override", text));
+  set("setting", input.setting, (text: string) => objectText("setting", text));
+  set("priority", input.priority, same<number>);
+  set("weight", input.weight, same<number>);
+  set("autoBan", input.auto_ban, same<number>);
+  set("tag", input.tag, tagText);
+  set("maxInputTokens", input.max_input_tokens, same<number>);
+  // Zero is how older clients say that they do not speak of the status.
+  if (input.status) changes.status = input.status;
+  // Only what is written is judged: a row of another gateway must still be disabled or renamed.
+  if (!before || "type" in changes || (input.other !== undefined && input.other !== null)) {
+    changes.other = otherText(type, input.other ?? before?.other ?? "");
+  }
+  return changes;
+}
+
+/** What a new channel cannot do without, in the order in which the console asks for it. */
+export function checkNewChannel(input: ChannelInput): void {
+  if ((input.name ?? "").trim() === "" || (input.key ?? "").trim() === "") {
+    throw refuse("channel_name_key_missing");
+  }
+  if (namesOf(input.models ?? "").length === 0) throw refuseField("models", "channel_models_missing");
+}

@@ -1,0 +1,99 @@
+// Several keys of one channel: they take turns, and one that fails rests on its own while the others go on.
+// Refuses to keep anything across restarts: a rested key is tried again, and rested again when it still fails.
+import type { Channel } from "./rows.ts";
+
+export type RestReason = "rejected" | "limited";
+
+export interface KeyState {
+  /** Place of the key in the channel's list, from 0. */
+  index: number;
+  /** On the steady clock; 0 = it works. */
+  restsUntilMs: number;
+  reason: RestReason | "";
+  /** What the upstream said, scrubbed. */
+  detail: string;
+}
+
+export interface KeyRest {
+  reason: RestReason;
+  restMs: number;
+  detail: string;
+}
+
+export interface Keyring {
+  /** The next key whose turn it is; a rested one only when all of them rest. */
+  next(channel: Channel, nowMs: number): { key: string; index: number };
+  /** Puts one key to rest. Returns whether another key of the channel is still fit for service. */
+  rest(channel: Channel, index: number, rest: KeyRest, nowMs: number): boolean;
+  /** A key that answered needs no more rest. */
+  wake(channel: Channel, index: number): void;
+  states(channel: Channel): KeyState[];
+}
+
+interface Ring {
+  /** The channel these states belong to: with other keys or another address it starts anew, after other edits not. */
+  channel: Channel;
+  turn: number;
+  states: Map<number, KeyState>;
+}
+
+/** Whether two versions of a channel go to the same place with the same keys. */
+export function isSameAccess(a: Channel, b: Channel): boolean {
+  return (
+    a.baseUrl === b.baseUrl &&
+    a.type === b.type &&
+    (a.keys === b.keys || (a.keys.length === b.keys.length && a.keys.every((key, i) => key === b.keys[i])))
+  );
+}
+
+export function createKeyring(): Keyring {
+  const rings = new Map<number, Ring>();
+
+  function ringOf(channel: Channel): Ring {
+    let ring = rings.get(channel.id);
+    if (ring && ring.channel !== channel) {
+      if (isSameAccess(ring.channel, channel)) ring.channel = channel;
+      else ring = undefined;
+    }
+    if (!ring) rings.set(channel.id, (ring = { channel, turn: 0, states: new Map() }));
+    return ring;
+  }
+
+  return {
+    next(channel, nowMs) {
+      const { keys } = channel;
+      if (keys.length < 2) return { key: keys[0] ?? "", index: 0 };
+      const ring = ringOf(channel);
+      let soonest = -1;
+      let soonestMs = Infinity;
+      for (let step = 0; step < keys.length; step++) {
+        const index = (ring.turn + step) % keys.length;
+        const until = ring.states.get(index)?.restsUntilMs ?? 0;
+        if (until <= nowMs) {
+          ring.turn = (index + 1) % keys.length;
+          return { key: keys[index] ?? "", index };
+        }
+        if (until < soonestMs) {
+          soonestMs = until;
+          soonest = index;
+        }
+      }
+      return { key: keys[soonest] ?? "", index: soonest };
+    },
+    rest(channel, index, { reason, restMs, detail }, nowMs) {
+      if (channel.keys.length < 2) return false;
+      const { states } = ringOf(channel);
+      states.set(index, { index, restsUntilMs: nowMs + restMs, reason, detail });
+      return channel.keys.some((_, at) => (states.get(at)?.restsUntilMs ?? 0) <= nowMs);
+    },
+    wake(channel, index) {
+      if (channel.keys.length > 1) rings.get(channel.id)?.states.delete(index);
+    },
+    states(channel) {
+      const ring = ringOf(channel);
+      return channel.keys.map(
+        (_, index) => ring.states.get(index) ?? { index, restsUntilMs: 0, reason: "", detail: "" },
+      );
+    },
+  };
+}

@@ -1,0 +1,135 @@
+// A channel row as the hot path reads it: every text column parsed once, when the row changes.
+// Refuses nothing: a column that cannot be read is remembered as broken and fails the call that needs it.
+import { jsonObject } from "../../shared/json-object.ts";
+import type { Schema } from "../../../drizzle/schema.ts";
+import type { Sealer } from "../kit/seal.ts";
+
+export type ChannelRow = Schema["channels"]["$inferSelect"];
+
+/** Per-channel switches, from the JSON of `channels.setting`; unknown keys stay readable by their owner. */
+export interface ChannelSetting {
+  force_format?: boolean;
+  thinking_to_content?: boolean;
+  /** http, https, socks5 or socks5h address. */
+  proxy?: string;
+  /** Private networks (CIDR or addresses) that requests through this channel may name media addresses in. */
+  allow_networks?: string[];
+  [key: string]: unknown;
+}
+
+export interface Channel {
+  readonly id: number;
+  readonly type: number;
+  readonly name: string;
+  readonly status: number;
+  /** One key per line of the stored text; never empty (a keyless provider has one empty key). */
+  readonly keys: readonly string[];
+  readonly organization: string;
+  readonly baseUrl: string;
+  readonly other: string;
+  readonly testModel: string;
+  readonly models: readonly string[];
+  readonly groups: readonly string[];
+  readonly priority: number;
+  readonly weight: number;
+  readonly autoBan: boolean;
+  readonly tag: string;
+  /** Unix seconds. */
+  readonly createdTime: number;
+  readonly maxInputTokens: number;
+  /** Requested name -> final upstream name, chains followed; "cycle" or "json" when the column is unusable. */
+  readonly modelMapping: ReadonlyMap<string, string> | "cycle" | "json";
+  /** Upstream status -> status for the client. */
+  readonly statusCodeMapping: ReadonlyMap<number, number>;
+  /** Top-level keys that replace those of the upstream body; null when the column is no JSON object. */
+  readonly paramOverride: Readonly<Record<string, unknown>> | null;
+  readonly setting: ChannelSetting;
+}
+
+function names(text: string): string[] {
+  return [
+    ...new Set(
+      text
+        .split(",")
+        .map((name) => name.trim())
+        .filter((name) => name !== ""),
+    ),
+  ];
+}
+
+/** Follows each name to its end; a name that maps to itself ends its chain, any other return is a cycle. */
+export function followMapping(text: string): Channel["modelMapping"] {
+  const raw = jsonObject(text);
+  if (!raw || !Object.values(raw).every((value) => typeof value === "string")) return "json";
+  const links = raw as Record<string, string>;
+  const ends = new Map<string, string>();
+  for (const from of Object.keys(links)) {
+    const seen = new Set([from]);
+    let at = from;
+    for (;;) {
+      const next = Object.hasOwn(links, at) ? links[at] : undefined;
+      if (next === undefined || next === "" || next === at) break;
+      if (seen.has(next)) return "cycle";
+      seen.add(next);
+      at = next;
+    }
+    if (at !== from) ends.set(from, at);
+  }
+  return ends;
+}
+
+/** Invalid JSON and values that are no HTTP status are ignored, as clients of this column expect. */
+function statusMapping(text: string): ReadonlyMap<number, number> {
+  const mapping = new Map<number, number>();
+  for (const [from, to] of Object.entries(jsonObject(text) ?? {})) {
+    const source = Number(from);
+    const target = Number(to);
+    if (Number.isInteger(source) && Number.isInteger(target) && target >= 200 && target <= 599) {
+      mapping.set(source, target);
+    }
+  }
+  return mapping;
+}
+
+/** A key that was sealed under another encryption key leaves the channel without one: calls fail, the start does not. */
+function openKeys(row: ChannelRow, seal: Sealer): string[] {
+  let text = "";
+  try {
+    text = seal.open("channel", row.keySealed);
+  } catch {
+    return [""];
+  }
+  // A service account is one key, however many lines its JSON has.
+  if (text.trimStart().startsWith("{") && jsonObject(text)) return [text.trim()];
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  return lines.length > 0 ? lines : [""];
+}
+
+export function parseChannel(row: ChannelRow, seal: Sealer): Channel {
+  return {
+    id: row.id,
+    type: row.type,
+    name: row.name,
+    status: row.status,
+    keys: openKeys(row, seal),
+    organization: row.openaiOrganization ?? "",
+    baseUrl: row.baseUrl.trim().replace(/\/+$/, ""),
+    other: row.other,
+    testModel: row.testModel ?? "",
+    models: names(row.models),
+    groups: names(row.group),
+    priority: row.priority,
+    weight: row.weight,
+    autoBan: row.autoBan === 1,
+    tag: row.tag ?? "",
+    createdTime: row.createdTime,
+    maxInputTokens: row.maxInputTokens,
+    modelMapping: followMapping(row.modelMapping),
+    statusCodeMapping: statusMapping(row.statusCodeMapping),
+    paramOverride: jsonObject(row.paramOverride) ?? null,
+    setting: (jsonObject(row.setting) ?? {}) as ChannelSetting,
+  };
+}

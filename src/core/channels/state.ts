@@ -1,0 +1,98 @@
+// What happens to a channel by itself: taken out of service, brought back, tested, its balance read.
+// Refuses to touch channels that an administrator switched off; only a real change is announced.
+import { and, eq } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import { ChannelStatus } from "../../shared/enums.ts";
+import type { Channel } from "./rows.ts";
+import type { Deps } from "../deps.ts";
+import { notifyRoot } from "../users/notify.ts";
+import type { NotifyDeps } from "../users/notify.ts";
+
+export type StateDeps = NotifyDeps & Pick<Deps, "routing" | "options">;
+
+/** Moves the channel from one status to another, abilities included; false when it was not in the first. */
+async function changeStatus(
+  deps: StateDeps,
+  channel: Pick<Channel, "id">,
+  from: number,
+  to: number,
+  otherInfo: string,
+): Promise<boolean> {
+  const { channels, abilities } = deps.db.t;
+  const hasChanged = await deps.db.atomic(function* (tx) {
+    const changed = yield* q(
+      tx
+        .update(channels)
+        .set({ status: to, otherInfo })
+        .where(and(eq(channels.id, channel.id), eq(channels.status, from)))
+        .returning({ id: channels.id }),
+    );
+    if (changed.length === 0) return false;
+    yield* q(
+      tx
+        .update(abilities)
+        .set({ enabled: to === ChannelStatus.enabled })
+        .where(eq(abilities.channelId, channel.id))
+        .returning({ id: abilities.channelId }),
+    );
+    return true;
+  });
+  if (hasChanged) await deps.routing.refresh([channel.id]);
+  return hasChanged;
+}
+
+/** Sets status 3 with reason and time; true when this call made the change. */
+export async function disableChannel(deps: StateDeps, channel: Channel, reason: string): Promise<boolean> {
+  const otherInfo = JSON.stringify({
+    status_reason: reason,
+    status_time: Math.floor(deps.clock.nowMs() / 1000),
+  });
+  const { enabled, autoDisabled } = ChannelStatus;
+  if (!(await changeStatus(deps, channel, enabled, autoDisabled, otherInfo))) return false;
+  deps.logger.warn("channel disabled", { channel: channel.id, name: channel.name, reason });
+  const title = `通道「${channel.name}」（#${channel.id}）已被禁用`;
+  await notifyRoot(deps, {
+    type: `channel_update_${channel.id}_${autoDisabled}`,
+    title,
+    content: `${title}，原因：${reason}`,
+    channelId: channel.id,
+  });
+  return true;
+}
+
+/** Brings a channel back that was disabled by itself; true when this call made the change. */
+export async function reviveChannel(deps: StateDeps, channel: Channel): Promise<boolean> {
+  const { enabled, autoDisabled } = ChannelStatus;
+  if (!(await changeStatus(deps, channel, autoDisabled, enabled, ""))) return false;
+  deps.logger.info("channel enabled", { channel: channel.id, name: channel.name });
+  const title = `通道「${channel.name}」（#${channel.id}）已被启用`;
+  await notifyRoot(deps, {
+    type: `channel_update_${channel.id}_${enabled}`,
+    title,
+    content: title,
+    channelId: channel.id,
+  });
+  return true;
+}
+
+/** Records when a channel was tested and how long it took. */
+export async function recordTest(deps: Pick<Deps, "db" | "clock">, id: number, ms: number): Promise<void> {
+  const { channels } = deps.db.t;
+  const responseTime = Math.min(Math.max(0, Math.round(ms)), 2_000_000_000);
+  await deps.db.orm
+    .update(channels)
+    .set({ testTime: Math.floor(deps.clock.nowMs() / 1000), responseTime })
+    .where(eq(channels.id, id));
+}
+
+export async function recordBalance(
+  deps: Pick<Deps, "db" | "clock">,
+  id: number,
+  balance: number,
+): Promise<void> {
+  const { channels } = deps.db.t;
+  await deps.db.orm
+    .update(channels)
+    .set({ balance, balanceUpdatedTime: Math.floor(deps.clock.nowMs() / 1000) })
+    .where(eq(channels.id, id));
+}

@@ -1,0 +1,28 @@
+// The refusal for callers whose query met a database that is away, or a file that another process holds: 503, come again.
+// Refuses errors of anything but a query: other connections break with the same codes.
+import { isQueryAway } from "../../db/away.ts";
+import { DatabaseBusy } from "../../db/database.ts";
+import { Failure } from "../../shared/failures.ts";
+
+const BUSY_RETRY_SECONDS = 5;
+
+export function databaseDown(cause: unknown): Failure {
+  return new Failure("internal", "database_down", { status: 503, cause });
+}
+
+/** The embedded database: whoever holds the file did so for longer than the query waited. */
+function databaseBusy(cause: DatabaseBusy): Failure {
+  return new Failure("internal", "database_busy", {
+    status: 503,
+    retryAfterSeconds: BUSY_RETRY_SECONDS,
+    cause,
+  });
+}
+
+/** Nothing when the error tells of something else. */
+export function databaseFailure(error: unknown): Failure | undefined {
+  // What a hook throws while a body is read arrives inside another error.
+  const busy = error instanceof Error && error.cause instanceof DatabaseBusy ? error.cause : error;
+  if (busy instanceof DatabaseBusy) return databaseBusy(busy);
+  return isQueryAway(error) ? databaseDown(error) : undefined;
+}

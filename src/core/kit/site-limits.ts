@@ -1,0 +1,97 @@
+// The limits of the console's routes: the general lines per address and per account, and what counts per address at all.
+// Refuses with 429 `too_many_attempts` and the seconds to wait; the networks of RATE_LIMIT_TRUSTED have no limits per address.
+import ipaddr from "ipaddr.js";
+import { Failure } from "../../shared/failures.ts";
+import { createAttemptLimit, createWrongLimit } from "./attempt-limit.ts";
+import type { AttemptLimit, WrongLimit, WrongRule } from "./attempt-limit.ts";
+import type { Clock } from "../deps.ts";
+
+export interface LimitRule {
+  count: number;
+  windowMs: number;
+}
+
+/** What the operator said in the environment. */
+export interface LimitSettings {
+  /** Calls below /api: per address without a session, and per signed-in account; undefined: no limit. */
+  strangers: LimitRule | undefined;
+  accounts: LimitRule | undefined;
+  /** In place of every route's own limit per address; "off": none. Undefined: each route's own. */
+  perAddress: LimitRule | "off" | undefined;
+}
+
+export interface SiteLimits {
+  /** Counts a call without a session. Throws when there were too many. */
+  stranger(address: string): void;
+  /** Counts a call of a signed-in account. */
+  account(userId: number): void;
+  /** A route's own limit per address. */
+  perAddress(rule: LimitRule): AttemptLimit;
+  /** The same where only wrong attempts count. */
+  wrongPerAddress(rule: LimitRule): WrongLimit;
+}
+
+export function tooMany(seconds: number): Failure {
+  return new Failure("limit", "too_many_attempts", { params: { seconds }, retryAfterSeconds: seconds });
+}
+
+/** What counts as one address: an IPv4 address, or the /64 network that one subscriber has of IPv6. */
+export function addressGroup(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
+  return `${parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(":")}::/64`;
+}
+
+const FREE: AttemptLimit = { take: () => undefined, giveBack: () => undefined };
+const FREE_FOR_WRONG: WrongLimit = { enter: () => Promise.resolve(undefined), leave: () => undefined };
+
+export function createSiteLimits(
+  settings: LimitSettings,
+  clock: Pick<Clock, "monotonicMs">,
+  isTrusted: (address: string) => boolean,
+): SiteLimits {
+  const monotonicMs = () => clock.monotonicMs();
+  const limitOf = (rule: LimitRule | undefined) =>
+    rule ? createAttemptLimit(rule.count, rule.windowMs, monotonicMs) : FREE;
+  const strangers = limitOf(settings.strangers);
+  const accounts = limitOf(settings.accounts);
+
+  const check = (limit: AttemptLimit, key: string): void => {
+    const seconds = limit.take(key);
+    if (seconds !== undefined) throw tooMany(seconds);
+  };
+  const ruleOf = (own: LimitRule): LimitRule | undefined =>
+    settings.perAddress === "off" ? undefined : (settings.perAddress ?? own);
+
+  return {
+    stranger(address) {
+      if (!isTrusted(address)) check(strangers, addressGroup(address));
+    },
+    account: (userId) => check(accounts, String(userId)),
+    perAddress(own) {
+      const limit = limitOf(ruleOf(own));
+      return {
+        take: (address) => (isTrusted(address) ? undefined : limit.take(addressGroup(address))),
+        giveBack: (address) => {
+          if (!isTrusted(address)) limit.giveBack(addressGroup(address));
+        },
+      };
+    },
+    wrongPerAddress(own) {
+      const rule = ruleOf(own);
+      const asked: WrongRule | undefined = rule && { limit: rule.count, windowMs: rule.windowMs };
+      const limit = asked ? createWrongLimit(asked, monotonicMs) : FREE_FOR_WRONG;
+      return {
+        enter: (address) =>
+          isTrusted(address) ? Promise.resolve(undefined) : limit.enter(addressGroup(address)),
+        leave: (address, isWrong) => {
+          if (!isTrusted(address)) limit.leave(addressGroup(address), isWrong);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,192 @@
+// Recomputes every sum of the books from what lies beneath it and lists each difference; zero is the only good answer.
+// Refuses to mix moments: one statement sees one snapshot, also while calls are being settled.
+import { sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { Database } from "../../db/database.ts";
+import { LogType } from "../../shared/enums.ts";
+
+export interface AuditDifference {
+  /** Which sum, for example `users.quota`. */
+  what: string;
+  /** Id of the row, or `user@hour`. */
+  id: string;
+  expected: number;
+  found: number;
+}
+
+export interface AuditReport {
+  differences: AuditDifference[];
+  /** What nodes had in their journals and not yet in the tables when they last entered something. */
+  waiting: { nodeId: string; count: number }[];
+  /** What operators gave up, by node. */
+  skipped: { nodeId: string; count: number }[];
+  /** Number of rows looked at, by table. */
+  checked: { users: number; tokens: number; channels: number; rollups: number; credits: number };
+}
+
+const HOUR_SECONDS = 3600;
+
+/** Names of the lines that carry row counts instead of differences. */
+const COUNT_PREFIX = "count:";
+/** Names of the lines that tell of a node's journal. */
+const WAITING = "journal:waiting";
+const SKIPPED = "journal:skipped";
+
+function whole(value: SQL): SQL {
+  return sql`cast(${value} as bigint)`;
+}
+
+/** Lines of one check whose expected and found figures differ. */
+function check(what: string, id: SQL, expected: SQL, found: SQL, from: SQL): SQL {
+  return sql`select ${sql.raw(`'${what}'`)} as what, ${id} as id, ${whole(expected)} as expected,
+    ${whole(found)} as found from ${from} where ${expected} <> ${found}`;
+}
+
+function count(table: string): SQL {
+  return sql`select ${sql.raw(`'${COUNT_PREFIX}${table}'`)} as what, '' as id, ${whole(sql`0`)} as expected,
+    ${whole(sql`count(*)`)} as found from ${sql.raw(table)}`;
+}
+
+/** A text of whole numbers, written alike by both databases. */
+function idText(value: SQL): SQL {
+  return sql`cast(${value} as text)`;
+}
+
+/** What a node's row says besides its mark, where it says anything. */
+function ofNodes(what: string, figure: SQL): SQL {
+  return sql`select ${sql.raw(`'${what}'`)} as what, node_id as id, ${whole(sql`0`)} as expected,
+    ${whole(figure)} as found from nodes where ${figure} > 0`;
+}
+
+function statement(): SQL {
+  const zero = (name: string) => sql`coalesce(${sql.raw(name)}, 0)`;
+  const id = (name: string) => idText(sql.raw(name));
+  const raw = (text: string) => sql.raw(text);
+
+  const users = raw(`users u
+    left join (select user_id, sum(amount) as amount from credits group by user_id) c on c.user_id = u.id
+    left join (select user_id, sum(amount) as amount from reservations group by user_id) h on h.user_id = u.id
+    left join (select user_id, sum(quota) as quota, sum(count) as count from rollups group by user_id) r
+      on r.user_id = u.id`);
+  const tokens = raw(`tokens k
+    left join (select token_id, sum(amount) as amount from reservations group by token_id) h on h.token_id = k.id
+    left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id`);
+  const channels = raw(`channels n
+    left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id`);
+
+  // Hours that were cleared, even in part, have roll-ups without their log rows.
+  const firstHour = raw(`(select coalesce(max(value), 0) + ${HOUR_SECONDS - 1}
+      - (coalesce(max(value), 0) + ${HOUR_SECONDS - 1}) % ${HOUR_SECONDS}
+    from marks where key = 'logs:clearedBefore')`);
+  const logged = sql`(select user_id, hour, sum(rolled_quota) as rolled_quota, sum(rolled_count) as rolled_count,
+      sum(row_quota) as row_quota, sum(row_count) as row_count
+    from (
+      select user_id, hour, logged_quota as rolled_quota, logged_count as rolled_count, 0 as row_quota,
+        0 as row_count from rollups where hour >= ${firstHour}
+      union all
+      select user_id, created_at - created_at % ${raw(String(HOUR_SECONDS))}, 0, 0, quota, 1 from logs
+        where type = ${raw(String(LogType.consume))} and created_at >= ${firstHour}
+    ) as sides group by user_id, hour) as l`;
+  const userAtHour = sql`${id("l.user_id")} || '@' || ${id("l.hour")}`;
+
+  const rollupId = sql`${id("r.user_id")} || '@' || ${id("r.hour")}`;
+  const soundRollup =
+    raw(`(case when r.count <= 0 or r.quota < 0 or r.prompt_tokens < 0 or r.completion_tokens < 0
+    or r.use_time_ms < 0 or r.logged_count < 0 or r.logged_quota < 0 or r.logged_count > r.count
+    or r.logged_quota > r.quota or r.user_id <= 0 or r.hour % ${HOUR_SECONDS} <> 0 then 1 else 0 end)`);
+
+  return sql.join(
+    [
+      check(
+        "users.quota",
+        id("u.id"),
+        sql`(${zero("c.amount")} - u.used_quota - ${zero("h.amount")})`,
+        raw("u.quota"),
+        users,
+      ),
+      check("users.used_quota", id("u.id"), zero("r.quota"), raw("u.used_quota"), users),
+      check("users.request_count", id("u.id"), zero("r.count"), raw("u.request_count"), users),
+      check("tokens.used_quota", id("k.id"), zero("r.quota"), raw("k.used_quota"), tokens),
+      check(
+        "tokens.remain_quota",
+        id("k.id"),
+        sql`(k.quota_base - k.used_quota - ${zero("h.amount")})`,
+        raw("k.remain_quota"),
+        tokens,
+      ),
+      check("channels.used_quota", id("n.id"), zero("r.quota"), raw("n.used_quota"), channels),
+      check("logs.quota", userAtHour, raw("l.rolled_quota"), raw("l.row_quota"), logged),
+      check("logs.count", userAtHour, raw("l.rolled_count"), raw("l.row_count"), logged),
+      check(
+        "nodes.mark",
+        raw("m.node_id"),
+        sql`(m.entered + m.set_aside + m.skipped)`,
+        raw("m.mark"),
+        raw("nodes m"),
+      ),
+      check("rollups.unsound", rollupId, raw("0"), soundRollup, raw("rollups r")),
+      ofNodes(WAITING, raw("(journaled - mark)")),
+      ofNodes(SKIPPED, raw("skipped")),
+      ...["users", "tokens", "channels", "rollups", "credits"].map(count),
+    ],
+    sql` union all `,
+  );
+}
+
+/** Works at any moment on a running process's database (on SQLite in the reader's Worker) and offline. */
+export async function audit(db: Database): Promise<AuditReport> {
+  const lines = await db.reader
+    .select({
+      what: sql<string>`d.what`,
+      id: sql<string>`d.id`,
+      expected: sql`d.expected`.mapWith(Number),
+      found: sql`d.found`.mapWith(Number),
+    })
+    .from(sql`(${statement()}) as d`);
+  const checked = { users: 0, tokens: 0, channels: 0, rollups: 0, credits: 0 };
+  const report: AuditReport = { differences: [], waiting: [], skipped: [], checked };
+  for (const line of lines) {
+    if (line.what.startsWith(COUNT_PREFIX)) {
+      checked[line.what.slice(COUNT_PREFIX.length) as keyof typeof checked] = line.found;
+    } else if (line.what === WAITING) report.waiting.push({ nodeId: line.id, count: line.found });
+    else if (line.what === SKIPPED) report.skipped.push({ nodeId: line.id, count: line.found });
+    else report.differences.push(line);
+  }
+  return report;
+}
+
+/** The report as text for a terminal. */
+export function formatAudit(report: AuditReport): string {
+  const { users, tokens, channels, rollups, credits } = report.checked;
+  const journals = [
+    ...report.waiting.map(
+      ({ nodeId, count: waiting }) => `\nNode ${nodeId}: ${waiting} entries wait in its journal.`,
+    ),
+    ...report.skipped.map(
+      ({ nodeId, count: skipped }) =>
+        `\nNode ${nodeId}: ${skipped} entries of its journal were given up by an operator.`,
+    ),
+  ].join("");
+  const looked = `Looked at ${users} users, ${tokens} keys, ${channels} channels, ${credits} credits and ${rollups} hourly sums.${journals}`;
+  if (report.differences.length === 0) return `${looked}\nNo difference: every sum agrees.`;
+  const table = [
+    ["sum", "row", "expected", "found", "off by"],
+    ...report.differences.map((line) => [
+      line.what,
+      line.id,
+      String(line.expected),
+      String(line.found),
+      String(line.found - line.expected),
+    ]),
+  ];
+  const widths =
+    table[0]?.map((_, column) => Math.max(...table.map((line) => line[column]?.length ?? 0))) ?? [];
+  const text = table.map((line) =>
+    line
+      .map((cell, column) =>
+        column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join("  "),
+  );
+  return `${looked}\n${report.differences.length} differences:\n\n${text.join("\n")}`;
+}

@@ -1,0 +1,80 @@
+// Whether a call may begin: what it will cost must be recordable, in the files and in the books that this process owns.
+// Refuses to open again on hope: only a write that was made durable, and files that lie where they lay, open the gate.
+import { join } from "node:path";
+import { statSync } from "node:fs";
+import { SQLITE_FILE } from "../../db/connect.ts";
+import type { Deps } from "../deps.ts";
+import type { Journal } from "./journal.ts";
+import type { LedgerItem } from "./items.ts";
+import type { NodeSeat } from "./node-lease.ts";
+
+/** An upstream would be paid for what cannot be recorded; no more often is it tried whether it can. */
+const DOWN_MS = 1000;
+const LOOK_MS = 1000;
+
+export interface Gate {
+  /** Asked before every call: three comparisons while all is well. */
+  isOpen(): boolean;
+  /** A write to the journal failed. */
+  failed(): void;
+  /** Throws when nothing more may be promised: the entry would stand in no book. */
+  assertHeld(): void;
+  close(): void;
+}
+
+export interface GateDeps extends Pick<Deps, "db" | "clock" | "logger" | "dataDir"> {
+  seat: NodeSeat;
+  journal: Journal<LedgerItem>;
+}
+
+export function createGate({ db, clock, logger, dataDir, seat, journal }: GateDeps): Gate {
+  let isDown = false;
+  let downUntilMs = 0;
+  let isThere = true;
+
+  // Another file under the name is another database: what this process writes goes into one that nobody will open.
+  const watched = db.client ? [dataDir, join(dataDir, SQLITE_FILE)] : [dataDir];
+  const known = watched.map(identityOf);
+  const timer = setInterval(() => {
+    const gone = watched.find((path, index) => identityOf(path) !== known[index]);
+    if ((gone === undefined) !== isThere) {
+      isThere = gone === undefined;
+      if (isThere) logger.warn("the file is back: calls are answered again");
+      else
+        logger.error(
+          "calls are refused: the file was deleted or replaced while the process runs. Put it back, or stop the process",
+          { path: gone },
+        );
+    }
+    if (isThere) journal.lookAfterFiles();
+  }, LOOK_MS);
+  timer.unref();
+
+  function open(): boolean {
+    if (!seat.isHeld || !isThere || clock.monotonicMs() < downUntilMs) return false;
+    if (journal.prove()) {
+      isDown = false;
+      return true;
+    }
+    downUntilMs = clock.monotonicMs() + DOWN_MS;
+    return false;
+  }
+
+  return {
+    isOpen: () => (!isDown && isThere && seat.isHeld && journal.isSound()) || open(),
+    failed() {
+      isDown = true;
+      downUntilMs = clock.monotonicMs() + DOWN_MS;
+    },
+    assertHeld() {
+      if (!seat.isHeld) throw new Error("this process no longer holds its node id");
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
+/** Device and inode; empty where nothing lies. */
+function identityOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found ? `${found.dev}:${found.ino}` : "";
+}

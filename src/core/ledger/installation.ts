@@ -1,0 +1,135 @@
+// What ties a data directory to its database: the database's own number noted in it, and the node's name.
+// Refuses to begin anew where a product has been, which would hide lost books behind the setup screen.
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { like } from "drizzle-orm";
+import { SQLITE_FILE } from "../../db/connect.ts";
+import type { Database } from "../../db/database.ts";
+import { syncDirectory } from "./journal-files.ts";
+import { JOURNAL_NAME } from "./journal.ts";
+import { databaseNumber, findBooks, NUMBER_KEY } from "./node-lease.ts";
+
+const NODE_FILE = "node.id";
+const NOTE_FILE = "database.id";
+const KEY_FILE = "encryption.key";
+
+/** The start is stopped with this sentence. */
+export class WouldStartNew extends Error {}
+
+/** The start is stopped with this sentence. */
+export class NodeIdUnusable extends Error {
+  constructor(path: string, found: string) {
+    super(
+      `${path} holds ${found === "" ? "nothing" : `"${found.slice(0, 40)}"`}, which is no node id: put the file of this directory back. ` +
+        "Delete it only when the journal-*.log files beside it are not needed any more.",
+    );
+  }
+}
+
+/** What a running product leaves in its directory, besides its database. */
+function tracesIn(dataDir: string, databaseUrl: string): string[] {
+  const names = readdirSync(dataDir).filter(
+    (name) => name === NODE_FILE || name === NOTE_FILE || name === KEY_FILE || JOURNAL_NAME.test(name),
+  );
+  const file = statSync(join(dataDir, SQLITE_FILE), { throwIfNoEntry: false });
+  return databaseUrl !== "" && file && file.size > 0 ? [SQLITE_FILE, ...names] : names;
+}
+
+function wouldStartNew(dataDir: string, what: string, traces: readonly string[]): WouldStartNew {
+  return new WouldStartNew(
+    `${what}, but ${dataDir} belongs to an installation (${traces.slice(0, 4).join(", ")}): put its database back or ` +
+      "set DATABASE_URL to it, or set WEIR_NEW=1 to begin a new installation here.",
+  );
+}
+
+/** Before the database is opened, which would make the file. */
+export function refuseLostFile(dataDir: string, databaseUrl: string, startsNew: boolean): void {
+  if (startsNew || databaseUrl !== "") return;
+  const file = statSync(join(dataDir, SQLITE_FILE), { throwIfNoEntry: false });
+  if (file && file.size > 0) return;
+  const traces = existsSync(dataDir) ? tracesIn(dataDir, databaseUrl) : [];
+  if (traces.length > 0)
+    throw wouldStartNew(dataDir, `the database file ${SQLITE_FILE} is missing or empty`, traces);
+}
+
+/** Ties the directory to the database; both get to know the database's number. Call before the directory gets a name. */
+export async function settleIn(db: Database, dataDir: string, startsNew: boolean): Promise<void> {
+  const { marks, nodes } = db.t;
+  const note = join(dataDir, NOTE_FILE);
+  const noted = existsSync(note) ? readFileSync(note, "utf8").trim() : "";
+  const isKnown = await knowsNode(db, dataDir);
+  let number = await databaseNumber(db);
+  if (number === undefined) {
+    const [node] = await db.orm.select({ nodeId: nodes.nodeId }).from(nodes).limit(1);
+    const [old] = await db.orm
+      .select({ key: marks.key })
+      .from(marks)
+      .where(like(marks.key, "journal:%"))
+      .limit(1);
+    const traces = tracesIn(dataDir, db.kind === "postgres" ? "postgres" : "");
+    if (!node && !old && traces.length > 0 && !startsNew)
+      throw wouldStartNew(dataDir, "the database is empty", traces);
+    // An older state than the number, put back, is the same database still. 48 bits: a whole number on every way.
+    const value = isKnown && isNumber(noted) ? Number(noted) : randomBytes(6).readUIntBE(0, 6);
+    await db.orm.insert(marks).values({ key: NUMBER_KEY, value }).onConflictDoNothing();
+    number = await databaseNumber(db);
+  }
+  const own = String(number);
+  if (noted === own) return;
+  // A torn note says nothing; and a database that knows this node is one that the directory belonged to before.
+  if (isNumber(noted) && !startsNew && !isKnown)
+    throw wouldStartNew(dataDir, "the database is another one", [NOTE_FILE]);
+  writeWhole(dataDir, NOTE_FILE, `${own}\n`);
+}
+
+const isNumber = (text: string) => /^\d{1,15}$/.test(text);
+
+async function knowsNode(db: Database, dataDir: string): Promise<boolean> {
+  const nodeId = findNodeId(dataDir);
+  if (nodeId === undefined) return false;
+  return (await findBooks(db, nodeId)) !== undefined;
+}
+
+/** The name of this data directory, if it has one. */
+export function findNodeId(dataDir: string): string | undefined {
+  const path = join(dataDir, NODE_FILE);
+  if (!existsSync(path)) return undefined;
+  const id = readFileSync(path, "utf8").trim();
+  if (!/^[0-9a-f]{16}$/.test(id)) throw new NodeIdUnusable(path, id);
+  return id;
+}
+
+/** The same, made at random where there is none: the journal's position in the tables hangs on it. */
+export function readNodeId(dataDir: string): string {
+  const found = findNodeId(dataDir);
+  if (found !== undefined) return found;
+  const id = randomBytes(8).toString("hex");
+  // After a power cut another name, or none, would make the journal a stranger's.
+  writeWhole(dataDir, NODE_FILE, `${id}\n`);
+  return id;
+}
+
+/** The whole text or no file, whenever the power goes. */
+function writeWhole(dataDir: string, name: string, text: string): void {
+  const draft = join(dataDir, `${name}.draft`);
+  const file = openSync(draft, "w", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, join(dataDir, name));
+  syncDirectory(dataDir);
+}

@@ -1,0 +1,169 @@
+// What the ledger queues, and the sums of one batch: users, tokens, channels and hours, each touched once.
+// Refuses to know a database: both of them and the journal work on these shapes.
+import { LogType } from "../../shared/enums.ts";
+import type { LedgerAccounts, UserAccount } from "../deps.ts";
+import type { LogRow } from "../logs/rows.ts";
+
+/** An amount that already left the balance in the database, as a row of `reservations`. */
+export interface DurableHold {
+  key: string;
+  amount: number;
+  userId: number;
+  /** 0 when nothing was taken from the token. */
+  tokenId: number;
+}
+
+/** One entry of the queue; plain data, because it may stand in a file before it is applied. */
+export interface LedgerItem {
+  /** A settled call when its type is consume, any other log row else; absent when an amount is only given back. */
+  row?: LogRow;
+  /** False for a settled call while consume logs are switched off. */
+  logged?: boolean;
+  /** Closed by this item. */
+  hold?: DurableHold;
+  /** Stands in the place of an entry that an operator gave up: it charges nobody and is counted as skipped. */
+  skipped?: true;
+}
+
+export interface UserSum {
+  charge: number;
+  count: number;
+}
+
+export interface RollupSum {
+  hour: number;
+  userId: number;
+  modelName: string;
+  channelId: number;
+  tokenId: number;
+  group: string;
+  count: number;
+  quota: number;
+  promptTokens: number;
+  completionTokens: number;
+  useTimeMs: number;
+  loggedCount: number;
+  loggedQuota: number;
+}
+
+export interface BatchSums {
+  users: Map<number, UserSum>;
+  tokens: Map<number, { charge: number; accessedTime: number }>;
+  channels: Map<number, number>;
+  rollups: RollupSum[];
+  logs: LogRow[];
+  holds: DurableHold[];
+  /** Entries that an operator gave up. */
+  skipped: number;
+}
+
+export function hourOf(seconds: number): number {
+  return seconds - (seconds % 3600);
+}
+
+export function sumUp(items: readonly LedgerItem[]): BatchSums {
+  const users: BatchSums["users"] = new Map();
+  const tokens: BatchSums["tokens"] = new Map();
+  const channels: BatchSums["channels"] = new Map();
+  const rollups = new Map<string, RollupSum>();
+  const logs: LogRow[] = [];
+  const holds: DurableHold[] = [];
+  let skipped = 0;
+  for (const { row, logged, hold, skipped: isSkipped } of items) {
+    if (hold) holds.push(hold);
+    if (!row) {
+      if (isSkipped) skipped++;
+      continue;
+    }
+    if (logged !== false) logs.push(row);
+    if (row.type !== LogType.consume) continue;
+
+    const user = users.get(row.userId);
+    if (user) {
+      user.charge += row.quota;
+      user.count++;
+    } else users.set(row.userId, { charge: row.quota, count: 1 });
+
+    if (row.tokenId !== 0) {
+      const token = tokens.get(row.tokenId);
+      if (token) {
+        token.charge += row.quota;
+        token.accessedTime = Math.max(token.accessedTime, row.createdAt);
+      } else tokens.set(row.tokenId, { charge: row.quota, accessedTime: row.createdAt });
+    }
+    channels.set(row.channelId, (channels.get(row.channelId) ?? 0) + row.quota);
+    addToRollup(rollups, row, logged !== false);
+  }
+  return { users, tokens, channels, rollups: [...rollups.values()], logs, holds, skipped };
+}
+
+function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boolean): void {
+  const hour = hourOf(row.createdAt);
+  const key = `${hour} ${row.userId} ${row.channelId} ${row.tokenId} ${row.group}\0${row.modelName}`;
+  let sum = rollups.get(key);
+  if (!sum) {
+    sum = {
+      hour,
+      userId: row.userId,
+      modelName: row.modelName,
+      channelId: row.channelId,
+      tokenId: row.tokenId,
+      group: row.group,
+      count: 0,
+      quota: 0,
+      promptTokens: 0,
+      completionTokens: 0,
+      useTimeMs: 0,
+      loggedCount: 0,
+      loggedQuota: 0,
+    };
+    rollups.set(key, sum);
+  }
+  sum.count++;
+  sum.quota += row.quota;
+  sum.promptTokens += row.promptTokens;
+  sum.completionTokens += row.completionTokens;
+  sum.useTimeMs += row.useTimeMs;
+  if (logged) {
+    sum.loggedCount++;
+    sum.loggedQuota += row.quota;
+  }
+}
+
+/** A user's or key's share of an item, while it is on its way to the tables. */
+type Shared = Pick<UserAccount, "reserved" | "pending" | "returning">;
+
+/** From here to the commit memory counts the item. */
+export function beginPending(item: LedgerItem, user: Shared, token: Shared | undefined): void {
+  const charge = chargeOf(item);
+  count(user, charge, item.hold?.amount ?? 0, 1);
+  if (token) count(token, charge, heldOfToken(item), 1);
+}
+
+/** The item is part of the balance now, or lost: memory lets go of it. */
+export function endPending(accounts: LedgerAccounts, item: LedgerItem): void {
+  const { row, hold } = item;
+  const owner = row?.type === LogType.consume ? row : hold;
+  if (!owner) return;
+  const charge = chargeOf(item);
+  const user = accounts.cachedUser(owner.userId);
+  if (user) count(user, charge, hold?.amount ?? 0, -1);
+  const token = owner.tokenId === 0 ? undefined : accounts.cachedToken(owner.tokenId);
+  if (token) count(token, charge, heldOfToken(item), -1);
+}
+
+function chargeOf({ row }: LedgerItem): number {
+  return row?.type === LogType.consume ? row.quota : 0;
+}
+
+function heldOfToken({ hold }: LedgerItem): number {
+  return hold && hold.tokenId !== 0 ? hold.amount : 0;
+}
+
+/** Never below 0: an account that was read anew meanwhile does not know the item. */
+function count(account: Shared, charge: number, held: number, sign: 1 | -1): void {
+  account.pending = Math.max(0, account.pending + sign * charge);
+  // The durable amount has left the balance already: what is missing is the rest of the charge, or of the amount.
+  if (charge > held) account.reserved = Math.max(0, account.reserved + sign * (charge - held));
+  else account.returning = Math.max(0, account.returning + sign * (held - charge));
+}

@@ -1,0 +1,96 @@
+// Whether the shared database answers, and how many nodes live on it: what the ledger may trust its memory with.
+// Refuses to decide: it tells how long the silence lasts and the last count that was heard.
+import { sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { Query } from "../../db/database.ts";
+import { within } from "../kit/deadline.ts";
+import type { Deps } from "../deps.ts";
+
+/** From this age on other nodes spend unseen for so long that each may trust its share only (operations R2.8). */
+export const OUTAGE_MS = 5000;
+const BEAT_MS = 1000;
+/** A node tells every so many beats that it lives. */
+const TELL_BEATS = 5;
+const ALIVE_SECONDS = 15;
+const FORGET_SECONDS = 86_400;
+const BEAT_WAIT_MS = 3000;
+const NODE_PREFIX = "node:";
+
+export interface OutageWatch {
+  /** The database has just answered. */
+  answered(): void;
+  /** Since its last answer; about a second at most while all is well. */
+  silentMs(): number;
+  /** As last heard, this one included. */
+  nodesAlive(): number;
+  /** Counts the nodes for the first time, then every second. */
+  start(): Promise<void>;
+  /** This node lives no longer. */
+  close(): Promise<void>;
+}
+
+export interface OutageWatchDeps extends Pick<Deps, "db" | "nodeId"> {
+  /** Milliseconds of a clock that nobody sets. */
+  monotonicMs: () => number;
+}
+
+export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps): OutageWatch {
+  const key = NODE_PREFIX + nodeId;
+  const now = sql`extract(epoch from now())::bigint`;
+  let answeredAtMs = monotonicMs();
+  let nodes = 1;
+  let beats = 0;
+  let isBeating = false;
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  function run(statement: SQL): Promise<Record<string, string | number>[]> {
+    const executor = db.orm as unknown as {
+      execute(statement: SQL): Query<Record<string, string | number>[]>;
+    };
+    return within(BEAT_WAIT_MS, Promise.resolve(executor.execute(statement)));
+  }
+
+  async function beat(): Promise<void> {
+    if (beats++ % TELL_BEATS === 0) {
+      await run(
+        sql`insert into marks (key, value) values (${key}, ${now})
+          on conflict (key) do update set value = excluded.value`,
+      );
+    }
+    const [row] = await run(
+      sql`select count(*) as nodes from marks
+        where key like ${`${NODE_PREFIX}%`} and value > ${now} - ${ALIVE_SECONDS}::bigint`,
+    );
+    nodes = Math.max(1, Number(row?.nodes ?? 1));
+    answeredAtMs = monotonicMs();
+  }
+
+  async function beatQuietly(): Promise<void> {
+    if (isBeating) return;
+    isBeating = true;
+    // A silence is told by those who wait for an answer.
+    await beat().catch(() => undefined);
+    isBeating = false;
+  }
+
+  return {
+    answered() {
+      answeredAtMs = monotonicMs();
+    },
+    silentMs: () => monotonicMs() - answeredAtMs,
+    nodesAlive: () => nodes,
+    async start() {
+      await run(
+        sql`delete from marks
+          where key like ${`${NODE_PREFIX}%`} and value < ${now} - ${FORGET_SECONDS}::bigint`,
+      );
+      await beat();
+      timer = setInterval(() => void beatQuietly(), BEAT_MS);
+      timer.unref();
+    },
+    async close() {
+      clearInterval(timer);
+      await run(sql`delete from marks where key = ${key}`).catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,158 @@
+// Taking a charge back: the reversal of one settled call, on every sum that it raised.
+// Refuses to give back what was never charged, and to give it back in parts.
+import { and, asc, between, eq, gte, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import type { Database, Orm, Steps } from "../../db/database.ts";
+import { LogType, TokenStatus } from "../../shared/enums.ts";
+import { hourOf } from "./items.ts";
+import { CLEARED_MARK } from "../logs/statistics.ts";
+
+/** One settled call, as its task remembers it. */
+export interface SettledCall {
+  requestId: string;
+  userId: number;
+  /** 0 = no key was charged. */
+  tokenId: number;
+  channelId: number;
+  modelName: string;
+  group: string;
+  /** What it was charged, whole units above 0. */
+  quota: number;
+  /** Start of the hour whose sums have the charge, Unix seconds; 0 = not known. */
+  settledHour: number;
+}
+
+const HOUR_SECONDS = 3600;
+
+/**
+ * The hour whose sums have the charge; undefined when it is in no books. Rows of earlier versions do not know it: call
+ * this before the transaction, and hand what it finds to `refundSteps`. `submittedAt`: Unix seconds.
+ */
+export async function settledHourOf(
+  db: Database,
+  call: SettledCall,
+  submittedAt: number,
+): Promise<number | undefined> {
+  if (call.settledHour > 0) return call.settledHour;
+  const { logs, rollups } = db.t;
+  const [row] = await db.orm
+    .select({ createdAt: logs.createdAt })
+    .from(logs)
+    .where(
+      and(eq(logs.requestId, call.requestId), eq(logs.type, LogType.consume), gte(logs.quota, call.quota)),
+    )
+    .limit(1);
+  if (row) return hourOf(row.createdAt);
+  // Without a log row: the charge followed its submission at once.
+  const from = hourOf(submittedAt);
+  const [sum] = await db.orm
+    .select({ hour: rollups.hour })
+    .from(rollups)
+    .where(
+      and(
+        between(rollups.hour, from, from + HOUR_SECONDS),
+        sumOfCall(db, call),
+        gte(rollups.quota, call.quota),
+      ),
+    )
+    .orderBy(asc(rollups.hour))
+    .limit(1);
+  return sum?.hour;
+}
+
+function sumOfCall(db: Database, call: SettledCall): SQL | undefined {
+  const { rollups } = db.t;
+  return and(
+    eq(rollups.userId, call.userId),
+    eq(rollups.modelName, call.modelName),
+    eq(rollups.channelId, call.channelId),
+    eq(rollups.tokenId, call.tokenId),
+    eq(rollups.group, call.group),
+  );
+}
+
+/**
+ * Lowers user, key, channel and the hourly sum by the charge and marks the call's log row as given back, all inside the
+ * caller's transaction. False when the settlement is not in these books (yet): nothing was changed then. The balance
+ * needs no credit: it is what was credited less what was used. `hour` is what settledHourOf found. Every row is found by
+ * its key: all streams of an embedded database stand still meanwhile. Call userChanged and tokenChanged after the commit.
+ */
+export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: number): Steps<boolean> {
+  const { logs, marks, rollups, users, tokens, channels } = db.t;
+  const { quota } = call;
+  const [row] = yield* q(
+    tx
+      .select({ id: logs.id, other: logs.other, quota: logs.quota })
+      .from(logs)
+      .where(and(eq(logs.requestId, call.requestId), eq(logs.type, LogType.consume), gte(logs.quota, quota))),
+  );
+  const logged = row ? quota : 0;
+  const left = sql`${rollups.loggedQuota} - ${logged}`;
+  const [cleared] = row
+    ? []
+    : yield* q(tx.select({ before: marks.value }).from(marks).where(eq(marks.key, CLEARED_MARK)));
+  // Without a row of its own the charge must be among those that left none: another call's is not given back.
+  const isUnlogged =
+    row || hour < (cleared?.before ?? 0)
+      ? undefined
+      : gte(sql`${rollups.quota} - ${rollups.loggedQuota}`, quota);
+  const sums = yield* q(
+    tx
+      .update(rollups)
+      .set({
+        quota: sql`${rollups.quota} - ${quota}`,
+        // A row that was cleared is still counted here: no more may be logged than was charged.
+        loggedQuota: sql`case when ${left} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${left} end`,
+      })
+      .where(and(eq(rollups.hour, hour), sumOfCall(db, call), gte(rollups.quota, quota), isUnlogged))
+      .returning({ hour: rollups.hour }),
+  );
+  if (sums.length === 0) return false;
+  if (row) {
+    yield* q(
+      tx
+        .update(logs)
+        .set({ quota: row.quota - quota, other: withRefund(row.other, quota) })
+        .where(eq(logs.id, row.id))
+        .returning({ id: logs.id }),
+    );
+  }
+  yield* q(
+    tx
+      .update(users)
+      .set({ quota: sql`${users.quota} + ${quota}`, usedQuota: sql`${users.usedQuota} - ${quota}` })
+      .where(eq(users.id, call.userId))
+      .returning({ id: users.id }),
+  );
+  yield* q(
+    tx
+      .update(tokens)
+      .set({
+        remainQuota: sql`${tokens.remainQuota} + ${quota}`,
+        usedQuota: sql`${tokens.usedQuota} - ${quota}`,
+        // A key that this very charge used up can be used again.
+        status: sql`case when ${tokens.status} = ${TokenStatus.exhausted} and ${tokens.remainQuota} + ${quota} > 0
+          then ${TokenStatus.enabled} else ${tokens.status} end`,
+      })
+      .where(eq(tokens.id, call.tokenId))
+      .returning({ id: tokens.id }),
+  );
+  yield* q(
+    tx
+      .update(channels)
+      .set({ usedQuota: sql`${channels.usedQuota} - ${quota}` })
+      .where(eq(channels.id, call.channelId))
+      .returning({ id: channels.id }),
+  );
+  return true;
+}
+
+function withRefund(other: string, quota: number): string {
+  try {
+    const value = JSON.parse(other === "" ? "{}" : other) as Record<string, unknown>;
+    return JSON.stringify({ ...value, refunded: quota });
+  } catch {
+    return JSON.stringify({ refunded: quota });
+  }
+}

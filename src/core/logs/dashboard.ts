@@ -1,0 +1,279 @@
+// The dashboard's figures: use over time by model, user, channel or key, in bars of a visitor's own calendar.
+// Refuses to read raw rows, except errors (of which there are few) and the last unfinished hour of the comparison.
+import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import { countRows, sumOf } from "../../db/database.ts";
+import { LogType } from "../../shared/enums.ts";
+import { Failure } from "../../shared/failures.ts";
+import { barsOf, bucketNumber, stepFor, stretchesOf } from "../../shared/local-time.ts";
+import type { Step, Stretch } from "../../shared/local-time.ts";
+import type { Deps } from "../deps.ts";
+import { consumeWhere, HOUR_SECONDS, rareWhere, rollupWhere, splitRange } from "./filter.ts";
+import type { LogFilter } from "./filter.ts";
+
+/** A chart has no more bars than this, and no more series of its own. */
+export const MOST_BARS = 120;
+const MOST_SERIES = 8;
+/** Series beyond are not counted one by one. */
+const MOST_RANKED = 50_000;
+
+export const FIGURES = ["quota", "count", "tokens"] as const;
+export type Figure = (typeof FIGURES)[number];
+
+export const DIMENSIONS = ["model", "user", "channel", "key"] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+
+export interface DashboardQuery {
+  /** Whose use; undefined: everybody's. */
+  userId?: number | undefined;
+  /** Unix seconds, widened to whole hours; the end is not included. */
+  from: number;
+  to: number;
+  /** undefined: what suits the range. */
+  step?: Step | undefined;
+  /** What is split by the dimension, and decides who leads. */
+  figure: Figure;
+  by: Dimension;
+  /** Name of the zone whose days and weeks are drawn. */
+  zone: string;
+}
+
+export interface Sums {
+  /** Whole units. */
+  quota: number;
+  count: number;
+  /** Prompt and completion. */
+  tokens: number;
+}
+
+export interface Series {
+  /** The model's name, or the id as text. */
+  id: string;
+  /** What people call it; "" when it has no name (any more). */
+  name: string;
+  /** One per bar. */
+  values: number[];
+}
+
+export interface Dashboard {
+  /** The range that was counted, Unix seconds; the end is not included. */
+  from: number;
+  to: number;
+  step: Step;
+  by: Dimension;
+  figure: Figure;
+  /** Start of each bar. */
+  at: number[];
+  /** Whole units, calls, prompt and completion tokens: one per bar. */
+  lines: Record<Figure, number[]>;
+  /** The leaders of the figure, highest first; what is left to its line belongs to `otherSize` others. */
+  series: Series[];
+  otherSize: number;
+  /** Per bar: failed calls, and the time that the counted calls took in milliseconds. */
+  errors: number[];
+  ms: number[];
+  /** The same stretch of time before it, as far as this one has passed. */
+  previous: Sums;
+  /** Seconds of the range that have passed. */
+  elapsed: number;
+}
+
+type DashboardDeps = Pick<Deps, "db" | "clock">;
+
+/** Start of the hour, or of the local day as seconds of the local clock, that a moment of UTC falls on. */
+function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[]): SQL {
+  if (step === "hour") return sql`(${column} - ${column} % 3600)`;
+  const last = stretches.at(-1)?.offset ?? 0;
+  const cases = stretches
+    .slice(0, -1)
+    .map(({ to, offset }) => sql`when ${column} < ${sql.raw(String(to))} then ${sql.raw(String(offset))}`);
+  const offset =
+    cases.length === 0
+      ? sql.raw(String(last))
+      : sql`case ${sql.join(cases, sql` `)} else ${sql.raw(String(last))} end`;
+  // Of whole hours, so that an hour is never cut between two days.
+  const local = sql`(${column} - ${column} % 3600 + ${offset})`;
+  return sql`(${local} - ${local} % 86400)`;
+}
+
+/**
+ * Use over time. The lines add up to what the log's rows of the same range do, and the series to no more than their line.
+ * Throws `data_bars_many` when the step makes more than MOST_BARS bars.
+ */
+export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Promise<Dashboard> {
+  const { db } = deps;
+  const { rollups, logs } = db.t;
+  const from = query.from - (query.from % HOUR_SECONDS);
+  const to = Math.max(from + HOUR_SECONDS, Math.ceil(query.to / HOUR_SECONDS) * HOUR_SECONDS);
+  const step = query.step ?? stepFor(to - from);
+  const bars = barsOf(from, to, step, query.zone, MOST_BARS);
+  if (!bars) throw new Failure("client", "data_bars_many", { params: { max: MOST_BARS } });
+  const stretches = stretchesOf(from, to, query.zone);
+  const filter: LogFilter = { type: 0, from, to };
+  if (query.userId !== undefined) filter.userId = query.userId;
+
+  const column = {
+    model: rollups.modelName,
+    user: rollups.userId,
+    channel: rollups.channelId,
+    key: rollups.tokenId,
+  }[query.by];
+  const tokens = sql`${rollups.promptTokens} + ${rollups.completionTokens}`;
+  const where = rollupWhere(db, filter, from, to);
+  const value = { quota: rollups.quota, count: rollups.count, tokens }[query.figure];
+  const ranked = await db.reader
+    .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
+    .from(rollups)
+    .where(where)
+    .groupBy(column)
+    .orderBy(desc(sql`value`), asc(sql`id`))
+    .limit(MOST_RANKED);
+  const worthy = ranked.filter((row) => row.value > 0);
+  const own = worthy.slice(0, MOST_SERIES).map(({ id }) => id);
+
+  const slot =
+    own.length === 0
+      ? sql`-1`
+      : sql`case ${sql.join(
+          own.map((id, index) => sql`when ${column} = ${id} then ${sql.raw(String(index))}`),
+          sql` `,
+        )} else -1 end`;
+  const inner = db.reader
+    .select({
+      unit: unitOf(rollups.hour, step, stretches).as("unit"),
+      slot: slot.as("slot"),
+      quota: rollups.quota,
+      count: rollups.count,
+      tokens: tokens.as("tokens"),
+      ms: rollups.useTimeMs,
+    })
+    .from(rollups)
+    .where(where)
+    .as("found");
+  const failed = db.reader
+    .select({ unit: unitOf(logs.createdAt, step, stretches).as("unit") })
+    .from(logs)
+    .where(rareWhere(db, { ...filter, type: LogType.error }, from, to))
+    .as("failed");
+  const nowSeconds = Math.floor(deps.clock.nowMs() / 1000);
+  const elapsed = Math.min(Math.max(nowSeconds - from, 0), to - from);
+  const [rows, errorRows, names, previous] = await Promise.all([
+    db.reader
+      .select({
+        unit: inner.unit,
+        slot: inner.slot,
+        quota: sumOf(inner.quota),
+        count: sumOf(inner.count),
+        tokens: sumOf(sql`${inner.tokens}`),
+        ms: sumOf(inner.ms),
+      })
+      .from(inner)
+      .groupBy(inner.unit, inner.slot),
+    db.reader.select({ unit: failed.unit, total: countRows() }).from(failed).groupBy(failed.unit),
+    namesOf(deps, query.by, own),
+    sumsBetween(deps, filter, from - (to - from), from - (to - from) + elapsed),
+  ]);
+
+  const zeros = (): number[] => Array.from(bars.at, () => 0);
+  const series = own.map((id): Series => ({
+    id: String(id),
+    name: names.get(String(id)) ?? "",
+    values: zeros(),
+  }));
+  const lines = { quota: zeros(), count: zeros(), tokens: zeros() };
+  const [errors, ms] = [zeros(), zeros()];
+  // Local days count as days of UTC here: their offset is already in them.
+  const barOf = (unit: unknown): number =>
+    Math.min(Math.max(bucketNumber(Number(unit), step, 0) - bars.first, 0), bars.at.length - 1);
+  const add = (into: number[] | undefined, bar: number, amount: number): void => {
+    if (into) into[bar] = (into[bar] ?? 0) + amount;
+  };
+  for (const row of rows) {
+    const bar = barOf(row.unit);
+    for (const figure of FIGURES) add(lines[figure], bar, row[figure]);
+    add(series[Number(row.slot)]?.values, bar, row[query.figure]);
+    add(ms, bar, row.ms);
+  }
+  for (const row of errorRows) add(errors, barOf(row.unit), row.total);
+  return {
+    from,
+    to,
+    step,
+    by: query.by,
+    figure: query.figure,
+    at: bars.at,
+    lines,
+    series,
+    otherSize: worthy.length - own.length,
+    errors,
+    ms,
+    previous,
+    elapsed,
+  };
+}
+
+/** Figures between two moments: whole hours from the hourly sums, the rest from the rows. */
+async function sumsBetween(deps: DashboardDeps, filter: LogFilter, from: number, to: number): Promise<Sums> {
+  const { db } = deps;
+  const { rollups, logs } = db.t;
+  const { whole, edges } = splitRange(Math.max(0, from), Math.max(0, to));
+  const [row] = await db.reader
+    .select({
+      quota: sumOf(rollups.quota),
+      count: sumOf(rollups.count),
+      tokens: sumOf(sql`${rollups.promptTokens} + ${rollups.completionTokens}`),
+    })
+    .from(rollups)
+    .where(rollupWhere(db, filter, whole.from, whole.to));
+  const sums: Sums = { quota: row?.quota ?? 0, count: row?.count ?? 0, tokens: row?.tokens ?? 0 };
+  for (const edge of edges) {
+    const [part] = await db.reader
+      .select({
+        quota: sumOf(logs.quota),
+        count: countRows(),
+        tokens: sumOf(sql`${logs.promptTokens} + ${logs.completionTokens}`),
+      })
+      .from(logs)
+      .where(consumeWhere(db, filter, edge.from, edge.to));
+    sums.quota += part?.quota ?? 0;
+    sums.count += part?.count ?? 0;
+    sums.tokens += part?.tokens ?? 0;
+  }
+  return sums;
+}
+
+async function namesOf(
+  { db }: DashboardDeps,
+  by: Dimension,
+  own: readonly (string | number)[],
+): Promise<Map<string, string>> {
+  if (by === "model") return new Map(own.map((id) => [String(id), String(id)]));
+  const ids = own.map(Number);
+  if (ids.length === 0) return new Map();
+  const { users, channels, tokens } = db.t;
+  const found = await (by === "user"
+    ? db.reader.select({ id: users.id, name: users.username }).from(users).where(inArray(users.id, ids))
+    : by === "channel"
+      ? db.reader
+          .select({ id: channels.id, name: channels.name })
+          .from(channels)
+          .where(inArray(channels.id, ids))
+      : db.reader.select({ id: tokens.id, name: tokens.name }).from(tokens).where(inArray(tokens.id, ids)));
+  return new Map(found.map(({ id, name }) => [String(id), name]));
+}
+
+/** Whether anything was ever used, by the user or by anybody. */
+export async function hasUsage({ db }: DashboardDeps, userId: number | undefined): Promise<boolean> {
+  const { rollups } = db.t;
+  const [row] = await db.reader
+    .select({ hour: rollups.hour })
+    .from(rollups)
+    .where(
+      userId === undefined
+        ? undefined
+        : and(eq(rollups.userId, userId), gte(rollups.hour, 0), lt(rollups.hour, 2 ** 40)),
+    )
+    .limit(1);
+  return row !== undefined;
+}

@@ -1,0 +1,142 @@
+// What a log list or statistic is asked for, and the conditions it becomes on log rows and on hourly sums.
+// Refuses model patterns with many wildcards; everything in a search term but % stands for itself.
+import { and, eq, gte, inArray, lt, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import type { Database } from "../../db/database.ts";
+import { LogType } from "../../shared/enums.ts";
+import { Failure } from "../../shared/failures.ts";
+
+export const HOUR_SECONDS = 3600;
+
+/** Beyond every time that can stand in a row, and the start of an hour. */
+export const END_OF_TIME = HOUR_SECONDS * 10_000_000;
+
+export interface LogFilter {
+  /** 0 = all types. */
+  type: number;
+  userId?: number;
+  tokenId?: number;
+  /** Exact; not part of the hourly sums, so it is answered from raw rows. */
+  tokenName?: string;
+  /** Exact, or a pattern when it holds %. */
+  modelName?: string;
+  channelId?: number;
+  group?: string;
+  /** Unix seconds, included. */
+  from: number;
+  /** Unix seconds, not included. */
+  to: number;
+}
+
+const MAX_WILDCARDS = 4;
+const RARE_TYPES = [LogType.unknown, LogType.topUp, LogType.manage, LogType.system, LogType.error];
+
+function modelCondition(column: PgColumn, name: string): SQL {
+  if (!name.includes("%")) return eq(column, name);
+  const pattern = name
+    .toLowerCase()
+    .replace(/%+/g, "%")
+    .replace(/[\\_]/g, (c) => `\\${c}`);
+  if (pattern.split("%").length - 1 > MAX_WILDCARDS) {
+    throw new Failure("client", "wildcards_many", { params: { max: MAX_WILDCARDS }, param: "model_name" });
+  }
+  return sql`lower(${column}) like ${pattern} escape '\\'`;
+}
+
+/** Whether the hourly sums know every field of the filter. */
+export function isSummed(filter: LogFilter): boolean {
+  return filter.tokenName === undefined;
+}
+
+/** Whether the filter narrows more than a user and a type do, so that matching rows may lie far apart. */
+export function isSparse(filter: LogFilter): boolean {
+  return (
+    filter.modelName !== undefined ||
+    filter.channelId !== undefined ||
+    filter.group !== undefined ||
+    filter.tokenId !== undefined
+  );
+}
+
+export function wantsConsume(filter: LogFilter): boolean {
+  return filter.type === 0 || filter.type === LogType.consume;
+}
+
+export function wantsRare(filter: LogFilter): boolean {
+  return filter.type !== LogType.consume;
+}
+
+function narrow(t: Database["t"]["logs"] | Database["t"]["rollups"], filter: LogFilter): (SQL | undefined)[] {
+  return [
+    filter.tokenId === undefined ? undefined : eq(t.tokenId, filter.tokenId),
+    filter.channelId === undefined ? undefined : eq(t.channelId, filter.channelId),
+    filter.group === undefined ? undefined : eq(t.group, filter.group),
+    filter.modelName === undefined ? undefined : modelCondition(t.modelName, filter.modelName),
+  ];
+}
+
+/** Log rows of the filter between two moments, of any type it asks for: by time, or by user and time. */
+export function rawWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
+  const { logs } = db.t;
+  const isRare = filter.type !== 0 && filter.type !== LogType.consume;
+  if (isRare) return rareWhere(db, filter, from, to);
+  return and(
+    filter.userId === undefined ? undefined : eq(logs.userId, filter.userId),
+    gte(logs.createdAt, from),
+    lt(logs.createdAt, to),
+    filter.type === 0 ? undefined : eq(logs.type, filter.type),
+    filter.tokenName === undefined ? undefined : eq(logs.tokenName, filter.tokenName),
+    ...narrow(logs, filter),
+  );
+}
+
+/** Consume rows only. */
+export function consumeWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
+  return rawWhere(db, { ...filter, type: LogType.consume }, from, to);
+}
+
+/** Every row but consume rows, or of one such type: the partial index of rare types. */
+export function rareWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
+  const { logs } = db.t;
+  return and(
+    // Stands there word for word so that both databases see that the partial index holds every row.
+    sql`${logs.type} <> 2`,
+    filter.type === 0 ? inArray(logs.type, RARE_TYPES) : eq(logs.type, filter.type),
+    gte(logs.createdAt, from),
+    lt(logs.createdAt, to),
+    // The sum keeps SQLite from walking all calls of a busy user to find a few rare rows.
+    filter.userId === undefined ? undefined : sql`(${logs.userId} + 0) = ${filter.userId}`,
+    filter.tokenName === undefined ? undefined : eq(logs.tokenName, filter.tokenName),
+    ...narrow(logs, filter),
+  );
+}
+
+/** Hourly sums of the filter for hours that begin between two moments. */
+export function rollupWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
+  const { rollups } = db.t;
+  return and(
+    filter.userId === undefined ? undefined : eq(rollups.userId, filter.userId),
+    gte(rollups.hour, from),
+    lt(rollups.hour, to),
+    ...narrow(rollups, filter),
+  );
+}
+
+export interface SplitRange {
+  /** Whole hours, from included, to not included; empty when from >= to. */
+  whole: { from: number; to: number };
+  /** What is left on both sides, in rising order. */
+  edges: { from: number; to: number }[];
+}
+
+/** Cuts a range into whole hours, which the sums answer, and the pieces beside them. */
+export function splitRange(from: number, to: number): SplitRange {
+  const first = Math.ceil(from / HOUR_SECONDS) * HOUR_SECONDS;
+  const last = Math.floor(to / HOUR_SECONDS) * HOUR_SECONDS;
+  if (first >= last) return { whole: { from: first, to: first }, edges: from < to ? [{ from, to }] : [] };
+  const edges: SplitRange["edges"] = [];
+  if (from < first) edges.push({ from, to: first });
+  if (last < to) edges.push({ from: last, to });
+  return { whole: { from: first, to: last }, edges };
+}

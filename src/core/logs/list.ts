@@ -1,0 +1,287 @@
+// The usage log: lists for administrators and for users, searching, and clearing.
+// Refuses users what belongs to administrators: channels, internal details, other people's rows.
+import { and, desc, eq, gt, gte, inArray, lt, max, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { startsWith } from "../../db/database.ts";
+import type { Database, Orm } from "../../db/database.ts";
+import type { Schema } from "../../../drizzle/schema.ts";
+import { LogType } from "../../shared/enums.ts";
+import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
+import { END_OF_TIME, isSparse, isSummed, rareWhere, rawWhere } from "./filter.ts";
+import type { LogFilter } from "./filter.ts";
+import { CLEARED_MARK, countLogs, segmentsOf } from "./statistics.ts";
+
+type LogRow = Schema["logs"]["$inferSelect"];
+
+/** A log row as the wire knows it. */
+export interface LogJson {
+  id: number;
+  user_id: number;
+  created_at: number;
+  type: number;
+  content: string;
+  username: string;
+  token_name: string;
+  model_name: string;
+  quota: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  /** Whole seconds, as clients of this API know it. */
+  use_time: number;
+  use_time_ms: number;
+  is_stream: boolean;
+  channel: number;
+  channel_name: string;
+  token_id: number;
+  group: string;
+  /** JSON text, or empty. */
+  other: string;
+  request_id: string;
+}
+
+function adminJson(row: LogRow, channelName: string): LogJson {
+  return {
+    id: row.id,
+    user_id: row.userId,
+    created_at: row.createdAt,
+    type: row.type,
+    content: row.content,
+    username: row.username,
+    token_name: row.tokenName,
+    model_name: row.modelName,
+    quota: row.quota,
+    prompt_tokens: row.promptTokens,
+    completion_tokens: row.completionTokens,
+    use_time: Math.round(row.useTimeMs / 1000),
+    use_time_ms: row.useTimeMs,
+    is_stream: row.isStream,
+    channel: row.channelId,
+    channel_name: channelName,
+    token_id: row.tokenId,
+    group: row.group,
+    other: row.other,
+    request_id: row.requestId,
+  };
+}
+
+/** Fields of `other` that say which channels and upstreams were used, or what only administrators may read. */
+const ADMIN_FIELDS = [
+  "admin_info",
+  "attempts",
+  "channel_id",
+  "channel_name",
+  "channel_type",
+  "upstream_dialect",
+] as const;
+
+function publicOther(text: string): string {
+  if (text === "") return "";
+  try {
+    const other = JSON.parse(text) as Record<string, unknown>;
+    for (const field of ADMIN_FIELDS) delete other[field];
+    return JSON.stringify(other);
+  } catch {
+    return "";
+  }
+}
+
+/** Users learn neither the channel nor how many rows the whole site has. */
+function userJson(row: LogRow): LogJson {
+  return { ...adminJson(row, ""), id: row.id % 1024, channel: 0, other: publicOther(row.other) };
+}
+
+// --- lists ---------------------------------------------------------------------------------------------------------
+
+/** Beyond this many skipped rows the hourly sums find the place. */
+const WALK_AT_MOST = 2000;
+
+/** The one query behind every list; a test holds its plan against the indexes. */
+export function rowsQuery(orm: Orm, db: Database, where: SQL | undefined, limit: number, offset: number) {
+  const { logs } = db.t;
+  return orm
+    .select()
+    .from(logs)
+    .where(where)
+    .orderBy(desc(logs.createdAt), desc(logs.id))
+    .limit(limit)
+    .offset(offset);
+}
+
+async function fetchRows(
+  { db }: Deps,
+  where: SQL | undefined,
+  limit: number,
+  offset: number,
+): Promise<LogRow[]> {
+  return rowsQuery(db.reader, db, where, limit, offset);
+}
+
+/** Rows newest first. Deep pages and rare matches jump over hours that hold nothing of the page. */
+async function listRows(deps: Deps, filter: LogFilter, limit: number, offset: number): Promise<LogRow[]> {
+  if (!isSummed(filter) || (!isSparse(filter) && offset <= WALK_AT_MOST)) {
+    return fetchRows(deps, rawWhere(deps.db, filter, filter.from, filter.to), limit, offset);
+  }
+  const rows: LogRow[] = [];
+  let skip = offset;
+  for await (const segment of segmentsOf(deps, filter)) {
+    if (skip >= segment.count) {
+      skip -= segment.count;
+      continue;
+    }
+    const where = rawWhere(deps.db, filter, segment.from, segment.to);
+    rows.push(...(await fetchRows(deps, where, limit - rows.length, skip)));
+    skip = 0;
+    if (rows.length >= limit) break;
+  }
+  return rows;
+}
+
+function adminRows(deps: Deps, rows: readonly LogRow[]): LogJson[] {
+  return rows.map((row) => adminJson(row, deps.routing.channel(row.channelId)?.name ?? ""));
+}
+
+export interface LogPage {
+  items: LogJson[];
+  total: number;
+}
+
+export interface LogPaging {
+  limit: number;
+  offset: number;
+}
+
+/** For administrators: every row of the filter. */
+export async function listLogs(deps: Deps, filter: LogFilter, paging: LogPaging): Promise<LogPage> {
+  const [rows, total] = await Promise.all([
+    listRows(deps, filter, paging.limit, paging.offset),
+    countLogs(deps, filter),
+  ]);
+  return { items: adminRows(deps, rows), total };
+}
+
+/** For users: their own rows only, whatever the filter says of users and channels. */
+export async function listOwnLogs(
+  deps: Deps,
+  user: UserAccount,
+  filter: LogFilter,
+  paging: LogPaging,
+): Promise<LogPage> {
+  const { channelId: _, ...rest } = filter;
+  const own: LogFilter = { ...rest, userId: user.id };
+  const [rows, total] = await Promise.all([
+    listRows(deps, own, paging.limit, paging.offset),
+    countLogs(deps, own),
+  ]);
+  return { items: rows.map(userJson), total };
+}
+
+/** Rows of one key that a call without paging answers at most. */
+const MAX_UNPAGED = 1000;
+
+/** For whoever presents the key. */
+export async function listTokenLogs(deps: Deps, token: TokenAccount): Promise<LogJson[]> {
+  const filter: LogFilter = {
+    type: 0,
+    userId: token.userId,
+    tokenId: token.id,
+    from: 0,
+    to: END_OF_TIME,
+  };
+  return (await listRows(deps, filter, MAX_UNPAGED, 0)).map(userJson);
+}
+
+/** The id behind a user name; undefined for a name that nobody has. */
+export async function userIdOf(deps: Deps, username: string): Promise<number | undefined> {
+  const { users } = deps.db.t;
+  const [user] = await deps.db.orm.select({ id: users.id }).from(users).where(eq(users.username, username));
+  return user?.id;
+}
+
+// --- searching -----------------------------------------------------------------------------------------------------
+
+const MAX_FOUND = 100;
+/** A text search looks through this many of the newest rows. */
+const SEARCHED_ROWS = 500_000;
+
+function typeOf(keyword: string): number | undefined {
+  return /^\d{1,3}$/.test(keyword) ? Number(keyword) : undefined;
+}
+
+function byType(deps: Deps, type: number, userId: number | undefined): Promise<LogRow[]> {
+  const filter: LogFilter = { type, from: 0, to: END_OF_TIME };
+  if (userId !== undefined) filter.userId = userId;
+  // Type 0 means "all" in a filter but itself in a search.
+  const where =
+    type === LogType.unknown
+      ? and(rareWhere(deps.db, filter, 0, END_OF_TIME), eq(deps.db.t.logs.type, LogType.unknown))
+      : rawWhere(deps.db, filter, 0, END_OF_TIME);
+  return fetchRows(deps, where, MAX_FOUND, 0);
+}
+
+/** The newest 100 rows whose type is the keyword or whose content begins with it. */
+export async function searchLogs(deps: Deps, keyword: string): Promise<LogJson[]> {
+  const term = keyword.trim();
+  if (term === "") {
+    return adminRows(deps, await listRows(deps, { type: 0, from: 0, to: END_OF_TIME }, MAX_FOUND, 0));
+  }
+  const { logs } = deps.db.t;
+  const [newest] = await deps.db.reader.select({ id: max(logs.id) }).from(logs);
+  const floor = Number(newest?.id ?? 0) - SEARCHED_ROWS;
+  const found = await deps.db.reader
+    .select()
+    .from(logs)
+    .where(and(gt(logs.id, floor), startsWith(logs.content, term)))
+    .orderBy(desc(logs.id))
+    .limit(MAX_FOUND);
+  const type = typeOf(term);
+  if (type !== undefined) found.push(...(await byType(deps, type, undefined)));
+  const unique = [...new Map(found.map((row) => [row.id, row])).values()];
+  return adminRows(deps, unique.sort((a, b) => b.createdAt - a.createdAt || b.id - a.id).slice(0, MAX_FOUND));
+}
+
+/** The newest 100 of the user's rows whose type is the keyword. */
+export async function searchOwnLogs(deps: Deps, user: UserAccount, keyword: string): Promise<LogJson[]> {
+  const type = typeOf(keyword.trim());
+  if (type === undefined) return [];
+  return (await byType(deps, type, user.id)).map(userJson);
+}
+
+// --- clearing ------------------------------------------------------------------------------------------------------
+
+const ROWS_PER_DELETE = 1000;
+
+/** Lets requests in between two pieces of a long deletion. */
+function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/**
+ * Deletes rows older than the moment (Unix seconds, itself not included) and answers how many. Hourly sums stay. The
+ * mark is set first, so that an audit in the middle compares no hour that is being cleared.
+ */
+export async function clearLogs(deps: Deps, before: number): Promise<number> {
+  const { logs, marks } = deps.db.t;
+  // A moment to come would also hide rows that are still to be written.
+  const moment = Math.min(before, Math.floor(deps.clock.nowMs() / 1000));
+  await deps.db.orm
+    .insert(marks)
+    .values({ key: CLEARED_MARK, value: moment })
+    .onConflictDoUpdate({
+      target: marks.key,
+      set: { value: sql`case when ${marks.value} > ${moment} then ${marks.value} else ${moment} end` },
+    });
+  let deleted = 0;
+  for (;;) {
+    const batch = await deps.db.orm
+      .select({ id: logs.id, createdAt: logs.createdAt })
+      .from(logs)
+      .where(and(gte(logs.createdAt, 0), lt(logs.createdAt, moment)))
+      .orderBy(logs.createdAt)
+      .limit(ROWS_PER_DELETE);
+    if (batch.length === 0) return deleted;
+    const ids = batch.map((row) => row.id);
+    const gone = await deps.db.orm.delete(logs).where(inArray(logs.id, ids)).returning({ id: logs.id });
+    deleted += gone.length;
+    await breathe();
+  }
+}

@@ -1,0 +1,197 @@
+// Kinds of option values: how the stored text is read, checked and shown.
+// Each parse refuses wrong text with a Failure that names what was expected.
+import { refuse } from "../../shared/failures.ts";
+
+export interface OptionKind<T> {
+  /** Reads the stored text; throws a Failure for text that is not of this kind. */
+  parse(text: string): T;
+}
+
+export interface OptionDefinition<T = unknown> {
+  kind: OptionKind<T>;
+  /** Text on the wire and in the database. */
+  default: string;
+  /** Sealed at rest and never returned by any call. */
+  secret?: boolean;
+  /** Also sent to everybody by GET /api/status. */
+  public?: boolean;
+}
+
+export const text: OptionKind<string> = { parse: (value) => value };
+
+/** An address such as https://example.org; empty is allowed; trailing slashes are cut when read. */
+export const url: OptionKind<string> = {
+  parse(value) {
+    if (value === "") return "";
+    if (!URL.canParse(value) || !/^https?:\/\//.test(value)) throw refuse("option_not_url");
+    return value.replace(/\/+$/, "");
+  },
+};
+
+export const bool: OptionKind<boolean> = {
+  parse(value) {
+    if (value === "true") return true;
+    if (value === "false" || value === "") return false;
+    throw refuse("option_not_bool");
+  },
+};
+
+export function number(min: number, max: number, whole = true): OptionKind<number> {
+  return {
+    parse(value) {
+      const parsed = value.trim() === "" ? Number.NaN : Number(value);
+      if (!Number.isFinite(parsed) || (whole && !Number.isInteger(parsed)) || parsed < min || parsed > max) {
+        throw refuse(whole ? "option_not_int" : "option_not_number", { min, max });
+      }
+      return parsed;
+    },
+  };
+}
+
+export const int = (min = 0, max = Number.MAX_SAFE_INTEGER) => number(min, max);
+export const float = (min = 0, max = 1e12) => number(min, max, false);
+
+export function oneOf<const T extends string>(...values: T[]): OptionKind<T> {
+  return {
+    parse(value) {
+      const found = values.find((each) => each === value);
+      if (found === undefined) throw refuse("option_not_one_of", { values: values.join(", ") });
+      return found;
+    },
+  };
+}
+
+/** Lines of text, trimmed, without empty ones. */
+export const lines: OptionKind<string[]> = {
+  parse: (value) =>
+    value
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== ""),
+};
+
+export const csv: OptionKind<string[]> = {
+  parse: (value) =>
+    value
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== ""),
+};
+
+function json(value: string): unknown {
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    throw refuse("option_not_json");
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A JSON object whose values all pass `check`; the empty text counts as {}. */
+export function map<T>(check: (value: unknown, key: string) => T): OptionKind<Record<string, T>> {
+  return {
+    parse(value) {
+      const parsed = value.trim() === "" ? {} : json(value);
+      if (!isRecord(parsed)) throw refuse("option_not_map");
+      const result: Record<string, T> = {};
+      for (const [key, entry] of Object.entries(parsed)) result[key] = check(entry, key);
+      return result;
+    },
+  };
+}
+
+/** Largest ratio or price that is taken: a slip of six digits must not pass. */
+const MAX_RATIO = 1e6;
+
+export const ratioMap = map((value, key) => {
+  if (typeof value !== "number" || !Number.isFinite(value) || value < 0 || value > MAX_RATIO) {
+    throw refuse("option_bad_ratio", { name: key });
+  }
+  return value;
+});
+
+export const groupRatioMap = map((value, key) => {
+  if (typeof value !== "number" || !Number.isFinite(value) || value > MAX_RATIO) {
+    throw refuse("option_bad_ratio", { name: key });
+  }
+  if (value < 0) throw refuse("option_group_ratio_negative", { name: key });
+  return value;
+});
+
+export const textMap = map((value, key) => {
+  if (typeof value !== "string") throw refuse("option_bad_text", { name: key });
+  return value;
+});
+
+export const tokenCountMap = map((value, key) => {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > 1e9) {
+    throw refuse("option_bad_count", { name: key });
+  }
+  return value;
+});
+
+/** group -> [requests, successful requests] per window. */
+export const rateLimitMap = map((value, key): [number, number] => {
+  if (!Array.isArray(value) || value.length !== 2)
+    throw refuse("option_bad_rate_limit", { name: key, total: "?", success: "?" });
+  const [total, success] = value as unknown[];
+  if (
+    typeof total !== "number" ||
+    typeof success !== "number" ||
+    !Number.isInteger(total) ||
+    !Number.isInteger(success) ||
+    total < 0 ||
+    success < 1
+  ) {
+    throw refuse("option_bad_rate_limit", { name: key, total: String(total), success: String(success) });
+  }
+  return [total, success];
+});
+
+/** model -> header -> values. */
+export const headerMap = map((value, key): Record<string, string[]> => {
+  if (!isRecord(value)) throw refuse("option_bad_text", { name: key });
+  const headers: Record<string, string[]> = {};
+  for (const [name, entry] of Object.entries(value)) {
+    const values: unknown[] = Array.isArray(entry) ? entry : [entry];
+    if (
+      !/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) ||
+      !values.every((v) => typeof v === "string" && !/[\r\n]/.test(v))
+    ) {
+      throw refuse("option_bad_text", { name: `${key}.${name}` });
+    }
+    headers[name] = values as string[];
+  }
+  return headers;
+});
+
+/** Chat links: a list of one-entry objects, title -> template. */
+export const chatList: OptionKind<Record<string, string>[]> = {
+  parse(value) {
+    const parsed = value.trim() === "" ? [] : json(value);
+    if (!Array.isArray(parsed)) throw refuse("option_not_list");
+    return parsed.map((entry: unknown, index) => {
+      if (
+        !isRecord(entry) ||
+        Object.keys(entry).length !== 1 ||
+        typeof Object.values(entry)[0] !== "string"
+      ) {
+        throw refuse("option_bad_chat", { position: index + 1 });
+      }
+      return entry as Record<string, string>;
+    });
+  },
+};
+
+export const textList: OptionKind<string[]> = {
+  parse(value) {
+    const parsed = value.trim() === "" ? [] : json(value);
+    if (!Array.isArray(parsed) || !parsed.every((entry) => typeof entry === "string")) {
+      throw refuse("option_not_list");
+    }
+    return parsed;
+  },
+};

@@ -1,0 +1,173 @@
+// How much is held back for a call before its upstream is asked, and which limit on the answer that amount pays.
+// Refuses to assume that an answer will be short: what is held is what the limit that is sent can cost.
+import { MAX_QUOTA } from "../../shared/money.ts";
+import { MAX_TOKEN_COUNT } from "../../shared/usage.ts";
+import type { CallPrice } from "./prices.ts";
+
+/** Tokens of the answer that a hold covers where nobody knows how long the model's can be. */
+export const UNKNOWN_MAX_OUTPUT = 16_384;
+/** The largest limit that is sent to a model whose longest answer is unknown: more may be refused by its upstream. */
+export const UNKNOWN_MAX_SENT = 4096;
+/** An answer is worth having from this length on. */
+export const FLOOR_TOKENS = 1024;
+/** Below this an answer is none. */
+export const LEAST_TOKENS = 16;
+/** The hold of a stream grows by at least so many tokens. */
+export const STEP_TOKENS = 1000;
+/** What an answer usually is, where fewer were seen. */
+export const USUAL_OUTPUT = 500;
+/** A call beside others takes no more than this share of what is available, as long as that is worth having. */
+const SHARE = 4;
+
+/** Which of a model's prices may apply to a request. */
+export interface DearestOf {
+  /** The prompt may be written to a cache: not at all, for five minutes, or for an hour. */
+  cacheWrite: "none" | "short" | "long";
+  audioInput: boolean;
+  imageInput: boolean;
+  audioOutput: boolean;
+}
+
+/** Units per token, group ratio included, at the dearest price that may apply. */
+export interface HoldRates {
+  text: number;
+  media: number;
+  output: number;
+}
+
+export function ratesOf({ ratios, groupRatio }: CallPrice, dearest: DearestOf): HoldRates {
+  const { modelRatio, completionRatio, audioRatio } = ratios;
+  if (ratios.callPrice !== undefined) return { text: 0, media: 0, output: 0 };
+  const rate = modelRatio * groupRatio;
+  let input = Math.max(1, ratios.cacheRatio);
+  if (dearest.cacheWrite !== "none") input = Math.max(input, ratios.cacheWriteRatio);
+  if (dearest.cacheWrite === "long") input = Math.max(input, ratios.cacheWrite1hRatio);
+  let media = input;
+  if (dearest.imageInput) media = Math.max(media, ratios.imageRatio);
+  if (dearest.audioInput) media = Math.max(media, audioRatio);
+  const spoken = dearest.audioOutput ? audioRatio * ratios.audioCompletionRatio : 0;
+  return { text: rate * input, media: rate * media, output: rate * Math.max(completionRatio, spoken) };
+}
+
+/** What a hold follows from. */
+export interface HoldTerms {
+  /** Units that are due however long the answer is: the prompt, hosted tools, a fixed price. */
+  fixedUnits: number;
+  /** Units per token of the prompt's text, and of an answer. */
+  inputRate: number;
+  outputRate: number;
+  /** Answers that are asked for at once. */
+  choices: number;
+  /** The client's own limit on one answer, or the operator's in its place; undefined = none. */
+  clientLimit: number | undefined;
+  /** The longest answer of the model; undefined = unknown. */
+  maxOutput: number | undefined;
+  /** Tokens of an answer that are thoughts before it begins; 0 = no fixed number. */
+  thinkingBudget: number;
+  /** Units that a call without a limit holds at least, where they are there (PreConsumedQuota). */
+  leastUnits: number;
+}
+
+export interface WantedHold {
+  amount: number;
+  /** Less than this serves nothing: the call is refused. */
+  least: number;
+}
+
+/** Whole units that cover the value; a hair above a whole unit is an artefact of binary fractions. */
+function covering(units: number): number {
+  if (!(units > 0)) return 0;
+  const near = Math.round(units);
+  const whole = Math.abs(units - near) <= Math.min(units * 1e-12, 1e-6) ? near : Math.ceil(units);
+  return Math.min(whole, MAX_QUOTA);
+}
+
+const perToken = ({ outputRate, choices }: HoldTerms): number => outputRate * choices;
+
+/** Units for answers of so many tokens each. */
+export function unitsFor(terms: HoldTerms, tokens: number): number {
+  return covering(terms.fixedUnits + tokens * perToken(terms));
+}
+
+/** Tokens of each answer that the amount pays beside what is due anyway. */
+function tokensFor(terms: HoldTerms, amount: number): number {
+  const rate = perToken(terms);
+  if (rate <= 0) return MAX_TOKEN_COUNT;
+  const tokens = (amount - terms.fixedUnits) / rate;
+  const near = Math.round(tokens);
+  const whole = Math.abs(tokens - near) <= 1e-6 ? near : Math.floor(tokens);
+  return Math.max(0, Math.min(whole, MAX_TOKEN_COUNT));
+}
+
+/** The longest answer that may have to be paid: by the client's limit, else by what the model can. */
+export function mostTokens({ clientLimit, maxOutput }: HoldTerms): number {
+  return Math.min(clientLimit ?? Infinity, maxOutput ?? UNKNOWN_MAX_OUTPUT);
+}
+
+function upTo({ clientLimit }: HoldTerms, tokens: number): number {
+  return Math.min(clientLimit ?? Infinity, tokens);
+}
+
+function floorTokens(terms: HoldTerms): number {
+  return Math.min(upTo(terms, terms.thinkingBudget + FLOOR_TOKENS), mostTokens(terms));
+}
+
+function leastTokens(terms: HoldTerms): number {
+  return Math.min(upTo(terms, terms.thinkingBudget + LEAST_TOKENS), mostTokens(terms));
+}
+
+/** The largest limit that may be sent where one has to be. */
+function mostSent(terms: HoldTerms): number {
+  const most = mostTokens(terms);
+  return terms.maxOutput === undefined
+    ? Math.min(most, Math.max(UNKNOWN_MAX_SENT, floorTokens(terms)))
+    : most;
+}
+
+function withLeast(terms: HoldTerms, available: number, amount: number): number {
+  if (terms.clientLimit !== undefined) return amount;
+  return Math.max(amount, Math.min(covering(terms.leastUnits), Math.floor(available)));
+}
+
+/**
+ * The hold of a call whose answer can only be bounded by a limit that its upstream keeps. `mayLimit`: such a limit can
+ * be written into the request; otherwise the whole is held, or the call refused.
+ */
+export function limitedHold(terms: HoldTerms, available: number, mayLimit: boolean): WantedHold {
+  const whole = withLeast(terms, available, unitsFor(terms, mostTokens(terms)));
+  if (perToken(terms) <= 0) return { amount: whole, least: unitsFor(terms, 0) };
+  if (!mayLimit) return { amount: whole, least: whole };
+  const least = unitsFor(terms, leastTokens(terms));
+  if (whole <= available / SHARE) return { amount: whole, least };
+  const ofShare = tokensFor(terms, available / SHARE);
+  const tokens = Math.min(Math.max(ofShare, floorTokens(terms)), mostTokens(terms));
+  if (tokens === mostTokens(terms)) return { amount: whole, least };
+  return { amount: unitsFor(terms, Math.min(tokens, mostSent(terms))), least };
+}
+
+/** The limit that has to be sent with what was held in the end; undefined = nothing: the whole is held. */
+export function limitToSend(terms: HoldTerms, amount: number): number | undefined {
+  if (perToken(terms) <= 0) return undefined;
+  const paid = tokensFor(terms, amount);
+  return paid >= mostTokens(terms) ? undefined : Math.min(paid, mostSent(terms));
+}
+
+/** The first hold of a stream, which grows as the stream does. `usual`: what the model's answers are on this site. */
+export function firstHold(terms: HoldTerms, available: number, usual: number): WantedHold {
+  const amount = unitsFor(terms, upTo(terms, Math.max(usual, terms.thinkingBudget + LEAST_TOKENS)));
+  return {
+    amount: withLeast(terms, available, amount),
+    least: perToken(terms) <= 0 ? unitsFor(terms, 0) : unitsFor(terms, upTo(terms, LEAST_TOKENS)),
+  };
+}
+
+/** Tokens over all answers that the amount covers. */
+export function coveredTokens(terms: HoldTerms, amount: number): number {
+  if (terms.outputRate <= 0) return MAX_TOKEN_COUNT;
+  return Math.max(0, Math.min((amount - terms.fixedUnits) / terms.outputRate, MAX_TOKEN_COUNT));
+}
+
+/** Whole units for so many more tokens. */
+export function unitsForMore(outputRate: number, tokens: number): number {
+  return covering(outputRate * tokens);
+}

@@ -1,0 +1,119 @@
+// The price tables in force, as one snapshot built from the options and rebuilt when one of them changes.
+// Refuses nothing: the options were checked when they were set.
+import type { OptionKey } from "../options/definitions.ts";
+import type { OptionStore } from "../options/store.ts";
+import { freezePrice, groupRatioOf, lookupPrice, missingPrice } from "./prices.ts";
+import type { CallPrice, ModelPricing, PriceTables } from "./prices.ts";
+
+export interface PriceBook {
+  tables(): PriceTables;
+  /** Undefined when neither price nor ratio is set for the model. */
+  pricing(model: string): ModelPricing | undefined;
+  /** 1 for groups without a ratio of their own. */
+  groupRatio(group: string): number;
+  /** The frozen price of calls to the model in the group; undefined when neither price nor ratio is set for it. */
+  callPrice(model: string, group: string): CallPrice | undefined;
+  /** The same at the ratio of models without a price. */
+  missingCallPrice(model: string, group: string): CallPrice;
+  /** The most tokens that the model can answer with; undefined as long as no table knows. */
+  maxOutput(model: string): number | undefined;
+}
+
+const PRICE_OPTIONS: ReadonlySet<OptionKey> = new Set<OptionKey>([
+  "ModelRatio",
+  "ModelPrice",
+  "CompletionRatio",
+  "CacheRatio",
+  "CreateCacheRatio",
+  "ImageRatio",
+  "GroupRatio",
+  "QuotaPerUnit",
+]);
+
+/** Model names come from clients: the cache must not grow with their imagination. */
+const MAX_CACHED = 5000;
+
+const REVISION_CHARS = 12;
+
+function sorted(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export function createPriceBook(options: Pick<OptionStore, "get" | "onChange">): PriceBook {
+  let tables: PriceTables | undefined;
+  let revision: string | undefined;
+  const cache = new Map<string, ModelPricing | undefined>();
+  /** Group -> model. */
+  const frozen = new Map<string, Map<string, CallPrice>>();
+  let frozenCount = 0;
+  options.onChange((key) => {
+    if (!PRICE_OPTIONS.has(key)) return;
+    tables = undefined;
+    revision = undefined;
+    cache.clear();
+    frozen.clear();
+    frozenCount = 0;
+  });
+
+  function current(): PriceTables {
+    return (tables ??= {
+      modelRatio: options.get("ModelRatio"),
+      modelPrice: options.get("ModelPrice"),
+      completionRatio: options.get("CompletionRatio"),
+      cacheRatio: options.get("CacheRatio"),
+      createCacheRatio: options.get("CreateCacheRatio"),
+      imageRatio: options.get("ImageRatio"),
+      groupRatio: options.get("GroupRatio"),
+      quotaPerUnit: options.get("QuotaPerUnit"),
+    });
+  }
+
+  function pricing(model: string): ModelPricing | undefined {
+    if (cache.has(model)) return cache.get(model);
+    const found = lookupPrice(current(), model);
+    if (cache.size >= MAX_CACHED) cache.clear();
+    cache.set(model, found);
+    return found;
+  }
+
+  /** From the text of the tables in the order of their names, so that nodes that hold the same prices agree. */
+  function revisionOf(): string {
+    return (revision ??= new Bun.CryptoHasher("sha256")
+      .update(JSON.stringify(current(), sorted))
+      .digest("hex")
+      .slice(0, REVISION_CHARS));
+  }
+
+  function freeze(model: string, ratios: ModelPricing, group: string): CallPrice {
+    const { quotaPerUnit } = current();
+    return freezePrice(model, ratios, groupRatioOf(current(), group), {
+      quotaPerUnit,
+      revision: revisionOf(),
+    });
+  }
+
+  return {
+    tables: current,
+    pricing,
+    groupRatio: (group) => groupRatioOf(current(), group),
+    callPrice(model, group) {
+      const known = frozen.get(group)?.get(model);
+      if (known) return known;
+      const ratios = pricing(model);
+      if (!ratios) return undefined;
+      if (frozenCount >= MAX_CACHED) {
+        frozen.clear();
+        frozenCount = 0;
+      }
+      const made = freeze(model, ratios, group);
+      let ofGroup = frozen.get(group);
+      if (!ofGroup) frozen.set(group, (ofGroup = new Map<string, CallPrice>()));
+      ofGroup.set(model, made);
+      frozenCount += 1;
+      return made;
+    },
+    missingCallPrice: (model, group) => freeze(model, missingPrice(current(), model), group),
+    maxOutput: () => undefined,
+  };
+}

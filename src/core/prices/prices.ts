@@ -1,0 +1,369 @@
+// Prices: what a model costs, what to hold back before a call, and what a call cost, with its explanation.
+// Refuses every number that is not finite and positive: no input yields a negative, unsafe or missing charge.
+import type {
+  CostCounts,
+  CostLine,
+  CostRounding,
+  CostSum,
+  PriceRatios,
+  CostInputs,
+  PriceLine,
+} from "../../shared/cost.ts";
+import {
+  boundedInputs,
+  COST_FIELD,
+  explainBounded,
+  MAX_RATIO,
+  priceLines,
+  storeCost,
+  wholeQuota,
+} from "../../shared/cost.ts";
+import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
+import type { Usage } from "../../shared/usage.ts";
+import { MAX_TOKEN_COUNT } from "../../shared/usage.ts";
+import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "./completion-rules.ts";
+
+type RatioTable = Readonly<Record<string, number>>;
+
+export interface PriceTables {
+  modelRatio: RatioTable;
+  modelPrice: RatioTable;
+  completionRatio: RatioTable;
+  cacheRatio: RatioTable;
+  createCacheRatio: RatioTable;
+  imageRatio: RatioTable;
+  groupRatio: RatioTable;
+  quotaPerUnit: number;
+}
+
+/** What one model costs; `callPrice` set = a fixed price per call in dollars, all ratios are 0 then in the log. */
+export type ModelPricing = PriceRatios;
+
+/** The ratio at which models without a price are billed where they are allowed at all. */
+export const MISSING_MODEL_RATIO = 37.5;
+
+/** One-hour cache writes cost 2 where five-minute writes cost 1.25. */
+const ONE_HOUR_WRITE = 2 / 1.25;
+
+const own = (table: RatioTable, name: string): number | undefined =>
+  Object.hasOwn(table, name) ? safeRatio(table[name]) : undefined;
+
+function safeRatio(value: number | undefined): number | undefined {
+  return value !== undefined && Number.isFinite(value) && value >= 0 ? Math.min(value, MAX_RATIO) : undefined;
+}
+
+/** Names of custom GPTs are priced under one alias each. */
+function alias(name: string): string {
+  if (name.startsWith("gpt-4-gizmo")) return "gpt-4-gizmo-*";
+  if (name.startsWith("gpt-4o-gizmo")) return "gpt-4o-gizmo-*";
+  return name;
+}
+
+/** The price of a requested model name, or undefined when neither price nor ratio is set. */
+export function lookupPrice(tables: PriceTables, model: string): ModelPricing | undefined {
+  const name = alias(model);
+  const callPrice = own(tables.modelPrice, name);
+  const ratio = own(tables.modelRatio, name);
+  if (callPrice === undefined && ratio === undefined) return undefined;
+  return pricingOf(tables, name, callPrice, ratio ?? 0);
+}
+
+/** The price that a model without one is billed at in self-use mode or for users who accepted it. */
+export function missingPrice(tables: PriceTables, model: string): ModelPricing {
+  return pricingOf(tables, alias(model), undefined, MISSING_MODEL_RATIO);
+}
+
+function pricingOf(
+  tables: PriceTables,
+  name: string,
+  callPrice: number | undefined,
+  modelRatio: number,
+): ModelPricing {
+  const cacheWriteRatio = own(tables.createCacheRatio, name) ?? 1.25;
+  return {
+    callPrice,
+    modelRatio,
+    completionRatio: completionRatio(name, tables.completionRatio),
+    cacheRatio: own(tables.cacheRatio, name) ?? 1,
+    cacheWriteRatio,
+    cacheWrite1hRatio: cacheWriteRatio * ONE_HOUR_WRITE,
+    imageRatio: own(tables.imageRatio, name) ?? 1,
+    audioRatio: audioRatio(name),
+    audioCompletionRatio: AUDIO_COMPLETION_RATIO,
+  };
+}
+
+/** Missing groups cost 1; ratio 0 is free. */
+export function groupRatioOf(tables: PriceTables, group: string): number {
+  return own(tables.groupRatio, group) ?? 1;
+}
+
+export interface ReserveInputs {
+  promptTokens: number;
+  /** The largest of the request's limits on its output; 0 when it names none. */
+  maxTokens: number;
+  /** Option PreConsumedQuota: tokens to assume when the request names no limit. */
+  preConsumedTokens: number;
+  /** Pictures or other pieces that a fixed price counts. */
+  callCount?: number;
+  /** Size times quality of a picture: pictureFactor. */
+  callFactor?: number;
+  quotaPerUnit: number;
+}
+
+/**
+ * What to hold back before the call, cut to whole units (billing reference, section 3). At a fixed price it is the
+ * charge itself, so tasks that are charged when they are submitted take it as their price too (section 10).
+ */
+export function estimateReserve(pricing: ModelPricing, groupRatio: number, inputs: ReserveInputs): number {
+  const { callCount, callFactor, quotaPerUnit } = inputs;
+  const limit = bounded(inputs.maxTokens);
+  const tokens = limit > 0 ? bounded(inputs.promptTokens) + limit : bounded(inputs.preConsumedTokens);
+  const safe = boundedInputs({
+    ...pricing,
+    groupRatio,
+    quotaPerUnit,
+    ...(callCount === undefined ? {} : { callCount }),
+    ...(callFactor === undefined ? {} : { callFactor }),
+  });
+  const base =
+    safe.callPrice === undefined
+      ? tokens * safe.modelRatio
+      : safe.callPrice * safe.callFactor * safe.callCount * safe.quotaPerUnit;
+  return wholeQuota(base * safe.groupRatio, "floor");
+}
+
+function bounded(value: number): number {
+  return Number.isFinite(value) && value > 0 ? Math.min(value, MAX_TOKEN_COUNT) : 0;
+}
+
+/** The route a call came by, where it changes the charge or the row: native Messages, or a realtime session. */
+export type CostSurface = "messages" | "realtime";
+
+export interface CostExtras {
+  quotaPerUnit?: number;
+  /** Pieces that a fixed price counts; 0 for a call that is not charged. */
+  callCount?: number;
+  /** Size times quality of a picture: pictureFactor. */
+  callFactor?: number;
+  /** Dollars per thousand calls: webSearchPrice of the model and the context size. */
+  webSearchPrice?: number;
+  /** Dollars per thousand calls; the fixed price when absent. */
+  fileSearchPrice?: number;
+  surface?: CostSurface;
+  /** Default: cut for native Messages (roundingOf), else to the nearest unit. */
+  rounding?: CostRounding;
+  /** Highest charge: quotaCapOf of the settle policy. */
+  quotaCap?: number | undefined;
+}
+
+/** How the documented formulas of a surface round (billing reference, sections 4 and 6). */
+export function roundingOf(surface: CostSurface | undefined): CostRounding {
+  return surface === "messages" ? "floor" : "half-away";
+}
+
+export interface Charge {
+  /** Whole units, at least 0; the same as `sum.quota`. */
+  quota: number;
+  lines: CostLine[];
+  sum: CostSum;
+  /** Fields of the log row's `other`. */
+  other: Record<string, unknown>;
+}
+
+/**
+ * The charge of a call and its explanation, from one formula over disjoint quantities. With them the formulas of the
+ * text family, of native Messages and of audio are one; only the rounding differs. Two deliberate departures from
+ * the original: cached tokens keep their price beside pictures and audio, and a call at a fixed price costs that
+ * price also when no token was reported (callCount 0 makes it free).
+ */
+export function cost(
+  pricing: ModelPricing,
+  groupRatio: number,
+  usage: Usage,
+  extras: CostExtras = {},
+): Charge {
+  const { input, output, calls } = usage;
+  const counts: CostCounts = {
+    fresh: bounded(input.fresh),
+    cacheRead: bounded(input.cacheRead),
+    cacheWrite5m: bounded(input.cacheWrite5m),
+    cacheWrite1h: bounded(input.cacheWrite1h),
+    imageInput: bounded(input.image),
+    audioInput: bounded(input.audio),
+    output: bounded(output.text),
+    thinking: bounded(output.thinking),
+    imageOutput: bounded(output.image),
+    audioOutput: bounded(output.audio),
+    webSearchCalls: bounded(calls.webSearch),
+    fileSearchCalls: bounded(calls.fileSearch),
+    callCount: extras.callCount ?? 1,
+  };
+  const inputs = boundedInputs({
+    ...pricing,
+    ...counts,
+    callFactor: extras.callFactor ?? 1,
+    webSearchPrice: extras.webSearchPrice ?? 0,
+    fileSearchPrice: extras.fileSearchPrice ?? FILE_SEARCH_PRICE,
+    groupRatio,
+    quotaPerUnit: extras.quotaPerUnit ?? DEFAULT_QUOTA_PER_UNIT,
+    rounding: extras.rounding ?? roundingOf(extras.surface),
+    quotaCap: extras.quotaCap,
+  });
+  // Prices of calls that were not made, and a cap that did not bite, are no part of the explanation.
+  if (inputs.webSearchCalls === 0) inputs.webSearchPrice = 0;
+  if (inputs.fileSearchCalls === 0) inputs.fileSearchPrice = 0;
+  const sum = explainBounded(inputs);
+  if (!sum.isCapped) inputs.quotaCap = undefined;
+  return { quota: sum.quota, lines: sum.lines, sum, other: logFields(inputs, extras.surface) };
+}
+
+/** The documented fields of `other` (billing reference, section 12), and the inputs for the explanation. */
+function logFields(inputs: CostInputs, surface: CostSurface | undefined): Record<string, unknown> {
+  const { callPrice, callFactor, callCount } = inputs;
+  const ratio = (value: number): number => (callPrice === undefined ? value : 0);
+  const other: Record<string, unknown> = {
+    model_ratio: ratio(inputs.modelRatio),
+    group_ratio: inputs.groupRatio,
+    completion_ratio: ratio(inputs.completionRatio),
+    cache_tokens: inputs.cacheRead,
+    cache_ratio: ratio(inputs.cacheRatio),
+    // Pictures: the price of all of them, size and quality included. An uncharged call still names its price.
+    model_price: callPrice === undefined ? -1 : callPrice * callFactor * Math.max(callCount, 1),
+  };
+  const written = inputs.cacheWrite5m + inputs.cacheWrite1h;
+  if (surface === "messages") other.claude = true;
+  if (surface === "messages" || written > 0) {
+    other.cache_creation_tokens = written;
+    other.cache_creation_ratio = ratio(inputs.cacheWriteRatio);
+  }
+  if (inputs.cacheWrite1h > 0) {
+    other.cache_creation_tokens_1h = inputs.cacheWrite1h;
+    other.cache_creation_ratio_1h = ratio(inputs.cacheWrite1hRatio);
+  }
+  if (inputs.imageInput > 0) {
+    other.image = true;
+    other.image_ratio = ratio(inputs.imageRatio);
+    // The documented name of the tokens of pictures in the INPUT.
+    other.image_output = inputs.imageInput;
+  }
+  if (surface === "realtime" || inputs.audioInput + inputs.audioOutput > 0) {
+    other[surface === "realtime" ? "ws" : "audio"] = true;
+    other.audio_input = inputs.audioInput;
+    other.audio_output = inputs.audioOutput;
+    other.text_input = inputs.fresh;
+    other.text_output = inputs.output + inputs.thinking;
+    other.audio_ratio = ratio(inputs.audioRatio);
+    other.audio_completion_ratio = ratio(inputs.audioCompletionRatio);
+  }
+  if (inputs.webSearchCalls > 0) {
+    other.web_search = true;
+    other.web_search_call_count = inputs.webSearchCalls;
+    other.web_search_price = inputs.webSearchPrice;
+  }
+  if (inputs.fileSearchCalls > 0) {
+    other.file_search = true;
+    other.file_search_call_count = inputs.fileSearchCalls;
+    other.file_search_price = inputs.fileSearchPrice;
+  }
+  other[COST_FIELD] = storeCost(inputs);
+  return other;
+}
+
+/** The unit prices of a model in a group, for the pricing page: the same kinds and order as the lines of a charge. */
+export function modelPriceLines(tables: PriceTables, model: string, group: string): PriceLine[] | undefined {
+  const pricing = lookupPrice(tables, model);
+  return pricing && priceLines(pricing, groupRatioOf(tables, group), tables.quotaPerUnit);
+}
+
+/** How much of the web a search reads, as clients say it; what they do not say is medium. */
+export type SearchSize = "low" | "medium" | "high";
+
+/**
+ * Everything that one call is charged by, frozen when it is reserved: settlement, retries, tasks and the turns of a
+ * session read nothing else, so that a change of prices never reaches a call that has begun.
+ */
+export interface CallPrice {
+  readonly ratios: ModelPricing;
+  readonly groupRatio: number;
+  readonly quotaPerUnit: number;
+  /** Dollars per thousand calls of hosted tools. */
+  readonly tools: { readonly webSearch: Readonly<Record<SearchSize, number>>; readonly fileSearch: number };
+  /** Names the tables that the price came from: the same text, the same revision on every node. */
+  readonly revision: string;
+}
+
+/** `model` as requested; it decides what a web search costs. */
+export function freezePrice(
+  model: string,
+  ratios: ModelPricing,
+  groupRatio: number,
+  { quotaPerUnit, revision }: { quotaPerUnit: number; revision: string },
+): CallPrice {
+  const webSearch = {
+    low: webSearchPrice(model, "low"),
+    medium: webSearchPrice(model, "medium"),
+    high: webSearchPrice(model, "high"),
+  };
+  return { ratios, groupRatio, quotaPerUnit, tools: { webSearch, fileSearch: FILE_SEARCH_PRICE }, revision };
+}
+
+/** What else a charge depends on: facts of the call, none of them a price. */
+export interface CallFacts extends Pick<
+  CostExtras,
+  "callCount" | "callFactor" | "surface" | "rounding" | "quotaCap"
+> {
+  searchSize?: SearchSize;
+  /** Service tier that the upstream says it served. */
+  servedTier?: string | undefined;
+}
+
+/** The charge of a call at its frozen price; `other.cost` keeps what a replay needs besides counts and ratios. */
+export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): Charge {
+  const { tools } = price;
+  const size = facts.searchSize ?? "medium";
+  const charge = cost(price.ratios, price.groupRatio, usage, {
+    quotaPerUnit: price.quotaPerUnit,
+    webSearchPrice: tools.webSearch[size],
+    fileSearchPrice: tools.fileSearch,
+    ...facts,
+  });
+  const stored = charge.other[COST_FIELD] as Record<string, unknown>;
+  stored["revision"] = price.revision;
+  if (usage.calls.webSearch > 0) stored["search_size"] = size;
+  if (facts.servedTier !== undefined) stored["tier"] = facts.servedTier;
+  return charge;
+}
+
+const SIZE_FACTORS: Readonly<Record<string, number>> = {
+  "256x256": 0.4,
+  "512x512": 0.45,
+  "1024x1024": 1,
+  "1024x1792": 2,
+  "1792x1024": 2,
+};
+
+/**
+ * Size times quality of a picture at a fixed price (billing reference, section 8); the number of pictures is
+ * callCount. `upstreamModel` is the mapped name.
+ */
+export function pictureFactor(upstreamModel: string, size = "", quality = ""): number {
+  const bySize = Object.hasOwn(SIZE_FACTORS, size) ? (SIZE_FACTORS[size] ?? 1) : 1;
+  if (upstreamModel !== "dall-e-3" || quality !== "hd") return bySize;
+  return bySize * (bySize === 2 ? 1.5 : 2);
+}
+
+/** Dollars per thousand calls. */
+export const FILE_SEARCH_PRICE = 2.5;
+
+const WEB_SEARCH_PRICES = {
+  high: { low: 30, medium: 35, high: 50 },
+  other: { low: 25, medium: 27.5, high: 30 },
+} as const;
+
+/** Dollars per thousand web searches (billing reference, section 5). */
+export function webSearchPrice(model: string, contextSize: string): number {
+  const isHigh = /^gpt-4(\.1|o)/.test(model) && !model.includes("mini");
+  const prices = WEB_SEARCH_PRICES[isHigh ? "high" : "other"];
+  return contextSize === "low" || contextSize === "high" ? prices[contextSize] : prices.medium;
+}

@@ -1,0 +1,95 @@
+// First-run setup: creates the root user once and chooses the usage mode.
+// Refuses a second run, also when two arrive at the same moment.
+import { gte, sql } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import { isUniqueViolation } from "../../db/sql-state.ts";
+import { Role } from "../../shared/enums.ts";
+import { Failure } from "../../shared/failures.ts";
+import { hashPassword } from "../users/credentials.ts";
+import type { Deps } from "../deps.ts";
+
+export const ROOT_INITIAL_QUOTA = 100_000_000;
+
+export interface SetupState {
+  done: boolean;
+  rootExists: boolean;
+}
+
+export interface SetupInput {
+  username?: string | undefined;
+  password?: string | undefined;
+  confirmPassword?: string | undefined;
+  SelfUseModeEnabled?: boolean | undefined;
+  DemoSiteEnabled?: boolean | undefined;
+}
+
+/** Once setup is done it stays done, so later calls cost no query. */
+const finished = new WeakSet<object>();
+
+export async function setupState(deps: Deps): Promise<SetupState> {
+  if (finished.has(deps.db)) return { done: true, rootExists: true };
+  const { setups, users } = deps.db.t;
+  const roots = await deps.db.orm
+    .select({ id: users.id })
+    .from(users)
+    .where(gte(users.role, Role.root))
+    .limit(1);
+  const rows = await deps.db.orm.select({ id: setups.id }).from(setups).limit(1);
+  if (rows.length > 0) finished.add(deps.db);
+  return { done: rows.length > 0, rootExists: roots.length > 0 };
+}
+
+/** "3.50.4", "18.4": what the wizard shows of the database it found. */
+export async function databaseVersion({ db }: Pick<Deps, "db">): Promise<string> {
+  const version =
+    db.kind === "sqlite" ? sql<string>`sqlite_version()` : sql<string>`current_setting('server_version')`;
+  const [row] = await db.orm.select({ version }).from(sql`(select 1) as one`);
+  return /^\S*/.exec(row?.version ?? "")?.[0] ?? "";
+}
+
+function bad(code: string): Failure {
+  return new Failure("client", code, { status: 400 });
+}
+
+export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
+  const state = await setupState(deps);
+  if (state.done) throw bad("setup_done");
+  let account: { username: string; passwordHash: string } | undefined;
+  if (!state.rootExists) {
+    const username = (input.username ?? "").trim();
+    const password = input.password ?? "";
+    if (username === "") throw bad("setup_username_empty");
+    if (Array.from(username).length > 12) throw bad("setup_username_long");
+    if (/\p{Cc}/u.test(username)) throw bad("username_invalid");
+    if (password !== (input.confirmPassword ?? "")) throw bad("setup_passwords_differ");
+    if (Array.from(password).length < 8) throw bad("setup_password_short");
+    account = { username, passwordHash: await hashPassword(password) };
+  }
+  const now = Math.floor(deps.clock.nowMs() / 1000);
+  const { setups, users } = deps.db.t;
+  try {
+    await deps.ledger.atomic(function* (tx, credit) {
+      // The fixed key makes the second of two simultaneous calls fail here, before it creates a user.
+      yield* q(
+        tx
+          .insert(setups)
+          .values({ id: 1, version: deps.version, initializedAt: now })
+          .returning({ id: setups.id }),
+      );
+      if (!account) return;
+      const [user] = yield* q(
+        tx
+          .insert(users)
+          .values({ ...account, displayName: "Root User", role: Role.root, createdAt: now })
+          .returning({ id: users.id }),
+      );
+      if (user) yield* credit({ userId: user.id, amount: ROOT_INITIAL_QUOTA, kind: "setup" });
+    });
+  } catch (error) {
+    if (isUniqueViolation(error)) throw bad("setup_done");
+    throw new Failure("internal", "setup_failed", { status: 500, cause: error });
+  }
+  finished.add(deps.db);
+  await deps.options.set("SelfUseModeEnabled", String(input.SelfUseModeEnabled === true));
+  await deps.options.set("DemoSiteEnabled", String(input.DemoSiteEnabled === true));
+}

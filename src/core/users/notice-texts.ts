@@ -1,0 +1,37 @@
+// The words of notices that leave the house by mail or webhook, in the receiver's language.
+// Refuses markup from outside: what is put into HTML is escaped.
+import type { Language } from "../../shared/enums.ts";
+import type { Notice } from "../../net/notify.ts";
+
+/** `quota` as the site writes it; the address of the site may be unknown. */
+export function lowQuotaNotice(language: Language, quota: string, serverAddress: string): Notice {
+  const isChinese = language === "zh";
+  const link = serverAddress === "" ? "" : `${serverAddress.replace(/\/+$/, "")}/topup`;
+  const title = isChinese ? "您的额度即将用尽" : "Your balance is running low";
+  const sentence = isChinese
+    ? `${title}，当前剩余额度为 ${quota}，为了不影响您的使用，请及时充值。`
+    : `${title}: ${quota} is left. Top up in time to keep your calls working.`;
+  const label = isChinese ? "充值链接：" : "Top up: ";
+  const address = Bun.escapeHTML(link);
+  return {
+    type: "quota_exceed",
+    title,
+    content: link === "" ? sentence : `${sentence}\n${label}${link}`,
+    html:
+      link === ""
+        ? Bun.escapeHTML(sentence)
+        : `${Bun.escapeHTML(sentence)}<br/>${label}<a href="${address}">${address}</a>`,
+    values: [title, quota, link, link],
+  };
+}
+
+/** What the button "Send a test" sends. */
+export function testNotice(language: Language, siteName: string): Notice {
+  return language === "zh"
+    ? { type: "test", title: "测试通知", content: `这是来自 ${siteName} 的测试通知，说明通知设置可用。` }
+    : {
+        type: "test",
+        title: "Test notice",
+        content: `This is a test from ${siteName}: your notices arrive.`,
+      };
+}

@@ -1,0 +1,117 @@
+// Who is told what: the operator what happened to channels, users that their balance runs low; by e-mail or webhook.
+// Refuses to flood: two notices of a kind in ten minutes, and to let a receiver that fails disturb what it is told of.
+import { eq } from "drizzle-orm";
+import { LogType, Role } from "../../shared/enums.ts";
+import { refuse } from "../../shared/failures.ts";
+import type { Deps, UserAccount, UserSetting } from "../deps.ts";
+import type { MailServer } from "../../net/mail.ts";
+import { callWebhook, mailNotice } from "../../net/notify.ts";
+import type { Notice } from "../../net/notify.ts";
+import { openSecret } from "./webhook-secret.ts";
+
+export type NotifyDeps = Pick<
+  Deps,
+  "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "options" | "seal"
+>;
+
+type DeliverDeps = Pick<Deps, "guard" | "clock" | "options" | "seal">;
+
+const WINDOW_MS = 600_000;
+const PER_WINDOW = 2;
+/** Kinds remembered for the limit; the oldest make room. */
+const MAX_KINDS = 10_000;
+
+const sent = new WeakMap<object, Map<string, number[]>>();
+
+function isTooMany(deps: NotifyDeps, type: string): boolean {
+  let kinds = sent.get(deps.ledger);
+  if (!kinds) sent.set(deps.ledger, (kinds = new Map()));
+  const nowMs = deps.clock.monotonicMs();
+  const recent = (kinds.get(type) ?? []).filter((atMs) => nowMs - atMs < WINDOW_MS);
+  if (recent.length >= PER_WINDOW) return true;
+  recent.push(nowMs);
+  kinds.delete(type);
+  kinds.set(type, recent);
+  const [oldest] = kinds.keys();
+  if (kinds.size > MAX_KINDS && oldest !== undefined) kinds.delete(oldest);
+  return false;
+}
+
+export async function rootAccount(deps: Pick<Deps, "db" | "accounts">): Promise<UserAccount | undefined> {
+  const { users } = deps.db.t;
+  const [root] = await deps.db.orm
+    .select({ id: users.id })
+    .from(users)
+    .where(eq(users.role, Role.root))
+    .limit(1);
+  return root && deps.accounts.user(root.id);
+}
+
+/** The operator's server as the SMTP options describe it; undefined where none is named. */
+export function mailServer({ options }: Pick<Deps, "options">): MailServer | undefined {
+  const host = options.get("SMTPServer");
+  if (host === "") return undefined;
+  const account = options.get("SMTPAccount");
+  return {
+    host,
+    port: options.get("SMTPPort"),
+    isTls: options.get("SMTPSSLEnabled"),
+    account,
+    password: options.get("SMTPToken"),
+    from: { name: options.get("SystemName"), address: options.get("SMTPFrom") || account },
+  };
+}
+
+/** Where a notice by e-mail goes: the address for notices, else the account's own; empty for neither. */
+function addressOf(user: Pick<UserAccount, "email">, setting: UserSetting): string {
+  return setting.notification_email || user.email;
+}
+
+/**
+ * Sends one notice the way the setting says and resolves when the receiver took it. Throws Failures: `mail_missing`,
+ * `smtp_missing`, `mail_failed`, `webhook_missing`, `webhook_answered`, and those of the guard.
+ */
+export async function deliver(
+  deps: DeliverDeps,
+  user: Pick<UserAccount, "email">,
+  setting: UserSetting,
+  notice: Notice,
+): Promise<void> {
+  if (setting.notify_type === "webhook") {
+    const { webhook_url: url } = setting;
+    if (url === undefined || url === "") throw refuse("webhook_missing");
+    const webhook = { url, secret: openSecret(deps.seal, setting) };
+    return callWebhook(deps.guard, webhook, notice, deps.clock.nowMs());
+  }
+  const to = addressOf(user, setting);
+  if (to === "") throw refuse("mail_missing");
+  const server = mailServer(deps);
+  if (!server) throw refuse("smtp_missing");
+  return mailNotice(server, to, notice);
+}
+
+/** Whether a notice would go anywhere at all: without address or server it is silently left out. */
+export function isReachable(deps: Pick<Deps, "options">, user: UserAccount): boolean {
+  const { setting } = user;
+  if (setting.notify_type === "webhook") return Boolean(setting.webhook_url);
+  return addressOf(user, setting) !== "" && mailServer(deps) !== undefined;
+}
+
+/** Tells the root user. Resolves when the log has it and sending was tried; never throws. */
+export async function notifyRoot(deps: NotifyDeps, notice: Notice): Promise<void> {
+  try {
+    const root = await rootAccount(deps);
+    if (!root) return;
+    await deps.ledger.log({
+      type: LogType.system,
+      userId: root.id,
+      username: root.username,
+      content: notice.content,
+      ...(notice.channelId === undefined ? {} : { channelId: notice.channelId }),
+    });
+    if (isReachable(deps, root) && !isTooMany(deps, notice.type))
+      await deliver(deps, root, root.setting, notice);
+  } catch (error) {
+    deps.logger.warn("notice could not be sent", { type: notice.type, error: String(error) });
+  }
+}

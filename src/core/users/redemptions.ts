@@ -1,0 +1,286 @@
+// Redemption codes: made in batches, listed for administrators, turned into balance exactly once.
+// Refuses a used code every change but deletion, and tells a wrong code apart from a used one only to who holds it.
+import { randomBytes } from "node:crypto";
+import { and, desc, eq, inArray, isNull, or } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { countRows, q, startsWith } from "../../db/database.ts";
+import { LogType, RedemptionStatus } from "../../shared/enums.ts";
+import { refuse } from "../../shared/failures.ts";
+import { isQuota, logQuotaText } from "../../shared/money.ts";
+import type { Deps, UserAccount } from "../deps.ts";
+import { quotaDisplay } from "../options/store.ts";
+import { sha256Hex } from "../kit/seal.ts";
+import type { Schema } from "../../../drizzle/schema.ts";
+
+type RedemptionRow = Schema["redemptions"]["$inferSelect"];
+
+/** A code as the wire knows it. */
+export interface RedemptionJson {
+  id: number;
+  user_id: number;
+  key: string;
+  status: number;
+  name: string;
+  quota: number;
+  created_time: number;
+  redeemed_time: number;
+  count: 0;
+  used_user_id: number;
+  /** † Who redeemed it. */
+  used_username: string;
+  DeletedAt: null;
+}
+
+export const MAX_CODES_AT_ONCE = 100;
+const MAX_NAME_CHARACTERS = 20;
+/** One code is worth at most this: 2,000 million dollars at the default price of a unit. */
+const MAX_CODE_QUOTA = 1e15;
+
+const seconds = (deps: Pick<Deps, "clock">): number => Math.floor(deps.clock.nowMs() / 1000);
+
+async function withNames(deps: Deps, rows: readonly RedemptionRow[]): Promise<RedemptionJson[]> {
+  const { users } = deps.db.t;
+  const ids = [...new Set(rows.map((row) => row.usedUserId).filter((id) => id > 0))];
+  const names = new Map<number, string>();
+  if (ids.length > 0) {
+    const found = await deps.db.orm
+      .select({ id: users.id, username: users.username })
+      .from(users)
+      .where(inArray(users.id, ids));
+    for (const { id, username } of found) names.set(id, username);
+  }
+  return rows.map((row) => ({
+    id: row.id,
+    user_id: row.userId,
+    key: deps.seal.open("redemption", row.keySealed),
+    status: row.status,
+    name: row.name,
+    quota: row.quota,
+    created_time: row.createdTime,
+    redeemed_time: row.redeemedTime,
+    count: 0,
+    used_user_id: row.usedUserId,
+    used_username: names.get(row.usedUserId) ?? "",
+    DeletedAt: null,
+  }));
+}
+
+export interface RedemptionQuery {
+  /** The beginning of the name, an id, or a whole code. */
+  keyword?: string | undefined;
+  status?: number | undefined;
+  page: number;
+  pageSize: number;
+}
+
+export async function listRedemptions(
+  deps: Deps,
+  query: RedemptionQuery,
+): Promise<{ items: RedemptionJson[]; total: number }> {
+  const { redemptions } = deps.db.t;
+  const keyword = query.keyword?.trim() ?? "";
+  const filters: (SQL | undefined)[] = [isNull(redemptions.deletedAt)];
+  if (keyword !== "")
+    filters.push(
+      or(
+        startsWith(redemptions.name, keyword),
+        /^\d{1,15}$/.test(keyword) ? eq(redemptions.id, Number(keyword)) : undefined,
+        eq(redemptions.keyHash, sha256Hex(keyword)),
+      ),
+    );
+  if (query.status !== undefined) filters.push(eq(redemptions.status, query.status));
+  const where = and(...filters);
+  const rows = await deps.db.orm
+    .select()
+    .from(redemptions)
+    .where(where)
+    .orderBy(desc(redemptions.id))
+    .limit(query.pageSize)
+    .offset((query.page - 1) * query.pageSize);
+  const [count] = await deps.db.orm.select({ total: countRows() }).from(redemptions).where(where);
+  return { items: await withNames(deps, rows), total: count?.total ?? 0 };
+}
+
+async function found(deps: Deps, id: number): Promise<RedemptionRow> {
+  const { redemptions } = deps.db.t;
+  const [row] = await deps.db.orm
+    .select()
+    .from(redemptions)
+    .where(and(eq(redemptions.id, id), isNull(redemptions.deletedAt)));
+  if (!row) throw refuse("record_missing");
+  return row;
+}
+
+export async function getRedemption(deps: Deps, id: number): Promise<RedemptionJson> {
+  const [json] = await withNames(deps, [await found(deps, id)]);
+  if (!json) throw refuse("record_missing");
+  return json;
+}
+
+function checkedName(name: string): string {
+  const text = name.trim();
+  const length = Array.from(text).length;
+  if (length === 0 || length > MAX_NAME_CHARACTERS) throw refuse("redemption_name");
+  return text;
+}
+
+function checkedQuota(quota: number): number {
+  if (!isQuota(quota) || quota <= 0 || quota > MAX_CODE_QUOTA) throw refuse("quota_out_of_range");
+  return quota;
+}
+
+export interface NewRedemptions {
+  name: string;
+  quota: number;
+  count: number;
+}
+
+/** All codes or none; answers them in clear. */
+export async function createRedemptions(
+  deps: Deps,
+  actor: UserAccount,
+  input: NewRedemptions,
+): Promise<string[]> {
+  const name = checkedName(input.name);
+  if (input.count <= 0) throw refuse("redemption_count_low");
+  if (input.count > MAX_CODES_AT_ONCE) throw refuse("redemption_count_high");
+  const quota = checkedQuota(input.quota);
+  const keys = Array.from({ length: input.count }, () => randomBytes(16).toString("hex"));
+  const createdTime = seconds(deps);
+  const values = keys.map((key) => ({
+    userId: actor.id,
+    keyHash: sha256Hex(key),
+    keySealed: deps.seal.seal("redemption", key),
+    name,
+    quota,
+    createdTime,
+  }));
+  await deps.db.orm.insert(deps.db.t.redemptions).values(values);
+  return keys;
+}
+
+export interface RedemptionUpdate {
+  id: number;
+  name?: string | undefined;
+  quota?: number | undefined;
+  status?: number | undefined;
+}
+
+/** `statusOnly`: unused and disabled change places. Otherwise name and value of an unused code. */
+export async function updateRedemption(
+  deps: Deps,
+  input: RedemptionUpdate,
+  statusOnly: boolean,
+): Promise<RedemptionJson> {
+  const { redemptions } = deps.db.t;
+  const row = await found(deps, input.id);
+  if (row.status === RedemptionStatus.used) throw refuse("redemption_is_used");
+  let changes: Partial<RedemptionRow>;
+  if (statusOnly) {
+    const { unused, disabled } = RedemptionStatus;
+    if (input.status !== unused && input.status !== disabled) throw refuse("params_wrong");
+    changes = { status: input.status };
+  } else {
+    if (row.status !== RedemptionStatus.unused) throw refuse("redemption_not_editable");
+    changes = {
+      name: checkedName(input.name ?? row.name),
+      quota: checkedQuota(input.quota ?? row.quota),
+    };
+  }
+  const [saved] = await deps.db.orm
+    .update(redemptions)
+    .set(changes)
+    // Whoever redeems it in this moment wins.
+    .where(and(eq(redemptions.id, row.id), eq(redemptions.status, row.status)))
+    .returning();
+  if (!saved) throw refuse("redemption_is_used");
+  const [json] = await withNames(deps, [saved]);
+  if (!json) throw refuse("record_missing");
+  return json;
+}
+
+export const REDEMPTION_ACTIONS = ["enable", "disable", "delete"] as const;
+export type RedemptionAction = (typeof REDEMPTION_ACTIONS)[number];
+
+/**
+ * One statement for many codes; answers how many it changed. Switching passes over used codes and over those that have
+ * the status already, deleting takes them all. Whoever redeems a code in this moment wins.
+ */
+export async function changeRedemptions(
+  deps: Deps,
+  ids: readonly number[],
+  action: RedemptionAction,
+): Promise<number> {
+  const { redemptions } = deps.db.t;
+  const { unused, disabled } = RedemptionStatus;
+  const isChosen = and(inArray(redemptions.id, [...ids]), isNull(redemptions.deletedAt));
+  const changed =
+    action === "delete"
+      ? await deps.db.orm
+          .update(redemptions)
+          .set({ deletedAt: seconds(deps) })
+          .where(isChosen)
+          .returning({ id: redemptions.id })
+      : await deps.db.orm
+          .update(redemptions)
+          .set({ status: action === "disable" ? disabled : unused })
+          .where(and(isChosen, eq(redemptions.status, action === "disable" ? unused : disabled)))
+          .returning({ id: redemptions.id });
+  return changed.length;
+}
+
+/** Soft deletion; what was redeemed stays credited. */
+export async function deleteRedemption(deps: Deps, id: number): Promise<void> {
+  const { redemptions } = deps.db.t;
+  await found(deps, id);
+  await deps.db.orm
+    .update(redemptions)
+    .set({ deletedAt: seconds(deps) })
+    .where(eq(redemptions.id, id));
+}
+
+/**
+ * Turns a code into balance and answers its value. The code's change of status and the credit are one transaction, so
+ * that of any number of simultaneous attempts exactly one succeeds.
+ */
+export async function redeem(deps: Deps, user: UserAccount, text: string): Promise<number> {
+  const key = text.trim();
+  if (key === "") throw refuse("redemption_missing");
+  const { redemptions } = deps.db.t;
+  const keyHash = sha256Hex(key);
+  return deps.ledger.atomic(function* (tx, credit) {
+    const [row] = yield* q(
+      tx
+        .update(redemptions)
+        .set({ status: RedemptionStatus.used, redeemedTime: seconds(deps), usedUserId: user.id })
+        .where(
+          and(
+            eq(redemptions.keyHash, keyHash),
+            eq(redemptions.status, RedemptionStatus.unused),
+            isNull(redemptions.deletedAt),
+          ),
+        )
+        .returning(),
+    );
+    if (!row) {
+      const [known] = yield* q(
+        tx
+          .select({ id: redemptions.id })
+          .from(redemptions)
+          .where(and(eq(redemptions.keyHash, keyHash), isNull(redemptions.deletedAt))),
+      );
+      throw refuse(known ? "redemption_used" : "redemption_invalid");
+    }
+    yield* credit({ userId: user.id, amount: row.quota, kind: "redeem", ref: String(row.id) });
+    yield* deps.ledger.logSteps(tx, {
+      type: LogType.topUp,
+      userId: user.id,
+      username: user.username,
+      content: `通过兑换码充值 ${logQuotaText(row.quota, quotaDisplay(deps.options))}，兑换码ID ${row.id}`,
+      quota: row.quota,
+      // Lets the console say the same in the reader's language.
+      other: { redemption_id: row.id },
+    });
+    return row.quota;
+  });
+}

@@ -1,0 +1,96 @@
+// Signing in with a password: whose account it is, how many wrong tries it bears, and from which browser they come.
+// Refuses to let strangers lock an account for the browsers its owner uses, and to tell which part of a try was wrong.
+import { and, eq, or } from "drizzle-orm";
+import { UserStatus } from "../../shared/enums.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
+import { createWrongLimit } from "../kit/attempt-limit.ts";
+import type { WrongLimit } from "../kit/attempt-limit.ts";
+import { hashPassword, verifyPassword } from "./credentials.ts";
+import type { Deps } from "../deps.ts";
+import { isKnownDevice } from "./devices.ts";
+import { addressGroup, tooMany } from "../kit/site-limits.ts";
+import type { SiteLimits } from "../kit/site-limits.ts";
+import type { UserRow } from "./users.ts";
+
+const MINUTE_MS = 60_000;
+const PER_ADDRESS = { count: 30, windowMs: 10 * MINUTE_MS };
+/** For each pair of account and address, and of account and known device. */
+const PER_PAIR = { limit: 10, windowMs: 10 * MINUTE_MS };
+/** Of one account, from all devices that it does not know. */
+const PER_ACCOUNT = { limit: 200, windowMs: 60 * MINUTE_MS, restMs: 15 * MINUTE_MS };
+
+export interface SignInAttempt {
+  login: string;
+  password: string;
+  address: string;
+  /** Random id of the browser's signed cookie; empty: it has none. */
+  deviceId: string;
+}
+
+async function rowFor(deps: Deps, name: string): Promise<UserRow | undefined> {
+  const { users } = deps.db.t;
+  const rows = await deps.db.orm
+    .select()
+    .from(users)
+    .where(or(eq(users.username, name), eq(users.email, name)))
+    .limit(2);
+  // A user name wins over somebody else's e-mail address of the same text.
+  return rows.find((each) => each.username === name) ?? rows[0];
+}
+
+async function verified(deps: Deps, row: UserRow | undefined, password: string): Promise<UserRow> {
+  const { matches, needsRehash } = await verifyPassword(password, row?.passwordHash ?? "");
+  if (!row || !matches || row.deletedAt !== null || row.status !== UserStatus.enabled) {
+    throw refuse("login_failed");
+  }
+  if (needsRehash) {
+    const { users } = deps.db.t;
+    const passwordHash = await hashPassword(password);
+    // Unless it was changed meanwhile.
+    const isSame = and(eq(users.id, row.id), eq(users.passwordHash, row.passwordHash));
+    await deps.db.orm.update(users).set({ passwordHash }).where(isSame);
+  }
+  return row;
+}
+
+/** Answers the user's row; every mismatch is the same failure, and too many of them are `too_many_attempts`. */
+export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAttempt) => Promise<UserRow> {
+  const monotonicMs = () => deps.clock.monotonicMs();
+  const perAddress = limits.wrongPerAddress(PER_ADDRESS);
+  const perPair = createWrongLimit(PER_PAIR, monotonicMs);
+  const perDevice = createWrongLimit(PER_PAIR, monotonicMs);
+  const perAccount = createWrongLimit(PER_ACCOUNT, monotonicMs);
+
+  return async ({ login, password, address, deviceId }) => {
+    if (!deps.options.get("PasswordLoginEnabled")) throw refuse("login_password_disabled");
+    const name = login.trim();
+    if (name === "" || password === "") throw refuse("login_empty");
+    const row = await rowFor(deps, name);
+    // Name and address of one account are one; a name that nobody has is limited alike, so that it tells nothing.
+    const account = row ? `#${row.id}` : name.toLowerCase();
+    // Asked in any case: the time it takes tells nothing either.
+    const isKnown = await isKnownDevice(deps, row?.id ?? 0, deviceId);
+    const asked: [WrongLimit, string][] = isKnown
+      ? [[perDevice, `${account} ${deviceId}`]]
+      : [
+          [perAddress, address],
+          [perPair, `${account} ${addressGroup(address)}`],
+          [perAccount, account],
+        ];
+    const entered: [WrongLimit, string][] = [];
+    let isWrong = false;
+    try {
+      for (const [limit, key] of asked) {
+        const seconds = await limit.enter(key);
+        if (seconds !== undefined) throw tooMany(seconds);
+        entered.push([limit, key]);
+      }
+      return await verified(deps, row, password);
+    } catch (error) {
+      isWrong = error instanceof Failure && error.code === "login_failed";
+      throw error;
+    } finally {
+      for (const [limit, key] of entered) limit.leave(key, isWrong);
+    }
+  };
+}

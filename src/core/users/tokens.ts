@@ -1,0 +1,413 @@
+// API keys of a user: lists, making, changing, enabling and deleting them.
+// Refuses foreign keys exactly like missing ones, groups the owner may not use, and enabling what could not be used.
+import { and, desc, eq, gt, isNull, lte, not, or } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { contains, countRows, q } from "../../db/database.ts";
+import type { Orm, Steps } from "../../db/database.ts";
+import { TokenStatus } from "../../shared/enums.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
+import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
+import { parseAllowIps } from "./account-rows.ts";
+import type { TokenRow } from "./account-rows.ts";
+import type { Deps, UserAccount } from "../deps.ts";
+import { groupChoices } from "./groups.ts";
+import { sha256Hex } from "../kit/seal.ts";
+
+/** An API key as its owner sees it. */
+export interface TokenJson {
+  id: number;
+  user_id: number;
+  /** In clear, without `sk-`. */
+  key: string;
+  status: number;
+  name: string;
+  created_time: number;
+  accessed_time: number;
+  expired_time: number;
+  remain_quota: number;
+  unlimited_quota: boolean;
+  model_limits_enabled: boolean;
+  model_limits: string;
+  allow_ips: string;
+  used_quota: number;
+  group: string;
+  DeletedAt: null;
+}
+
+/** A key that was sealed under another encryption key shows as empty; the row stays usable for everything else. */
+function openKey(deps: Deps, row: TokenRow): string {
+  try {
+    return deps.seal.open("token", row.keySealed);
+  } catch {
+    return "";
+  }
+}
+
+function tokenJson(deps: Deps, row: TokenRow): TokenJson {
+  return {
+    id: row.id,
+    user_id: row.userId,
+    key: openKey(deps, row),
+    status: row.status,
+    name: row.name,
+    created_time: row.createdTime,
+    accessed_time: row.accessedTime,
+    expired_time: row.expiredTime,
+    remain_quota: row.remainQuota,
+    unlimited_quota: row.unlimitedQuota,
+    model_limits_enabled: row.modelLimitsEnabled,
+    model_limits: row.modelLimits,
+    allow_ips: row.allowIps,
+    used_quota: row.usedQuota,
+    group: row.group,
+    DeletedAt: null,
+  };
+}
+
+// --- lists ---------------------------------------------------------------------------------------------------------
+
+export interface TokenQuery {
+  /** Part of the name. */
+  keyword?: string | undefined;
+  /** The key, or its first or last characters, with or without `sk-`. */
+  token?: string | undefined;
+  /** One of TokenStatus as calls would find it: a key whose time or quota has run out counts as such. 0 = all. */
+  status?: number | undefined;
+  offset: number;
+  limit: number;
+}
+
+/** How much of both ends of a key is kept in clear for searching. */
+const END_CHARACTERS = 4;
+/** A search for a key opens this many at most. */
+const MOST_SEARCHED = 1000;
+
+function owned(deps: Deps, owner: UserAccount): SQL | undefined {
+  const { tokens } = deps.db.t;
+  return and(eq(tokens.userId, owner.id), isNull(tokens.deletedAt));
+}
+
+/** Rows whose key may hold the term: the whole key, or a piece from its head or its tail. */
+function keyFilter(deps: Deps, term: string): SQL | undefined {
+  const { tokens } = deps.db.t;
+  return or(
+    eq(tokens.keyHash, sha256Hex(term)),
+    contains(tokens.keyHead, term.slice(0, END_CHARACTERS)),
+    contains(tokens.keyTail, term.slice(-END_CHARACTERS)),
+  );
+}
+
+/** Keys that a call would find in this state, whatever their row still says. */
+function statusFilter(deps: Deps, status: number): SQL | undefined {
+  const { tokens } = deps.db.t;
+  const now = nowSeconds(deps);
+  const isOn = eq(tokens.status, TokenStatus.enabled);
+  const inTime = or(eq(tokens.expiredTime, -1), gt(tokens.expiredTime, now));
+  const hasQuota = or(eq(tokens.unlimitedQuota, true), gt(tokens.remainQuota, 0));
+  switch (status) {
+    case TokenStatus.enabled:
+      return and(isOn, inTime, hasQuota);
+    case TokenStatus.expired:
+      return or(
+        eq(tokens.status, TokenStatus.expired),
+        and(isOn, not(eq(tokens.expiredTime, -1)), lte(tokens.expiredTime, now)),
+      );
+    case TokenStatus.exhausted:
+      return or(
+        eq(tokens.status, TokenStatus.exhausted),
+        and(isOn, inTime, eq(tokens.unlimitedQuota, false), lte(tokens.remainQuota, 0)),
+      );
+    default:
+      return eq(tokens.status, status);
+  }
+}
+
+export async function listTokens(
+  deps: Deps,
+  owner: UserAccount,
+  query: TokenQuery,
+): Promise<{ items: TokenJson[]; total: number }> {
+  const { tokens } = deps.db.t;
+  const keyword = query.keyword?.trim() ?? "";
+  const term = (query.token?.trim() ?? "").replace(/^sk-/, "");
+  const where = and(
+    owned(deps, owner),
+    keyword === "" ? undefined : contains(tokens.name, keyword),
+    term === "" ? undefined : keyFilter(deps, term),
+    query.status ? statusFilter(deps, query.status) : undefined,
+  );
+  const rows = await deps.db.orm
+    .select()
+    .from(tokens)
+    .where(where)
+    .orderBy(desc(tokens.id))
+    .limit(term === "" ? query.limit : MOST_SEARCHED)
+    .offset(term === "" ? query.offset : 0);
+  if (term !== "") {
+    // The ends only narrow the search: the opened key decides, and pages are cut from what it leaves.
+    const found = rows.map((row) => tokenJson(deps, row));
+    const items = found.filter(({ key }) => key.toLowerCase().includes(term.toLowerCase()));
+    return { items: items.slice(query.offset, query.offset + query.limit), total: items.length };
+  }
+  const [count] = await deps.db.orm.select({ total: countRows() }).from(tokens).where(where);
+  return { items: rows.map((row) => tokenJson(deps, row)), total: count?.total ?? 0 };
+}
+
+async function findToken(deps: Deps, owner: UserAccount, id: number): Promise<TokenRow> {
+  const { tokens } = deps.db.t;
+  const [row] = await deps.db.orm
+    .select()
+    .from(tokens)
+    .where(and(owned(deps, owner), eq(tokens.id, id)));
+  if (!row) throw refuse("record_missing");
+  return row;
+}
+
+export async function getToken(deps: Deps, owner: UserAccount, id: number): Promise<TokenJson> {
+  return tokenJson(deps, await findToken(deps, owner, id));
+}
+
+// --- making and changing -------------------------------------------------------------------------------------------
+
+/** The writable fields as the wire names them; absent and null leave a field as it is. */
+export interface TokenInput {
+  name?: string | null | undefined;
+  /** Unix seconds, -1 = never. */
+  expired_time?: number | null | undefined;
+  remain_quota?: number | null | undefined;
+  unlimited_quota?: boolean | null | undefined;
+  model_limits_enabled?: boolean | null | undefined;
+  model_limits?: string | null | undefined;
+  allow_ips?: string | null | undefined;
+  group?: string | null | undefined;
+}
+
+const MAX_NAME_BYTES = 30;
+const CONTROL = /\p{Cc}/u;
+/** The end of the year 9999: milliseconds sent by mistake lie beyond. */
+const MAX_SECONDS = 253_402_300_799;
+/** Half the exact range, so that remaining and used quota together stay in it. */
+export const MAX_TOKEN_QUOTA = Math.floor(MAX_QUOTA / 2);
+
+function refuseField(param: string, code: string, params?: Record<string, string | number>): Failure {
+  return new Failure("client", code, { param, ...(params ? { params } : {}) });
+}
+
+function nameText(text: string): string {
+  const name = text.trim();
+  if (name === "") throw refuseField("name", "token_name_missing");
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw refuseField("name", "token_name_long");
+  if (CONTROL.test(name)) throw refuseField("name", "name_invalid", { max: MAX_NAME_BYTES });
+  return name;
+}
+
+function expiry(seconds: number): number {
+  const isSound = seconds === -1 || (Number.isSafeInteger(seconds) && seconds > 0 && seconds <= MAX_SECONDS);
+  if (!isSound) throw refuseField("expired_time", "token_expiry_invalid");
+  return seconds;
+}
+
+function allowIpsText(text: string): string {
+  const lines = text.split(/\r?\n/).map((line) => line.replaceAll(/[\s,]/g, ""));
+  const filled = lines.filter((line) => line !== "");
+  const wrong = filled.find((line) => parseAllowIps(line).length === 0);
+  if (wrong !== undefined) throw refuseField("allow_ips", "token_ip_invalid", { line: wrong.slice(0, 64) });
+  return filled.join("\n");
+}
+
+function modelLimitsText(text: string): string {
+  const names = text.split(",").map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== ""))].join(",");
+}
+
+/** A key that names a group its owner may not use would be refused at every call: it is refused here already. */
+function groupText(deps: Deps, owner: UserAccount, text: string, before: string | undefined): string {
+  const group = text.trim();
+  if (group === "" || group === before) return group;
+  if (!Object.hasOwn(groupChoices(deps, owner), group)) {
+    throw refuseField("group", "token_group_unusable", { group });
+  }
+  return group;
+}
+
+type TokenChanges = Partial<
+  Pick<
+    TokenRow,
+    | "name"
+    | "expiredTime"
+    | "unlimitedQuota"
+    | "modelLimitsEnabled"
+    | "modelLimits"
+    | "allowIps"
+    | "group"
+    | "status"
+  >
+>;
+
+function tokenChanges(
+  deps: Deps,
+  owner: UserAccount,
+  input: TokenInput,
+  before: TokenRow | undefined,
+): TokenChanges {
+  const changes: TokenChanges = {};
+  if (typeof input.name === "string") changes.name = nameText(input.name);
+  if (typeof input.expired_time === "number") changes.expiredTime = expiry(input.expired_time);
+  if (typeof input.unlimited_quota === "boolean") changes.unlimitedQuota = input.unlimited_quota;
+  if (typeof input.model_limits_enabled === "boolean")
+    changes.modelLimitsEnabled = input.model_limits_enabled;
+  if (typeof input.model_limits === "string") changes.modelLimits = modelLimitsText(input.model_limits);
+  if (typeof input.allow_ips === "string") changes.allowIps = allowIpsText(input.allow_ips);
+  if (typeof input.group === "string") changes.group = groupText(deps, owner, input.group, before?.group);
+  return changes;
+}
+
+function checkQuota(quota: number | null | undefined): void {
+  if (quota === null || quota === undefined) return;
+  if (!isQuota(quota) || quota < 0 || quota > MAX_TOKEN_QUOTA) {
+    throw refuseField("remain_quota", "quota_out_of_range");
+  }
+}
+
+const nowSeconds = (deps: Deps): number => Math.floor(deps.clock.nowMs() / 1000);
+
+function isOver(row: TokenRow, now: number): boolean {
+  return row.expiredTime !== -1 && row.expiredTime <= now;
+}
+
+function isEmpty(row: TokenRow): boolean {
+  return !row.unlimitedQuota && row.remainQuota <= 0;
+}
+
+function assertFound(row: TokenRow | undefined): asserts row is TokenRow {
+  if (!row) throw refuse("record_missing");
+}
+
+const KEY_LENGTH = 48;
+const KEY_CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** Bytes from here up would make the first characters of the alphabet likelier. */
+const FAIR_BYTES = 256 - (256 % KEY_CHARACTERS.length);
+
+/** 48 characters, each equally likely. `fill` fills an array with random bytes. */
+export function newTokenKey(
+  fill: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array = (bytes) => crypto.getRandomValues(bytes),
+): string {
+  let key = "";
+  while (key.length < KEY_LENGTH) {
+    for (const byte of fill(new Uint8Array(KEY_LENGTH))) {
+      if (byte < FAIR_BYTES && key.length < KEY_LENGTH) key += KEY_CHARACTERS[byte % KEY_CHARACTERS.length];
+    }
+  }
+  return key;
+}
+
+/** Answers the new key with its text; lists show it again to its owner. */
+export async function createToken(deps: Deps, owner: UserAccount, input: TokenInput): Promise<TokenJson> {
+  if (!input.name) throw refuseField("name", "token_name_missing");
+  const changes = tokenChanges(deps, owner, input, undefined);
+  checkQuota(input.remain_quota);
+  const key = newTokenKey();
+  const { tokens } = deps.db.t;
+  const row = await deps.db.atomic(function* (tx) {
+    const [made] = yield* q(
+      tx
+        .insert(tokens)
+        .values({
+          ...changes,
+          userId: owner.id,
+          keyHash: sha256Hex(key),
+          keySealed: deps.seal.seal("token", key),
+          keyHead: key.slice(0, END_CHARACTERS),
+          keyTail: key.slice(-END_CHARACTERS),
+          createdTime: nowSeconds(deps),
+          accessedTime: nowSeconds(deps),
+        })
+        .returning({ id: tokens.id }),
+    );
+    if (!made) throw refuse("token_create_failed");
+    yield* deps.ledger.setTokenQuota(tx, made.id, input.remain_quota ?? 0);
+    return yield* lockedRow(deps, tx, owner, made.id);
+  });
+  await deps.accounts.tokenChanged(row.id);
+  return tokenJson(deps, row);
+}
+
+/** The row as of this moment; a write of its own values keeps settlements away until the transaction ends. */
+function* lockedRow(deps: Deps, tx: Orm, owner: UserAccount, id: number): Steps<TokenRow> {
+  const { tokens } = deps.db.t;
+  const [row] = yield* q(
+    tx
+      .update(tokens)
+      .set({ userId: owner.id })
+      .where(and(owned(deps, owner), eq(tokens.id, id)))
+      .returning(),
+  );
+  assertFound(row);
+  return row;
+}
+
+function* save(deps: Deps, tx: Orm, id: number, changes: TokenChanges): Steps<TokenRow> {
+  const { tokens } = deps.db.t;
+  const [row] = yield* q(tx.update(tokens).set(changes).where(eq(tokens.id, id)).returning());
+  assertFound(row);
+  return row;
+}
+
+/** Writes the given fields; an expired or used-up key that can be used again with them is enabled again. */
+export async function updateToken(
+  deps: Deps,
+  owner: UserAccount,
+  id: number,
+  input: TokenInput,
+): Promise<TokenJson> {
+  checkQuota(input.remain_quota);
+  const { remain_quota: quota } = input;
+  const saved = await deps.db.atomic(function* (tx) {
+    const before = yield* lockedRow(deps, tx, owner, id);
+    const changes = tokenChanges(deps, owner, input, before);
+    if (typeof quota === "number" && quota !== before.remainQuota) {
+      yield* deps.ledger.setTokenQuota(tx, id, quota);
+    }
+    const row = { ...before, ...changes, remainQuota: quota ?? before.remainQuota };
+    const hasEnded = row.status === TokenStatus.expired || row.status === TokenStatus.exhausted;
+    if (hasEnded && !isOver(row, nowSeconds(deps)) && !isEmpty(row)) changes.status = TokenStatus.enabled;
+    if (Object.keys(changes).length === 0) return row;
+    return yield* save(deps, tx, id, changes);
+  });
+  await deps.accounts.tokenChanged(id);
+  return tokenJson(deps, saved);
+}
+
+/** Enables (1) or disables (2) a key. */
+export async function setTokenStatus(
+  deps: Deps,
+  owner: UserAccount,
+  id: number,
+  status: number,
+): Promise<TokenJson> {
+  if (status !== TokenStatus.enabled && status !== TokenStatus.disabled) {
+    throw refuseField("status", "token_status_invalid");
+  }
+  const saved = await deps.db.atomic(function* (tx) {
+    const row = yield* lockedRow(deps, tx, owner, id);
+    if (status === TokenStatus.enabled) {
+      if (isOver(row, nowSeconds(deps))) throw refuse("token_enable_expired");
+      if (isEmpty(row)) throw refuse("token_enable_exhausted");
+    }
+    return yield* save(deps, tx, id, { status });
+  });
+  await deps.accounts.tokenChanged(id);
+  return tokenJson(deps, saved);
+}
+
+/** The row stays for the books; the key ends at once. */
+export async function deleteToken(deps: Deps, owner: UserAccount, id: number): Promise<void> {
+  const { tokens } = deps.db.t;
+  const [row] = await deps.db.orm
+    .update(tokens)
+    .set({ deletedAt: nowSeconds(deps) })
+    .where(and(owned(deps, owner), eq(tokens.id, id)))
+    .returning({ id: tokens.id });
+  if (!row) throw refuse("record_missing");
+  await deps.accounts.tokenChanged(id);
+}

@@ -1,0 +1,485 @@
+// Users: the own account, and their administration by rank.
+// Refuses to touch a same or higher rank (root passes), and to disable, delete or demote root.
+import { and, desc, eq, inArray, or, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { contains, countRows, q } from "../../db/database.ts";
+import { isUniqueViolation } from "../../db/sql-state.ts";
+import { LogType, Role, UserStatus } from "../../shared/enums.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
+import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
+import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
+import type { Deps, UserAccount } from "../deps.ts";
+import { forgetDevices } from "./devices.ts";
+import { quotaDisplay } from "../options/store.ts";
+import { sha256Hex } from "../kit/seal.ts";
+import type { Schema } from "../../../drizzle/schema.ts";
+
+export type UserRow = Schema["users"]["$inferSelect"];
+
+/** A user as the wire knows it; secrets are always empty. */
+export interface UserJson {
+  id: number;
+  username: string;
+  password: string;
+  original_password: string;
+  display_name: string;
+  role: number;
+  status: number;
+  email: string;
+  github_id: string;
+  oidc_id: string;
+  wechat_id: string;
+  telegram_id: string;
+  linux_do_id: string;
+  verification_code: string;
+  access_token: null;
+  quota: number;
+  used_quota: number;
+  request_count: number;
+  group: string;
+  aff_code: string;
+  aff_count: number;
+  aff_quota: number;
+  aff_history_quota: number;
+  inviter_id: number;
+  DeletedAt: string | null;
+  setting: string;
+}
+
+async function withIdentities(deps: Deps, rows: UserRow[]): Promise<UserJson[]> {
+  const { identities } = deps.db.t;
+  const bound = new Map<number, Record<string, string>>();
+  if (rows.length > 0) {
+    const found = await deps.db.orm
+      .select()
+      .from(identities)
+      .where(
+        inArray(
+          identities.userId,
+          rows.map((row) => row.id),
+        ),
+      );
+    for (const identity of found) {
+      const entry = bound.get(identity.userId) ?? {};
+      entry[identity.provider] = identity.subject;
+      bound.set(identity.userId, entry);
+    }
+  }
+  return rows.map((row) => userJson(row, bound.get(row.id) ?? {}));
+}
+
+function userJson(row: UserRow, identities: Record<string, string>): UserJson {
+  return {
+    id: row.id,
+    username: row.username,
+    password: "",
+    original_password: "",
+    display_name: row.displayName,
+    role: row.role,
+    status: row.status,
+    email: row.email,
+    github_id: identities.github ?? "",
+    oidc_id: identities.oidc ?? "",
+    wechat_id: identities.wechat ?? "",
+    telegram_id: identities.telegram ?? "",
+    linux_do_id: identities.linux_do ?? "",
+    verification_code: "",
+    access_token: null,
+    quota: row.quota,
+    used_quota: row.usedQuota,
+    request_count: row.requestCount,
+    group: row.group,
+    aff_code: row.affCode ?? "",
+    aff_count: row.affCount,
+    aff_quota: row.affQuota,
+    aff_history_quota: row.affHistoryQuota,
+    inviter_id: row.inviterId,
+    DeletedAt: row.deletedAt === null ? null : new Date(row.deletedAt * 1000).toISOString(),
+    setting: publicSetting(row.setting),
+  };
+}
+
+/** The webhook secret goes in and never comes out; what comes out is whether there is one. */
+function publicSetting(text: string): string {
+  if (text === "") return "";
+  try {
+    const {
+      webhook_secret: clear,
+      webhook_secret_sealed: sealed,
+      ...setting
+    } = JSON.parse(text) as Record<string, unknown>;
+    return JSON.stringify(clear || sealed ? { ...setting, webhook_secret_set: true } : setting);
+  } catch {
+    return "";
+  }
+}
+
+const now = (deps: Deps) => Math.floor(deps.clock.nowMs() / 1000);
+
+async function findUser(deps: Deps, id: number): Promise<UserRow> {
+  const { users } = deps.db.t;
+  const rows = await deps.db.orm.select().from(users).where(eq(users.id, id)).limit(1);
+  if (!rows[0]) throw refuse("user_missing");
+  return rows[0];
+}
+
+function assertOutranks(actor: UserAccount, target: { role: number }, code: string): void {
+  if (actor.role !== Role.root && target.role >= actor.role) throw refuse(code);
+}
+
+// --- own account ---------------------------------------------------------------------------------------------------
+
+export async function getUser(deps: Deps, id: number): Promise<UserJson> {
+  const [user] = await withIdentities(deps, [await findUser(deps, id)]);
+  if (!user) throw refuse("user_missing");
+  return user;
+}
+
+export interface SelfUpdate {
+  username?: string | undefined;
+  display_name?: string | undefined;
+  password?: string | undefined;
+  original_password?: string | undefined;
+}
+
+/** The browser and the session that a change comes from: they survive it. */
+export interface Here {
+  sessionId: string | undefined;
+  deviceId: string;
+}
+
+/**
+ * Changes the own name, display name or password; empty fields stay as they are. A new password needs the old one,
+ * ends every other session and forgets every other device: the caller gives this session a new token.
+ */
+export async function updateSelf(
+  deps: Deps,
+  actor: UserAccount,
+  input: SelfUpdate,
+  { sessionId, deviceId }: Here,
+): Promise<UserRow> {
+  const row = await findUser(deps, actor.id);
+  checkNames(input);
+  const changes: Partial<UserRow> = {};
+  if (input.username) changes.username = input.username.trim();
+  if (input.display_name) changes.displayName = input.display_name.trim();
+  if (input.password) {
+    checkPassword(input.password);
+    const { matches } = await verifyPassword(input.original_password ?? "", row.passwordHash);
+    // An account that came from a third party has no password yet and may set its first one.
+    if (!matches && row.passwordHash !== "") throw refuse("password_old_wrong");
+    changes.passwordHash = await hashPassword(input.password);
+  }
+  const saved = await saveUser(
+    deps,
+    actor.id,
+    changes,
+    row,
+    input.password !== undefined && input.password !== "",
+  );
+  if (changes.passwordHash !== undefined) {
+    const { sessionVersion } = saved;
+    await deps.sessions.endAll(
+      actor.id,
+      "password",
+      sessionId === undefined ? undefined : { id: sessionId, sessionVersion },
+    );
+    await forgetDevices(deps, actor.id, deviceId);
+  }
+  return saved;
+}
+
+/** Ends every session at once: whoever read the row before this gets no session with the version it had then. */
+const nextVersion = (deps: Deps): SQL => sql`${deps.db.t.users.sessionVersion} + 1`;
+
+async function saveUser(
+  deps: Deps,
+  id: number,
+  changes: Partial<UserRow>,
+  row: UserRow,
+  endsSessions: boolean,
+): Promise<UserRow> {
+  if (Object.keys(changes).length === 0) return row;
+  const { users } = deps.db.t;
+  try {
+    const set = endsSessions ? { ...changes, sessionVersion: nextVersion(deps) } : changes;
+    const rows = await deps.db.orm.update(users).set(set).where(eq(users.id, id)).returning();
+    if (!rows[0]) throw refuse("user_missing");
+    await deps.accounts.userChanged(id);
+    return rows[0];
+  } catch (error) {
+    if (isUniqueViolation(error)) throw refuse("username_taken");
+    throw error;
+  }
+}
+
+/** Makes a new system access token; the old one ends at once. Only its hash is kept. */
+export async function renewAccessToken(deps: Deps, actor: UserAccount): Promise<string> {
+  const token = newAccessToken();
+  const { users } = deps.db.t;
+  await deps.db.orm
+    .update(users)
+    .set({ accessTokenHash: sha256Hex(token) })
+    .where(eq(users.id, actor.id));
+  await deps.accounts.userChanged(actor.id);
+  return token;
+}
+
+/** Which secrets the account has; never what they are. */
+export async function ownSecrets(
+  deps: Deps,
+  actor: UserAccount,
+): Promise<{ hasPassword: boolean; hasAccessToken: boolean }> {
+  const { passwordHash, accessTokenHash } = await findUser(deps, actor.id);
+  return { hasPassword: passwordHash !== "", hasAccessToken: accessTokenHash !== null };
+}
+
+export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> {
+  if (actor.role >= Role.root) throw refuse("user_root_self_undeletable");
+  await softDelete(deps, await findUser(deps, actor.id));
+}
+
+async function softDelete(deps: Deps, row: UserRow): Promise<void> {
+  const { users } = deps.db.t;
+  await deps.db.orm
+    .update(users)
+    .set({ deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null })
+    .where(eq(users.id, row.id));
+  await deps.accounts.userChanged(row.id);
+  await endEverywhere(deps, row.id, "deleted");
+}
+
+/** After the version was raised: the rows say why their sessions ended, and no browser is known any more. */
+async function endEverywhere(deps: Deps, userId: number, reason: string): Promise<void> {
+  await deps.sessions.endAll(userId, reason);
+  await forgetDevices(deps, userId);
+}
+
+// --- administration ------------------------------------------------------------------------------------------------
+
+export interface UserQuery {
+  keyword?: string | undefined;
+  group?: string | undefined;
+  page: number;
+  pageSize: number;
+}
+
+export async function listUsers(deps: Deps, query: UserQuery): Promise<{ items: UserJson[]; total: number }> {
+  const { users } = deps.db.t;
+  const filters: (SQL | undefined)[] = [];
+  const keyword = query.keyword?.trim() ?? "";
+  if (keyword !== "") {
+    const id = /^\d{1,15}$/.test(keyword) ? eq(users.id, Number(keyword)) : undefined;
+    filters.push(
+      or(
+        contains(users.username, keyword),
+        contains(users.email, keyword),
+        contains(users.displayName, keyword),
+        id,
+      ),
+    );
+  }
+  if (query.group) filters.push(eq(users.group, query.group));
+  const where = and(...filters);
+  const rows = await deps.db.reader
+    .select()
+    .from(users)
+    .where(where)
+    .orderBy(desc(users.id))
+    .limit(query.pageSize)
+    .offset((query.page - 1) * query.pageSize);
+  const [count] = await deps.db.reader.select({ total: countRows() }).from(users).where(where);
+  return { items: await withIdentities(deps, rows), total: count?.total ?? 0 };
+}
+
+export async function getUserFor(deps: Deps, actor: UserAccount, id: number): Promise<UserJson> {
+  const row = await findUser(deps, id);
+  if (actor.id !== id) assertOutranks(actor, row, "user_rank_read");
+  const [user] = await withIdentities(deps, [row]);
+  if (!user) throw refuse("user_missing");
+  return user;
+}
+
+export interface NewUser {
+  username: string;
+  password: string;
+  display_name?: string | undefined;
+  role?: number | undefined;
+}
+
+export async function createUser(deps: Deps, actor: UserAccount, input: NewUser): Promise<number> {
+  const username = input.username.trim();
+  if (username === "" || input.password === "") throw refuse("user_fields_empty");
+  checkNames({ username, display_name: input.display_name });
+  checkPassword(input.password);
+  if ((input.role ?? Role.user) >= actor.role) throw refuse("user_rank_create");
+  const { users } = deps.db.t;
+  try {
+    const rows = await deps.db.orm
+      .insert(users)
+      .values({
+        username,
+        displayName: input.display_name?.trim() || username,
+        passwordHash: await hashPassword(input.password),
+        createdAt: now(deps),
+      })
+      .returning({ id: users.id });
+    return rows[0]?.id ?? 0;
+  } catch (error) {
+    if (isUniqueViolation(error)) throw refuse("username_taken");
+    throw error;
+  }
+}
+
+export interface UserUpdate {
+  id: number;
+  username?: string | undefined;
+  display_name?: string | undefined;
+  password?: string | undefined;
+  group?: string | undefined;
+  /** The balance shall be this. */
+  quota?: number | undefined;
+  /** † The balance shall change by this, whatever the user spends meanwhile. Not together with `quota`. */
+  quota_change?: number | undefined;
+}
+
+function checkedBalance(quota: number): number {
+  if (!isQuota(quota) || Math.abs(quota) > MAX_QUOTA / 2) throw refuse("quota_out_of_range");
+  return quota;
+}
+
+/** Writes what is present; a change of the balance is logged for the user it belongs to. */
+export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpdate): Promise<void> {
+  const row = await findUser(deps, input.id);
+  // The own row too: an administrator's own balance and group are a higher rank's business.
+  assertOutranks(actor, row, "user_rank_update");
+  checkNames(input);
+  const changes: Partial<UserRow> = {};
+  if (input.username !== undefined && input.username.trim() !== "") changes.username = input.username.trim();
+  if (input.display_name !== undefined) changes.displayName = input.display_name.trim();
+  if (input.group !== undefined && input.group !== "") {
+    if (!Object.hasOwn(deps.options.get("GroupRatio"), input.group))
+      throw refuse("group_unknown", { group: input.group });
+    changes.group = input.group;
+  }
+  if (input.password) {
+    checkPassword(input.password);
+    changes.passwordHash = await hashPassword(input.password);
+  }
+  const { quota, quota_change: change } = input;
+  if (quota !== undefined && change !== undefined) throw refuse("params_wrong");
+  checkedBalance(quota ?? change ?? 0);
+  const { users } = deps.db.t;
+  try {
+    await deps.ledger.atomic(function* (tx, credit) {
+      if (Object.keys(changes).length > 0) {
+        const set =
+          changes.passwordHash === undefined ? changes : { ...changes, sessionVersion: nextVersion(deps) };
+        yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
+      }
+      if (quota === undefined && change === undefined) return;
+      const [current] = yield* q(tx.select({ quota: users.quota }).from(users).where(eq(users.id, row.id)));
+      const before = current?.quota ?? 0;
+      const after = quota ?? before + (change ?? 0);
+      if (before === after) return;
+      // Only calls bring a balance below zero; whoever is there may stay there while other fields are edited.
+      if (after < 0 && after < before) throw refuse("quota_out_of_range");
+      checkedBalance(after);
+      yield* credit({ userId: row.id, amount: after - before, kind: "admin" });
+      const display = quotaDisplay(deps.options);
+      yield* deps.ledger.logSteps(tx, {
+        type: LogType.manage,
+        userId: row.id,
+        username: row.username,
+        content: `管理员将用户额度从 ${logQuotaText(before, display)}修改为 ${logQuotaText(after, display)}`,
+        other: {
+          admin_info: { admin_id: actor.id, admin_username: actor.username },
+          before,
+          after,
+        },
+      });
+    });
+  } catch (error) {
+    if (isUniqueViolation(error)) throw refuse("username_taken");
+    throw error;
+  }
+  await deps.accounts.userChanged(row.id);
+  if (changes.passwordHash !== undefined) await endEverywhere(deps, row.id, "password");
+}
+
+export type ManageAction = "disable" | "enable" | "delete" | "promote" | "demote";
+
+/** Promotes, demotes, disables, enables or deletes; answers the user's new role and status. */
+export async function manageUser(
+  deps: Deps,
+  actor: UserAccount,
+  id: number,
+  action: ManageAction,
+): Promise<{ role: number; status: number }> {
+  const row = await findUser(deps, id);
+  const isRoot = row.role >= Role.root;
+  if (action === "disable" && isRoot) throw refuse("user_root_undisableable");
+  if (action === "delete" && isRoot) throw refuse("user_root_undeletable");
+  if (action === "demote" && isRoot) throw refuse("user_root_undemotable");
+  assertOutranks(actor, row, "user_rank_update");
+  if (action === "delete") {
+    await softDelete(deps, row);
+    return { role: row.role, status: row.status };
+  }
+  const changes: Partial<UserRow> = {};
+  if (action === "disable") changes.status = UserStatus.disabled;
+  if (action === "enable") changes.status = UserStatus.enabled;
+  if (action === "promote") {
+    if (actor.role < Role.root) throw refuse("user_promote_root_only");
+    if (row.role >= Role.admin) throw refuse("user_already_admin");
+    changes.role = Role.admin;
+  }
+  if (action === "demote") {
+    if (row.role <= Role.user) throw refuse("user_already_ordinary");
+    changes.role = Role.user;
+  }
+  const saved = await saveUser(deps, id, changes, row, true);
+  // Who was banned comes back as a stranger; a changed rank leaves the browsers known.
+  if (action === "disable") await endEverywhere(deps, id, "banned");
+  else await deps.sessions.endAll(id, action === "enable" ? "enabled" : "role");
+  return { role: saved.role, status: saved.status };
+}
+
+/** Removes the row itself; its log rows and credits stay as the record of what happened. */
+export async function removeUser(deps: Deps, actor: UserAccount, id: number): Promise<void> {
+  const row = await findUser(deps, id);
+  if (row.role >= Role.root) throw refuse("user_root_undeletable");
+  assertOutranks(actor, row, "user_rank_delete");
+  const { identities, tokens, userDevices, users } = deps.db.t;
+  const owned = await deps.db.orm.select({ id: tokens.id }).from(tokens).where(eq(tokens.userId, id));
+  await deps.db.atomic(function* (tx) {
+    yield* q(tx.delete(identities).where(eq(identities.userId, id)).returning({ id: identities.id }));
+    yield* q(tx.delete(tokens).where(eq(tokens.userId, id)).returning({ id: tokens.id }));
+    yield* q(tx.delete(userDevices).where(eq(userDevices.userId, id)).returning({ id: userDevices.userId }));
+    yield* q(tx.delete(users).where(eq(users.id, id)).returning({ id: users.id }));
+  });
+  await deps.sessions.remove(id);
+  await deps.accounts.userChanged(id);
+  for (const token of owned) await deps.accounts.tokenChanged(token.id);
+}
+
+// --- rules ---------------------------------------------------------------------------------------------------------
+
+const CONTROL = /\p{Cc}/u;
+
+function checkNames(input: { username?: string | undefined; display_name?: string | undefined }): void {
+  const username = input.username?.trim() ?? "";
+  if (Array.from(username).length > 12 || CONTROL.test(username)) {
+    throw new Failure("client", "username_invalid", { param: "username" });
+  }
+  const display = input.display_name?.trim() ?? "";
+  if (Array.from(display).length > 20 || CONTROL.test(display)) {
+    throw new Failure("client", "display_name_invalid", { param: "display_name" });
+  }
+}
+
+export function checkPassword(password: string): void {
+  const length = Array.from(password).length;
+  if (length < 8) throw new Failure("client", "password_short", { param: "password" });
+  if (length > 20) throw new Failure("client", "password_long", { param: "password" });
+}

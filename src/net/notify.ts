@@ -1,0 +1,59 @@
+// Notices on their way out: by e-mail through the operator's server, or to a webhook that a user typed.
+// Refuses webhooks on closed networks: they go through the guard.
+import { createHmac } from "node:crypto";
+import { refuse } from "../shared/failures.ts";
+import type { Guard } from "./guard.ts";
+import { sendMail } from "./mail.ts";
+import type { MailServer } from "./mail.ts";
+
+export interface Notice {
+  /** Groups notices for the limit, and tells webhooks what it is: `channel_update_<id>_<status>`, `quota_exceed`. */
+  type: string;
+  title: string;
+  content: string;
+  /** The same as HTML, for letters. */
+  html?: string;
+  /** The figures in the content, for receivers that write their own words. */
+  values?: readonly string[];
+  channelId?: number;
+}
+
+export interface Webhook {
+  url: string;
+  /** Empty: the body is not signed. */
+  secret: string;
+}
+
+const WEBHOOK_TIMEOUT_MS = 5000;
+const WEBHOOK_ANSWER_BYTES = 64 * 1024;
+
+/** Lower-case hex HMAC-SHA256 of the body, as receivers of these webhooks check it. */
+export function webhookSignature(secret: string, body: string): string {
+  return createHmac("sha256", secret).update(body).digest("hex");
+}
+
+/**
+ * Resolves when the receiver answered 2xx; `nowMs` is the time of day in Unix milliseconds. Throws Failures
+ * `webhook_answered` and those of the guard.
+ */
+export async function callWebhook(
+  guard: Guard,
+  { url, secret }: Webhook,
+  notice: Notice,
+  nowMs: number,
+): Promise<void> {
+  const { type, title, content, values } = notice;
+  const timestamp = Math.floor(nowMs / 1000);
+  const body = JSON.stringify({ type, title, content, ...(values ? { values } : {}), timestamp });
+  const headers: Record<string, string> = { "content-type": "application/json" };
+  if (secret !== "") headers["x-webhook-signature"] = webhookSignature(secret, body);
+  const limits = { maxBytes: WEBHOOK_ANSWER_BYTES, timeoutMs: WEBHOOK_TIMEOUT_MS };
+  const answer = await guard(url, { method: "POST", headers, body, ...limits });
+  if (answer.status < 200 || answer.status > 299) throw refuse("webhook_answered", { status: answer.status });
+}
+
+/** Resolves when the server took it. Throws a Failure `mail_failed`. */
+export async function mailNotice(server: MailServer, to: string, notice: Notice): Promise<void> {
+  const { title: subject, content: text, html } = notice;
+  await sendMail(server, { to, subject, text, ...(html === undefined ? {} : { html }) });
+}

@@ -1,0 +1,142 @@
+// The first checks of every inference call: key, user, group, address, and the request rate.
+// Refuses with the documented statuses and sentences; unknown, deleted and foreign keys look alike.
+import type { Deps, TokenAccount, UserAccount } from "../../core/deps.ts";
+import type { Channel } from "../../core/channels/rows.ts";
+import { inRanges, parseRanges } from "../../http/address.ts";
+import type { Range } from "../../http/address.ts";
+import { presentedKey } from "../../http/relay-key.ts";
+import type { Visitors } from "../../http/visitors.ts";
+import { ChannelStatus, Role, TokenStatus, UserStatus } from "../../shared/enums.ts";
+import { Failure } from "../../shared/failures.ts";
+import type { RateLimiter, RateRule } from "../../core/kit/rate-limit.ts";
+
+/** Who calls, and on whose account. */
+export interface Caller {
+  user: UserAccount;
+  /** Undefined in the playground. */
+  token: TokenAccount | undefined;
+  /** Name for the log where there is no key. */
+  tokenName: string | undefined;
+  /** Decides price and channels. */
+  group: string;
+  /** Set when the key named a channel. */
+  pinned: string | undefined;
+}
+
+type AdmissionDeps = Pick<Deps, "accounts" | "options" | "clock" | "ledger" | "logger" | "routing">;
+
+function refuseToken(deps: AdmissionDeps, token: TokenAccount): void {
+  const { masked } = token;
+  if (token.status === TokenStatus.exhausted)
+    throw new Failure("auth", "token_exhausted_status", { params: { key: masked } });
+  if (token.status === TokenStatus.expired) throw new Failure("auth", "token_expired");
+  if (token.status !== TokenStatus.enabled) throw new Failure("auth", "token_unusable");
+  if (token.expiredTime !== -1 && token.expiredTime * 1000 < deps.clock.nowMs()) {
+    deps.ledger.tokenExpired(token).catch((error: unknown) => {
+      deps.logger.warn("expired key could not be marked", { token: token.id, error: String(error) });
+    });
+    throw new Failure("auth", "token_expired");
+  }
+  if (!token.unlimitedQuota && token.remainQuota <= 0)
+    throw new Failure("auth", "token_exhausted", { params: { key: masked, quota: token.remainQuota } });
+}
+
+/** A key's own group must be open to its owner and must still exist. */
+function groupOf(deps: AdmissionDeps, token: TokenAccount): string {
+  const { group, user } = token;
+  if (group === "") return user.group;
+  if (!mayUseGroup(deps, user, group))
+    throw new Failure("forbidden", "token_group_disabled", { params: { group } });
+  if (!Object.hasOwn(deps.options.get("GroupRatio"), group))
+    throw new Failure("forbidden", "group_retired", { params: { group } });
+  return group;
+}
+
+/** The usable groups of a user are those the operator opened, and the user's own. */
+export function mayUseGroup(deps: Pick<Deps, "options">, user: UserAccount, group: string): boolean {
+  return group === user.group || Object.hasOwn(deps.options.get("UserUsableGroups"), group);
+}
+
+/** Whoever brings a key that has to be looked up is a stranger so long. */
+async function lookedUp<T>(
+  found: Promise<T>,
+  key: string,
+  request: Request,
+  visitors: Pick<Visitors, "lookUp">,
+): Promise<T> {
+  try {
+    return await visitors.lookUp(request, key, () => found);
+  } catch (error) {
+    // Refused before the answer: nobody else waits for it.
+    found.catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Key → token → user → group. Does not look at the address: reading the model list is allowed from anywhere. */
+export async function admitCaller(
+  deps: AdmissionDeps,
+  request: Request,
+  visitors: Pick<Visitors, "lookUp">,
+): Promise<Caller> {
+  const { key, channel } = presentedKey(request);
+  if (key === "") throw new Failure("auth", "token_missing");
+  const found = deps.accounts.tokenByKey(key);
+  const token = found instanceof Promise ? await lookedUp(found, key, request, visitors) : found;
+  if (!token) throw new Failure("auth", "token_invalid");
+  refuseToken(deps, token);
+  const { user } = token;
+  if (user.deleted) throw new Failure("auth", "token_invalid");
+  if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "user_banned");
+  if (channel !== undefined && user.role < Role.admin)
+    throw new Failure("forbidden", "channel_pin_forbidden");
+  return { user, token, tokenName: undefined, group: groupOf(deps, token), pinned: channel };
+}
+
+const rangesOf = new WeakMap<readonly string[], readonly Range[]>();
+
+/** The IP list of the key; the address is only worked out when there is one. */
+export function checkAddress(caller: Caller, request: Request, visitors: Pick<Visitors, "addressOf">): void {
+  const list = caller.token?.allowIps;
+  if (list === undefined || list.length === 0) return;
+  let ranges = rangesOf.get(list);
+  if (!ranges) rangesOf.set(list, (ranges = parseRanges(list)));
+  if (!inRanges(visitors.addressOf(request), ranges)) throw new Failure("forbidden", "ip_not_allowed");
+}
+
+/** The rule in force for a group; undefined when the limit is off. */
+export function rateRule(options: Deps["options"], group: string): RateRule | undefined {
+  if (!options.get("ModelRequestRateLimitEnabled")) return undefined;
+  const minutes = options.get("ModelRequestRateLimitDurationMinutes");
+  const groups = options.get("ModelRequestRateLimitGroup");
+  const own = Object.hasOwn(groups, group) ? groups[group] : undefined;
+  return {
+    windowMs: minutes * 60_000,
+    total: own ? own[0] : options.get("ModelRequestRateLimitCount"),
+    success: own ? own[1] : options.get("ModelRequestRateLimitSuccessCount"),
+  };
+}
+
+export function checkRate(limiter: RateLimiter, rule: RateRule, userId: number, nowMs: number): void {
+  const refusal = limiter.admit(userId, rule, nowMs);
+  if (!refusal) return;
+  throw new Failure("limit", refusal.which === "total" ? "rate_limit_total" : "rate_limit_success", {
+    params: { minutes: rule.windowMs / 60_000, limit: refusal.limit },
+    retryAfterSeconds: refusal.retryAfterSeconds,
+  });
+}
+
+/** The model limits of the key, by the requested name; a named channel overrules them. */
+export function checkModel(caller: Caller, model: string): void {
+  const limits = caller.token?.modelLimits;
+  if (limits === undefined || caller.pinned !== undefined || limits.has(model)) return;
+  throw new Failure("forbidden", "token_model_forbidden", { params: { model } });
+}
+
+/** The channel that an administrator's key names. */
+export function pinnedChannel(deps: Pick<Deps, "routing">, pinned: string): Channel {
+  const channel = /^\d{1,15}$/.test(pinned) ? deps.routing.channel(Number(pinned)) : undefined;
+  if (!channel) throw new Failure("client", "channel_pin_invalid");
+  if (channel.status !== ChannelStatus.enabled) throw new Failure("forbidden", "channel_disabled");
+  return channel;
+}

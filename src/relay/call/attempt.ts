@@ -1,0 +1,385 @@
+// One attempt at one upstream: the request, its timers, and the classification of whatever comes back.
+// Refuses to follow redirects and to show where the upstream lives; the only file that calls inference upstreams.
+import type { Channel } from "../../core/channels/rows.ts";
+import type { Verdict } from "../../core/channels/picker.ts";
+import type { Way } from "../../net/reach.ts";
+import { AS_SENT, unpacked } from "../../net/decompress.ts";
+import { readErrorBody, retrySeconds, scrub } from "../../protocol/classify.ts";
+import type { Dialect } from "../../protocol/dialect.ts";
+import { parseJson } from "../../protocol/json.ts";
+import type { UpstreamFetch } from "../../providers/adapter.ts";
+import { Failure } from "../../shared/failures.ts";
+import type { FailureDetails } from "../../shared/failures.ts";
+import { drainingFailure } from "./call.ts";
+import type { Call } from "./call.ts";
+import type { ReadingOn } from "./in-flight.ts";
+import { STAGE } from "./lockstep.ts";
+import { cappedAnswer, cutAnswer, wholeBody } from "../wire/whole-body.ts";
+
+export interface UpstreamRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string | Uint8Array<ArrayBuffer> | FormData;
+  /** Makes the call where the provider has a protocol of its own; address, headers and body are then its business. */
+  adapter?: (send: UpstreamFetch, signal: AbortSignal) => Promise<Response>;
+  /** Address of an outgoing proxy; "" = none. */
+  proxy: string;
+  /** Judges each address before it is called. */
+  way: (url: string) => Way | Promise<Way>;
+}
+
+export interface AttemptLimits {
+  /** Until the answer's status line; 0 = only the deadline counts. */
+  firstByteMs: number;
+  /** What is left of the deadline over all attempts. */
+  deadlineMs: number;
+  /** The largest answer that is kept whole. */
+  maxAnswerBytes: number;
+}
+
+/** An upstream that said 200; the body has not been read. */
+export interface Opened {
+  response: Response;
+  isStream: boolean;
+  abort(): void;
+  /** The failure that a broken read of the body means. */
+  explain(error: unknown): AttemptFailure;
+  /** Call once the answer has been read in full or is relayed under timers of its own. */
+  settled(): void;
+}
+
+/** What an upstream said when it refused, unscrubbed: for decisions and for the administrators' log only. */
+export interface UpstreamRefusal {
+  status: number;
+  message: string;
+  type: string;
+  code: string;
+}
+
+/** A failed attempt: the public failure, how it reflects on the channel, and what the upstream said. */
+export class AttemptFailure extends Error {
+  constructor(
+    readonly failure: Failure,
+    readonly verdict: Verdict,
+    readonly refusal: UpstreamRefusal | undefined,
+  ) {
+    super(failure.code);
+  }
+}
+
+const MAX_ERROR_BYTES = 64 * 1024;
+/** Lists of models and tasks; more is no answer to a small call. */
+const MAX_SMALL_BYTES = 32 * 1024 * 1024;
+const IDENTIFIER = /^[\w.:-]{1,64}$/;
+
+function verdictOf(failure: Failure): Verdict {
+  switch (failure.kind) {
+    case "upstream-auth":
+    case "upstream-quota":
+      return "rejected";
+    case "upstream-limit":
+      return "limited";
+    case "upstream-down":
+    case "upstream-timeout":
+    case "broken-stream":
+      return "down";
+    default:
+      return "ok";
+  }
+}
+
+/** Wraps a failure that began inside the gateway's own handling of the attempt. */
+export function attemptFailure(failure: Failure): AttemptFailure {
+  return new AttemptFailure(failure, verdictOf(failure), undefined);
+}
+
+/**
+ * The public failure for an upstream's error answer. The status is the upstream's after the channel's mapping, type and
+ * code are the upstream's own words where they are plain identifiers, the text is what the dialect cleared for the
+ * public; a saturated upstream gets a sentence of ours.
+ */
+export function upstreamFailure(
+  dialect: Dialect,
+  channel: Pick<Channel, "statusCodeMapping">,
+  status: number,
+  body: unknown,
+  retryAfter: string | null,
+): AttemptFailure {
+  const read = readErrorBody(body);
+  const base =
+    dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
+  const mapped = channel.statusCodeMapping.get(status) ?? status;
+  const code = read.code === undefined || read.code === null ? "" : String(read.code);
+  const hasOwnWords = typeof body !== "string" && read.message !== "";
+  const isSaturated = mapped === 429;
+  const details: FailureDetails = {
+    status: mapped >= 400 ? mapped : 500,
+    type: read.type !== undefined && IDENTIFIER.test(read.type) ? read.type : "upstream_error",
+    wireCode: IDENTIFIER.test(code) ? code : hasOwnWords ? base.code : "bad_response_status_code",
+    param:
+      read.param !== undefined && IDENTIFIER.test(read.param)
+        ? read.param
+        : hasOwnWords
+          ? ""
+          : String(status),
+    internal: base.internal ?? "",
+    upstreamStatus: status,
+    retryable: base.retryable,
+  };
+  if (base.text !== undefined && base.text !== "" && !isSaturated) details.text = base.text;
+  // Google writes it into the body.
+  const wait = retrySeconds(retryAfter) ?? base.retryAfterSeconds;
+  if (wait !== undefined) details.retryAfterSeconds = wait;
+  const failure = new Failure(base.kind, isSaturated ? "upstream_saturated" : base.code, details);
+  const refusal = { status: mapped, message: read.message, type: read.type ?? "", code };
+  return new AttemptFailure(failure, verdictOf(base), refusal);
+}
+
+/** Statuses that another channel cannot make good, or that must not be asked twice. */
+const FINAL_STATUSES: ReadonlySet<number> = new Set([408, 504, 524]);
+const ANTHROPIC_TYPE = 14;
+
+/** Whether the next channel may be tried: by the mapped status, as operators know it from the status mapping. */
+export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
+  const { failure } = failed;
+  // Asking elsewhere for what one provider refuses on principle endangers the operator's other accounts.
+  if (failure.kind === "upstream-refusal") return false;
+  // One deadline stands over all attempts: a timer that fired a moment early leaves no time for another one.
+  if (failure.code === "deadline_exceeded") return false;
+  // The gateway's own findings (unreachable, too slow, cut off) carry no upstream status.
+  if (failure.upstreamStatus === undefined) return failure.kind !== "client" && failure.kind !== "internal";
+  const { status } = failure;
+  if (status >= 200 && status < 300) return false;
+  if (status === 400) return channelType === ANTHROPIC_TYPE;
+  return !FINAL_STATUSES.has(status);
+}
+
+/**
+ * Seconds that an upstream asks to wait, as text: OpenAI's header in milliseconds, a number of seconds, or a date
+ * (RFC 9110, 10.2.3). Null when it asks for nothing.
+ */
+export function retryAfterOf(headers: Headers, nowMs = Date.now()): string | null {
+  const millis = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(millis) && millis >= 0) return String(millis / 1000);
+  const value = headers.get("retry-after");
+  if (value === null || value.trim() === "" || Number.isFinite(Number(value))) return value;
+  const dateMs = Date.parse(value);
+  // Beside the upstream's own clock, where it tells it: ours may have been set wrong.
+  const saidAtMs = Date.parse(headers.get("date") ?? "");
+  const sinceMs = Number.isNaN(saidAtMs) ? nowMs : saidAtMs;
+  return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - sinceMs) / 1000);
+}
+
+/** The body as text, up to a size; `isHalfFine`: what came before a break or the cap is an answer, too. */
+async function cappedText(response: Response, maxBytes: number, isHalfFine: boolean): Promise<string> {
+  if (!response.body) return "";
+  const reader = response.body.getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      parts.push(value);
+      size += value.length;
+      if (size >= maxBytes) {
+        await reader.cancel();
+        if (!isHalfFine) throw new Error("the answer is too large");
+        break;
+      }
+    }
+  } catch (error) {
+    if (!isHalfFine) throw error;
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+async function errorBody(response: Response): Promise<unknown> {
+  const text = await cappedText(response, MAX_ERROR_BYTES, true);
+  return parseJson(text) ?? text;
+}
+
+function withHost(headers: ConstructorParameters<typeof Headers>[0], host: string): Headers {
+  const all = new Headers(headers);
+  all.set("host", host);
+  return all;
+}
+
+/** What is passed on as it comes: event streams in their several framings. Whatever else there is, is read whole. */
+const STREAM_TYPES = /event-?stream|ndjson|stream\+json|jsonl/i;
+
+function isStreamed({ status, headers }: Response): boolean {
+  return status === 200 && STREAM_TYPES.test(headers.get("content-type") ?? "");
+}
+
+/** For adapters, which read answers whole, each in its own way. */
+function boundedAnswer(response: Response, maxBytes: number): Response {
+  if (isStreamed(response)) return response;
+  return response.status >= 400 ? cutAnswer(response, MAX_ERROR_BYTES) : cappedAnswer(response, maxBytes);
+}
+
+type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up" | "draining";
+
+/**
+ * Sends the request; resolves with a 200 answer whose body is unread, throws an AttemptFailure for anything else. A client
+ * that leaves does not end it: the upstream bills what it was asked, and is read on for a while.
+ */
+export async function attempt(
+  request: UpstreamRequest,
+  limits: AttemptLimits,
+  dialect: Dialect,
+  channel: Pick<Channel, "statusCodeMapping">,
+  call: Pick<Call, "request" | "body" | "hangUp">,
+  readingOn: ReadingOn,
+): Promise<Opened> {
+  const clientSignal = call.request.signal;
+  const controller = new AbortController();
+  let cause: AbortCause | undefined;
+  const abort = (why: AbortCause): void => {
+    cause ??= why;
+    controller.abort();
+  };
+  const isFirstByteTighter = limits.firstByteMs > 0 && limits.firstByteMs < limits.deadlineMs;
+  let timer = setTimeout(
+    () => abort(isFirstByteTighter ? "first-byte" : "deadline"),
+    isFirstByteTighter ? limits.firstByteMs : limits.deadlineMs,
+  );
+  const startedMs = performance.now();
+  let patience: ReturnType<typeof setTimeout> | undefined;
+  let isReadOn = false;
+  const onGone = (): void => {
+    isReadOn = true;
+    patience = setTimeout(() => abort("client-gone"), readingOn.begin(call));
+  };
+  clientSignal.addEventListener("abort", onGone, { once: true });
+  call.hangUp = abort;
+  const settled = (): void => {
+    clearTimeout(timer);
+    clearTimeout(patience);
+    clientSignal.removeEventListener("abort", onGone);
+    call.hangUp = undefined;
+    if (isReadOn) readingOn.end(call);
+    isReadOn = false;
+  };
+
+  const explain = (error: unknown): AttemptFailure => {
+    // The reader of a stream hangs up before it says why.
+    if (error instanceof Failure && (cause === undefined || cause === "hang-up"))
+      return attemptFailure(error);
+    if (cause === "draining") return attemptFailure(drainingFailure());
+    // Also where a limit of ours ended the wait: no answer came, and nobody is there to be told of the limit.
+    if (cause !== undefined && cause !== "hang-up" && clientSignal.aborted)
+      return attemptFailure(new Failure("client", "client_gone", { status: 499 }));
+    if (cause === "deadline")
+      return attemptFailure(new Failure("upstream-timeout", "deadline_exceeded", { type: "upstream_error" }));
+    if (cause === "first-byte")
+      return attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }));
+    return attemptFailure(
+      new Failure("upstream-down", "do_request_failed", {
+        status: 500,
+        type: "new_api_error",
+        internal: scrub(error instanceof Error ? error.message : String(error)),
+        retryable: true,
+        cause: error,
+      }),
+    );
+  };
+
+  let response: Response;
+  try {
+    const { signal } = controller;
+    const send: UpstreamFetch = async (url, init) => {
+      const way = request.way(url);
+      const { url: target, host } = way instanceof Promise ? await way : way;
+      await STAGE;
+      const answered = fetch(target, {
+        ...init,
+        ...AS_SENT,
+        ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),
+        redirect: "manual",
+        signal,
+        // Bun's own idle limit would cut a model that thinks for five minutes.
+        timeout: false,
+        ...(request.proxy === "" ? {} : { proxy: request.proxy }),
+      } as RequestInit);
+      return request.adapter
+        ? answered.then((answer) => boundedAnswer(unpacked(answer), limits.maxAnswerBytes))
+        : answered;
+    };
+    const { url, headers, body } = request;
+    response = request.adapter
+      ? await request.adapter(send, signal)
+      : unpacked(await send(url, { method: "POST", headers, body }));
+    if (response.status !== 200) {
+      const body = await errorBody(response);
+      const retryAfter = retryAfterOf(response.headers);
+      throw upstreamFailure(dialect, channel, response.status, body, retryAfter);
+    }
+  } catch (error) {
+    settled();
+    if (error instanceof AttemptFailure) throw error;
+    throw explain(error);
+  }
+  // The whole of a plain answer stands under the deadline; a stream gets the timers of stream.ts.
+  const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
+  if (isStream) clearTimeout(timer);
+  else if (isFirstByteTighter) {
+    // Otherwise the timer is the deadline's already.
+    clearTimeout(timer);
+    timer = setTimeout(
+      () => abort("deadline"),
+      Math.max(1, limits.deadlineMs - (performance.now() - startedMs)),
+    );
+  }
+  return { response, isStream, abort: () => abort("hang-up"), explain, settled };
+}
+
+/** The whole body of an opened answer; a break and one above the cap become the failure of the attempt. */
+export async function readWhole(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return await wholeBody(opened.response, maxBytes);
+  } catch (error) {
+    opened.abort();
+    throw opened.explain(error);
+  } finally {
+    opened.settled();
+  }
+}
+
+export interface SmallRequest {
+  url: string;
+  method?: "GET" | "POST";
+  headers: Record<string, string>;
+  body?: string | Uint8Array<ArrayBuffer>;
+  /** Address of an outgoing proxy; "" = none. */
+  proxy: string;
+  /** Judges the address before it is called. */
+  way: (url: string) => Way | Promise<Way>;
+  timeoutMs: number;
+}
+
+/** A small call at a channel's own address: lists, balances, tasks. Throws do_request_failed when nobody answers. */
+export async function askUpstream(
+  request: SmallRequest,
+): Promise<{ status: number; headers: Headers; text: string }> {
+  const { url, method = "GET", headers, body, proxy, timeoutMs } = request;
+  const { url: target, host } = await request.way(url);
+  try {
+    const response = await fetch(target, {
+      ...AS_SENT,
+      method,
+      headers: host === undefined ? headers : { ...headers, host },
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body === undefined ? {} : { body }),
+      ...(proxy === "" ? {} : { proxy }),
+    } as RequestInit);
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await cappedText(unpacked(response), MAX_SMALL_BYTES, false),
+    };
+  } catch (error) {
+    throw new Failure("upstream-down", "do_request_failed", { internal: scrub(String(error)), cause: error });
+  }
+}

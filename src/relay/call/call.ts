@@ -1,0 +1,79 @@
+// One relayed call as its stages pass it on: who asks for what, at which price, and what has happened so far.
+// Holds what is worked out once for all attempts, and nothing that an attempt changes.
+import type { Channel } from "../../core/channels/rows.ts";
+import type { Reservation } from "../../core/deps.ts";
+import type { CallPrice } from "../../core/prices/prices.ts";
+import type { CanonicalRequest } from "../../protocol/canonical.ts";
+import type { Indexed } from "../../shared/indexed-set.ts";
+import { DIALECTS } from "../../protocol/dialects.ts";
+import { Failure } from "../../shared/failures.ts";
+import type { Caller } from "./admission.ts";
+import type { CallHold } from "./hold.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { PromptSize } from "../meter/meter.ts";
+import type { RelayBody } from "../wire/read-body.ts";
+
+/** One try at one channel, for the log's waterfall. */
+export interface AttemptNote {
+  channel: number;
+  ms: number;
+  /** "ok" or the failure's code. */
+  code: string;
+  /** Status the upstream answered with, where it answered. */
+  status?: number;
+}
+
+/** Why the gateway itself ends a call before its time. */
+export type HangUpReason = "draining";
+
+export interface Call extends Indexed {
+  readonly request: Request;
+  readonly requestId: string;
+  readonly endpoint: Endpoint;
+  readonly caller: Caller;
+  /** As the client wrote it: checked, counted, screened. */
+  readonly body: RelayBody;
+  /** In the operation's own form; the same object unless the endpoint rewrites it. */
+  readonly sent: RelayBody;
+  /** As requested: limits, price and log go by this name. */
+  readonly model: string;
+  readonly prompt: PromptSize;
+  /** Frozen when the call was reserved: whatever is changed meanwhile, this is what it is charged by. */
+  readonly price: CallPrice;
+  readonly reservation: Reservation;
+  readonly hold: CallHold;
+  readonly wantsStream: boolean;
+  /** The client wants a JSON array in place of an event stream (Gemini without alt=sse). */
+  readonly wantsArray: boolean;
+  /** The client asked for the usage frame of the stream. */
+  readonly wantsUsage: boolean;
+  /** performance.now() of the start. */
+  readonly startedMs: number;
+  readonly attempts: AttemptNote[];
+  readonly pinned: Channel | undefined;
+  /** A channel asked on purpose: what it answers says nothing about its health, its keys or its status. */
+  readonly isTest?: true;
+  /** Ends what is under way at once: it is settled for what it did, and the client told. Set by who reads the upstream. */
+  hangUp: ((why: HangUpReason) => void) | undefined;
+}
+
+/** What a client is told whose call the end of the process cuts short. */
+export function drainingFailure(): Failure {
+  return new Failure("no-channel", "server_draining", { retryAfterSeconds: RETRY_AFTER_SECONDS });
+}
+
+/** A restart takes about that long. */
+const RETRY_AFTER_SECONDS = 5;
+
+const conversations = new WeakMap<Call, CanonicalRequest>();
+
+/** The request in canonical form, decoded once for all attempts. Throws client failures for malformed bodies. */
+export function conversationOf(call: Call): CanonicalRequest {
+  let request = conversations.get(call);
+  if (!request) {
+    const context = { model: call.model, stream: call.wantsStream };
+    request = DIALECTS[call.endpoint.dialect].decodeRequest(call.body.json, context);
+    conversations.set(call, request);
+  }
+  return request;
+}

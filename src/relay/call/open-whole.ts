@@ -1,0 +1,165 @@
+// Reads a whole answer of an upstream: its usage, its text and the errors that come with status 200.
+// Refuses bodies that are no JSON object; nothing has reached the client yet, so another channel may be asked.
+import { collect } from "../../protocol/assemble.ts";
+import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
+import type { CanonicalEvent } from "../../protocol/events.ts";
+import type { JsonBounds } from "../../protocol/json-size.ts";
+import { isTooDense, outlineOf } from "../../protocol/json-size.ts";
+import { asObject, parseJson } from "../../protocol/json.ts";
+import { meterAnswer } from "../../protocol/openai-text.ts";
+import type { AnswerMeter } from "../../protocol/openai-text.ts";
+import { Failure } from "../../shared/failures.ts";
+import { decodeWhole, streamDecoder } from "./answer.ts";
+import type { WholeAnswer } from "./answer.ts";
+import { attemptFailure } from "./attempt.ts";
+import type { AttemptFailure, Opened } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import { createSseReader } from "../wire/framing.ts";
+import type { SseEvent } from "../wire/framing.ts";
+import type { Plan } from "./plan.ts";
+import { textOf } from "../wire/read-body.ts";
+import { eachPiece } from "../wire/whole-body.ts";
+
+/** Smaller answers are parsed in a moment, whatever is in them. */
+const LARGE_BYTES = 1024 * 1024;
+/** More than long answers with the probabilities of all their tokens; one to three seconds of parsing at the worst. */
+const ANSWER_BOUNDS: JsonBounds = { members: 1_000_000, containers: 1_000_000, values: 6_000_000 };
+/** Of an answer that is passed on as it is nothing longer is looked at: usage, errors and names are short. */
+const OUTLINE_STRING_BYTES = 4096;
+
+const NO_BYTES = new Uint8Array(0);
+
+function badAnswer(): Failure {
+  return new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
+}
+
+/** Pages of proxies and portals. */
+function saysHtml(response: Response): boolean {
+  return (response.headers.get("content-type") ?? "").includes("html");
+}
+
+/** A JSON object with something in it: lists, numbers and the like are no answer of any provider. */
+function saysSomething(json: unknown): boolean {
+  for (const _ in asObject(json)) return true;
+  return false;
+}
+
+/** Whether the answer may be words as they are: JSON is that only where the client asked for text. */
+function isText({ endpoint, sent }: Call, json: unknown): boolean {
+  if (endpoint.answers !== "text") return false;
+  const form = sent.json["response_format"];
+  return json === undefined || (typeof form === "string" && !form.includes("json"));
+}
+
+/** Endpoints whose answers are choices. */
+const CHOOSING: ReadonlySet<string> = new Set(["chat", "completions"]);
+
+function hasChoices(json: unknown): boolean {
+  const choices = asObject(json)?.["choices"];
+  return Array.isArray(choices) && choices.every((choice) => asObject(choice) !== undefined);
+}
+
+/** Usage and length of an answer in canonical form. */
+function meterCanonical(answer: CanonicalAnswer): AnswerMeter {
+  let textChars = 0;
+  for (const block of answer.blocks) textChars += block.text.length + (block.data === undefined ? 0 : 1);
+  return { usage: answer.usage.raw === undefined ? null : answer.usage, failure: null, textChars };
+}
+
+/** Pictures and the like: their bytes go to the client untouched, and only their usage is read. */
+function isOnlyMetered({ endpoint }: Call): boolean {
+  return endpoint.isMedia === true && endpoint.answer === undefined && endpoint.answers === undefined;
+}
+
+/** The answer's JSON. Throws for one that would hold everybody up while it is parsed. */
+function parseAnswer(call: Call, bytes: Uint8Array<ArrayBuffer>): unknown {
+  if (bytes.length <= LARGE_BYTES) return parseJson(textOf(bytes));
+  if (isTooDense(bytes, ANSWER_BOUNDS)) throw attemptFailure(badAnswer());
+  return parseJson(isOnlyMetered(call) ? outlineOf(bytes, OUTLINE_STRING_BYTES) : textOf(bytes));
+}
+
+export function openWhole(
+  call: Call,
+  plan: Plan,
+  opened: Opened,
+  bytes: Uint8Array<ArrayBuffer>,
+): WholeAnswer {
+  const json = parseAnswer(call, bytes);
+  // Subtitles and plain transcripts are answers too; an empty one is an answer to silence.
+  if (!saysSomething(json) && (!isText(call, json) || saysHtml(opened.response)))
+    throw attemptFailure(badAnswer());
+  const whole = { kind: "whole" as const, plan, response: opened.response, bytes, json };
+  const { dialect, isConverted } = plan;
+  if (!call.endpoint.isConversation || (!isConverted && dialect.name === "openai-chat")) {
+    const meter = meterAnswer(json);
+    // Some providers say 200 and mean an error: nothing was sent yet, so it is one.
+    if (meter.failure) throw attemptFailure(meter.failure);
+    if (CHOOSING.has(call.endpoint.name) && !hasChoices(json)) throw attemptFailure(badAnswer());
+    if (call.endpoint.reportedUsage) meter.usage = call.endpoint.reportedUsage(json);
+    return { ...whole, meter };
+  }
+  try {
+    const canonical = decodeWhole(call, plan, json);
+    if (plan.channel.setting.force_format === true) delete canonical.extra;
+    return { ...whole, meter: meterCanonical(canonical), canonical };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw attemptFailure(badAnswer());
+    // A prompt that Google blocked is an answer to Google's clients: they read why.
+    if (!isConverted && error.kind === "upstream-refusal") {
+      const usage = dialect.decodeUsage(asObject(json)?.["usageMetadata"]);
+      return { ...whole, meter: { usage, failure: null, textChars: 0 } };
+    }
+    throw attemptFailure(error);
+  }
+}
+
+/** The answer of an upstream that streams although a whole answer was asked for; read as it comes. */
+export async function gatherStream(
+  call: Call,
+  plan: Plan,
+  opened: Opened,
+  maxBytes: number,
+): Promise<WholeAnswer> {
+  const reader = createSseReader();
+  const decoder = streamDecoder(call, plan);
+  const events: CanonicalEvent[] = [];
+  /** Why the words of the upstream are no answer; its connection is sound. */
+  let unread: AttemptFailure | undefined;
+  const read = (frames: readonly SseEvent[]): void => {
+    try {
+      for (const frame of frames) events.push(...decoder.push(frame));
+    } catch (error) {
+      unread = attemptFailure(error instanceof Failure ? error : badAnswer());
+      throw unread;
+    }
+  };
+  try {
+    await eachPiece(opened.response, maxBytes, (piece) => read(reader.push(piece)));
+    read(reader.end());
+  } catch (error) {
+    opened.abort();
+    throw unread ?? opened.explain(error);
+  } finally {
+    opened.settled();
+  }
+  try {
+    events.push(...decoder.end());
+    const canonical = collect(events);
+    const { blocks, id, model, usage } = canonical;
+    if (blocks.length === 0 && id === undefined && model === undefined && usage.raw === undefined)
+      throw badAnswer();
+    const { response } = opened;
+    return {
+      kind: "whole",
+      plan,
+      response,
+      bytes: NO_BYTES,
+      json: undefined,
+      meter: meterCanonical(canonical),
+      canonical,
+      isGathered: true,
+    };
+  } catch (error) {
+    throw attemptFailure(error instanceof Failure ? error : badAnswer());
+  }
+}

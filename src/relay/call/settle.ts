@@ -1,0 +1,226 @@
+// Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
+// Refuses to guess silently (an estimated charge says so in the log), and to read a price: the call's own is frozen.
+import { costOf } from "../../core/prices/prices.ts";
+import type { CallFacts } from "../../core/prices/prices.ts";
+import {
+  decideCharge,
+  isEstimated,
+  quotaCapOf,
+  usageTrust,
+  withCountedOutput,
+} from "../../core/ledger/settle-policy.ts";
+import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
+import { messageText } from "../../http/messages.ts";
+import { asObject } from "../../protocol/json.ts";
+import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import type { Call } from "./call.ts";
+import { searchesByItself, searchSizeOf } from "../endpoints/hosted-tools.ts";
+import { countPrompt, estimatedUsage } from "../meter/meter.ts";
+import type { OpenCalls } from "./in-flight.ts";
+import { hasForbiddenOutput } from "./output-screen.ts";
+import type { Plan } from "./plan.ts";
+import { estimateTokens } from "../meter/token-count.ts";
+import type { TokenCounter } from "../meter/token-count.ts";
+
+export interface CallEnd {
+  reason: EndReason;
+  /** What the upstream reported; null = nothing. */
+  usage: Usage | null;
+  /** False: `usage` is what was said on the way, the last word never came. */
+  usageFinal?: boolean;
+  /** Model output was seen. */
+  sawText: boolean;
+  /** Output tokens by our own count, asked only when it is needed. */
+  outputTokens: () => Promise<number>;
+  isStream: boolean;
+  /** Milliseconds to the first streamed event; undefined for plain answers. */
+  firstByteMs: number | undefined;
+  /** The whole answer, where it was JSON. */
+  json?: unknown;
+  /** Service tier that a stream named. */
+  servedTier?: string | undefined;
+}
+
+/** Names of dropped fields that a log row keeps. */
+const MAX_DROPPED = 50;
+
+/**
+ * Charges and logs, or gives the held amount back; resolves when that is durable, with the usage that was charged
+ * (undefined when nothing was).
+ */
+export async function settleCall(
+  open: Pick<OpenCalls, "remove">,
+  counter: TokenCounter,
+  call: Call,
+  plan: Plan,
+  end: CallEnd,
+): Promise<Usage | undefined> {
+  try {
+    const trust = usageTrust(end.usage, end.usageFinal);
+    const own =
+      trust === "reported" || trust === "partial" || !end.sawText
+        ? undefined
+        : await ownUsage(counter, call, plan, end.json);
+    const known = own ? "reported" : trust;
+    const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
+    const told = own ?? usageOf(decision, counter, call, plan, end);
+    // Usually at once: a promise for every call would cost each of them a turn.
+    const usage = told instanceof Promise ? await told : told;
+    const charge = costOf(call.price, usage, {
+      ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.body.json) } : {}),
+      servedTier: servedTier(end),
+      surface: call.endpoint.name === "messages" ? "messages" : undefined,
+      quotaCap: quotaCapOf(decision.rule),
+      ...pieces(call, plan, decision),
+    });
+    await call.reservation.settle({
+      quota: charge.quota,
+      promptTokens: promptTokens(usage),
+      completionTokens: completionTokens(usage),
+      modelName: call.model,
+      channelId: plan.channel.id,
+      group: call.caller.group,
+      isStream: end.isStream,
+      useTimeMs: Math.round(performance.now() - call.startedMs),
+      content: sentence(call, decision),
+      ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
+      other: Object.assign(
+        charge.other,
+        otherFields(call, plan, end, decision),
+        own?.estimated === true ? { estimated: true } : {},
+      ),
+    });
+    return decision.rule === "release" ? undefined : usage;
+  } finally {
+    open.remove(call);
+  }
+}
+
+/** What a fixed price is multiplied by; nothing for a call that is not charged, or that made no piece. */
+function pieces({ endpoint, body, price }: Call, plan: Plan, decision: ChargeDecision): CallFacts {
+  const isPieceless = decision.rule === "prompt" && price.ratios.callPrice !== undefined;
+  if (decision.rule === "release" || isPieceless) return { callCount: 0 };
+  return {
+    ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
+    ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, plan.upstreamModel) } : {}),
+  };
+}
+
+/** Usage by the endpoint's own rule; undefined where it has none. */
+async function ownUsage(
+  counter: TokenCounter,
+  call: Call,
+  plan: Plan,
+  json: unknown,
+): Promise<Usage | undefined> {
+  const { endpoint, body, model } = call;
+  const { upstreamModel } = plan;
+  return endpoint.ownUsage?.({
+    body: body.json,
+    form: body.form,
+    json,
+    model,
+    upstreamModel,
+    count: async (texts) =>
+      (await counter.count(texts, upstreamModel)) ??
+      texts.reduce((sum, text) => sum + estimateTokens(text), 0),
+  });
+}
+
+function usageOf(
+  decision: ChargeDecision,
+  counter: TokenCounter,
+  call: Call,
+  plan: Plan,
+  end: CallEnd,
+): Usage | Promise<Usage> {
+  if (decision.rule === "release") return emptyUsage();
+  if (decision.rule === "reported" && end.usage) return withSearch(call, end.usage);
+  if (decision.rule === "partial" && end.usage) return partialUsage(call, end, end.usage);
+  if (decision.rule === "prompt") return promptUsage(counter, call, plan);
+  return countedUsage(counter, call, plan, end);
+}
+
+async function partialUsage(call: Call, end: CallEnd, told: Usage): Promise<Usage> {
+  return withSearch(call, withCountedOutput(told, await end.outputTokens()));
+}
+
+async function promptUsage(counter: TokenCounter, call: Call, plan: Plan): Promise<Usage> {
+  const prompt = await countPrompt(counter, call.endpoint, call.body.json, plan.upstreamModel);
+  return estimatedUsage(prompt, 0);
+}
+
+async function countedUsage(counter: TokenCounter, call: Call, plan: Plan, end: CallEnd): Promise<Usage> {
+  const [prompt, output] = await Promise.all([
+    countPrompt(counter, call.endpoint, call.body.json, plan.upstreamModel),
+    end.outputTokens(),
+  ]);
+  return estimatedUsage(prompt, output);
+}
+
+const MAX_TIER_CHARS = 32;
+
+/** The service tier that the upstream says it served: beside its usage, or inside of it. */
+function servedTier({ usage, json, servedTier: met }: CallEnd): string | undefined {
+  const raw = usage?.raw;
+  const told =
+    met ??
+    (typeof raw === "object" && raw !== null && "service_tier" in raw ? raw.service_tier : undefined) ??
+    asObject(json)?.["service_tier"];
+  return typeof told === "string" ? told.slice(0, MAX_TIER_CHARS) : undefined;
+}
+
+/** Models that search by themselves do so exactly once a call, and say nothing of it in their usage. */
+function withSearch(call: Call, usage: Usage): Usage {
+  if (call.endpoint.name !== "chat" || !searchesByItself(call.model) || usage.calls.webSearch > 0) {
+    return usage;
+  }
+  return { ...usage, calls: { ...usage.calls, webSearch: 1 } };
+}
+
+/** The sentence of the log row, in the words that clients of this log know. */
+function sentence(call: Call, decision: ChargeDecision): string {
+  const { ratios, groupRatio } = call.price;
+  const group = `分组倍率 ${groupRatio.toFixed(2)}`;
+  let text =
+    ratios.callPrice === undefined
+      ? `模型倍率 ${ratios.modelRatio.toFixed(2)}，补全倍率 ${ratios.completionRatio.toFixed(2)}，${group}`
+      : `模型价格 ${ratios.callPrice.toFixed(2)}，${group}`;
+  if (call.model.endsWith("-gizmo-*")) text += `，模型 ${call.model}`;
+  if (call.endpoint.remark) text += `, ${call.endpoint.remark(call.body.json)}`;
+  return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
+}
+
+function otherFields(
+  call: Call,
+  plan: Plan,
+  end: CallEnd,
+  decision: ChargeDecision,
+): Record<string, unknown> {
+  const other: Record<string, unknown> = {
+    frt: end.firstByteMs === undefined ? -1000 : Math.round(end.firstByteMs),
+    admin_info: { use_channel: call.attempts.map((note) => String(note.channel)) },
+    attempts: call.attempts,
+    end_reason: end.reason,
+    client_dialect: call.endpoint.dialect,
+    upstream_dialect: plan.dialect.name,
+  };
+  if (isEstimated(decision.rule)) other["estimated"] = true;
+  if (decision.note !== "") other["note"] = decision.note;
+  if (plan.upstreamModel !== call.model) {
+    other["is_model_mapped"] = true;
+    other["upstream_model_name"] = plan.upstreamModel;
+  }
+  if (call.hold.limit !== undefined) other["limited"] = "balance";
+  if (end.reason === "balance") other["stopped"] = "balance";
+  if (plan.dropped.length > 0) other["dropped"] = plan.dropped.slice(0, MAX_DROPPED);
+  if (hasForbiddenOutput(call)) other["sensitive_output"] = true;
+  const { json } = call.body;
+  const effort =
+    json["reasoning_effort"] ??
+    asObject(json["reasoning"])?.["effort"] ??
+    asObject(json["output_config"])?.["effort"];
+  if (typeof effort === "string") other["reasoning_effort"] = effort.slice(0, 32);
+  return other;
+}

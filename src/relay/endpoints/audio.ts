@@ -1,0 +1,117 @@
+// Speech from text, and text from speech: what each asks of its body, and what it costs where nobody says.
+// Refuses forms without a recording; how long one is is read from its container, never guessed from its name.
+import { asObject } from "../../protocol/json.ts";
+import { emptyUsage } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import { audioSeconds } from "./audio-duration.ts";
+import { refused } from "./endpoint.ts";
+import type { AnswerFacts, Endpoint, Json } from "./endpoint.ts";
+import { mediaMeter } from "./media-meter.ts";
+import type { Form, FormPart } from "../wire/multipart.ts";
+
+const AUDIO = { refusalCode: "invalid_audio_request", dialect: "openai-chat" } as const;
+
+const COMMON = {
+  ...AUDIO,
+  isConversation: false,
+  isMedia: true,
+  outputLimit: () => 0,
+  answersTokens: false,
+  meterStream: mediaMeter,
+} satisfies Partial<Endpoint>;
+
+function inputOf(body: Json): string {
+  return typeof body["input"] === "string" ? body["input"] : "";
+}
+
+function tokensOf(count: number): Usage {
+  const usage = emptyUsage();
+  usage.input.fresh = count;
+  return usage;
+}
+
+/** Code points: what a person counts, not halves of them. */
+function characters(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
+const isSoldByCharacter = (model: string): boolean => model.startsWith("tts");
+
+/** Models named tts… are sold by the character, others by the token. */
+async function speechUsage({ body, upstreamModel, model, count }: AnswerFacts): Promise<Usage> {
+  const input = inputOf(body);
+  const isByCharacter = isSoldByCharacter(model) || isSoldByCharacter(upstreamModel);
+  return tokensOf(isByCharacter ? characters(input) : await count([input]));
+}
+
+export const speech: Endpoint = {
+  ...COMMON,
+  name: "speech",
+  defaultModel: "tts-1",
+  canStream: false,
+  isScreened: true,
+  answers: "bytes",
+  check(body) {
+    if (inputOf(body) === "") throw refused(AUDIO, "field_required", "input");
+  },
+  visitPrompt: (body, visitor) => visitor.text(inputOf(body)),
+  ownUsage: speechUsage,
+  heldInput: ({ body, model }) => (isSoldByCharacter(model) ? inputOf(body).length : 0),
+};
+
+/** Tokens of a minute of speech, of whole seconds. */
+const TOKENS_PER_MINUTE = 1000;
+/** What recordings of unknown formats are taken for: 128 kilobits per second. */
+const BYTES_PER_SECOND = 16_000;
+
+function recording(form: Form | undefined): FormPart | undefined {
+  return form?.parts.find((part) => part.name === "file" && part.filename !== undefined);
+}
+
+/** The upstream's own word on the length, where it says one. */
+function toldSeconds(json: unknown): number | undefined {
+  const answer = asObject(json);
+  const told = asObject(answer?.["usage"])?.["seconds"] ?? answer?.["duration"];
+  const seconds = typeof told === "string" ? Number(told) : told;
+  return typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
+}
+
+const tokensOfSeconds = (seconds: number): number =>
+  Math.max(1, Math.round((Math.ceil(seconds) / 60) * TOKENS_PER_MINUTE));
+
+/** Before the call only the recording tells. */
+function heldSeconds({ form }: Pick<AnswerFacts, "form">): number {
+  const bytes = recording(form)?.bytes ?? new Uint8Array();
+  return tokensOfSeconds(audioSeconds(bytes) ?? bytes.length / BYTES_PER_SECOND);
+}
+
+function listeningUsage({ json, form }: AnswerFacts): Promise<Usage> {
+  const bytes = recording(form)?.bytes ?? new Uint8Array();
+  const known = toldSeconds(json) ?? audioSeconds(bytes);
+  const seconds = known ?? bytes.length / BYTES_PER_SECOND;
+  const usage = tokensOf(tokensOfSeconds(seconds));
+  if (known === undefined) usage.estimated = true;
+  return Promise.resolve(usage);
+}
+
+const LISTENING = {
+  ...COMMON,
+  defaultModel: "whisper-1",
+  canStream: true,
+  isScreened: false,
+  answers: "text",
+  check(_body, form) {
+    if (!recording(form)) throw refused(AUDIO, "file_required", "file");
+  },
+  visitPrompt: (body, visitor) => {
+    if (typeof body["prompt"] === "string") visitor.text(body["prompt"]);
+  },
+  ownUsage: listeningUsage,
+  heldInput: heldSeconds,
+  form: (form) => form,
+} satisfies Partial<Endpoint>;
+
+export const transcriptions: Endpoint = { ...LISTENING, name: "transcriptions" };
+export const translations: Endpoint = { ...LISTENING, name: "translations" };

@@ -1,0 +1,120 @@
+// Pictures: made from a prompt (JSON) or from other pictures (a form), priced by size, quality and number.
+// Refuses sizes that the model does not know, before anything is paid for.
+import { pictureFactor } from "../../core/prices/prices.ts";
+import { emptyUsage } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import { checkNumbers, refused } from "./endpoint.ts";
+import type { Endpoint, Json } from "./endpoint.ts";
+import { mediaMeter } from "./media-meter.ts";
+import type { Form, FormPart } from "../wire/multipart.ts";
+
+const IMAGES = { refusalCode: "invalid_image_request", dialect: "openai-chat" } as const;
+const NUMBERS = { n: { min: 1, max: 128, whole: true } };
+
+/** Models whose sizes are known; others are the upstream's business. */
+const SIZES: Readonly<Record<string, readonly string[]>> = {
+  "dall-e-2": ["256x256", "512x512", "1024x1024"],
+  "dall-e": ["256x256", "512x512", "1024x1024"],
+  "dall-e-3": ["1024x1024", "1024x1792", "1792x1024"],
+};
+const DEFAULT_SIZE = "1024x1024";
+/** A request that names no model is routed as `dall-e` and held to the rules of its successor. */
+const RULES_WITHOUT_MODEL = "dall-e-3";
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function rulesOf(body: Json): string {
+  return text(body["model"]) || RULES_WITHOUT_MODEL;
+}
+
+function sizeOf(body: Json): string {
+  return text(body["size"]) || (rulesOf(body) in SIZES ? DEFAULT_SIZE : "");
+}
+
+function count(body: Json): number {
+  const n = Number(body["n"] ?? 1);
+  return Number.isInteger(n) && n > 0 ? n : 1;
+}
+
+function check(body: Json): void {
+  const size = text(body["size"]);
+  if (size.includes("×")) throw refused(IMAGES, "image_size_sign", "size");
+  const known = SIZES[rulesOf(body)];
+  if (size !== "" && known && !known.includes(size))
+    throw refused(IMAGES, "image_size_unknown", "size", known.join(", "));
+  if (text(body["prompt"]) === "") throw refused(IMAGES, "prompt_required", "prompt");
+}
+
+/** Without a word of the upstream a picture counts as one token, so that the call is billed. */
+function ownUsage(body: Json): Usage {
+  const usage = emptyUsage();
+  usage.input.fresh = count(body);
+  return usage;
+}
+
+const COMMON = {
+  ...IMAGES,
+  canStream: true,
+  isScreened: true,
+  isConversation: false,
+  isMedia: true,
+  quotaCode: "image_quota_short",
+  outputLimit: () => 0,
+  answersTokens: false,
+  visitPrompt: (body, visitor) => visitor.text(text(body["prompt"])),
+  pieces: count,
+  factor: (body, model) => pictureFactor(model, sizeOf(body), text(body["quality"])),
+  ownUsage: ({ body }) => Promise.resolve(ownUsage(body)),
+  meterStream: mediaMeter,
+  remark: (body) => `大小 ${sizeOf(body) || "auto"}, 品质 ${body["quality"] === "hd" ? "hd" : "standard"}`,
+} satisfies Partial<Endpoint>;
+
+export const imageGenerations: Endpoint = {
+  ...COMMON,
+  name: "image-generations",
+  defaultModel: "dall-e",
+  check(body) {
+    checkNumbers(IMAGES, body, NUMBERS);
+    check(body);
+  },
+};
+
+const FILE_TYPES: Readonly<Record<string, string>> = {
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  png: "image/png",
+};
+
+function isPicture({ name, filename }: FormPart): boolean {
+  return filename !== undefined && /^image(?:\[.*\])?$/.test(name);
+}
+
+/** One picture goes out as `image`, several as `image[]`; their types follow their names. */
+function rename(form: Form): Form {
+  const name = form.parts.filter(isPicture).length > 1 ? "image[]" : "image";
+  const parts = form.parts.map((part) => {
+    const isMask = part.filename !== undefined && part.name === "mask";
+    if (!isPicture(part) && !isMask) return part;
+    const extension = /\.(\w+)$/.exec(part.filename ?? "")?.[1]?.toLowerCase() ?? "";
+    const type = part.type.startsWith("image/") ? part.type : (FILE_TYPES[extension] ?? "image/png");
+    return { ...part, type, name: isMask ? part.name : name };
+  });
+  return { ...form, parts };
+}
+
+export const imageEdits: Endpoint = {
+  ...COMMON,
+  name: "image-edits",
+  defaultModel: "gpt-image-1",
+  check(body, form) {
+    // Fields of a form are text.
+    const n = text(body["n"]);
+    checkNumbers(IMAGES, n === "" ? {} : { n: Number(n) }, NUMBERS);
+    check(body);
+    if (!form?.parts.some(isPicture)) throw refused(IMAGES, "file_required", "image");
+  },
+  form: rename,
+};

@@ -1,0 +1,225 @@
+// What a call consumed when its upstream does not say: counted from the prompt and from the answer as it passes.
+// Refuses to keep the text: deltas are handed to the counter in small pieces and forgotten.
+import type { Answer } from "../../protocol/assemble.ts";
+import type { MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
+import { asList, asObject } from "../../protocol/json.ts";
+import { Failure } from "../../shared/failures.ts";
+import { emptyUsage } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import type { Endpoint, Json } from "../endpoints/endpoint.ts";
+import { estimateFromLengths, estimateTokens } from "./token-count.ts";
+import type { TokenCounter } from "./token-count.ts";
+
+/** A picture at low detail: what the estimate assumes for media it does not open. */
+const MEDIA_TOKENS = 85;
+
+export interface PromptSize {
+  /** Cheap estimate, for the amount that is held back. */
+  tokens: number;
+  /** No encoder counts more: a token has at least one byte. Equal to `tokens` once they were counted. */
+  mostTokens: number;
+  /** What the estimate adds besides text. */
+  fixedTokens: number;
+  /** Those of them that stand for pictures, sound and files. */
+  mediaTokens: number;
+  /** What of the prompt may be written to a cache: nothing, for the usual five minutes, or for an hour. */
+  cacheWrite: "none" | "short" | "long";
+}
+
+/** One walk over the prompt; `onText` sees every text that must be screened. */
+export function measurePrompt(endpoint: Endpoint, body: Json, onText?: (text: string) => void): PromptSize {
+  let chars = 0;
+  let bytes = 0;
+  let mediaTokens = 0;
+  let cacheWrite: PromptSize["cacheWrite"] = "none";
+  const add = (text: string): void => {
+    chars += text.length;
+    bytes += Buffer.byteLength(text);
+  };
+  endpoint.visitPrompt(body, {
+    text(text) {
+      add(text);
+      onText?.(text);
+    },
+    tool: add,
+    media() {
+      mediaTokens += MEDIA_TOKENS;
+    },
+    cached(control) {
+      if (asObject(control)?.["ttl"] === "1h") cacheWrite = "long";
+      else if (cacheWrite === "none") cacheWrite = "short";
+    },
+  });
+  const fixedTokens = mediaTokens + (endpoint.frameTokens?.(body) ?? 0);
+  return {
+    tokens: estimateFromLengths(chars, bytes) + fixedTokens,
+    mostTokens: bytes + fixedTokens,
+    fixedTokens,
+    mediaTokens,
+    cacheWrite,
+  };
+}
+
+/** A count that somebody asked for and cannot have now. */
+export function countBusy(): Failure {
+  return new Failure("limit", "count_busy", { type: "rate_limit_error", retryAfterSeconds: 1 });
+}
+
+/**
+ * The prompt counted by the encoder, or the estimate when that takes too long. `asked` belongs to a client who wants the
+ * count itself: it is given up when the client leaves, and throws `count_busy` while too much waits already. A
+ * settlement never waits for others: it takes the estimate.
+ */
+export async function countPrompt(
+  counter: TokenCounter,
+  endpoint: Endpoint,
+  body: Json,
+  model: string,
+  asked?: AbortSignal,
+): Promise<number> {
+  const texts: string[] = [];
+  let chars = 0;
+  const add = (text: string): void => {
+    texts.push(text);
+    chars += text.length;
+  };
+  endpoint.visitPrompt(body, { text: add, tool: add, media: () => {} });
+  if (asked && counter.isFullFor(chars)) throw countBusy();
+  const size = measurePrompt(endpoint, body);
+  const counted = await counter.count(texts, model, asked);
+  return counted === undefined ? size.tokens : counted + size.fixedTokens;
+}
+
+/** The texts of an answer in canonical form, for counting only. */
+export function canonicalTexts(answer: Answer): string[] {
+  return answer.blocks.flatMap((block) => [block.name ?? "", block.text]).filter((text) => text !== "");
+}
+
+/** The texts of a whole OpenAI-shaped answer, for counting only. */
+export function answerTexts(body: unknown): string[] {
+  const texts: string[] = [];
+  const add = (value: unknown): void => {
+    if (typeof value === "string" && value !== "") texts.push(value);
+  };
+  for (const value of asList(asObject(body)?.["choices"])) {
+    const choice = asObject(value);
+    add(choice?.["text"]);
+    const message = asObject(choice?.["message"]);
+    for (const key of ["content", "reasoning_content", "reasoning", "refusal"]) add(message?.[key]);
+    for (const call of asList(message?.["tool_calls"])) {
+      const inner = asObject(asObject(call)?.["function"]);
+      add(inner?.["name"]);
+      add(inner?.["arguments"]);
+    }
+  }
+  return texts;
+}
+
+/** A stream's meter, and the count of what passed through it. */
+export interface Tap {
+  meter: StreamMeter;
+  /** Output tokens seen so far: exact where deltas were counted, else from the length. */
+  outputTokens(): Promise<number>;
+  /** The same while the stream runs, for its hold; the newest text may be estimated. */
+  countedTokens(): number | Promise<number>;
+  /** The most tokens that this count gives one UTF-16 unit. */
+  readonly tokensPerUnit: number;
+}
+
+const BATCH_CHARS = 4096;
+/** Enough to be counted while the stream runs, for its hold. */
+const HOLD_BATCH_CHARS = 1024;
+/** Of one UTF-16 unit; a token is at least one of them. */
+const MAX_UTF8_BYTES = 3;
+
+/** Looks at the model's words as they come; the failure of a hit ends the stream. */
+export type OutputScreen = (delta: string) => Failure | undefined;
+
+/**
+ * `countsDeltas`: the upstream is known to report no usage, so each delta goes to the encoder as it passes (costs a
+ * parse per frame). Otherwise only lengths are kept, and the estimate serves in the rare case that usage is missing.
+ */
+export function createTap(
+  makeMeter: (options: MeterOptions) => StreamMeter,
+  counter: TokenCounter,
+  model: string,
+  countsDeltas: boolean,
+  screen?: OutputScreen,
+): Tap {
+  if (countsDeltas) return countingTap(makeMeter, counter, model, screen);
+  const onText = screen
+    ? (delta: string): void => {
+        meter.state.failure ??= screen(delta) ?? null;
+      }
+    : undefined;
+  const meter: StreamMeter = makeMeter(onText ? { onText } : {});
+  let bytes = 0;
+  let chars = 0;
+  const push = meter.push.bind(meter);
+  meter.push = (frame) => {
+    push(frame);
+    chars += frame.data.length;
+    bytes += Buffer.byteLength(frame.data);
+  };
+  const countedTokens = (): number => {
+    const { textChars } = meter.state;
+    return textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars));
+  };
+  return { meter, countedTokens, tokensPerUnit: 1, outputTokens: () => Promise.resolve(countedTokens()) };
+}
+
+function countingTap(
+  makeMeter: (options: MeterOptions) => StreamMeter,
+  counter: TokenCounter,
+  model: string,
+  screen: OutputScreen | undefined,
+): Tap {
+  let batch = "";
+  let estimate = 0;
+  let exact = 0;
+  let isExact = true;
+  let open: Promise<void> = Promise.resolve();
+  const flush = (): void => {
+    if (batch === "") return;
+    const text = batch;
+    batch = "";
+    estimate += estimateTokens(text);
+    const answer = counter.count([text], model);
+    open = open.then(async () => {
+      const tokens = await answer;
+      if (tokens === undefined) isExact = false;
+      else exact += tokens;
+    });
+  };
+  const meter = makeMeter({
+    onText(delta) {
+      if (screen) meter.state.failure ??= screen(delta) ?? null;
+      batch += delta;
+      if (batch.length >= BATCH_CHARS) flush();
+    },
+  });
+  const outputTokens = async (): Promise<number> => {
+    flush();
+    await open;
+    return isExact ? exact : estimate;
+  };
+  return {
+    meter,
+    outputTokens,
+    tokensPerUnit: MAX_UTF8_BYTES,
+    async countedTokens() {
+      // Each cut may part a word and count a token more: the newest text is estimated until there is enough of it.
+      if (batch.length >= HOLD_BATCH_CHARS) flush();
+      await open;
+      return (isExact ? exact : estimate) + estimateTokens(batch);
+    },
+  };
+}
+
+export function estimatedUsage(promptTokens: number, outputTokens: number): Usage {
+  const usage = emptyUsage();
+  usage.input.fresh = promptTokens;
+  usage.output.text = outputTokens;
+  usage.estimated = true;
+  return usage;
+}

@@ -1,0 +1,169 @@
+// One attempt to open a realtime socket at an upstream, up to its first event: only then is the channel known to work.
+// Refuses to show where the upstream lives; a refusal becomes the failure of the attempt, like any other upstream's.
+import type { WebSocket as ClientSocket } from "bun";
+import type { Channel } from "../../core/channels/rows.ts";
+import { scrub } from "../../protocol/classify.ts";
+import { asObject, asText, parseJson } from "../../protocol/json.ts";
+import { openaiChat } from "../../protocol/openai-chat/dialect.ts";
+import { handshakeStatus, openSocket } from "../../providers/socket.ts";
+import { Failure } from "../../shared/failures.ts";
+import { attemptFailure, upstreamFailure } from "../call/attempt.ts";
+import type { AttemptFailure } from "../call/attempt.ts";
+
+export type Frame = string | Buffer<ArrayBuffer>;
+
+export interface SocketTarget {
+  url: string;
+  headers: Record<string, string>;
+  protocols: string[];
+  /** Address of an outgoing proxy; "" = none. */
+  proxy: string;
+}
+
+export interface ConnectLimits {
+  /** Until the socket is open. */
+  openMs: number;
+  /** How long an open socket may stay silent before it is taken as it is; a session normally begins with an event. */
+  firstEventMs: number;
+}
+
+export interface UpstreamListener {
+  message(frame: Frame): void;
+  close(code: number, reason: string): void;
+  /** Any sign of life besides messages. */
+  alive(): void;
+}
+
+/** An open socket; frames wait until somebody listens. */
+export interface UpstreamSocket {
+  readonly socket: ClientSocket;
+  listen(listener: UpstreamListener): void;
+}
+
+/** Status that an error event stands for: the protocol refuses keys and models only after the handshake. */
+function statusOfEvent(error: Record<string, unknown>): number {
+  const words = `${asText(error["code"] ?? "")} ${asText(error["type"] ?? "")}`;
+  if (/invalid_api_key|authentication|unauthorized/.test(words)) return 401;
+  if (/permission|forbidden/.test(words)) return 403;
+  if (/model_not_found|not_found/.test(words)) return 404;
+  if (/quota|billing|rate_limit|too_many/.test(words)) return 429;
+  if (/server_error|overloaded|unavailable|internal/.test(words)) return 500;
+  return 400;
+}
+
+/** The error of a first frame that is one; upstreams that work begin with `session.created`. */
+function firstError(frame: Frame): Record<string, unknown> | undefined {
+  if (typeof frame !== "string" || !frame.includes('"error"')) return undefined;
+  const event = asObject(parseJson(frame));
+  return event?.["type"] === "error" ? asObject(event["error"]) : undefined;
+}
+
+function unreachable(message: string): AttemptFailure {
+  return attemptFailure(
+    new Failure("upstream-down", "do_request_failed", {
+      status: 500,
+      type: "new_api_error",
+      internal: scrub(message),
+      retryable: true,
+    }),
+  );
+}
+
+/** Resolves with an open socket, throws an AttemptFailure for anything else. */
+export function connectUpstream(
+  target: SocketTarget,
+  limits: ConnectLimits,
+  channel: Pick<Channel, "statusCodeMapping">,
+  clientSignal: AbortSignal,
+): Promise<UpstreamSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<UpstreamSocket>();
+  let socket: ClientSocket;
+  try {
+    socket = openSocket(target.url, {
+      headers: target.headers,
+      protocols: target.protocols,
+      perMessageDeflate: false,
+      ...(target.proxy === "" ? {} : { proxy: target.proxy }),
+    });
+  } catch (error) {
+    return Promise.reject(unreachable(error instanceof Error ? error.message : String(error)));
+  }
+  socket.binaryType = "nodebuffer";
+
+  const early: Frame[] = [];
+  let closed: { code: number; reason: string } | undefined;
+  let listener: UpstreamListener | undefined;
+  let isSettled = false;
+  let silence: ReturnType<typeof setTimeout> | undefined;
+
+  function settle(): void {
+    isSettled = true;
+    clearTimeout(opening);
+    clearTimeout(silence);
+    clientSignal.removeEventListener("abort", onGone);
+  }
+  function fail(failure: AttemptFailure): void {
+    if (isSettled) return;
+    settle();
+    reject(failure);
+    socket.terminate();
+  }
+  function succeed(): void {
+    if (isSettled) return;
+    settle();
+    resolve({
+      socket,
+      listen(to) {
+        listener = to;
+        for (const frame of early.splice(0)) to.message(frame);
+        if (closed) to.close(closed.code, closed.reason);
+      },
+    });
+  }
+  const onGone = (): void => fail(attemptFailure(new Failure("client", "client_gone", { status: 499 })));
+  const opening = setTimeout(
+    () =>
+      fail(attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }))),
+    limits.openMs,
+  );
+  if (clientSignal.aborted) onGone();
+  else clientSignal.addEventListener("abort", onGone, { once: true });
+
+  socket.onopen = () => {
+    clearTimeout(opening);
+    silence = setTimeout(succeed, limits.firstEventMs);
+  };
+  socket.onmessage = ({ data }) => {
+    const frame = data as Frame;
+    if (listener) return listener.message(frame);
+    if (!isSettled) {
+      const error = firstError(frame);
+      if (error) {
+        fail(upstreamFailure(openaiChat, channel, statusOfEvent(error), { error }, null));
+        return;
+      }
+    }
+    early.push(frame);
+    succeed();
+  };
+  socket.addEventListener("pong", () => listener?.alive());
+  socket.addEventListener("ping", () => listener?.alive());
+  socket.onerror = (event) => {
+    const { message } = event;
+    const status = handshakeStatus(message);
+    if (status === undefined) fail(unreachable(message));
+    // 101 is the only status that opens a socket: an ordinary page answers, but no realtime endpoint.
+    else fail(upstreamFailure(openaiChat, channel, status < 400 ? 502 : status, "", null));
+  };
+  socket.onclose = ({ code, reason }) => {
+    if (listener) return listener.close(code, reason);
+    closed = { code, reason };
+    // Opened and closed again without a word: some servers refuse keys this way.
+    fail(
+      code === 1008 || (code >= 3000 && code < 5000)
+        ? upstreamFailure(openaiChat, channel, /key|auth/i.test(reason) ? 401 : 400, reason, null)
+        : unreachable(`closed with ${code} ${reason}`),
+    );
+  };
+  return promise;
+}

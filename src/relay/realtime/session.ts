@@ -1,0 +1,495 @@
+// A running realtime session: frames pass both ways untouched, and every finished response is charged before its end is
+// passed on. Refuses to go on without an amount held back for the next turn, or once the key no longer works.
+import type { Channel } from "../../core/channels/rows.ts";
+import type { Deps } from "../../core/deps.ts";
+import { costOf } from "../../core/prices/prices.ts";
+import { decideCharge, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
+import type { EndReason } from "../../core/ledger/settle-policy.ts";
+import { CloseCode, closeReason, isSendableCode } from "../../http/sockets.ts";
+import type { ServerSocket, SocketHandlers } from "../../http/sockets.ts";
+import { scrub } from "../../protocol/classify.ts";
+import { asObject } from "../../protocol/json.ts";
+import type { Language } from "../../shared/enums.ts";
+import { Failure } from "../../shared/failures.ts";
+import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import type { Caller } from "../call/admission.ts";
+import { drainingFailure } from "../call/call.ts";
+import type { AttemptNote } from "../call/call.ts";
+import type { Frame, UpstreamSocket } from "./connect.ts";
+import { isOutput, readEvent, TurnMeter } from "./meter.ts";
+import type { RealtimeEvent, TurnEnd } from "./meter.ts";
+import { AHEAD_TOKENS, coverTurn, goodbyeOf, sentence, tokensOf, turnFields } from "./turn.ts";
+import type { Turn, TurnCover } from "./turn.ts";
+import { asFailure, encodeFailure } from "../wire/render-failure.ts";
+import type { TokenCounter } from "../meter/token-count.ts";
+
+/** Bytes on the way to the upstream at which the client has to wait, and at which it may go on. */
+const HIGH_WATER_BYTES = 1024 * 1024;
+const LOW_WATER_BYTES = 256 * 1024;
+/** How long a response may go on once nobody waits for it: enough to hear what it cost. */
+const DRAIN_MS = 2000;
+const MAX_REMEMBERED_RESPONSES = 64;
+
+export interface SessionParts {
+  deps: Pick<Deps, "logger">;
+  counter: TokenCounter;
+  requestId: string;
+  language: Language;
+  caller: Caller;
+  channel: Channel;
+  /** As requested: the name of the log. */
+  model: string;
+  upstreamModel: string;
+  attempts: readonly AttemptNote[];
+  isTranscription: boolean;
+  /** Bytes of the largest frame that a client may send. */
+  maxFrameBytes: number;
+  upstream: UpstreamSocket;
+  /** The first turn, held back before the upstream was called. */
+  turn: Turn;
+  /** A turn was charged: answers of the model are that long. */
+  charged: (usage: Usage) => void;
+  /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */
+  openTurn: (requestId: string, context: Usage | undefined, limit: number | undefined) => Promise<Turn>;
+  /** Why a turn cannot go on whose hold could not be lengthened. */
+  refusal: () => Failure;
+  /** A quick look: false when something about the key changed that `readmit` has to judge. */
+  isUnchanged: () => boolean;
+  /** Throws when the key, its owner or the model are no longer admitted. */
+  readmit: () => Promise<void>;
+  /** The session is over and everything is recorded. */
+  ended: (session: RealtimeSession) => void;
+  /** The client sends faster than the upstream takes: look again soon with `relieve`. */
+  congested: (session: RealtimeSession) => void;
+}
+
+const PAID: TurnCover = { isPaid: true, isAhead: true };
+
+interface Goodbye {
+  reason: EndReason;
+  code: number;
+  text: string;
+  /** Told to the client as an error event before the socket closes. */
+  failure?: Failure;
+}
+
+export class RealtimeSession implements SocketHandlers {
+  #client: ServerSocket | undefined;
+  #meter: TurnMeter;
+  #turn: Turn | undefined;
+  #turnCount = 1;
+  /** What was charged last: the next turn reads it again. */
+  #context: Usage | undefined;
+  /** Frames of the upstream that wait while a turn is being settled or its hold lengthened. */
+  #inbox: Frame[] = [];
+  #isBusy = false;
+  /** The settlement or the step of the hold: the end waits for it. */
+  #settling: Promise<void> = Promise.resolve();
+  /** Frames of the client that wait while the hold is lengthened for one of them. */
+  #outbox: Frame[] | undefined;
+  #upstreamClosed: { code: number; reason: string } | undefined;
+  #goodbye: Goodbye | undefined;
+  #finished = Promise.withResolvers<void>();
+  /** Resolves when no response is under way any more. */
+  #quiet: PromiseWithResolvers<void> | undefined;
+  #seen = new Set<string>();
+  #watchedTokens = 0;
+  #heardMs = performance.now();
+  #openedMs = performance.now();
+
+  constructor(private readonly parts: SessionParts) {
+    this.#turn = parts.turn;
+    this.#meter = new TurnMeter(parts.isTranscription);
+  }
+
+  /** Everything is recorded and both sockets are closed. */
+  get finished(): Promise<void> {
+    return this.#finished.promise;
+  }
+
+  // --- the client's side --------------------------------------------------------------------------------------------
+
+  open(socket: ServerSocket): void {
+    this.#client = socket;
+    this.parts.upstream.listen({
+      message: (frame) => this.#receive(frame),
+      close: (code, reason) => this.#upstreamGone(code, reason),
+      alive: () => (this.#heardMs = performance.now()),
+    });
+  }
+
+  message(socket: ServerSocket, message: Frame): void {
+    if (this.#goodbye) return;
+    const { maxFrameBytes } = this.parts;
+    if (message.length > maxFrameBytes) {
+      const failure = new Failure("client", "body_too_large", {
+        status: 413,
+        params: { limit: `${Math.floor(maxFrameBytes / 1024 / 1024)} MiB` },
+        type: "invalid_request_error",
+      });
+      this.#end({ reason: "completed", code: CloseCode.tooLarge, text: failure.code, failure });
+      return;
+    }
+    if (this.#outbox) this.#outbox.push(message);
+    else this.#take(socket, message);
+  }
+
+  #take(socket: ServerSocket, message: Frame): void {
+    const event = typeof message === "string" ? readEvent(message) : undefined;
+    if (event) {
+      this.#meter.client(event);
+      // While a turn is being charged nothing can be asked: the next one holds what came meanwhile.
+      const cover = this.#isBusy ? PAID : this.#cover(this.#meter.quick());
+      if (cover instanceof Promise) {
+        this.#outbox = [];
+        socket.pause();
+        this.#settling = this.#whenPaid(cover, () => this.#forward(socket, message)).finally(() => {
+          const waiting = this.#outbox ?? [];
+          this.#outbox = undefined;
+          socket.resume();
+          for (const each of waiting) this.message(socket, each);
+        });
+        return;
+      }
+      if (!cover.isPaid) return this.#refuse();
+    }
+    this.#forward(socket, message);
+  }
+
+  #forward(socket: ServerSocket, message: Frame): void {
+    const { upstream } = this.parts;
+    if (upstream.socket.readyState !== WebSocket.OPEN) return;
+    upstream.socket.send(message);
+    if (upstream.socket.bufferedAmount > HIGH_WATER_BYTES && !socket.isPaused) {
+      socket.pause();
+      this.parts.congested(this);
+    }
+  }
+
+  /** True when the client may send again (or is gone). */
+  relieve(): boolean {
+    const { socket } = this.parts.upstream;
+    const isOver = this.#goodbye !== undefined || socket.readyState !== WebSocket.OPEN;
+    if (!isOver && socket.bufferedAmount > LOW_WATER_BYTES) return false;
+    this.#client?.resume();
+    return true;
+  }
+
+  drain(): void {
+    if (!this.#isBusy) this.parts.upstream.socket.resume();
+  }
+
+  close(_socket: ServerSocket, code: number): void {
+    this.#client = undefined;
+    this.#end({ reason: "client-gone", code: isSendableCode(code) ? code : CloseCode.normal, text: "" });
+  }
+
+  failed(error: unknown): void {
+    const failure = asFailure(error);
+    this.parts.deps.logger.error("a realtime session failed", {
+      requestId: this.parts.requestId,
+      error: error instanceof Error ? (error.stack ?? error.message) : "thrown value",
+    });
+    this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
+  }
+
+  #send(frame: Frame): void {
+    const client = this.#client;
+    if (!client || client.readyState !== WebSocket.OPEN) return;
+    if (client.send(frame) === -1) this.parts.upstream.socket.pause();
+  }
+
+  // --- the upstream's side ------------------------------------------------------------------------------------------
+
+  #receive(frame: Frame): void {
+    this.#heardMs = performance.now();
+    if (this.#isBusy) this.#inbox.push(frame);
+    else this.#handle(frame);
+  }
+
+  #handle(frame: Frame): void {
+    const event = typeof frame === "string" ? readEvent(frame) : undefined;
+    if (!event) return this.#pass(frame);
+    if (isOutput(event)) {
+      // What the balance has refused is neither delivered nor charged.
+      if (this.#goodbye?.reason === "balance") return;
+      const cover = this.#goodbye ? PAID : this.#cover(this.#meter.quick(event));
+      if (cover instanceof Promise) {
+        this.parts.upstream.socket.pause();
+        this.#settling = this.#whenPaid(cover, () => this.#tell(frame, event));
+        return;
+      }
+      if (!cover.isPaid) return this.#refuse();
+    }
+    this.#tell(frame, event);
+  }
+
+  #tell(frame: Frame, event: RealtimeEvent): void {
+    const end = this.#meter.server(event);
+    if (end && this.#isNew(end)) {
+      this.#isBusy = true;
+      this.parts.upstream.socket.pause();
+      this.#settling = this.#endTurn(frame, end);
+      return;
+    }
+    this.#pass(event.type === "error" ? this.#cleaned(frame, event) : frame);
+  }
+
+  #pass(frame: Frame): void {
+    if (!this.#goodbye) this.#send(frame);
+  }
+
+  #isNew({ id }: TurnEnd): boolean {
+    if (id === "") return true;
+    if (this.#seen.has(id)) return false;
+    if (this.#seen.size >= MAX_REMEMBERED_RESPONSES) this.#seen.clear();
+    this.#seen.add(id);
+    return true;
+  }
+
+  /** Errors in the middle of a session are the upstream's own words: keys, hosts and accounts are taken out of them. */
+  #cleaned(frame: Frame, { json }: RealtimeEvent): Frame {
+    const error = asObject(json?.["error"]);
+    const message = error?.["message"];
+    if (typeof message !== "string" || scrub(message) === message) return frame;
+    return JSON.stringify({ ...json, error: { ...error, message: scrub(message) } });
+  }
+
+  /** Charges the turn, passes its last frame on, holds back for the next one, then lets the waiting frames through. */
+  async #endTurn(frame: Frame, { usage }: TurnEnd): Promise<void> {
+    try {
+      const charged = await this.#settle(this.#goodbye?.reason ?? "completed", usage);
+      if (charged) this.#context = charged;
+      this.#pass(frame);
+      if (!this.#goodbye) {
+        await this.parts.readmit();
+        this.#turn = await this.parts.openTurn(this.#turnId(), this.#context, this.#meter.outputLimit);
+      }
+    } catch (error) {
+      const failure = asFailure(error);
+      this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
+    }
+    this.#isBusy = false;
+    if (!this.#meter.isResponding) this.#nowQuiet();
+    this.#goOn();
+  }
+
+  /** Lets the frames through that waited. */
+  #goOn(): void {
+    // Whatever waited may end a turn again, which makes the session busy once more.
+    while (!this.#isBusy) {
+      const next = this.#inbox.shift();
+      if (next === undefined) break;
+      this.#handle(next);
+    }
+    if (this.#isBusy) return;
+    if (this.#upstreamClosed) this.#upstreamGone(this.#upstreamClosed.code, this.#upstreamClosed.reason);
+    else if ((this.#client?.getBufferedAmount() ?? 0) === 0) this.parts.upstream.socket.resume();
+  }
+
+  #upstreamGone(code: number, reason: string): void {
+    this.#upstreamClosed = { code, reason };
+    this.#nowQuiet();
+    if (this.#isBusy) return;
+    // A proper goodbye is handed on; a connection that breaks off is told as an error.
+    if (isSendableCode(code) || code === 1005) {
+      this.#end({
+        reason: this.#meter.isResponding ? "upstream-cut" : "completed",
+        code: code === 1005 ? CloseCode.normal : code,
+        text: scrub(reason, 120),
+      });
+      return;
+    }
+    const failure = new Failure("broken-stream", "broken_stream", { type: "upstream_error" });
+    this.#end({ reason: "upstream-cut", code: CloseCode.broken, text: failure.code, failure });
+  }
+
+  // --- money --------------------------------------------------------------------------------------------------------
+
+  #turnId(): string {
+    const { requestId } = this.parts;
+    this.#turnCount += 1;
+    return `${requestId}-${this.#turnCount}`;
+  }
+
+  /** Whether the running turn is paid with so much in it; priced only where that is not clear from the last time. */
+  #cover(usage: Usage): TurnCover | Promise<TurnCover> {
+    const turn = this.#turn;
+    if (!turn) return PAID;
+    const tokens = tokensOf(usage);
+    if (tokens < this.#watchedTokens + AHEAD_TOKENS) return PAID;
+    const judged = (cover: TurnCover): TurnCover => {
+      // Otherwise the next frame is looked at again.
+      if (cover.isAhead) this.#watchedTokens = tokens;
+      return cover;
+    };
+    const cover = coverTurn(turn, usage);
+    return cover instanceof Promise ? cover.then(judged) : judged(cover);
+  }
+
+  async #whenPaid(cover: Promise<TurnCover>, go: () => void): Promise<void> {
+    this.#isBusy = true;
+    const { isPaid } = await cover;
+    this.#isBusy = false;
+    if (!isPaid) this.#refuse();
+    else if (!this.#goodbye) go();
+    this.#goOn();
+  }
+
+  #refuse(): void {
+    const failure = this.parts.refusal();
+    this.#end({ reason: "balance", ...goodbyeOf(failure), failure });
+  }
+
+  /** Charges and logs the running turn; the usage that was charged. Without anything to charge the hold goes back. */
+  async #settle(end: EndReason, reported: Usage | null): Promise<Usage | undefined> {
+    const turn = this.#turn;
+    this.#turn = undefined;
+    if (!turn) return undefined;
+    const { counter, caller, channel, model, upstreamModel } = this.parts;
+    const meter = this.#meter;
+    const { hold, price } = turn;
+    const tokens = meter.sawOutput ? "some" : "none";
+    const isCut = end === "balance";
+    const decision = decideCharge({ end, usage: usageTrust(reported, !isCut), tokens });
+    try {
+      let usage = reported ?? emptyUsage();
+      if (decision.rule === "release") usage = emptyUsage();
+      else if (decision.rule !== "reported") {
+        const counted = await meter.count(counter, upstreamModel);
+        // What was said of an output that was not delivered is not charged.
+        if (decision.rule === "partial") usage = { ...usage, output: counted.output, estimated: true };
+        else usage = counted;
+      }
+      const charge = costOf(price, usage, {
+        surface: "realtime",
+        quotaCap: quotaCapOf(decision.rule),
+        ...(price.ratios.callPrice === undefined ? {} : { rounding: "floor" }),
+        ...(decision.rule === "release" ? { callCount: 0 } : {}),
+      });
+      const startedMs = meter.startedMs === 0 ? this.#openedMs : meter.startedMs;
+      await hold.settle({
+        quota: charge.quota,
+        promptTokens: promptTokens(usage),
+        completionTokens: completionTokens(usage),
+        modelName: model,
+        channelId: channel.id,
+        group: caller.group,
+        isStream: true,
+        useTimeMs: Math.round(performance.now() - startedMs),
+        content: sentence(turn, decision),
+        ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
+        other: Object.assign(charge.other, turnFields(this.parts, meter, end, decision)),
+      });
+      if (decision.rule === "release") return undefined;
+      this.parts.charged(usage);
+      return usage;
+    } finally {
+      await hold.release();
+      meter.next();
+      this.#watchedTokens = 0;
+    }
+  }
+
+  // --- the end ------------------------------------------------------------------------------------------------------
+
+  /** Once; the first reason stands. */
+  #end(goodbye: Goodbye): void {
+    if (this.#goodbye) return;
+    this.#goodbye = goodbye;
+    this.#finish(goodbye).catch((error: unknown) => {
+      this.parts.deps.logger.error("a realtime session could not be settled", {
+        requestId: this.parts.requestId,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+    });
+  }
+
+  async #finish({ reason, code, text, failure }: Goodbye): Promise<void> {
+    const { socket } = this.parts.upstream;
+    try {
+      if (this.#meter.isResponding && socket.readyState === WebSocket.OPEN) {
+        // What was generated is paid for: the upstream says how much if it is asked to stop.
+        socket.send('{"type":"response.cancel"}');
+        socket.resume();
+        await this.#whenQuiet(DRAIN_MS);
+      }
+      // An amount that is being held back right now, or a turn that is being charged, comes first.
+      while (this.#isBusy) await this.#settling;
+      if (this.#meter.sawOutput) await this.#settle(reason, null);
+      else await this.#giveBack();
+    } finally {
+      const client = this.#client;
+      if (client && failure) client.send(this.#errorEvent(failure));
+      client?.close(code, closeReason(text));
+      // A paused socket would not hear the other side's goodbye.
+      socket.resume();
+      if (socket.readyState === WebSocket.OPEN) socket.close(isSendableCode(code) ? code : CloseCode.normal);
+      else socket.terminate();
+      this.parts.ended(this);
+      this.#finished.resolve();
+    }
+  }
+
+  async #giveBack(): Promise<void> {
+    const turn = this.#turn;
+    this.#turn = undefined;
+    await turn?.hold.release();
+  }
+
+  #nowQuiet(): void {
+    this.#quiet?.resolve();
+    this.#quiet = undefined;
+  }
+
+  async #whenQuiet(limitMs: number): Promise<void> {
+    this.#quiet ??= Promise.withResolvers<void>();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)));
+    await Promise.race([this.#quiet.promise, limit]);
+    clearTimeout(timer);
+  }
+
+  #errorEvent(failure: Failure): string {
+    const { requestId, language } = this.parts;
+    const { body } = encodeFailure(failure, { dialect: "openai-chat", language, requestId });
+    const error = { param: "", code: failure.code, ...asObject(asObject(body)?.["error"]) };
+    return JSON.stringify({ event_id: `evt_${requestId}`, type: "error", error });
+  }
+
+  /** Called twice a second for all sessions. */
+  async check(nowMs: number, pingMs: number, silentMs: number): Promise<void> {
+    if (this.#goodbye) return;
+    const { socket } = this.parts.upstream;
+    if (!this.parts.isUnchanged()) {
+      try {
+        await this.parts.readmit();
+      } catch (error) {
+        const failure = asFailure(error);
+        this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
+        return;
+      }
+    }
+    if (socket.readyState !== WebSocket.OPEN || socket.isPaused) {
+      this.#heardMs = nowMs;
+      return;
+    }
+    const silence = nowMs - this.#heardMs;
+    if (silence > silentMs) socket.terminate();
+    else if (silence > pingMs) socket.ping();
+  }
+
+  /** The process stops: a running response may finish, then the client is told to come back. */
+  async goAway(limitMs: number): Promise<void> {
+    if (this.#meter.isResponding && !this.#goodbye) await this.#whenQuiet(limitMs);
+    const isCut = this.#meter.isResponding;
+    this.#end({
+      reason: isCut ? "draining" : "completed",
+      code: CloseCode.goingAway,
+      text: "the gateway is restarting",
+      ...(isCut ? { failure: drainingFailure() } : {}),
+    });
+    await this.finished;
+  }
+}

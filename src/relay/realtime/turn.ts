@@ -1,0 +1,130 @@
+// One turn of a realtime session as the books see it: what is held back for it, and the sentence of its log row.
+// Refuses to let a turn go on that is not paid: its hold is lengthened before more of it passes.
+import type { Reservation } from "../../core/deps.ts";
+import { LEAST_TOKENS, ratesOf, STEP_TOKENS, unitsForMore } from "../../core/prices/holds.ts";
+import type { WantedHold } from "../../core/prices/holds.ts";
+import { costOf, estimateReserve } from "../../core/prices/prices.ts";
+import type { CallPrice } from "../../core/prices/prices.ts";
+import { isEstimated } from "../../core/ledger/settle-policy.ts";
+import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
+import { messageText } from "../../http/messages.ts";
+import { CloseCode } from "../../http/sockets.ts";
+import type { Failure } from "../../shared/failures.ts";
+import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import type { AttemptNote } from "../call/call.ts";
+
+/** The next step is taken so many tokens ahead, so that not every frame has to be priced. */
+export const AHEAD_TOKENS = 16;
+
+/** One turn's amount and the price at which it is charged. */
+export interface Turn {
+  hold: Reservation;
+  price: CallPrice;
+  /** Units of one token of output, at the dearest price that may apply. */
+  outputRate: number;
+}
+
+/** The dearest of a session: sound and pictures go in, sound comes out. */
+export function outputRateOf(price: CallPrice): number {
+  return ratesOf(price, { cacheWrite: "none", audioInput: true, imageInput: true, audioOutput: true }).output;
+}
+
+/** What a turn holds at first: the conversation so far, read again, and an answer of the usual length. */
+export function turnReserve(
+  price: CallPrice,
+  context: Usage | undefined,
+  answer: { usual: number; limit: number | undefined; preConsumedTokens: number },
+): WantedHold {
+  const { ratios, groupRatio, quotaPerUnit } = price;
+  if (ratios.callPrice !== undefined) {
+    const amount = estimateReserve(ratios, groupRatio, {
+      promptTokens: 0,
+      maxTokens: 0,
+      preConsumedTokens: 0,
+      quotaPerUnit,
+    });
+    return { amount, least: amount };
+  }
+  const read = context ? costOf(price, asInput(context), { surface: "realtime" }).quota : 0;
+  const rate = outputRateOf(price);
+  const limit = answer.limit ?? Infinity;
+  const wanted = read + unitsForMore(rate, Math.min(limit, answer.usual));
+  return {
+    amount: Math.max(wanted, unitsForMore(ratios.modelRatio * groupRatio, answer.preConsumedTokens)),
+    least: read + unitsForMore(rate, Math.min(limit, LEAST_TOKENS)),
+  };
+}
+
+/** A response and what it answered are the input of the next one. */
+function asInput({ input, output }: Usage): Usage {
+  const usage = emptyUsage();
+  usage.input.fresh = input.fresh + input.cacheRead + output.text + output.thinking;
+  usage.input.audio = input.audio + output.audio;
+  usage.input.image = input.image + output.image;
+  return usage;
+}
+
+/**
+ * Whether so much of the turn is paid, after its hold was lengthened where it can be; a promise where the database has to
+ * be asked. `more` tells that it is paid well ahead.
+ */
+export function coverTurn(turn: Turn, usage: Usage): TurnCover | Promise<TurnCover> {
+  const { hold, price, outputRate } = turn;
+  const due = costOf(price, usage, { surface: "realtime" }).quota;
+  const ahead = due + unitsForMore(outputRate, AHEAD_TOKENS);
+  const judge = (): TurnCover => ({ isPaid: due <= hold.amount, isAhead: ahead <= hold.amount });
+  if (ahead <= hold.amount) return judge();
+  const grown = hold.grow(Math.max(unitsForMore(outputRate, STEP_TOKENS), ahead - hold.amount));
+  return typeof grown === "number" ? judge() : grown.then(judge);
+}
+
+export interface TurnCover {
+  isPaid: boolean;
+  isAhead: boolean;
+}
+
+export const tokensOf = (usage: Usage): number => promptTokens(usage) + completionTokens(usage);
+
+/** The sentence of the log row, in the words that clients of this log know. */
+export function sentence({ price }: Turn, decision: ChargeDecision): string {
+  const { ratios, groupRatio } = price;
+  const group = `分组倍率 ${groupRatio.toFixed(2)}`;
+  const text =
+    ratios.callPrice === undefined
+      ? `模型倍率 ${ratios.modelRatio.toFixed(2)}，补全倍率 ${ratios.completionRatio.toFixed(2)}，音频倍率 ${ratios.audioRatio.toFixed(2)}，音频补全倍率 ${ratios.audioCompletionRatio.toFixed(2)}，${group}`
+      : `模型价格 ${ratios.callPrice.toFixed(2)}，${group}`;
+  return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
+}
+
+/** What the log row of a turn tells besides its charge. */
+export function turnFields(
+  parts: { attempts: readonly AttemptNote[]; requestId: string; model: string; upstreamModel: string },
+  { startedMs, firstOutputMs }: { startedMs: number; firstOutputMs: number },
+  end: EndReason,
+  decision: ChargeDecision,
+): Record<string, unknown> {
+  const { attempts, requestId, model, upstreamModel } = parts;
+  const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
+  return {
+    frt: hasBoth ? Math.max(0, Math.round(firstOutputMs - startedMs)) : -1000,
+    admin_info: { use_channel: attempts.map((note) => String(note.channel)) },
+    attempts,
+    end_reason: end,
+    ...(end === "balance" ? { stopped: "balance" } : {}),
+    client_dialect: "openai-realtime",
+    upstream_dialect: "openai-realtime",
+    // All turns of a session carry the id that its handshake was answered with.
+    session: requestId,
+    ...(isEstimated(decision.rule) ? { estimated: true } : {}),
+    ...(decision.note === "" ? {} : { note: decision.note }),
+    ...(upstreamModel === model ? {} : { is_model_mapped: true, upstream_model_name: upstreamModel }),
+  };
+}
+
+/** How a session is closed that the failure ends. */
+export function goodbyeOf(failure: Failure): { code: number; text: string } {
+  if (failure.kind === "internal") return { code: CloseCode.broken, text: failure.code };
+  const { wireCode } = failure;
+  return { code: CloseCode.refused, text: typeof wireCode === "string" ? wireCode : failure.code };
+}

@@ -1,0 +1,136 @@
+// What a Midjourney submission means: its action, its price's model name, the task it follows, and the body to send on.
+// Refuses what cannot be understood, with the words that clients of this API know.
+import type { OptionStore } from "../../core/options/store.ts";
+
+export type Json = Record<string, unknown>;
+
+export class DrawingError extends Error {
+  constructor(
+    readonly description: string,
+    /** 4 = the request, 5 = the upstream, 30 = saturated. */
+    readonly code = 4,
+    readonly status = 400,
+    readonly result = "",
+  ) {
+    super(description);
+  }
+}
+
+export interface Drawing {
+  /** IMAGINE, UPSCALE, … */
+  action: string;
+  model: string;
+  /** Id of the task that is followed up; "" = a new one. */
+  origin: string;
+  prompt: string;
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+const modelOf = (action: string): string =>
+  action === "SWAP_FACE" ? "swap_face" : `mj_${action.toLowerCase()}`;
+
+interface Button {
+  action: string;
+  index: number;
+}
+
+/** The action behind a button's id, such as `MJ::JOB::upsample::2::…`. */
+export function buttonOf(customId: string): Button {
+  const parts = customId.split("::");
+  const isJob = parts[1] === "JOB";
+  const verb = (isJob ? parts[2] : parts[1]) ?? "";
+  const numbered = (): number => {
+    const index = Number(parts[3]);
+    if (!Number.isInteger(index)) throw new DrawingError("index_parse_failed");
+    return index;
+  };
+  if (verb.includes("upsample")) return { action: "UPSCALE", index: numbered() };
+  if (verb === "low_variation") return { action: "LOW_VARIATION", index: 1 };
+  if (verb === "high_variation") return { action: "HIGH_VARIATION", index: 1 };
+  if (verb === "variation") return { action: "VARIATION", index: numbered() };
+  if (verb.includes("pan")) return { action: "PAN", index: 1 };
+  if (verb.includes("reroll")) return { action: "REROLL", index: 1 };
+  if (verb === "Outpaint") return { action: "ZOOM", index: 1 };
+  if (verb === "CustomZoom") return { action: "CUSTOM_ZOOM", index: 1 };
+  if (verb === "Inpaint") return { action: "INPAINT", index: 1 };
+  throw new DrawingError(`unknown_action:${customId}`);
+}
+
+/** `<task id> U1`, `V3` or `R`; exactly one blank. */
+export function simpleChange(content: string): Button & { taskId: string } {
+  const [taskId = "", word = "", ...more] = content.split(" ");
+  const match = /^(?:([UV])([1-4])|R)$/i.exec(word);
+  if (taskId === "" || !match || more.length > 0) throw new DrawingError("content_parse_failed");
+  const letter = match[1]?.toUpperCase();
+  const action = letter === "U" ? "UPSCALE" : letter === "V" ? "VARIATION" : "REROLL";
+  return { taskId, action, index: Number(match[2] ?? 0) };
+}
+
+/** The kind is the last piece of the path: imagine, change, simple-change, action, modal, describe, … */
+export function readDrawing(kind: string, body: Json): Drawing {
+  const made = (action: string, origin = ""): Drawing => ({
+    action,
+    model: modelOf(action),
+    origin,
+    prompt: text(body["prompt"]),
+  });
+  switch (kind) {
+    case "imagine":
+      if (text(body["prompt"]) === "") throw new DrawingError("prompt_is_required");
+      return made("IMAGINE");
+    case "describe":
+    case "shorten":
+    case "blend":
+      return made(kind.toUpperCase());
+    case "upload-discord-images":
+      return made("UPLOAD");
+    case "modal":
+      return made("MODAL", text(body["taskId"]));
+    case "change": {
+      if (text(body["taskId"]) === "") throw new DrawingError("task_id_is_required");
+      const action = text(body["action"]).toUpperCase();
+      if (!/^[A-Z_]{1,40}$/.test(action)) throw new DrawingError("action_is_required");
+      // Dialogs are opened by their buttons; by this name they would be a free way to anything.
+      if (FREE_ACTIONS.has(action)) throw new DrawingError(`unknown_action:${action}`);
+      if ((action === "UPSCALE" || action === "VARIATION") && typeof body["index"] !== "number")
+        throw new DrawingError("index_is_required");
+      return made(action, text(body["taskId"]));
+    }
+    case "simple-change": {
+      if (text(body["content"]) === "") throw new DrawingError("content_is_required");
+      const { action, taskId } = simpleChange(text(body["content"]));
+      return made(action, taskId);
+    }
+    case "action": {
+      if (text(body["customId"]) === "") throw new DrawingError("custom_id_is_required");
+      if (text(body["taskId"]) === "") throw new DrawingError("task_id_is_required");
+      return made(buttonOf(text(body["customId"])).action, text(body["taskId"]));
+    }
+    default:
+      throw new DrawingError("unknown_relay_action");
+  }
+}
+
+const MODES = /\s*--(?:fast|relax|turbo)\b/g;
+
+/** The client's own JSON with the operator's edits; unknown fields stay. */
+export function sentDrawing(options: Pick<OptionStore, "get">, body: Json): Json {
+  const sent = { ...body };
+  if (!options.get("MjAccountFilterEnabled")) delete sent["accountFilter"];
+  if (!options.get("MjNotifyEnabled")) delete sent["notifyHook"];
+  if (options.get("MjModeClearEnabled") && typeof sent["prompt"] === "string")
+    sent["prompt"] = sent["prompt"].replace(MODES, "").trim();
+  return sent;
+}
+
+/** Modes of speed stand in front of /mj/ and mean something to the client's settings only. */
+export function upstreamPath(pathname: string): string {
+  const at = pathname.indexOf("/mj/");
+  return pathname.includes("/mj-") && at > 0 ? pathname.slice(at) : pathname;
+}
+
+/** Submissions that only open a dialog cost nothing; what completes the dialog does. */
+export const FREE_ACTIONS: ReadonlySet<string> = new Set(["INPAINT", "CUSTOM_ZOOM"]);
+/** Answer codes of accepted submissions: submitted, exists already, queued. */
+export const ACCEPTED_CODES: ReadonlySet<number> = new Set([1, 21, 22]);

@@ -1,0 +1,154 @@
+// Reads a multipart form by its bytes: text fields as text, files as slices that nobody copies, and writes it anew.
+// Refuses forms that two readers could understand differently, and more parts or larger heads than any client sends.
+import { Failure } from "../../shared/failures.ts";
+
+/** One part of a form; `bytes` is a slice of the request's body. */
+export interface FormPart {
+  name: string;
+  /** Undefined for text fields. */
+  filename: string | undefined;
+  /** "" when the part names none. */
+  type: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+export interface Form {
+  parts: readonly FormPart[];
+  boundary: string;
+}
+
+const MAX_PARTS = 256;
+const MAX_HEAD_BYTES = 8 * 1024;
+const MAX_TEXT_BYTES = 4 * 1024 * 1024;
+const BOUNDARY = /^[\w'()+,./:=? -]{1,70}$/;
+
+function broken(reason: string): Failure {
+  return new Failure("client", "form_broken", { params: { reason }, type: "invalid_request_error" });
+}
+
+/** The boundary of a multipart content type; throws for every other type. */
+export function boundaryOf(contentType: string | null): string {
+  const [type, ...parameters] = (contentType ?? "").split(";");
+  if (type?.trim().toLowerCase() !== "multipart/form-data")
+    throw broken("the content type is not multipart/form-data");
+  // A quoted boundary may hold a semicolon.
+  const found = /(?:^|;)\s*boundary=(?:"([^"]*)"|([^;]*))/i.exec(parameters.join(";"));
+  const boundary = (found?.[1] ?? found?.[2] ?? "").trim();
+  if (!BOUNDARY.test(boundary) || boundary.endsWith(" "))
+    throw broken("the boundary is missing or not valid");
+  return boundary;
+}
+
+/** Value of a parameter of a header: quoted with browsers' escapes, or bare. */
+function parameter(header: string, name: string): string | undefined {
+  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s]*))`, "i").exec(header);
+  if (!found) return undefined;
+  if (found[1] === undefined) return found[2] ?? "";
+  return found[1].replaceAll("%22", '"').replaceAll(/\\(["\\])/g, "$1");
+}
+
+function readHead(text: string): Pick<FormPart, "name" | "filename" | "type"> {
+  let disposition = "";
+  let type = "";
+  for (const line of text.split("\r\n")) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon).trim().toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    if (name === "content-disposition") {
+      if (disposition !== "") throw broken("a part has two dispositions");
+      disposition = value;
+    } else if (name === "content-type") type = value;
+    else if (name === "content-transfer-encoding" && !/^(?:binary|8bit|7bit)$/i.test(value))
+      throw broken("encoded parts are not supported");
+  }
+  const name = parameter(disposition, "name");
+  if (name === undefined || !/^form-data\b/i.test(disposition)) throw broken("a part has no name");
+  return { name, filename: parameter(disposition, "filename"), type };
+}
+
+/** Throws a client failure for anything that is not one whole form. */
+export function parseForm(body: Uint8Array<ArrayBuffer>, contentType: string | null): Form {
+  const boundary = boundaryOf(contentType);
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const mark = Buffer.from(`--${boundary}`);
+  const lineMark = Buffer.from(`\r\n--${boundary}`);
+  let at = bytes.indexOf(mark);
+  // What stands before the first boundary is a comment by the rules; no client sends one.
+  if (at !== 0 && !(at === 2 && bytes[0] === 0x0d && bytes[1] === 0x0a))
+    throw broken("it does not begin with its boundary");
+  at += mark.length;
+  const parts: FormPart[] = [];
+  for (;;) {
+    // Behind a boundary: "--" ends the form, a line break begins a part.
+    if (bytes[at] === 0x2d && bytes[at + 1] === 0x2d) return { parts, boundary };
+    while (bytes[at] === 0x20 || bytes[at] === 0x09) at += 1;
+    if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a) throw broken("it ends before its last boundary");
+    at += 2;
+    if (parts.length >= MAX_PARTS) throw broken("it has too many parts");
+    const headEnd = bytes.indexOf("\r\n\r\n", at, "latin1");
+    if (headEnd === -1 || headEnd - at > MAX_HEAD_BYTES) throw broken("a part's head is too long");
+    const head = readHead(bytes.toString("utf8", at, headEnd));
+    const from = headEnd + 4;
+    // An empty part may be followed by its boundary at once.
+    const to = bytes.indexOf(lineMark, from - 2);
+    if (to === -1) throw broken("it ends before its last boundary");
+    const end = Math.max(from, to);
+    parts.push({ ...head, bytes: body.subarray(from, end) });
+    at = to + lineMark.length;
+  }
+}
+
+/** Text of a field; throws when it is too long to be one. */
+export function fieldText(part: FormPart): string {
+  if (part.bytes.length > MAX_TEXT_BYTES) throw broken(`the field ${part.name} is too long`);
+  return Buffer.from(part.bytes.buffer, part.bytes.byteOffset, part.bytes.byteLength).toString("utf8");
+}
+
+/**
+ * The text fields as an object. `model` may stand only once: the one that is priced is the one that is served. Other
+ * repeated fields (`timestamp_granularities[]`) keep their last value here and all of them in the form.
+ */
+export function formFields(form: Form): Record<string, unknown> {
+  const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  for (const part of form.parts) {
+    if (part.filename !== undefined) continue;
+    if (part.name === "model" && "model" in fields)
+      throw new Failure("client", "model_ambiguous", { param: "model", type: "invalid_request_error" });
+    if (part.name === "__proto__") continue;
+    fields[part.name] = fieldText(part);
+  }
+  return { ...fields };
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A")}"`;
+}
+
+/** The form's bytes with its own boundary; files are copied once, into place. */
+export function writeForm({ parts, boundary }: Form): Uint8Array<ArrayBuffer> {
+  const encoder = new TextEncoder();
+  const pieces: Uint8Array[] = [];
+  for (const part of parts) {
+    let head = `--${boundary}\r\nContent-Disposition: form-data; name=${quoted(part.name)}`;
+    if (part.filename !== undefined) head += `; filename=${quoted(part.filename)}`;
+    if (part.type !== "") head += `\r\nContent-Type: ${part.type.replaceAll(/[\r\n]/g, " ")}`;
+    pieces.push(encoder.encode(`${head}\r\n\r\n`), part.bytes, encoder.encode("\r\n"));
+  }
+  pieces.push(encoder.encode(`--${boundary}--\r\n`));
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+/** The form with one text field set; it takes the place of the one that is there, or stands first. */
+export function withField(form: Form, name: string, value: string): Form {
+  const bytes = new TextEncoder().encode(value);
+  const field: FormPart = { name, filename: undefined, type: "", bytes };
+  const at = form.parts.findIndex((part) => part.name === name && part.filename === undefined);
+  if (at === -1) return { ...form, parts: [field, ...form.parts] };
+  return { ...form, parts: form.parts.with(at, field) };
+}

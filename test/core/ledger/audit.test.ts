@@ -1,0 +1,189 @@
+// The audit itself: a clean book passes, and every single figure that is off is named.
+// Refuses to be content with a count: row and both figures are checked.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq, sql } from "drizzle-orm";
+import { audit, formatAudit } from "../../../src/core/ledger/audit.ts";
+import { DATABASE_KINDS } from "../../support/postgres.ts";
+import { requestId, settlement, startBooks } from "./support.ts";
+import type { TestBooks } from "./support.ts";
+
+describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
+  let books: TestBooks;
+  let userId: number;
+  let tokenId: number;
+  let channelId: number;
+  let hour: number;
+
+  beforeAll(async () => {
+    books = await startBooks(kind);
+    channelId = await books.addChannel();
+    const user = await books.addUser(50_000_000);
+    const token = await books.addToken(user, 40_000_000);
+    for (const quota of [100, 250]) {
+      const held = await books.ledger.reserve({ requestId: requestId(), user, token, amount: 50 });
+      await held.settle(settlement(quota, { channelId }));
+    }
+    await books.ledger.flush();
+    userId = user.id;
+    tokenId = token.id;
+    const now = Math.floor(books.clock.nowMs() / 1000);
+    hour = now - (now % 3600);
+  });
+  afterAll(() => books.close());
+
+  async function differences() {
+    const report = await audit(books.db);
+    const lines = report.differences.map((line) => [line.what, line.id, line.expected, line.found]);
+    return lines.sort((a, b) => String(a).localeCompare(String(b)));
+  }
+
+  test("balanced books have no difference, and the report says what was looked at", async () => {
+    await books.expectBalanced();
+    const report = await audit(books.db);
+    expect(report.checked).toMatchObject({ users: 1, tokens: 1, channels: 1, credits: 1, rollups: 1 });
+    expect(formatAudit(report)).toContain("No difference");
+  });
+
+  test("every figure that is off by one is named with both figures", async () => {
+    const { users, tokens, channels, rollups, logs, credits } = books.db.t;
+    const { orm } = books.db;
+    const bump = [
+      {
+        change: (by: number) =>
+          orm
+            .update(users)
+            .set({ quota: sql`${users.quota} + ${by}` })
+            .where(eq(users.id, userId)),
+        expected: [["users.quota", String(userId), 49_999_650, 49_999_651]],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(users)
+            .set({ requestCount: sql`${users.requestCount} + ${by}` })
+            .where(eq(users.id, userId)),
+        expected: [["users.request_count", String(userId), 2, 3]],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(users)
+            .set({ usedQuota: sql`${users.usedQuota} + ${by}` })
+            .where(eq(users.id, userId)),
+        expected: [
+          ["users.quota", String(userId), 49_999_649, 49_999_650],
+          ["users.used_quota", String(userId), 350, 351],
+        ],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(tokens)
+            .set({ remainQuota: sql`${tokens.remainQuota} + ${by}` })
+            .where(eq(tokens.id, tokenId)),
+        expected: [["tokens.remain_quota", String(tokenId), 39_999_650, 39_999_651]],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(tokens)
+            .set({ usedQuota: sql`${tokens.usedQuota} + ${by}` })
+            .where(eq(tokens.id, tokenId)),
+        expected: [
+          ["tokens.remain_quota", String(tokenId), 39_999_649, 39_999_650],
+          ["tokens.used_quota", String(tokenId), 350, 351],
+        ],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(channels)
+            .set({ usedQuota: sql`${channels.usedQuota} + ${by}` })
+            .where(eq(channels.id, channelId)),
+        expected: [["channels.used_quota", String(channelId), 350, 351]],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(credits)
+            .set({ amount: sql`${credits.amount} + ${by}` })
+            .where(eq(credits.userId, userId)),
+        expected: [["users.quota", String(userId), 49_999_651, 49_999_650]],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(logs)
+            .set({ quota: sql`${logs.quota} + ${by}` })
+            .where(eq(logs.quota, by > 0 ? 250 : 251)),
+        expected: [["logs.quota", `${userId}@${hour}`, 350, 351]],
+      },
+      {
+        change: (by: number) =>
+          orm
+            .update(rollups)
+            .set({ loggedCount: sql`${rollups.loggedCount} + ${by}` })
+            .where(eq(rollups.userId, userId)),
+        expected: [
+          ["logs.count", `${userId}@${hour}`, 3, 2],
+          ["rollups.unsound", `${userId}@${hour}`, 0, 1],
+        ],
+      },
+    ];
+    for (const { change, expected } of bump) {
+      await change(1);
+      expect(await differences()).toEqual(expected);
+      await change(-1);
+    }
+    expect(await differences()).toEqual([]);
+    await bump[0]?.change(1);
+    const text = formatAudit(await audit(books.db));
+    expect(text).toContain("1 differences");
+    expect(text).toMatch(/users\.quota +\d+ +49999650 +49999651 +1$/m);
+    await bump[0]?.change(-1);
+  });
+
+  test("a missing log row is a difference until the logs before it count as cleared", async () => {
+    const { logs, marks } = books.db.t;
+    const [row] = await books.db.orm.select().from(logs).where(eq(logs.quota, 100));
+    if (!row) throw new Error("no log row");
+    await books.db.orm.delete(logs).where(eq(logs.id, row.id));
+    expect(await differences()).toEqual([
+      ["logs.count", `${userId}@${hour}`, 2, 1],
+      ["logs.quota", `${userId}@${hour}`, 350, 250],
+    ]);
+    await books.db.orm.insert(marks).values({ key: "logs:clearedBefore", value: row.createdAt });
+    expect(await differences()).toEqual([]);
+    await books.db.orm.delete(marks).where(eq(marks.key, "logs:clearedBefore"));
+    await books.db.orm.insert(logs).values(row);
+    expect(await differences()).toEqual([]);
+  });
+
+  test("it may run at any moment: while calls are settled it never sees half of one", async () => {
+    const user = await books.addUser(1_000_000_000);
+    let isDone = false;
+    const load = Promise.all(
+      Array.from({ length: 8 }, async () => {
+        for (let call = 0; call < 60; call++) {
+          const held = await books.ledger.reserve({
+            requestId: requestId(),
+            user,
+            token: undefined,
+            amount: 2,
+          });
+          await held.settle(settlement(3, { channelId }));
+        }
+      }),
+    ).finally(() => {
+      isDone = true;
+    });
+    let audits = 0;
+    do {
+      expect(await differences()).toEqual([]);
+      audits++;
+    } while (!isDone);
+    await load;
+    expect(audits).toBeGreaterThan(0);
+    await books.expectBalanced();
+  });
+});

@@ -1,0 +1,303 @@
+// Settlement on PostgreSQL through the local journal: several nodes, lost databases, lost answers, lost files.
+// Refuses to look at SQLite's own path, which ledger-sqlite.test.ts covers.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { eq, sql } from "drizzle-orm";
+import postgres from "postgres";
+import { openJournal, SET_ASIDE_FILE } from "../../../src/core/ledger/journal.ts";
+import type { LedgerItem } from "../../../src/core/ledger/items.ts";
+import { findBooks } from "../../../src/core/ledger/node-lease.ts";
+import { settlementRow } from "../../../src/core/logs/rows.ts";
+import type { Database } from "../../../src/db/database.ts";
+import { Failure } from "../../../src/shared/failures.ts";
+import { FORTY_DAYS_MS } from "../../support/clock.ts";
+import { openBooks, requestId, settlement, silent, startBooks } from "./support.ts";
+import type { Books, TestBooks } from "./support.ts";
+
+const RICH = 1_000_000_000;
+
+describe("two nodes on one PostgreSQL", () => {
+  let a: TestBooks;
+  let b: Books;
+
+  beforeEach(async () => {
+    a = await startBooks("postgres");
+    b = await a.join("node-b");
+    await a.addChannel();
+  });
+  afterEach(() => a.close());
+
+  const holdOnB = async (userId: number) =>
+    b.ledger.reserve({ requestId: requestId(), user: await b.user(userId), token: undefined, amount: 300 });
+
+  test.each(["balance", "key"] as const)(
+    "300 concurrent calls over both nodes against a %s for exactly 100: exactly 100 are let through",
+    async (limit) => {
+      const amount = 11;
+      const owner = await a.addUser(limit === "balance" ? 100 * amount : RICH);
+      const key = await a.addToken(owner, limit === "key" ? 100 * amount : undefined);
+      const outcomes = await Promise.all(
+        Array.from({ length: 300 }, async (_, index) => {
+          const node = index % 2 === 0 ? a : b;
+          try {
+            const user = await node.user(owner.id);
+            const token = await node.accounts.tokenByKey(key.name);
+            if (!token) throw new Error("no token");
+            const held = await node.ledger.reserve({ requestId: requestId(), user, token, amount });
+            await held.settle(settlement(amount));
+            return "paid";
+          } catch (error) {
+            if (error instanceof Failure) return error.code;
+            throw error;
+          }
+        }),
+      );
+      expect(outcomes.filter((outcome) => outcome === "paid")).toHaveLength(100);
+      await b.ledger.flush();
+      await a.expectBalanced();
+      await a.accounts.userChanged(owner.id);
+      expect(owner).toMatchObject({ usedQuota: 1100, requestCount: 100, reserved: 0 });
+    },
+  );
+
+  test("what one node settles, credits or disables is in force on the other after its next look", async () => {
+    const owner = await a.addUser(RICH);
+    const other = await b.user(owner.id);
+    await (
+      await a.ledger.reserve({ requestId: requestId(), user: owner, token: undefined, amount: 10 })
+    ).settle(settlement(400));
+    await a.ledger.flush();
+    await b.accounts.refresh();
+    expect(other.quota).toBe(RICH - 400);
+    const { users } = a.db.t;
+    await a.db.orm.update(users).set({ status: 2 }).where(eq(users.id, owner.id));
+    await b.accounts.refresh();
+    expect(other.status).toBe(2);
+  });
+
+  /** Leases are measured on the database's clock: they grow older there. */
+  async function leasesAge(seconds: number): Promise<void> {
+    const { reservations } = a.db.t;
+    await a.db.orm.update(reservations).set({ expiresAt: sql`${reservations.expiresAt} - ${seconds}` });
+  }
+
+  test("a node whose clock is set by forty days gives back nothing of another node", async () => {
+    const owner = await a.addUser(1000);
+    const held = await holdOnB(owner.id);
+    for (const jumpMs of [FORTY_DAYS_MS, -2 * FORTY_DAYS_MS, FORTY_DAYS_MS]) {
+      a.clock.jump(jumpMs);
+      await a.ledger.maintain();
+      await a.accounts.userChanged(owner.id);
+      expect(owner.quota).toBe(700);
+    }
+    await held.release();
+    await b.expectBalanced();
+  });
+
+  test("what a dead node held is given back when its lease ends, and a late settlement is charged in full", async () => {
+    const owner = await a.addUser(1000);
+    const held = await holdOnB(owner.id);
+    await leasesAge(400);
+    await a.ledger.maintain();
+    expect(owner.quota).toBe(1000);
+    await a.accounts.userChanged(owner.id);
+    expect(owner.quota).toBe(700);
+    await leasesAge(400);
+    await a.ledger.maintain();
+    expect(owner.quota).toBe(1000);
+    await held.settle(settlement(250));
+    await b.expectBalanced();
+    await a.accounts.userChanged(owner.id);
+    expect(owner.quota).toBe(750);
+  });
+
+  test("a node that lives keeps its reservations beyond the first lease", async () => {
+    const owner = await a.addUser(1000);
+    const held = await holdOnB(owner.id);
+    for (let round = 0; round < 4; round++) {
+      await leasesAge(400);
+      await b.ledger.maintain();
+      await a.ledger.maintain();
+    }
+    await a.accounts.userChanged(owner.id);
+    expect(owner.quota).toBe(700);
+    await held.release();
+    await b.expectBalanced();
+  });
+});
+
+describe("journal of one node", () => {
+  let books: TestBooks;
+  /** What stands between the ledger and the database. */
+  let fault: ((run: () => Promise<unknown>) => Promise<unknown>) | undefined;
+  let transactions = 0;
+
+  function wrap(db: Database): Database {
+    return {
+      ...db,
+      atomic: (body) => {
+        transactions++;
+        const run = () => db.atomic(body);
+        return (fault ? fault(run) : run()) as ReturnType<typeof db.atomic<never>>;
+      },
+    };
+  }
+
+  async function spend(node: Books, userId: number, quota: number): Promise<void> {
+    const user = await node.user(userId);
+    const held = await node.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 5 });
+    await held.settle(settlement(quota));
+  }
+
+  function reopen(): Promise<Books> {
+    return openBooks({
+      dataDir: books.dataDir,
+      databaseUrl: books.database.databaseUrl,
+      clock: books.clock,
+      wrap,
+    });
+  }
+
+  beforeEach(async () => {
+    fault = undefined;
+    books = await startBooks("postgres", { wrap, databaseWaitMs: 500 });
+    await books.addChannel();
+  });
+
+  test("while the database is away calls are settled and nothing is lost; it gets them when it is back", async () => {
+    const rich = await books.addUser(RICH);
+    const poor = await books.addUser(100);
+    const url = new URL(books.database.databaseUrl ?? "");
+    const name = url.pathname.slice(1);
+    url.pathname = "/postgres";
+    const admin = postgres(url.href, { max: 1, onnotice: () => {} });
+    await admin.unsafe(`alter database ${name} allow_connections false`);
+    await admin.unsafe(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+
+    transactions = 0;
+    for (let call = 0; call < 60; call++) await spend(books, rich.id, 7);
+    await books.ledger.flush();
+    expect(books.ledger.backlog()).toBe(60);
+    // Retries are timed, not one per settlement.
+    expect(transactions).toBeLessThan(30);
+    expect(rich).toMatchObject({ quota: RICH, reserved: 420 });
+    const refused: unknown = await Promise.resolve(
+      books.ledger.reserve({ requestId: requestId(), user: poor, token: undefined, amount: 5 }),
+    ).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "ledger_down", status: 503 });
+    expect(poor.reserved).toBe(0);
+
+    await admin.unsafe(`alter database ${name} allow_connections true`);
+    await books.expectBalanced();
+    expect(rich).toMatchObject({ quota: RICH - 420, usedQuota: 420, requestCount: 60, reserved: 0 });
+    await admin.end();
+    await books.close();
+  });
+
+  test("a commit whose answer was lost is not applied a second time", async () => {
+    const user = await books.addUser(RICH);
+    fault = async (run) => {
+      fault = undefined;
+      await run();
+      throw Object.assign(new Error("connection closed"), { code: "CONNECTION_CLOSED" });
+    };
+    await spend(books, user.id, 9);
+    await spend(books, user.id, 9);
+    await books.ledger.flush();
+    await books.expectBalanced();
+    expect(user).toMatchObject({ quota: RICH - 18, requestCount: 2, reserved: 0 });
+    await books.close();
+  });
+
+  test("a try that was given up and runs after all applies nothing", async () => {
+    const user = await books.addUser(RICH);
+    let late: (() => Promise<unknown>) | undefined;
+    fault = (run) => {
+      fault = undefined;
+      late = run;
+      return Promise.reject(new Error("no answer"));
+    };
+    await spend(books, user.id, 9);
+    await books.ledger.flush();
+    await books.expectBalanced();
+    const outcome = await Promise.allSettled([late?.()]);
+    expect(outcome[0].status).toBe("rejected");
+    await books.accounts.userChanged(user.id);
+    expect(user).toMatchObject({ quota: RICH - 9, requestCount: 1, reserved: 0 });
+    await books.close();
+  });
+
+  test("what waits in the journal is applied at the next start; an old copy of the file applies nothing twice", async () => {
+    const user = await books.addUser(RICH);
+    fault = () => Promise.reject(Object.assign(new Error("away"), { code: "ECONNREFUSED" }));
+    for (let call = 0; call < 5; call++) await spend(books, user.id, 10);
+    await books.ledger.flush();
+    expect(books.ledger.backlog()).toBe(5);
+    await books.ledger.close();
+    fault = undefined;
+    const file = join(books.dataDir, "journal-1.log");
+    copyFileSync(file, `${file}.copy`);
+
+    const second = await reopen();
+    expect((await second.user(user.id)).quota).toBe(RICH - 50);
+    await second.expectBalanced();
+    await second.close();
+
+    copyFileSync(`${file}.copy`, file);
+    const third = await reopen();
+    expect((await third.user(user.id)).quota).toBe(RICH - 50);
+    await spend(third, user.id, 1);
+    await third.expectBalanced();
+    expect((await third.user(user.id)).quota).toBe(RICH - 51);
+    await third.close();
+
+    rmSync(file);
+    const fourth = await reopen();
+    await spend(fourth, user.id, 1);
+    await fourth.expectBalanced();
+    expect((await fourth.user(user.id)).quota).toBe(RICH - 52);
+    await fourth.close();
+    await books.database.drop();
+  });
+
+  test("what a run of this node held when it died is given back at its next start", async () => {
+    const user = await books.addUser(100);
+    await books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 60 });
+    await books.ledger.close();
+    const second = await reopen();
+    expect((await second.user(user.id)).quota).toBe(100);
+    await second.expectBalanced();
+    await second.close();
+    await books.database.drop();
+  });
+
+  test("an entry that the database refuses for its content is set aside and does not hold up the others", async () => {
+    const user = await books.addUser(RICH);
+    await spend(books, user.id, 1);
+    await books.ledger.close();
+    const position = await findBooks(books.db, "node-a");
+    if (!position) throw new Error("no books");
+    const journal = openJournal<LedgerItem>(books.dataDir, silent);
+    journal.resume(position);
+    const row = (content: string) => ({
+      ...settlementRow("r", user, undefined, settlement(4), books.clock.nowMs()),
+      content,
+    });
+    journal.append([{ row: row("good") }, { row: row("good") }, { row: row("b\0ad") }]);
+    journal.close();
+    const second = await reopen();
+    expect((await second.user(user.id)).quota).toBe(RICH - 9);
+    await second.close();
+    const third = await reopen();
+    // A second line would not parse: the entry is met once.
+    expect(JSON.parse(readFileSync(join(books.dataDir, SET_ASIDE_FILE), "utf8"))).toMatchObject({
+      position: 4,
+      item: { row: { content: "b\0ad", quota: 4 } },
+    });
+    await spend(third, user.id, 1);
+    await third.expectBalanced();
+    await third.close();
+    await books.database.drop();
+  });
+});

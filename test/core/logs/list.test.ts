@@ -1,0 +1,337 @@
+// The usage log against a naive reading of the same rows: pages, totals, figures, clearing and index use, on both databases.
+// Refuses its own arithmetic for sums: the expected figures come from filtering plain arrays.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq, sql } from "drizzle-orm";
+import type { Schema } from "../../../drizzle/schema.ts";
+import { audit } from "../../../src/core/ledger/audit.ts";
+import { END_OF_TIME, HOUR_SECONDS, rareWhere, rawWhere, splitRange } from "../../../src/core/logs/filter.ts";
+import type { LogFilter } from "../../../src/core/logs/filter.ts";
+import { logHistogram } from "../../../src/core/logs/histogram.ts";
+import { clearLogs, listLogs, listOwnLogs, rowsQuery, searchLogs } from "../../../src/core/logs/list.ts";
+import { CLEARED_MARK, countLogs, logStat, quotaSeries } from "../../../src/core/logs/statistics.ts";
+import { startTestApp } from "../../support/app.ts";
+import type { TestApp } from "../../support/app.ts";
+import { DATABASE_KINDS } from "../../support/postgres.ts";
+
+type LogRow = Schema["logs"]["$inferSelect"];
+
+const NOW = 1_760_000_000;
+const DAY_AGO = NOW - 72 * HOUR_SECONDS;
+const MODELS = ["gpt-4o", "gpt-4o-mini", "claude-sonnet", "a_b", "axb"] as const;
+
+/** mulberry32: the same rows in every run. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides;
+  };
+}
+
+describe.each(DATABASE_KINDS)("log on %s", (database) => {
+  let app: TestApp;
+  let rows: LogRow[] = [];
+  const users: number[] = [];
+
+  async function insertRows(count: number): Promise<void> {
+    const { db } = app.deps;
+    const roll = dice(7);
+    const wanted = Array.from({ length: count }, (_, index) => {
+      const kind = roll(10);
+      const isCall = kind < 8;
+      const user = users[roll(3) === 0 ? 1 : 0] ?? 0;
+      return {
+        createdAt: DAY_AGO + roll(72 * HOUR_SECONDS),
+        type: isCall ? 2 : ([1, 3, 4, 5][roll(4)] ?? 5),
+        userId: user,
+        username: user === users[0] ? "alice" : "bob",
+        channelId: index % 997 === 5 ? 99 : 1 + roll(3),
+        tokenId: 1 + roll(4),
+        tokenName: `key ${roll(3)}`,
+        modelName: MODELS[roll(MODELS.length)] ?? "",
+        group: roll(2) === 0 ? "default" : "vip",
+        quota: isCall ? roll(1000) : 0,
+        promptTokens: isCall ? roll(100) : 0,
+        completionTokens: isCall ? roll(100) : 0,
+        content: isCall ? "" : `note ${index}`,
+      };
+    });
+    for (let at = 0; at < wanted.length; at += 1000) {
+      rows.push(
+        ...(await db.orm
+          .insert(db.t.logs)
+          .values(wanted.slice(at, at + 1000))
+          .returning()),
+      );
+    }
+    const sums = new Map<string, Schema["rollups"]["$inferInsert"]>();
+    for (const row of rows) {
+      if (row.type !== 2) continue;
+      const hour = row.createdAt - (row.createdAt % HOUR_SECONDS);
+      const key = [hour, row.userId, row.modelName, row.channelId, row.tokenId, row.group].join("|");
+      const { userId, modelName, channelId, tokenId, group } = row;
+      const sum = sums.get(key) ?? { hour, userId, modelName, channelId, tokenId, group };
+      sum.count = (sum.count ?? 0) + 1;
+      sum.loggedCount = sum.count;
+      sum.quota = (sum.quota ?? 0) + row.quota;
+      sum.loggedQuota = sum.quota;
+      sum.promptTokens = (sum.promptTokens ?? 0) + row.promptTokens;
+      sum.completionTokens = (sum.completionTokens ?? 0) + row.completionTokens;
+      sums.set(key, sum);
+    }
+    const list = [...sums.values()];
+    for (let at = 0; at < list.length; at += 500) {
+      await db.orm.insert(db.t.rollups).values(list.slice(at, at + 500));
+    }
+  }
+
+  beforeAll(async () => {
+    app = await startTestApp({ database, clock: { nowMs: () => NOW * 1000 } });
+    for (const username of ["alice", "bob"]) users.push((await app.createUser({ username })).id);
+    await insertRows(6000);
+  });
+  afterAll(() => app.close());
+
+  function naive(filter: LogFilter): LogRow[] {
+    const pattern = (name: string) => {
+      const source = name.split("%").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+      return new RegExp(`^${source.join(".*")}$`, "i");
+    };
+    return rows
+      .filter(
+        (row) =>
+          row.createdAt >= filter.from &&
+          row.createdAt < filter.to &&
+          (filter.type === 0 || row.type === filter.type) &&
+          (filter.userId === undefined || row.userId === filter.userId) &&
+          (filter.tokenId === undefined || row.tokenId === filter.tokenId) &&
+          (filter.tokenName === undefined || row.tokenName === filter.tokenName) &&
+          (filter.channelId === undefined || row.channelId === filter.channelId) &&
+          (filter.group === undefined || row.group === filter.group) &&
+          (filter.modelName === undefined ||
+            (filter.modelName.includes("%")
+              ? pattern(filter.modelName).test(row.modelName)
+              : row.modelName === filter.modelName)),
+      )
+      .sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
+  }
+
+  const everything = { from: 0, to: END_OF_TIME };
+  const filters = (): LogFilter[] => [
+    { type: 0, ...everything },
+    { type: 2, ...everything },
+    { type: 5, ...everything },
+    { type: 0, from: DAY_AGO + 1234, to: DAY_AGO + 9876 },
+    { type: 2, from: DAY_AGO + 1800, to: DAY_AGO + 1900 },
+    { type: 0, from: DAY_AGO + 5 * HOUR_SECONDS + 77, to: NOW - 10 * HOUR_SECONDS - 55 },
+    { type: 0, userId: users[1] ?? 0, ...everything },
+    { type: 1, userId: users[1] ?? 0, ...everything },
+    { type: 0, channelId: 99, ...everything },
+    { type: 2, modelName: "gpt-4o", group: "vip", from: DAY_AGO + 100, to: NOW - 100 },
+    { type: 0, modelName: "gpt%", ...everything },
+    { type: 0, modelName: "%a_b%", ...everything },
+    { type: 0, modelName: "GPT-4O", ...everything },
+    { type: 0, tokenName: "key 1", ...everything },
+    { type: 0, tokenId: 3, userId: users[0] ?? 0, from: DAY_AGO + 99, to: NOW - 3 },
+    { type: 0, from: NOW, to: NOW },
+    { type: 0, from: NOW, to: DAY_AGO },
+  ];
+
+  test("pages and totals are those of the plain rows, for every filter and however deep the page", async () => {
+    for (const filter of filters()) {
+      const expected = naive(filter);
+      expect([filter, await countLogs(app.deps, filter)]).toEqual([filter, expected.length]);
+      for (const offset of [0, 10, 1990, 2345, 4711]) {
+        const page = await listLogs(app.deps, filter, { limit: 17, offset });
+        const ids = expected.slice(offset, offset + 17).map((row) => row.id);
+        expect([filter, offset, page.items.map((row) => row.id)]).toEqual([filter, offset, ids]);
+      }
+    }
+  });
+
+  test("figures over a range are the sum of its consume rows; rates are those of the last minute", async () => {
+    for (const filter of filters()) {
+      const stat = await logStat(app.deps, filter);
+      const calls = naive({ ...filter, type: 2 });
+      const last = naive({ ...filter, type: 2, from: NOW - 60, to: END_OF_TIME });
+      expect([filter, stat]).toEqual([
+        filter,
+        {
+          quota: calls.reduce((sum, row) => sum + row.quota, 0),
+          rpm: last.length,
+          tpm: last.reduce((sum, row) => sum + row.promptTokens + row.completionTokens, 0),
+        },
+      ]);
+    }
+  });
+
+  test("the histogram counts the same rows as the list, errors apart, in at most 61 buckets", async () => {
+    const ranges = [
+      [DAY_AGO, NOW],
+      [DAY_AGO + 1234, DAY_AGO + 1234 + HOUR_SECONDS],
+      [DAY_AGO - 400 * 24 * HOUR_SECONDS, NOW + 5],
+      [NOW, DAY_AGO],
+    ] as const;
+    for (const each of filters()) {
+      for (const [from, to] of ranges) {
+        const filter = { ...each, from, to };
+        const drawn = await logHistogram(app.deps, filter);
+        const expected = naive(filter);
+        expect(drawn.buckets.length).toBeLessThanOrEqual(61);
+        const last = drawn.buckets.at(-1);
+        expect(last === undefined || last.at + drawn.step >= to).toBe(true);
+        const found = drawn.buckets.map(({ at, count, errors }) => [at, count, errors]);
+        const counted = drawn.buckets.map(({ at }) => {
+          const inside = expected.filter((row) => row.createdAt >= at && row.createdAt < at + drawn.step);
+          const errors = inside.filter((row) => row.type === 5).length;
+          return [at, inside.length - errors, errors];
+        });
+        expect([filter, found]).toEqual([filter, counted]);
+        expect(drawn.isCut).toBe(false);
+      }
+    }
+  });
+
+  test("the dashboard's series add up to the plain rows of the hours they touch", async () => {
+    const from = DAY_AGO - (DAY_AGO % HOUR_SECONDS) + 10 * HOUR_SECONDS;
+    const to = from + 20 * HOUR_SECONDS - 1;
+    for (const id of [undefined, users[0] ?? 0]) {
+      const user = id === undefined ? undefined : { id, username: "alice" };
+      const series = await quotaSeries(app.deps, { from: from + 5, to, user });
+      const expected = naive({ type: 2, from, to: to + 1, ...(id === undefined ? {} : { userId: id }) });
+      expect(series.reduce((sum, row) => sum + row.count, 0)).toBe(expected.length);
+      expect(series.reduce((sum, row) => sum + row.quota, 0)).toBe(
+        expected.reduce((sum, row) => sum + row.quota, 0),
+      );
+      expect(new Set(series.map((row) => `${row.created_at} ${row.model_name}`)).size).toBe(series.length);
+      expect(series.every((row) => row.user_id === (id ?? 0))).toBe(true);
+    }
+  });
+
+  test("a range is cut into whole hours and the pieces beside them, without gap or overlap", () => {
+    const cases: [number, number][] = [
+      [0, 7200],
+      [1, 7200],
+      [1, 7201],
+      [100, 200],
+      [3599, 3601],
+      [3600, 3600],
+      [5000, 100],
+      [0, END_OF_TIME],
+    ];
+    for (const [from, to] of cases) {
+      const { whole, edges } = splitRange(from, to);
+      const pieces = [...edges, ...(whole.from < whole.to ? [whole] : [])].sort((a, b) => a.from - b.from);
+      const covered = pieces.reduce((sum, piece) => sum + piece.to - piece.from, 0);
+      expect(covered).toBe(Math.max(0, to - from));
+      expect(pieces.every((piece, at) => at === 0 || pieces[at - 1]?.to === piece.from)).toBe(true);
+      expect(whole.from % HOUR_SECONDS).toBe(0);
+    }
+  });
+
+  test("users see their own rows only, without channels and what belongs to administrators", async () => {
+    const { db } = app.deps;
+    const other = JSON.stringify({
+      frt: 12,
+      admin_info: { use_channel: ["7"] },
+      attempts: [{ channel: 7, ms: 3 }],
+      channel_id: 7,
+      channel_name: "secret channel",
+      channel_type: 1,
+      upstream_dialect: "anthropic",
+    });
+    const carol = await app.createUser({ username: "carol" });
+    const [row] = await db.orm
+      .insert(db.t.logs)
+      .values({ createdAt: NOW, type: 5, userId: carol.id, username: "carol", channelId: 7, other })
+      .returning();
+    const actor = await app.deps.accounts.user(carol.id);
+    if (!row || !actor) throw new Error("no row or user");
+    const filter: LogFilter = { type: 0, userId: users[0] ?? 0, channelId: 1, ...everything };
+    const page = await listOwnLogs(app.deps, actor, filter, { limit: 10, offset: 0 });
+    expect(page.total).toBe(1);
+    expect(page.items[0]).toMatchObject({ id: row.id % 1024, channel: 0, channel_name: "" });
+    expect(JSON.parse(page.items[0]?.other ?? "")).toEqual({ frt: 12 });
+    await db.orm.delete(db.t.logs).where(eq(db.t.logs.id, row.id));
+  });
+
+  test("list queries are served by an index, never by reading the whole table", async () => {
+    const { db } = app.deps;
+    const execute = (db.orm as unknown as { execute(query: unknown): Promise<Record<string, string>[]> })
+      .execute;
+    if (database === "postgres") await execute.call(db.orm, sql`analyze logs`);
+    const plan = async (query: ReturnType<typeof rowsQuery>): Promise<string> => {
+      if (db.client) {
+        const { sql: text, params } = query.toSQL();
+        const statement = db.client.prepare(`explain query plan ${text}`);
+        const lines = statement.all(...(params as string[]));
+        statement.finalize();
+        return (lines as { detail: string }[]).map((line) => line.detail).join("\n");
+      }
+      const lines = await execute.call(db.orm, sql`explain ${query.getSQL()}`);
+      return lines.map((line) => line["QUERY PLAN"]).join("\n");
+    };
+    const range = { from: NOW - 3 * HOUR_SECONDS, to: NOW };
+    const user = users[1] ?? 0;
+    const cases: [string, LogFilter, RegExp][] = [
+      ["admin, newest", { type: 0, ...everything }, /logs_time/],
+      ["admin, time range", { type: 0, ...range }, /logs_time/],
+      ["admin, calls in a range", { type: 2, ...range }, /logs_time/],
+      ["admin, one model in an hour", { type: 0, modelName: "gpt-4o", ...range }, /logs_time/],
+      ["admin, errors", { type: 5, ...everything }, /logs_rare_types|logs_time/],
+      ["admin, errors in a range", { type: 5, ...range }, /logs_rare_types/],
+      ["one user", { type: 0, userId: user, ...range }, /logs_user_time/],
+      ["one user's calls", { type: 2, userId: user, ...range }, /logs_user_time/],
+      ["one user's top-ups", { type: 1, userId: user, ...range }, /logs_rare_types/],
+    ];
+    for (const [name, filter, index] of cases) {
+      const text = await plan(rowsQuery(db.orm, db, rawWhere(db, filter, filter.from, filter.to), 10, 0));
+      expect([name, text]).toEqual([name, expect.stringMatching(index)]);
+      expect([name, text]).toEqual([name, expect.not.stringMatching(/SCAN logs(?! USING)|Seq Scan/)]);
+      if (db.client && filter.type !== 0 && filter.type !== 2) expect(text).toContain("logs_rare_types");
+    }
+    for (const userId of [undefined, user]) {
+      const filter: LogFilter = { type: 0, ...range, ...(userId === undefined ? {} : { userId }) };
+      const text = await plan(rowsQuery(db.orm, db, rareWhere(db, filter, range.from, range.to), 1, 0));
+      expect(text).toMatch(database === "sqlite" ? /logs_rare_types/ : /logs_rare_types|logs_time/);
+    }
+  });
+
+  test("wildcards in a search are letters, and a pattern with many % is refused", async () => {
+    const found = await searchLogs(app.deps, "note 1%");
+    expect(found).toEqual([]);
+    expect((await searchLogs(app.deps, "note 12")).length).toBeGreaterThan(3);
+    expect((await searchLogs(app.deps, "5")).every((row) => row.type === 5)).toBe(true);
+    const filter: LogFilter = { type: 0, modelName: "%a%b%c%d%e%", ...everything };
+    expect(countLogs(app.deps, filter)).rejects.toMatchObject({ code: "wildcards_many" });
+  });
+
+  test("clearing deletes strictly older rows, keeps the figures, and pages stay right", async () => {
+    const moment = DAY_AGO + 30 * HOUR_SECONDS + 1000;
+    const whole: LogFilter = { type: 2, ...everything };
+    const before = await logStat(app.deps, whole);
+    const gone = rows.filter((row) => row.createdAt < moment).length;
+    const total = await countLogs(app.deps, { type: 0, ...everything });
+    expect(await clearLogs(app.deps, moment)).toBe(gone);
+    expect(total - gone).toBe(await countLogs(app.deps, { type: 0, ...everything }));
+    rows = rows.filter((row) => row.createdAt >= moment);
+    expect((await logStat(app.deps, whole)).quota).toBe(before.quota);
+    for (const filter of filters()) {
+      const expected = naive(filter);
+      expect([filter, await countLogs(app.deps, filter)]).toEqual([filter, expected.length]);
+      const page = await listLogs(app.deps, filter, { limit: 50, offset: 2100 });
+      expect(page.items.map((row) => row.id)).toEqual(expected.slice(2100, 2150).map((row) => row.id));
+    }
+    expect(await clearLogs(app.deps, moment - 500)).toBe(0);
+    const { marks } = app.deps.db.t;
+    const mark = () => app.deps.db.orm.select().from(marks).where(eq(marks.key, CLEARED_MARK));
+    expect((await mark())[0]?.value).toBe(moment);
+    const differences = (await audit(app.deps.db)).differences.filter(({ what }) => what.startsWith("logs."));
+    expect(differences).toEqual([]);
+    // A moment to come must not blind the audit for rows that are still to be written.
+    await clearLogs(app.deps, NOW + 1_000_000);
+    expect((await mark())[0]?.value).toBe(NOW);
+  });
+});

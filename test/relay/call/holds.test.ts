@@ -1,0 +1,217 @@
+// What is held for a call, over the wire in all four dialects: a small balance is served with a limit that it can pay,
+// a stream ends cleanly where it cannot follow, and whatever is delivered is charged.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { audit } from "../../../src/core/ledger/audit.ts";
+import type { DialectName } from "../../../src/protocol/canonical.ts";
+import { FLOOR_TOKENS } from "../../../src/core/prices/holds.ts";
+import { gate } from "../../support/fake-upstream.ts";
+import { DATABASE_KINDS } from "../../support/postgres.ts";
+import { ask, INPUT_TOKENS, limitOf, longStream, wholeAnswer, wordsIn } from "./holds-support.ts";
+import { startGateway } from "../support.ts";
+import type { Gateway } from "../support.ts";
+
+const DIALECTS = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const;
+/** Models that deliver what they bill; each is served in its own dialect only. */
+const MODELS: Readonly<Record<DialectName, string>> = {
+  "openai-chat": "deepseek-chat",
+  "openai-responses": "gpt-4.1-nano",
+  anthropic: "claude-3-5-haiku-latest",
+  gemini: "gemini-2.0-flash",
+};
+const REASONER = "gpt-5-pro-test";
+const IN = 1;
+const OUT = 4;
+
+const CLEAN_END: Readonly<Record<DialectName, readonly string[]>> = {
+  "openai-chat": ['"finish_reason":"length"', "data: [DONE]"],
+  "openai-responses": ['"type":"response.incomplete"', '"reason":"max_output_tokens"'],
+  anthropic: ['"type":"content_block_stop"', '"stop_reason":"max_tokens"', '"type":"message_stop"'],
+  gemini: ['"finishReason":"MAX_TOKENS"'],
+};
+
+async function gateway(database: "sqlite" | "postgres"): Promise<Gateway> {
+  const g = await startGateway({
+    database,
+    channel: { type: 1, models: `${MODELS["openai-responses"]},${REASONER},tiny-embedding,old-completion` },
+  });
+  for (const [type, models] of [
+    [43, MODELS["openai-chat"]],
+    [14, MODELS.anthropic],
+    [24, MODELS.gemini],
+  ])
+    await g.app.createChannel({ type, models, baseUrl: g.upstream.url });
+  const names = [...Object.values(MODELS), REASONER, "tiny-embedding", "old-completion"];
+  const all = (value: number) => JSON.stringify(Object.fromEntries(names.map((name) => [name, value])));
+  await g.setOption("ModelRatio", all(IN));
+  await g.setOption("CompletionRatio", all(OUT));
+  await g.setOption("CacheRatio", "{}");
+  return g;
+}
+
+async function person(g: Gateway, quota: number): Promise<{ id: number; key: string }> {
+  const user = await g.app.createUser({ quota });
+  const { key } = await g.app.createToken(user.id);
+  return { id: user.id, key };
+}
+
+const lastBody = (g: Gateway) => g.upstream.requests.at(-1)?.json() ?? {};
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  let g: Gateway;
+  beforeAll(async () => {
+    g = await gateway(database);
+  }, 60_000);
+  afterAll(() => g.close());
+  beforeEach(() => g.upstream.reset());
+
+  describe.each(DIALECTS)("%s", (dialect) => {
+    const model = MODELS[dialect];
+
+    test("128,000 tokens asked for on a small balance: served, with the limit that a quarter of it pays", async () => {
+      const { id, key } = await person(g, 20_000);
+      g.upstream.always(wholeAnswer(dialect, 50_000));
+      const charge = await g.charged(async () => {
+        const response = await ask(g, dialect, model, { key, limit: 128_000 });
+        expect(response.status).toBe(200);
+        await response.text();
+      });
+      const limit = limitOf(dialect, lastBody(g)) ?? 0;
+      expect(limit).toBeGreaterThan(FLOOR_TOKENS);
+      expect(limit * OUT).toBeLessThanOrEqual(5000);
+      expect(charge.other["limited"]).toBe("balance");
+      expect(charge.quota).toBe(INPUT_TOKENS * IN + limit * OUT);
+      expect((await g.balance(id)).quota).toBe(20_000 - charge.quota);
+    });
+
+    test("no limit asked for: what a small balance pays is sent; on less, what there is; on nothing, nothing", async () => {
+      g.upstream.always(wholeAnswer(dialect, 50_000));
+      const limitOn = async (quota: number) => {
+        const { id, key } = await person(g, quota);
+        const response = await ask(g, dialect, model, { key });
+        await response.text();
+        const { quota: left } = await g.balance(id);
+        expect(left).toBeGreaterThanOrEqual(0);
+        return response.status === 200 ? limitOf(dialect, lastBody(g)) : response.status;
+      };
+      expect(await limitOn(8000)).toBe(FLOOR_TOKENS);
+      const few = (await limitOn(200)) ?? 0;
+      expect(few).toBeGreaterThanOrEqual(16);
+      expect(few).toBeLessThan(50);
+      const asked = g.upstream.requests.length;
+      expect(await limitOn(30)).toBe(403);
+      expect(g.upstream.requests).toHaveLength(asked);
+    });
+
+    test("far from the limit nothing of the request is touched and nothing is said in the log", async () => {
+      const { key } = await person(g, 10_000_000);
+      g.upstream.always(wholeAnswer(dialect, 20));
+      const charge = await g.charged(async () =>
+        (await ask(g, dialect, model, { key, limit: 5000, fields: { zero: 0 } })).text(),
+      );
+      expect(limitOf(dialect, lastBody(g))).toBe(5000);
+      expect(charge.other).not.toHaveProperty("limited");
+    });
+
+    test("a stream that the balance cannot follow ends cleanly, delivered to the last unit it pays, and not beyond", async () => {
+      const balance = 6000;
+      const { id, key } = await person(g, balance);
+      g.upstream.script(longStream(dialect, { words: 6000, per: 10 }));
+      let text = "";
+      const charge = await g.charged(async () => {
+        const response = await ask(g, dialect, model, { key, stream: true });
+        expect(response.status).toBe(200);
+        text = await response.text();
+      });
+      expect(CLEAN_END[dialect].filter((part) => !text.includes(part))).toEqual([]);
+      expect(text).not.toContain('"error":{');
+      const words = wordsIn(text);
+      expect(words * OUT).toBeGreaterThan(balance * 0.9);
+      expect(words * OUT).toBeLessThan(balance);
+      expect(Math.abs(charge.completionTokens - words)).toBeLessThanOrEqual(1);
+      expect(charge.quota).toBe(charge.promptTokens * IN + charge.completionTokens * OUT);
+      expect(charge.other).toMatchObject({ stopped: "balance", end_reason: "balance", estimated: true });
+      const left = await g.balance(id);
+      expect(left.quota).toBe(balance - charge.quota);
+      expect(left.quota).toBeGreaterThanOrEqual(0);
+      // The upstream was hung up on.
+      const [request] = g.upstream.requests;
+      await request?.closed;
+    });
+
+    test("a long stream without a word on usage is charged by its length", async () => {
+      const { id, key } = await person(g, 10_000_000);
+      g.upstream.script(longStream(dialect, { words: 4068, per: 50 }));
+      const charge = await g.charged(async () =>
+        (await ask(g, dialect, model, { key, stream: true, limit: 100_000 })).text(),
+      );
+      expect(Math.abs(charge.completionTokens - 4068)).toBeLessThanOrEqual(2);
+      expect(charge.quota).toBe(charge.promptTokens * IN + charge.completionTokens * OUT);
+      expect((await g.balance(id)).quota).toBe(10_000_000 - charge.quota);
+    });
+  });
+
+  test.each([
+    ["openai-chat", "anthropic"],
+    ["anthropic", "openai-chat"],
+    ["gemini", "openai-chat"],
+    ["openai-responses", "openai-chat"],
+  ] as const)("a stream of %s clients told by %s upstreams ends as cleanly", async (client, upstream) => {
+    const balance = 5000;
+    const { id, key } = await person(g, balance);
+    g.upstream.script(longStream(upstream, { words: 6000, per: 10 }));
+    let text = "";
+    const charge = await g.charged(async () => {
+      text = await (await ask(g, client, MODELS[upstream], { key, stream: true })).text();
+    });
+    expect(CLEAN_END[client].filter((part) => !text.includes(part))).toEqual([]);
+    const words =
+      client === "openai-responses"
+        ? wordsIn(text.split("response.output_text.done")[0] ?? "")
+        : wordsIn(text);
+    // Counted by the encoder in pieces, whose edges may part a word.
+    expect(Math.abs(charge.completionTokens - words)).toBeLessThanOrEqual(40);
+    expect(words * OUT).toBeGreaterThan(balance * 0.9);
+    if (client === "openai-responses") {
+      // The closing events repeat what was delivered, and no more.
+      const done = /"type":"response.output_text.done"[^\n]*?"text":"([^"]*)"/.exec(text)?.[1] ?? "";
+      expect(wordsIn(done)).toBe(words);
+    }
+    expect((await g.balance(id)).quota).toBe(balance - charge.quota);
+    expect((await g.balance(id)).quota).toBeGreaterThanOrEqual(0);
+  });
+
+  test("190 parallel calls spend no more than the balance, and what reached people was paid", async () => {
+    const balance = 100_000;
+    const { id, key } = await person(g, balance);
+    const model = MODELS["openai-chat"];
+    g.upstream.always((request) =>
+      request.json()["stream"] === true
+        ? longStream("openai-chat", { words: 16_000, per: 400, usage: { input: 10, output: 16_000 } })
+        : wholeAnswer("openai-chat", 16_000)(request),
+    );
+    const seen = await Promise.all(
+      Array.from({ length: 190 }, async (_, at) => {
+        const response = await ask(g, "openai-chat", model, { key, stream: at % 2 === 0 });
+        return { status: response.status, words: wordsIn(await response.text()) };
+      }),
+    );
+    expect(seen.filter(({ status }) => ![200, 403, 429].includes(status))).toEqual([]);
+    const delivered = seen.filter(({ status }) => status === 200).reduce((sum, { words }) => sum + words, 0);
+    const { quota, used } = await g.balance(id);
+    expect(delivered).toBeGreaterThan(0);
+    expect(quota).toBeGreaterThanOrEqual(0);
+    expect(used).toBe(balance - quota);
+    expect(used).toBeGreaterThanOrEqual(delivered * OUT);
+    const { differences } = await audit(g.app.deps.db);
+    expect(differences).toEqual([]);
+  }, 60_000);
+
+  test("a stream whose hold cannot grow beside another's goes on when that one has ended", async () => {
+    const { key } = await person(g, 10_000);
+    const door = gate();
+    g.upstream.script(longStream("openai-chat", { words: 1000, per: 500, between: door }));
+    const first = await ask(g, "openai-chat", MODELS["openai-chat"], { key, stream: true, limit: 1000 });
+    door.open();
+    expect(wordsIn(await first.text())).toBe(1000);
+  });
+});

@@ -1,0 +1,162 @@
+// What a realtime turn holds back: lengthened before a frame goes on, at a price that is frozen, and the session's end
+// where the balance cannot follow. Runs on both databases.
+// Refuses to pass on what is not paid, and to cap what was delivered by what was held.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { audit } from "../../../src/core/ledger/audit.ts";
+import { REALTIME_USAGE, responseDone } from "../../support/fake-realtime.ts";
+import type { RealtimeConnection } from "../../support/fake-realtime.ts";
+import { MODEL, startRealtimeGateway } from "./support.ts";
+import type { RealtimeGateway, SocketClient } from "./support.ts";
+import type { TestUser } from "../../support/app.ts";
+import { until } from "../support.ts";
+
+/** One second of 24 kHz sound, in base64. */
+const SECOND = "A".repeat((48_000 * 4) / 3);
+const delta = { type: "response.output_audio.delta", delta: SECOND };
+/** Units of a token of sound that is spoken: 8 × 2 × 2.5. */
+const SPOKEN = 40;
+const TOKENS_PER_SECOND = 200 / 0.24 / 60;
+
+for (const database of ["sqlite", "postgres"] as const) {
+  describe(`holds of realtime turns on ${database}`, () => {
+    let g: RealtimeGateway;
+    beforeAll(async () => {
+      g = await startRealtimeGateway({ database });
+    });
+    afterAll(() => g.close());
+    afterEach(async () => {
+      await g.app.deps.ledger.flush();
+      expect((await audit(g.app.deps.db)).differences).toEqual([]);
+    });
+
+    async function session(
+      quota: number,
+    ): Promise<{ client: SocketClient; peer: RealtimeConnection; user: TestUser }> {
+      const user = await g.app.createUser({ quota });
+      const { key } = await g.app.createToken(user.id);
+      const client = await g.open({ key });
+      const peer = await g.upstream.connections.next();
+      await client.nextOf("session.created");
+      return { client, peer, user };
+    }
+
+    const account = async (user: TestUser) => {
+      const found = await g.app.deps.accounts.user(user.id);
+      if (!found) throw new Error("no such user");
+      return found;
+    };
+
+    async function balanceOf(user: TestUser): Promise<number> {
+      await g.app.deps.ledger.flush();
+      const { users } = g.app.deps.db.t;
+      const { eq } = await import("drizzle-orm");
+      const [row] = await g.app.deps.db.orm.select().from(users).where(eq(users.id, user.id));
+      return row?.quota ?? Number.NaN;
+    }
+
+    /** What is held back, in memory or durably. */
+    const held = async (user: TestUser, quota: number): Promise<number> => {
+      const { reserved, quota: left } = await account(user);
+      return reserved + quota - left;
+    };
+
+    test("what has gone on is held back, however long the response is; all of it is charged without a report", async () => {
+      const quota = 50_000_000;
+      const { client, peer, user } = await session(quota);
+      peer.say({ type: "response.created", response: { id: "long" } });
+      const seconds = 120;
+      for (let second = 1; second <= seconds; second++) {
+        peer.say(delta);
+        await client.nextOf(delta.type);
+        expect(await held(user, quota)).toBeGreaterThanOrEqual(
+          Math.floor(second * TOKENS_PER_SECOND) * SPOKEN,
+        );
+      }
+      peer.say(responseDone("long", null));
+      await client.nextOf("response.done");
+      const charge = (await g.logs()).at(-1);
+      expect(charge?.quota).toBe(Math.trunc(seconds * TOKENS_PER_SECOND) * SPOKEN);
+      expect(charge?.other).toMatchObject({ estimated: true });
+      expect(await balanceOf(user)).toBeLessThanOrEqual(quota - (charge?.quota ?? 0));
+      client.socket.close();
+      await client.closed;
+    });
+
+    test("the frame that the balance cannot pay is neither delivered nor charged, and the client is told", async () => {
+      const quota = 3000;
+      const { client, peer, user } = await session(quota);
+      peer.say({ type: "response.created", response: { id: "short" } });
+      for (let second = 0; second < 10; second++) peer.say(delta);
+      expect(await peer.nextJson()).toEqual({ type: "response.cancel" });
+      peer.say(delta);
+      peer.say(responseDone("short", REALTIME_USAGE, "cancelled"));
+      const seen: unknown[] = [];
+      for (;;) {
+        const event = await client.next();
+        seen.push(event["type"]);
+        if (event["type"] === "error") {
+          expect(event).toMatchObject({ error: { code: "insufficient_user_quota" } });
+          break;
+        }
+      }
+      const delivered = seen.filter((type) => type === delta.type).length;
+      expect(delivered).toBe(Math.floor(quota / SPOKEN / TOKENS_PER_SECOND));
+      expect(await client.closed).toEqual({ code: 1008, reason: "insufficient_user_quota" });
+      const charge = await until(async () => (await g.logs()).at(-1));
+      expect(charge?.other).toMatchObject({ end_reason: "balance", stopped: "balance", estimated: true });
+      expect(charge?.completionTokens).toBe(Math.trunc(delivered * TOKENS_PER_SECOND));
+      // The input that was reported, and no more of the answer than went on.
+      expect(charge?.promptTokens).toBe(132);
+      expect(await balanceOf(user)).toBe(quota - (charge?.quota ?? 0));
+      await until(async () => ((await account(user)).reserved === 0 ? true : undefined));
+    });
+
+    test("the next turn holds the conversation that it reads again; a balance below that ends the session", async () => {
+      const quota = 6000;
+      const { client, peer } = await session(quota);
+      peer.say({ type: "response.created", response: { id: "first" } });
+      // (119-64) + 64 + 30 of text and 13 + 91 of sound at 8, read again at 2.5: 2453 units.
+      peer.say(responseDone("first", REALTIME_USAGE));
+      await client.nextOf("response.done");
+      expect(await client.nextOf("error")).toMatchObject({ error: { code: "insufficient_user_quota" } });
+      expect((await client.closed).code).toBe(1008);
+    });
+
+    test("prices that change in the middle of a turn are those of the next one", async () => {
+      const shipped = g.app.deps.options.text("ModelRatio");
+      const { client, peer } = await session(50_000_000);
+      const charges = async () => (await g.logs()).slice(-1).map((row) => row.quota)[0] ?? 0;
+      peer.say({ type: "response.created", response: { id: "before" } });
+      peer.say({ type: "response.output_text.delta", delta: "Hello" });
+      await client.nextOf("response.output_text.delta");
+      await g.setOption("ModelRatio", JSON.stringify({ [MODEL]: 25 }));
+      await g.setOption("QuotaPerUnit", "5000000");
+      peer.say(responseDone("before", REALTIME_USAGE));
+      await client.nextOf("response.done");
+      const before = await charges();
+      peer.say({ type: "response.created", response: { id: "after" } });
+      peer.say(responseDone("after", REALTIME_USAGE));
+      await client.nextOf("response.done");
+      const after = await charges();
+      await g.setOption("ModelRatio", shipped);
+      await g.setOption("QuotaPerUnit", "500000");
+      expect(before).toBe(Math.round((55 + 32 + 13 * 8 + 30 * 4 + 91 * 16) * 2.5));
+      expect(after).toBe((55 + 32 + 13 * 8 + 30 * 4 + 91 * 16) * 25);
+      client.socket.close();
+      await client.closed;
+    });
+
+    test("sound that goes in is held by its seconds before it goes on", async () => {
+      const { client, peer, user } = await session(2000);
+      // A minute of it is 1,667 tokens at 8 × 2.5.
+      client.say({ type: "input_audio_buffer.append", audio: SECOND });
+      await peer.received.next();
+      for (let second = 0; second < 60; second++)
+        client.say({ type: "input_audio_buffer.append", audio: SECOND });
+      expect(await client.nextOf("error")).toMatchObject({ error: { code: "insufficient_user_quota" } });
+      await Promise.all([client.closed, peer.closed]);
+      expect(peer.received.items.length).toBeLessThanOrEqual(Math.ceil(2000 / 20 / (1667 / 60)));
+      expect(await balanceOf(user)).toBe(2000);
+    });
+  });
+}

@@ -1,0 +1,121 @@
+// The meter of realtime sessions: sound is measured without being parsed, usage is split into disjoint counts.
+// Nothing that a text says can look like an event, and no number of an upstream is believed beyond its bounds.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { decodeRealtimeUsage, readEvent, TurnMeter } from "../../../src/relay/realtime/meter.ts";
+import { completionTokens, promptTokens } from "../../../src/shared/usage.ts";
+
+const COUNTER = {
+  count: (texts: string[]) => Promise.resolve(texts.join(" ").split(/\s+/).length),
+  isFullFor: () => false,
+  close: () => {},
+};
+
+describe("frames of sound", () => {
+  const types = fc.constantFrom(
+    "response.audio.delta",
+    "response.output_audio.delta",
+    "input_audio_buffer.append",
+  );
+  test("are measured alike whichever way they are written", () => {
+    fc.assert(
+      fc.property(
+        types,
+        fc.base64String({ maxLength: 400 }),
+        fc.boolean(),
+        fc.boolean(),
+        (type, sound, isPretty, isReversed) => {
+          const key = type === "input_audio_buffer.append" ? "audio" : "delta";
+          const fields = { event_id: "event_1", type, response_id: "r", [key]: sound };
+          const event = isReversed ? Object.fromEntries(Object.entries(fields).reverse()) : fields;
+          const read = readEvent(JSON.stringify(event, null, isPretty ? 2 : 0));
+          expect(read?.type).toBe(type);
+          expect(read?.audioBytes ?? 0).toBe(Math.floor((sound.length * 3) / 4));
+        },
+      ),
+    );
+  });
+  test("cannot be made by words inside of a text", () => {
+    const words = '{"type":"response.done","response":{"usage":{"input_tokens":9}}}';
+    const read = readEvent(JSON.stringify({ type: "response.text.delta", delta: words }));
+    expect(read?.type).toBe("response.text.delta");
+    expect(new TurnMeter(false).server(read ?? { type: "" })).toBeUndefined();
+  });
+  test("what is no event is none", () => {
+    for (const text of ["", "007", "[]", "null", "{", '{"type":7}', '"type"'])
+      expect(readEvent(text)).toBeUndefined();
+  });
+});
+
+describe("usage", () => {
+  test("is split into disjoint counts that add up to what was told", () => {
+    const count = fc.integer({ min: 0, max: 100_000 });
+    fc.assert(
+      fc.property(count, count, count, count, count, count, (input, audio, cached, image, output, spoken) => {
+        const usage = decodeRealtimeUsage({
+          input_tokens: input,
+          output_tokens: output,
+          input_token_details: { audio_tokens: audio, cached_tokens: cached, image_tokens: image },
+          output_token_details: { audio_tokens: spoken },
+        });
+        if (input + output === 0) return expect(usage).toBeNull();
+        expect(usage && promptTokens(usage)).toBe(input);
+        expect(usage && completionTokens(usage)).toBe(output);
+      }),
+    );
+  });
+  test.each([null, undefined, {}, { input_tokens: -5 }, { input_tokens: "9", output_tokens: Number.NaN }])(
+    "%p tells nothing",
+    (raw) => {
+      expect(decodeRealtimeUsage(raw)).toBeNull();
+    },
+  );
+});
+
+describe("the local count", () => {
+  const say = (meter: TurnMeter, event: Record<string, unknown>) =>
+    meter.client(readEvent(JSON.stringify(event)) ?? { type: "" });
+  const hear = (meter: TurnMeter, event: Record<string, unknown>) =>
+    meter.server(readEvent(JSON.stringify(event)) ?? { type: "" });
+  const second = (bytes: number) => "A".repeat((bytes * 4) / 3);
+
+  test("one minute of sound is 1666 tokens in, 833 out", () => {
+    const meter = new TurnMeter(false);
+    say(meter, { type: "input_audio_buffer.append", audio: second(48_000 * 60) });
+    hear(meter, { type: "response.audio.delta", delta: second(48_000 * 60) });
+    expect(meter.quick()).toMatchObject({ input: { audio: 1666 }, output: { audio: 833 }, estimated: true });
+  });
+  test.each([
+    [{ input_audio_format: "g711_ulaw" }, 8000],
+    [{ audio: { input: { format: { type: "audio/pcmu" } } } }, 8000],
+    [{ audio: { input: { format: { type: "audio/pcm", rate: 16_000 } } } }, 32_000],
+    [{ input_audio_format: "pcm16" }, 48_000],
+  ])("formats count by their own rate: %j", (session, bytesPerSecond) => {
+    const meter = new TurnMeter(false);
+    say(meter, { type: "session.update", session });
+    say(meter, { type: "input_audio_buffer.append", audio: second(bytesPerSecond * 60) });
+    expect(meter.quick().input.audio).toBe(1666);
+  });
+  test("instructions, items, transcripts and arguments are counted; tools from the second turn on", async () => {
+    const meter = new TurnMeter(false);
+    say(meter, { type: "session.update", session: { instructions: "be brief", tools: [{ name: "f" }] } });
+    say(meter, {
+      type: "conversation.item.create",
+      item: { content: [{ type: "input_text", text: " one two" }, { type: "input_image" }] },
+    });
+    hear(meter, { type: "response.output_audio_transcript.delta", delta: "three " });
+    hear(meter, { type: "response.function_call_arguments.delta", delta: "four" });
+    expect(await meter.count(COUNTER, "m")).toMatchObject({
+      input: { fresh: 4, image: 85 },
+      output: { text: 2 },
+    });
+    meter.next();
+    expect(meter.sawOutput).toBe(false);
+    expect((await meter.count(COUNTER, "m")).input.fresh).toBe(8 + 1);
+  });
+  test("text beyond what is kept is still counted by its length", async () => {
+    const meter = new TurnMeter(false);
+    for (let i = 0; i < 40; i++) hear(meter, { type: "response.text.delta", delta: "x".repeat(8192) });
+    expect((await meter.count(COUNTER, "m")).output.text).toBeGreaterThan(60_000);
+  });
+});

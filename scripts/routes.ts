@@ -13,15 +13,17 @@ const services = await createServices(readEnv({ DATA_DIR: dataDir, LOG_LEVEL: "s
 const app = await createApp(services);
 
 /** The controller files: a route is served by the one that spells its path below one of the controller's prefixes. */
-const files = [...new Bun.Glob("src/{api,relay,pages,http}/**/*.{ts,tsx}").scanSync(".")].sort().map((file) => {
-  const text = readFileSync(file, "utf8");
-  const mounts = [...text.matchAll(/prefix:\s*"([^"]*)"|mounted\("([^"]*)"\)/g)];
-  return {
-    file,
-    text,
-    prefixes: mounts.length > 0 ? mounts.map((found) => found[1] ?? found[2] ?? "") : [""],
-  };
-});
+const files = [...new Bun.Glob("src/{api,relay,pages,http}/**/*.{ts,tsx}").scanSync(".")]
+  .sort()
+  .map((file) => {
+    const text = readFileSync(file, "utf8");
+    const mounts = [...text.matchAll(/prefix:\s*"([^"]*)"|mounted\("([^"]*)"\)/g)];
+    return {
+      file,
+      text,
+      prefixes: mounts.length > 0 ? mounts.map((found) => found[1] ?? found[2] ?? "") : [""],
+    };
+  });
 
 /** Pages are rows of a table; everything else stands as a call with its path in some file. */
 function fileOf(method: string, path: string, access: string): string {

@@ -115,11 +115,6 @@ const RULES: Record<string, readonly string[]> = {
 /** Holds types only: named by every wing, and naming what any wing offers. */
 const TYPES_ONLY = "src/core/deps.ts";
 
-/** Additions to the rules, each with its reason. */
-const EXCEPTIONS: readonly { from: string; to: string; why: string }[] = [
-  { from: "src/api/channel-ops.ts", to: "src/relay/probe.ts", why: "testing a channel is a relayed call" },
-];
-
 /** Files that are tables: long by nature, one row per line. */
 const TABLES = new Set([
   "src/providers/preset-models.ts",
@@ -180,16 +175,12 @@ function grantFor(each: Import): { room: string; grant: string | undefined } | u
   const room = roomOf(each.file);
   if (room === undefined || each.file === TYPES_ONLY) return undefined;
   const isOurs = /^(src|islands|views|drizzle|locales|test|bench|scripts)\//.test(each.target);
-  if (!isOurs || roomOf(each.target) === room || EXCEPTIONS.some((rule) => isException(rule, each)))
-    return undefined;
+  if (!isOurs || roomOf(each.target) === room) return undefined;
   if (room === "islands/lib" && each.isTypeOnly && each.target === "src/routes.ts") return undefined;
   // Wings of the own room stand below it: what is on top may use them.
   const granted = (RULES[room] ?? []).find((prefix) => isBelow(each.target, prefix));
   return { room, grant: granted ?? (each.target.startsWith(`${room}/`) ? room : undefined) };
 }
-
-const isException = (rule: { from: string; to: string }, { file, target }: Import): boolean =>
-  rule.from === file && rule.to === target;
 
 function offence(each: Import): string | undefined {
   const needed = grantFor(each);
@@ -238,7 +229,6 @@ test("every grant is used: what nobody needs is not allowed", () => {
     grants.map((grant) => `${room} -> ${grant}`),
   );
   expect(granted.filter((each) => !used.has(each))).toEqual([]);
-  expect(EXCEPTIONS.filter((rule) => !imports.some((each) => isException(rule, each)))).toEqual([]);
 });
 
 test("no values run in circles, also not by import()", () => {

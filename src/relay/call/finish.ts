@@ -5,7 +5,7 @@ import type { Visitors } from "../../http/visitors.ts";
 import { encodeUsage } from "../../protocol/openai-chat/usage.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
-import type { AttemptsContext } from "./attempts.ts";
+import type { AttemptsContext } from "./open.ts";
 import type { UsualOutput } from "./hold.ts";
 import type { Call } from "./call.ts";
 import type { Tap } from "../meter/meter.ts";

@@ -4,7 +4,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { BytesAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
-import type { AttemptsContext } from "./attempts.ts";
+import type { AttemptsContext } from "./open.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { Plan } from "./plan.ts";

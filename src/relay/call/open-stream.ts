@@ -7,7 +7,7 @@ import { answerContext, streamDecoder } from "./answer.ts";
 import type { StreamAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
-import type { AttemptsContext } from "./attempts.ts";
+import type { AttemptsContext } from "./open.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import { countPrompt, createTap } from "../meter/meter.ts";

@@ -18,7 +18,7 @@ import { checkAddress, checkModel, checkRate, admitCaller, pinnedChannel, rateRu
 import type { Caller } from "./admission.ts";
 import type { Answer } from "./answer.ts";
 import { CallFailed, runAttempts } from "./attempts.ts";
-import type { AttemptsContext } from "./attempts.ts";
+import type { AttemptsContext } from "./open.ts";
 import { createHoldCall, createUsualOutput, NO_HOLD } from "./hold.ts";
 import type { Call } from "./call.ts";
 import { corsHeaders } from "../wire/cors.ts";

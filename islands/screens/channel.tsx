@@ -20,10 +20,11 @@ import { DataTable } from "../ui/table.tsx";
 import { ViewTabs } from "../ui/view-tabs.tsx";
 import { channelColumns } from "./channel/columns.tsx";
 import { pageMenu, rowMenu } from "./channel/menus.ts";
-import type { ChannelRow, ListRow } from "./channel/row.ts";
+import type { ListRow } from "./channel/row.ts";
 import { isKeyLike, isTagRow, STATUS_DISABLED, STATUS_ENABLED, VIEW_FIELDS } from "./channel/row.ts";
 import { isRunStarted, useChannels } from "./channel/use-channels.ts";
 import type { Channels } from "./channel/use-channels.ts";
+import type { ChannelRow } from "../lib/wire.ts";
 
 const ChannelDrawer = lazyPart(() => import("./channel/drawer.tsx"));
 const TestDrawer = lazyPart(() => import("./channel/test-drawer.tsx"));

@@ -24,7 +24,7 @@ import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { askedOf, DETAIL_PRESETS, DIMENSIONS, FIGURES, fits } from "./detail/asked.ts";
 import { filterOfSeries, rankedSeries } from "./detail/data.ts";
-import type { DetailPageData, UseData } from "./detail/data.ts";
+import type { DetailPageData } from "./detail/data.ts";
 import { tableOf } from "./detail/export.ts";
 import { Figures } from "./detail/figures.tsx";
 import { FirstSteps } from "./detail/first-steps.tsx";
@@ -32,9 +32,10 @@ import { ScopeField } from "./detail/scope.tsx";
 import { SideCharts } from "./detail/side-charts.tsx";
 import { logHref, parametersOf, pathOf, useDetail } from "./detail/use-detail.ts";
 import { formatsOf, labelOf, sentencesOf } from "./detail/words.ts";
+import type { UsageSummary } from "../lib/wire.ts";
 
 const PLOT = 300;
-const NOTHING: UseData = {
+const NOTHING: UsageSummary = {
   from: 0,
   to: 0,
   step: "hour",

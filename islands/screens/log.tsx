@@ -26,9 +26,10 @@ import { TimeRangeField } from "../ui/time-range.tsx";
 import { ViewTabs } from "../ui/view-tabs.tsx";
 import { logColumns } from "./log/cells.tsx";
 import { Histogram } from "./log/histogram.tsx";
-import type { LogPageData, LogRow } from "./log/row.ts";
+import type { LogPageData } from "./log/row.ts";
 import { LOG_TYPES, rowKeyOf, typeKey, VIEW_FIELDS } from "./log/row.ts";
 import { askRows, DEFAULT_RANGE, filtersOf, periodOf, useLogs } from "./log/use-logs.ts";
+import type { LogRow } from "../lib/wire.ts";
 
 const LogDetail = lazyPart(() => import("./log/detail.tsx"));
 const UserPanel = lazyPart(() => import("./log/user-panel.tsx"));

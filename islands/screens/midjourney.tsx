@@ -24,8 +24,9 @@ import { DataTable } from "../ui/table.tsx";
 import { ChannelTag, Elapsed, ProgressBar, ShortText } from "../ui/task-cells.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { Gallery } from "./midjourney/gallery.tsx";
-import type { DrawingPageData, DrawingRow } from "./midjourney/row.ts";
+import type { DrawingPageData } from "./midjourney/row.ts";
 import { actionKey, codeWord, statusWord } from "./midjourney/row.ts";
+import type { DrawingRow } from "../lib/wire.ts";
 
 const ImageViewer = lazyPart(() => import("../ui/image-viewer.tsx"));
 const DrawingDetail = lazyPart(() => import("./midjourney/detail.tsx"));

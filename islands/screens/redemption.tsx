@@ -26,7 +26,8 @@ import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
 import { ViewTabs } from "../ui/view-tabs.tsx";
 import { DISABLED, MAX_IDS, STATUS, UNUSED, USED } from "./redemption/row.ts";
-import type { CodeBatch, CodeRow, RedemptionPageData } from "./redemption/row.ts";
+import type { CodeBatch, RedemptionPageData } from "./redemption/row.ts";
+import type { CodeRow } from "../lib/wire.ts";
 
 const CodeDrawer = lazyPart(() => import("./redemption/drawer.tsx"));
 const CreatedCodes = lazyPart(() => import("./redemption/created.tsx"));
@@ -105,7 +106,7 @@ export default function RedemptionScreen() {
     const found = await call(
       api.redemption.search.get({ query: { ...filters, p: String(at), page_size: String(size) } }),
     );
-    return { rows: found.items as CodeRow[], total: found.total };
+    return { rows: found.items, total: found.total };
   };
   const list = useList<CodeRow>({
     initial: data,
@@ -124,7 +125,7 @@ export default function RedemptionScreen() {
   const open = useRowById<CodeRow>(
     query.edit,
     list.rows,
-    (id) => call(api.redemption({ id }).get()) as Promise<CodeRow>,
+    (id) => call(api.redemption({ id }).get()),
     close,
   );
   useShortcut({ keys: "c", label: "redemption.new", run: () => setQuery({ new: 1 }) });

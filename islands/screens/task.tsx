@@ -19,8 +19,9 @@ import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
 import { ChannelTag, Elapsed, ProgressRing, ShortText } from "../ui/task-cells.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
-import type { TaskPageData, TaskRow } from "./task/row.ts";
+import type { TaskPageData } from "./task/row.ts";
 import { actionKey, statusWord, TASK_STATUSES } from "./task/row.ts";
+import type { TaskRow } from "../lib/wire.ts";
 
 const TaskDetail = lazyPart(() => import("./task/detail.tsx"));
 

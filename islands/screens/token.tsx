@@ -14,7 +14,7 @@ import {
 } from "lucide-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useRef, useState } from "react";
-import { api, call, callWhole } from "../lib/api.ts";
+import { api, call, callForBody } from "../lib/api.ts";
 import { address, bootData, nowMs } from "../lib/boot.ts";
 import { chatLinks } from "../lib/chat-links.ts";
 import { curlOf } from "../lib/curl.ts";
@@ -35,8 +35,9 @@ import { DataTable } from "../ui/table.tsx";
 import { ViewTabs } from "../ui/view-tabs.tsx";
 import { STATUS, tokenColumns } from "./token/cells.tsx";
 import { openChat } from "./token/open-chat.ts";
-import type { TokenPageData, TokenRow } from "./token/row.ts";
+import type { TokenPageData } from "./token/row.ts";
 import { stateOf } from "./token/row.ts";
+import type { TokenRow } from "../lib/wire.ts";
 
 const UsePanel = lazyPart(() => import("./token/use-panel.tsx"));
 const TokenDrawer = lazyPart(() => import("./token/drawer.tsx"));
@@ -63,8 +64,8 @@ export default function TokenScreen() {
     const paging = { p: String(at - 1), size: String(size) };
     const answer =
       filters.keyword === "" && filters.token === ""
-        ? await callWhole(api.token.get({ query: { ...paging, status: filters.status } }))
-        : await callWhole(api.token.search.get({ query: { ...paging, ...filters } }));
+        ? await callForBody(api.token.get({ query: { ...paging, status: filters.status } }))
+        : await callForBody(api.token.search.get({ query: { ...paging, ...filters } }));
     const whole = answer as { data: TokenRow[]; total?: number };
     return { rows: whole.data, total: whole.total ?? -1 };
   };

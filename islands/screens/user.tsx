@@ -34,7 +34,8 @@ import { PageHeader } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
 import { actionsFor, DISABLED, ENABLED, mayRead, mayTouch, rankKey } from "./user/row.ts";
-import type { ManageAction, UserPageData, UserRow } from "./user/row.ts";
+import type { ManageAction, UserPageData } from "./user/row.ts";
+import type { UserRow } from "../lib/wire.ts";
 
 const UserDrawer = lazyPart(() => import("./user/drawer.tsx"));
 const QuotaDrawer = lazyPart(() => import("./user/quota-drawer.tsx"));
@@ -68,14 +69,14 @@ export default function UserScreen() {
           },
         }),
       );
-      return { rows: found.items as UserRow[], total: found.total };
+      return { rows: found.items, total: found.total };
     },
   });
   const close = () => setQuery({ new: undefined, edit: undefined, quota: undefined });
   const asked = useRowById<UserRow>(
     query.edit ?? query.quota,
     list.rows,
-    (id) => call(api.user({ id: String(id) }).get()) as Promise<UserRow>,
+    (id) => call(api.user({ id: String(id) }).get()),
     close,
   );
   const open = asked && mayRead(viewer, asked) ? asked : undefined;

@@ -2,14 +2,17 @@
 // Refuses calls that nobody prepared, like the page's own support.
 import { screen } from "@testing-library/react";
 import ChannelScreen from "../../islands/screens/channel.tsx";
-import type { ChannelPageData, ChannelRow } from "../../islands/screens/channel/row.ts";
+import type { ChannelPageData } from "../../islands/screens/channel/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Asked, Island, IslandOptions } from "./render.tsx";
+import type { ChannelRow } from "../../islands/lib/wire.ts";
 
 export const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
 export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow {
   return {
+    key: "",
+    max_input_tokens: 0,
     id,
     type: 1,
     name: `channel ${id}`,

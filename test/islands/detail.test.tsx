@@ -6,11 +6,12 @@ import { interceptLeaving } from "../../islands/lib/leave.ts";
 import DetailScreen from "../../islands/screens/detail.tsx";
 import { askedOf, fits } from "../../islands/screens/detail/asked.ts";
 import { forgetColours } from "../../islands/screens/detail/data.ts";
-import type { DetailPageData, UseData } from "../../islands/screens/detail/data.ts";
+import type { DetailPageData } from "../../islands/screens/detail/data.ts";
 import { t } from "../../islands/lib/i18n.ts";
 import { tableOf } from "../../islands/screens/detail/export.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { UsageSummary } from "../../islands/lib/wire.ts";
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -24,7 +25,7 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks());
 
 /** Three hours of use; quota in units of 1/500,000 dollar. */
-function use(part: Partial<UseData> = {}): UseData {
+function use(part: Partial<UsageSummary> = {}): UsageSummary {
   const from = NEXT_HOUR - 3 * HOUR;
   return {
     from,

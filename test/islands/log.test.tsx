@@ -2,11 +2,12 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import LogScreen from "../../islands/screens/log.tsx";
-import type { LogOther, LogPageData, LogRow } from "../../islands/screens/log/row.ts";
+import type { LogOther, LogPageData } from "../../islands/screens/log/row.ts";
 import { rowKeyOf } from "../../islands/screens/log/row.ts";
 import { stepsOf } from "../../islands/screens/log/steps.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { LogRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
@@ -35,6 +36,8 @@ const OTHER: LogOther = {
 
 function row(id: number, part: Partial<LogRow> = {}, other: LogOther = OTHER): LogRow {
   return {
+    use_time: 2,
+    token_id: 1,
     id,
     created_at: NOW - id * 60,
     type: 2,

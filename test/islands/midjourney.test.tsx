@@ -3,9 +3,10 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import DrawingScreen from "../../islands/screens/midjourney.tsx";
 import { actionKey, codeWord, statusWord } from "../../islands/screens/midjourney/row.ts";
-import type { DrawingPageData, DrawingRow } from "../../islands/screens/midjourney/row.ts";
+import type { DrawingPageData } from "../../islands/screens/midjourney/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { DrawingRow } from "../../islands/lib/wire.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12);
 
@@ -14,6 +15,10 @@ afterEach(() => jest.useRealTimers());
 
 function drawing(id: number, part: Partial<DrawingRow> = {}): DrawingRow {
   return {
+    description: "",
+    state: "",
+    buttons: "",
+    properties: "",
     id,
     code: 1,
     user_id: 9,

@@ -39,6 +39,17 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
   const { self, ...rest } = part;
   const data: PersonalData = {
     self: {
+      password: "",
+      original_password: "",
+      status: 1,
+      verification_code: "",
+      access_token: null,
+      aff_code: "aB3x",
+      aff_count: 0,
+      aff_quota: 0,
+      aff_history_quota: 0,
+      inviter_id: 0,
+      DeletedAt: null,
       id: 7,
       username: "ada",
       display_name: "Ada",

@@ -2,15 +2,19 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
-import type { CodeRow, RedemptionPageData } from "../../islands/screens/redemption/row.ts";
+import type { RedemptionPageData } from "../../islands/screens/redemption/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { CodeRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 const KEY = "0123456789abcdef0123456789ab";
 
 function code(id: number, part: Partial<CodeRow> = {}): CodeRow {
   return {
+    user_id: 1,
+    count: 0,
+    DeletedAt: null,
     id,
     key: `${KEY}${String(id).padStart(4, "0")}`,
     status: 1,

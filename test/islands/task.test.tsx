@@ -3,10 +3,11 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { act, screen, within } from "@testing-library/react";
 import TaskScreen from "../../islands/screens/task.tsx";
 import { clipsOf, statusWord } from "../../islands/screens/task/row.ts";
-import type { TaskPageData, TaskRow } from "../../islands/screens/task/row.ts";
+import type { TaskPageData } from "../../islands/screens/task/row.ts";
 import { percentOf } from "../../islands/lib/task-list.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { TaskRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
@@ -26,6 +27,9 @@ const SONGS = [
 
 function task(id: number, part: Partial<TaskRow> = {}): TaskRow {
   return {
+    created_at: 1,
+    updated_at: 1,
+    user_id: 1,
     id,
     platform: "suno",
     action: "MUSIC",

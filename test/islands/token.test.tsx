@@ -5,10 +5,11 @@ import { interceptLeaving } from "../../islands/lib/leave.ts";
 import { fillChatLink } from "../../islands/lib/chat-links.ts";
 import TokenScreen from "../../islands/screens/token.tsx";
 import { batchName, isNameLong, stateOf, wrongIpLine } from "../../islands/screens/token/row.ts";
-import type { TokenPageData, TokenRow } from "../../islands/screens/token/row.ts";
+import type { TokenPageData } from "../../islands/screens/token/row.ts";
 import { SAMPLE_NAMES, sampleCode } from "../../islands/screens/token/samples.ts";
 import { renderPart, renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { TokenRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 const KEY = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL";
@@ -29,6 +30,8 @@ afterEach(() => {
 
 function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
   return {
+    user_id: 1,
+    DeletedAt: null,
     id,
     name: `key ${id}`,
     key: `${KEY.slice(0, 46)}${String(id).padStart(2, "0")}`,

@@ -3,12 +3,20 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
 import UserScreen from "../../islands/screens/user.tsx";
 import { actionsFor, balanceAfter, quotaProblem } from "../../islands/screens/user/row.ts";
-import type { UserPageData, UserRow } from "../../islands/screens/user/row.ts";
+import type { UserPageData } from "../../islands/screens/user/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { UserRow } from "../../islands/lib/wire.ts";
 
 function person(id: number, part: Partial<UserRow> = {}): UserRow {
   return {
+    password: "",
+    original_password: "",
+    verification_code: "",
+    access_token: null,
+    aff_code: "",
+    aff_quota: 0,
+    setting: "",
     id,
     username: `user${id}`,
     display_name: `User ${id}`,

@@ -1,15 +1,16 @@
 // What the channel screen does to channels: status with undo, tests, balances, copies, tags, deletions. Loaded on first use.
 // Refuses to delete without naming what and how many.
-import { api, ApiFailure, call, callWhole, failureMessage } from "../../lib/api.ts";
+import { api, ApiFailure, call, callForBody, failureMessage } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
-import type { ChannelRow, ListRow, TagRow } from "./row.ts";
+import type { ListRow, TagRow } from "./row.ts";
 import { dollarsText, isTagRow, STATUS_ENABLED } from "./row.ts";
 import { noteRun } from "./use-channels.ts";
 import type { Channels } from "./use-channels.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const TESTS_AT_ONCE = 3;
 const POLL_MS = 1000;
@@ -207,7 +208,7 @@ export async function testOnce(id: number, model?: string): Promise<TestAnswer> 
   try {
     const running = api.channel.test({ id }).get({ query: model === undefined ? {} : { model } });
     // The time stands beside the message, also where the provider refused.
-    const whole = (await callWhole(running)) as { time?: number };
+    const whole = (await callForBody(running)) as { time?: number };
     return { isGood: true, ms: Math.round((whole.time ?? 0) * 1000), message: "" };
   } catch (error) {
     return { isGood: false, ms: 0, message: failureMessage(error) };
@@ -301,7 +302,7 @@ export async function followRun(channels: Channels): Promise<void> {
 
 export async function updateBalance(channels: Channels, row: ChannelRow): Promise<void> {
   try {
-    const { balance } = (await callWhole(api.channel.update_balance({ id: row.id }).get())) as {
+    const { balance } = (await callForBody(api.channel.update_balance({ id: row.id }).get())) as {
       balance: number;
     };
     toast({

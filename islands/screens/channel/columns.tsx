@@ -9,7 +9,7 @@ import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import type { ChannelRow, ListRow, TagRow, TestState, TypeNames } from "./row.ts";
+import type { ListRow, TagRow, TestState, TypeNames } from "./row.ts";
 import {
   dollarsText,
   isTagRow,
@@ -21,6 +21,7 @@ import {
   STATUS_ENABLED,
   typeName,
 } from "./row.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const STATUS: Record<number, [StatusTone, string]> = {
   [STATUS_ENABLED]: ["ok", "common.enabled"],

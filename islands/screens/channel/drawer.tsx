@@ -11,7 +11,7 @@ import { confirm } from "../../ui/confirm.tsx";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { Field, SecretField, Section, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
 import { KeysList } from "./keys-list.tsx";
-import type { ChannelPageData, ChannelRow, ChannelSummary } from "./row.ts";
+import type { ChannelPageData } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TypeField } from "./type-field.tsx";
 import type { ChannelValues } from "./values.ts";
@@ -26,6 +26,7 @@ import {
   valuesOf,
   wrongNetworks,
 } from "./values.ts";
+import type { ChannelRow, ChannelSummary } from "../../lib/wire.ts";
 
 const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
@@ -68,7 +69,7 @@ function useModelLists(): { presets: Presets; all: readonly string[] } {
     void Promise.all([call(api.models.get()), call(api.channel.models.get())]).then(
       ([presets, all]) => {
         writeItem(MODELS_KEY, JSON.stringify(presets));
-        if (!isOver) setLists({ presets: presets as Presets, all: all.map(({ id }) => id) });
+        if (!isOver) setLists({ presets: presets, all: all.map(({ id }) => id) });
       },
       // Without them the editor works; only filling in is not offered.
       () => undefined,

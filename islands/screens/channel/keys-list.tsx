@@ -6,19 +6,11 @@ import { timeZone } from "../../lib/boot.ts";
 import { formatDateTime } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
-
-interface KeyState {
-  index: number;
-  tail: string;
-  /** Unix seconds; 0: it works. */
-  rests_until: number;
-  reason: string;
-  detail: string;
-}
+import type { ChannelKeyState } from "../../lib/wire.ts";
 
 export function KeysList({ id, count }: { id: number; count: number }) {
   const t = useT();
-  const [keys, setKeys] = useState<readonly KeyState[]>();
+  const [keys, setKeys] = useState<readonly ChannelKeyState[]>();
   const [failure, setFailure] = useState<string>();
   const load = () => {
     setFailure(undefined);

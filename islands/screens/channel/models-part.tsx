@@ -6,11 +6,11 @@ import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { copyText } from "../../ui/copy-button.tsx";
 import { announce, toast } from "../../lib/toasts.ts";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import type { ChannelValues } from "./values.ts";
 import { trimmedBase } from "./values.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const SEARCHABLE_FROM = 12;
 /** Some upstreams offer thousands. */

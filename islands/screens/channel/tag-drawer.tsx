@@ -11,10 +11,10 @@ import type { Translate } from "../../lib/i18n.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import { NumberField, TextField } from "../../ui/form.tsx";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import { isJsonObject } from "./values.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const MappingField = lazyPart(() => import("./mapping-field.tsx"));
 

@@ -8,8 +8,8 @@ import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { testOnce } from "./actions.ts";
 import type { TestAnswer } from "./actions.ts";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const SHOWN_AT_FIRST = 100;
 

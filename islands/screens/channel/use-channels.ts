@@ -1,15 +1,16 @@
 // The list of the channel screen and what hangs on it: counts of the views, results of tests, a run over all channels.
 // Refuses to lose the address: filters, order and page stand there; only closed tags are the page's own.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { api, call, callWhole } from "../../lib/api.ts";
+import { api, call, callForBody } from "../../lib/api.ts";
 import { bootData } from "../../lib/boot.ts";
 import { useList } from "../../lib/list.ts";
 import type { ListState } from "../../lib/list.ts";
 import { useTableQuery } from "../../lib/table-query.ts";
 import type { TableQuery } from "../../lib/table-query.ts";
 import { setQuery } from "../../lib/url-state.ts";
-import type { ChannelPageData, ChannelRow, ChannelSummary, ListRow, TestState } from "./row.ts";
+import type { ChannelPageData, ListRow, TestState } from "./row.ts";
 import { groupByTag, VIEW_FIELDS } from "./row.ts";
+import type { ChannelRow, ChannelSummary } from "../../lib/wire.ts";
 
 export interface RunProgress {
   isRunning: boolean;
@@ -83,9 +84,8 @@ export function useChannels(): Channels {
     (name) => name !== "tag_mode" && name !== "sort" && filters[name] !== "",
   );
   const ask = async (paging: { p?: string; page_size?: string }) => {
-    const answer = await callWhole(api.channel.search.get({ query: { ...filters, ...paging } }));
-    const whole = answer as { data: ChannelRow[]; total?: number };
-    return { rows: whole.data, total: whole.total ?? -1 };
+    const found = await callForBody(api.channel.search.get({ query: { ...filters, ...paging } }));
+    return { rows: found.data, total: found.total };
   };
   const list = useList<ChannelRow>({
     initial: data,

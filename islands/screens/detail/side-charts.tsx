@@ -7,13 +7,13 @@ import type { TimeAxis } from "../../lib/chart.ts";
 import { formatCompact, formatDuration, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { BarChart } from "../../ui/chart-bars.tsx";
-import type { UseData } from "./data.ts";
 import { speedText } from "./words.ts";
+import type { UsageSummary } from "../../lib/wire.ts";
 
 const PLOT = 96;
 
 export interface SideChartsProps {
-  use: UseData;
+  use: UsageSummary;
   axis: TimeAxis;
   cursor: ChartCursor;
   /** The log of the failures that are shown or pointed at. */

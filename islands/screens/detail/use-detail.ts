@@ -9,7 +9,8 @@ import type { ListPhase } from "../../lib/list.ts";
 import type { Query } from "../../lib/url-state.ts";
 import { askedOf } from "./asked.ts";
 import type { Asked } from "./asked.ts";
-import type { DetailPageData, UseData } from "./data.ts";
+import type { DetailPageData } from "./data.ts";
+import type { UsageSummary } from "../../lib/wire.ts";
 
 /** Parameters of the call, by its own names. */
 export function parametersOf({ range, step, figure, by, scope }: Asked) {
@@ -32,12 +33,12 @@ export function useDetail(
   data: DetailPageData,
   query: Query,
   asked: Asked,
-): { use: UseData | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
+): { use: UsageSummary | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
   useSignals();
   // Hours are the same everywhere; days and weeks are those of the zone.
   const zone = asked.step === "hour" && asked.range.preset !== "today" ? "" : timeZone.value;
   const { range, step, figure, by, scope } = asked;
-  const list = useList<UseData>({
+  const list = useList<UsageSummary>({
     initial: data.use && { rows: [data.use], total: 1 },
     // Relative ranges stay relative: the passing of time is no new question.
     question: JSON.stringify([range.preset ?? [range.from, range.to], step, figure, by, scope, zone]),
@@ -47,7 +48,7 @@ export function useDetail(
       const use = await (now.scope === "me"
         ? call(api.data.self.summary.get(options))
         : call(api.data.summary.get(options)));
-      return { rows: [use as UseData], total: 1 };
+      return { rows: [use], total: 1 };
     },
   });
   const { refresh } = list;

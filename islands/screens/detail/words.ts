@@ -12,7 +12,8 @@ import {
 } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { Preset } from "../../lib/time-range.ts";
-import type { RankedSeries, UseData, UseSeries } from "./data.ts";
+import type { RankedSeries } from "./data.ts";
+import type { UsageSeries, UsageSummary } from "../../lib/wire.ts";
 
 export interface Formats {
   format: (value: number) => string;
@@ -24,7 +25,7 @@ export interface Formats {
   isWhole: boolean;
 }
 
-export function formatsOf({ figure }: UseData, site: SiteStatus): Formats {
+export function formatsOf({ figure }: UsageSummary, site: SiteStatus): Formats {
   const unit = site.quota_per_unit || 500_000;
   if (figure === "quota" && site.display_in_currency !== false) {
     const format = (value: number) => formatQuota(value, site);
@@ -35,7 +36,7 @@ export function formatsOf({ figure }: UseData, site: SiteStatus): Formats {
   return { format: formatNumber, formatShort, formatAxis: formatCompact, unit: 1, isWhole: true };
 }
 
-export function labelOf(t: Translate, { by }: UseData, series: UseSeries): string {
+export function labelOf(t: Translate, { by }: UsageSummary, series: UsageSeries): string {
   if (series.name !== "") return series.name;
   return by === "model" ? t("detail.noModel") : t(`detail.gone.${by}`, { id: series.id });
 }
@@ -57,7 +58,7 @@ export interface Sentences {
 
 export function sentencesOf(
   t: Translate,
-  use: UseData,
+  use: UsageSummary,
   { formatShort }: Formats,
   shown: readonly RankedSeries[],
   all: readonly RankedSeries[],
@@ -83,7 +84,7 @@ export function sentencesOf(
 }
 
 /** Average response time of some bars. */
-export function speedText({ ms, lines }: UseData, first = 0, last = ms.length - 1): string {
+export function speedText({ ms, lines }: UsageSummary, first = 0, last = ms.length - 1): string {
   const calls = sumOf(lines.count.slice(first, last + 1));
   return calls === 0 ? "–" : formatDuration(sumOf(ms.slice(first, last + 1)) / calls);
 }

@@ -7,7 +7,7 @@ import { useChartCursor } from "../../lib/chart-cursor.ts";
 import type { Span } from "../../lib/chart-cursor.ts";
 import { formatDateTime, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import type { LogBucket, LogHistogramData } from "./row.ts";
+import type { LogBucket, LogHistogramData } from "../../lib/wire.ts";
 
 export interface HistogramProps {
   data: LogHistogramData;

@@ -1,15 +1,16 @@
 // Rows, figures and histogram of the usage log for the filter in the address, and the live tail.
 // Refuses to move the reader: what comes in while somebody reads below the top waits until it is asked for.
 import { useEffect, useRef, useState } from "react";
-import { api, call, callWhole } from "../../lib/api.ts";
+import { api, call } from "../../lib/api.ts";
 import { timeZone } from "../../lib/boot.ts";
 import { useList } from "../../lib/list.ts";
 import type { ListPage, ListState } from "../../lib/list.ts";
 import { rangeOf } from "../../lib/time-range.ts";
 import type { Query } from "../../lib/url-state.ts";
 import { announce, toastFailure } from "../../lib/toasts.ts";
-import type { LogHistogramData, LogPageData, LogRow, LogStat } from "./row.ts";
+import type { LogPageData } from "./row.ts";
 import { rowKeyOf } from "./row.ts";
+import type { LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 
 const LIVE_MS = 5000;
 const SPOKEN_MS = 10_000;
@@ -52,10 +53,9 @@ export async function askRows(
 ): Promise<ListPage<LogRow>> {
   const query = { ...parameters, p: String(page), page_size: String(pageSize) };
   const fetch = { signal };
-  const whole = isAdmin
-    ? await callWhole(api.log.get({ query, fetch }))
-    : await callWhole(api.log.self.get({ query, fetch }));
-  const { items, total } = (whole as { data: { items: LogRow[]; total: number } }).data;
+  const { items, total } = await (isAdmin
+    ? call(api.log.get({ query, fetch }))
+    : call(api.log.self.get({ query, fetch })));
   return { rows: items, total };
 }
 
@@ -74,7 +74,7 @@ async function askFigures(
         call(api.log.self.stat.get({ query, fetch })),
         call(api.log.self.histogram.get({ query, fetch })),
       ]);
-  return { stat: stat as LogStat, histogram: histogram as LogHistogramData };
+  return { stat, histogram };
 }
 
 export interface Logs {

@@ -6,8 +6,8 @@ import { Money, StatusDot, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { ChannelTag, Elapsed, ProgressBar } from "../../ui/task-cells.tsx";
-import type { DrawingRow } from "./row.ts";
 import { actionKey, codeWord, statusWord } from "./row.ts";
+import type { DrawingRow } from "../../lib/wire.ts";
 
 export interface DrawingDetailProps {
   row: DrawingRow;

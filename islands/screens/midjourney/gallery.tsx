@@ -5,8 +5,8 @@ import type { TableQuery } from "../../lib/table-query.ts";
 import { StatusDot, When } from "../../ui/badges.tsx";
 import { Pagination } from "../../ui/pagination.tsx";
 import { ProgressBar } from "../../ui/task-cells.tsx";
-import type { DrawingRow } from "./row.ts";
 import { actionKey, statusWord } from "./row.ts";
+import type { DrawingRow } from "../../lib/wire.ts";
 
 export interface GalleryProps {
   rows: readonly DrawingRow[];

@@ -6,8 +6,9 @@ import { Money, StatusDot, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { ChannelTag, Elapsed, ProgressRing } from "../../ui/task-cells.tsx";
-import type { Clip, TaskRow } from "./row.ts";
+import type { Clip } from "./row.ts";
 import { actionKey, clipsOf, parsedData, statusWord } from "./row.ts";
+import type { TaskRow } from "../../lib/wire.ts";
 
 export interface TaskDetailProps {
   row: TaskRow;

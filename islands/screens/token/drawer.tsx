@@ -19,7 +19,7 @@ import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { useWhole } from "../../lib/whole.ts";
 import { toastFailure } from "../../lib/toasts.ts";
-import type { GroupMap, TokenPageData, TokenRow, TokenValues } from "./row.ts";
+import type { TokenPageData, TokenValues } from "./row.ts";
 import {
   batchName,
   bodyOf,
@@ -32,6 +32,7 @@ import {
   valuesOf,
   wrongIpLine,
 } from "./row.ts";
+import type { GroupMap, TokenRow } from "../../lib/wire.ts";
 
 const HOUR = 3600;
 /** From so many models on there is a search over them, and no more than these stand there at once. */
@@ -101,7 +102,7 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
     try {
       for (let index = 0; index < (values.count ?? 1); index++) {
         const made = call(api.token.post({ ...body, name: batchName(body.name, index) }));
-        created.push((await atField(made)) as TokenRow);
+        created.push(await atField(made));
       }
     } catch (error) {
       if (created.length === 0) throw error;

@@ -8,9 +8,9 @@ import { useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Notice } from "../../ui/feedback.tsx";
 import { openChat } from "./open-chat.ts";
-import type { TokenRow } from "./row.ts";
 import { SAMPLE_NAMES, sampleCode } from "./samples.ts";
 import type { SampleName } from "./samples.ts";
+import type { TokenRow } from "../../lib/wire.ts";
 
 const FALLBACK_MODEL = "gpt-4o-mini";
 

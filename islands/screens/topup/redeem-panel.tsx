@@ -9,13 +9,7 @@ import { useT } from "../../lib/i18n.ts";
 import { openBeside } from "../../lib/leave.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
-
-interface CodeResult {
-  key: string;
-  quota: number;
-  success: boolean;
-  message: string;
-}
+import type { CodeResult } from "../../lib/wire.ts";
 
 const MAX_CODES = 100;
 
@@ -45,7 +39,7 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
     setProblem("");
     setBusy(true);
     try {
-      const found = (await call(api.user.topup.batch.post({ keys }))) as CodeResult[];
+      const found = await call(api.user.topup.batch.post({ keys }));
       const sum = found.reduce((total, result) => total + result.quota, 0);
       setResults(found);
       if (sum > 0) {

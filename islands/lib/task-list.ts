@@ -25,7 +25,7 @@ interface PageBody<Row> {
 }
 
 /** A page of one of the task lists; both shapes of the answer are known: rows alone, and rows with their total. */
-export async function askTasks<Row>(
+export async function fetchTasks<Row>(
   path: string,
   query: Record<string, string>,
   signal?: AbortSignal,
@@ -61,7 +61,7 @@ export function isRunning({ progress, status }: TaskLike): boolean {
 
 export interface TaskListOptions<Row> {
   initial: ListPage<Row>;
-  question: string;
+  queryKey: string;
   load: (signal?: AbortSignal) => Promise<ListPage<Row>>;
 }
 
@@ -70,7 +70,7 @@ export function useTaskList<Row extends TaskLike>(options: TaskListOptions<Row>)
   const latest = useRef({ list, load: options.load });
   latest.current = { list, load: options.load };
   const isActive = list.rows.some(isRunning);
-  const { question } = options;
+  const { queryKey } = options;
   useEffect(() => {
     if (!isActive) return undefined;
     const controller = new AbortController();
@@ -87,6 +87,6 @@ export function useTaskList<Row extends TaskLike>(options: TaskListOptions<Row>)
       clearInterval(timer);
       controller.abort();
     };
-  }, [isActive, question]);
+  }, [isActive, queryKey]);
   return list;
 }

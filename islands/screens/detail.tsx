@@ -22,7 +22,7 @@ import { copyText } from "../ui/copy-button.tsx";
 import { Notice } from "../ui/feedback.tsx";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
-import { askedOf, DETAIL_PRESETS, DIMENSIONS, FIGURES, fits } from "./detail/asked.ts";
+import { usageQueryOf, DETAIL_PRESETS, DIMENSIONS, FIGURES, fits } from "./detail/usage-query.ts";
 import { filterOfSeries, rankedSeries } from "./detail/data.ts";
 import type { DetailPageData } from "./detail/data.ts";
 import { tableOf } from "./detail/export.ts";
@@ -31,7 +31,7 @@ import { FirstSteps } from "./detail/first-steps.tsx";
 import { ScopeField } from "./detail/scope.tsx";
 import { SideCharts } from "./detail/side-charts.tsx";
 import { logHref, parametersOf, pathOf, useDetail } from "./detail/use-detail.ts";
-import { formatsOf, labelOf, sentencesOf } from "./detail/words.ts";
+import { formatsOf, labelOf, sentencesOf } from "./detail/sentences.ts";
 import type { UsageSummary } from "../lib/wire.ts";
 
 const PLOT = 300;
@@ -59,9 +59,9 @@ export default function DetailScreen() {
   const query = useQuery();
   const zone = timeZone.value;
   const site = status.value;
-  const asked = askedOf(query, nowMs.value, zone, site, isAdmin);
-  const { range, by, scope } = asked;
-  const { use: found, phase, failure, refresh } = useDetail(data, query, asked);
+  const usage = usageQueryOf(query, nowMs.value, zone, site, isAdmin);
+  const { range, by, scope } = usage;
+  const { use: found, phase, failure, refresh } = useDetail(data, query, usage);
   const use = found ?? NOTHING;
   // What is shown follows the data, what is pressed the address: between both lies one call.
   const { figure } = use;
@@ -71,7 +71,7 @@ export default function DetailScreen() {
 
   const change = (patch: Record<string, string | number | undefined>) => setQuery(patch);
   const changeRange = (patch: Record<string, string | number | undefined>) => {
-    const next = askedOf(merged(query, patch), Date.now(), zone, site, isAdmin);
+    const next = usageQueryOf(merged(query, patch), Date.now(), zone, site, isAdmin);
     // A step that would make too many bars goes back to automatic.
     const isBad = next.granularity !== undefined && !fits(next.granularity, next.range);
     change(isBad ? { ...patch, granularity: undefined } : patch);
@@ -86,7 +86,7 @@ export default function DetailScreen() {
     to: (span && use.at[span.last + 1]) ?? use.to,
   });
   const hrefOf = (span: Span | undefined, type: 2 | 5 = 2, more: Record<string, string> = {}) =>
-    logHref(asked, { ...spanRange(span), type, more });
+    logHref(usage, { ...spanRange(span), type, more });
 
   const ranked = rankedSeries(
     use,
@@ -139,7 +139,7 @@ export default function DetailScreen() {
               id: "curl",
               label: t("table.copyCurl"),
               icon: FileTerminal,
-              onSelect: () => void copyText(curlOf({ path: pathOf(asked), query: parametersOf(asked) })),
+              onSelect: () => void copyText(curlOf({ path: pathOf(usage), query: parametersOf(usage) })),
             },
           ],
         ]}
@@ -149,14 +149,14 @@ export default function DetailScreen() {
         <select
           className="select select-sm"
           aria-label={t("detail.granularity")}
-          value={asked.granularity ?? "auto"}
+          value={usage.granularity ?? "auto"}
           onChange={(event) =>
             change({ granularity: event.target.value === "auto" ? undefined : event.target.value })
           }
         >
           <option value="auto">
-            {asked.granularity === undefined
-              ? t("detail.granularity.autoOf", { step: t(`detail.granularity.${asked.step}`) })
+            {usage.granularity === undefined
+              ? t("detail.granularity.autoOf", { step: t(`detail.granularity.${usage.step}`) })
               : t("detail.granularity.auto")}
           </option>
           {steps.map((step) => (
@@ -199,14 +199,14 @@ export default function DetailScreen() {
                 format={formats.format}
                 formatAxis={formats.formatAxis}
                 unit={formats.unit}
-                isWhole={formats.isWhole}
+                isInteger={formats.isInteger}
                 tools={
                   <div className="segments" role="group" aria-label={t("detail.measure")}>
                     {FIGURES.map((each) => (
                       <button
                         key={each}
                         type="button"
-                        aria-pressed={each === asked.figure}
+                        aria-pressed={each === usage.figure}
                         onClick={() =>
                           setQuery({ show: each === "quota" ? undefined : each }, { replace: true })
                         }

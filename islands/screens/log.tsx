@@ -28,7 +28,7 @@ import { logColumns } from "./log/cells.tsx";
 import { Histogram } from "./log/histogram.tsx";
 import type { LogPageData } from "./log/row.ts";
 import { LOG_TYPES, rowKeyOf, typeKey, VIEW_FIELDS } from "./log/row.ts";
-import { askRows, DEFAULT_RANGE, filtersOf, periodOf, useLogs } from "./log/use-logs.ts";
+import { fetchLogs, DEFAULT_RANGE, filtersOf, periodOf, useLogs } from "./log/use-logs.ts";
 import type { LogRow } from "../lib/wire.ts";
 
 const LogDetail = lazyPart(() => import("./log/detail.tsx"));
@@ -78,7 +78,7 @@ export default function LogScreen() {
     return {
       name: `usage-${fixed.start_timestamp}-${fixed.end_timestamp}`,
       ...exportTable(isAdmin),
-      load: (at, signal) => askRows(isAdmin, fixed, at, 100, signal),
+      load: (at, signal) => fetchLogs(isAdmin, fixed, at, 100, signal),
       rowKey: (row) => `${rowKeyOf(row, isAdmin)} ${row.request_id ?? ""} ${row.type}`,
     };
   });

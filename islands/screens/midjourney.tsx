@@ -9,7 +9,7 @@ import { curlOf } from "../lib/curl.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
 import type { Translate } from "../lib/i18n.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
-import { askTasks, useTaskList } from "../lib/task-list.ts";
+import { fetchTasks, useTaskList } from "../lib/task-list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { rangeOf } from "../lib/time-range.ts";
 import { patchUrl, setQuery } from "../lib/url-state.ts";
@@ -25,7 +25,7 @@ import { ChannelTag, Elapsed, ProgressBar, ShortText } from "../ui/task-cells.ts
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { Gallery } from "./midjourney/gallery.tsx";
 import type { DrawingPageData } from "./midjourney/row.ts";
-import { actionKey, codeWord, statusWord } from "./midjourney/row.ts";
+import { actionKey, codeLabel, statusLabel } from "./midjourney/row.ts";
 import type { DrawingRow } from "../lib/wire.ts";
 
 const ImageViewer = lazyPart(() => import("../ui/image-viewer.tsx"));
@@ -58,7 +58,7 @@ export default function DrawingScreen() {
   };
   const list = useTaskList<DrawingRow>({
     initial: data,
-    question: JSON.stringify([
+    queryKey: JSON.stringify([
       filters,
       query.range,
       query.start_timestamp,
@@ -66,7 +66,7 @@ export default function DrawingScreen() {
       page,
       pageSize,
     ]),
-    load: (signal) => askTasks<DrawingRow>(path, parameters(), signal),
+    load: (signal) => fetchTasks<DrawingRow>(path, parameters(), signal),
   });
 
   const isGallery = query.view === "gallery";
@@ -228,7 +228,7 @@ function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
       id: "code",
       title: t("midjourney.submitResult"),
       cell: (row) => {
-        const [tone, key] = codeWord(row.code);
+        const [tone, key] = codeLabel(row.code);
         return <StatusDot tone={tone}>{t(key)}</StatusDot>;
       },
     }),
@@ -236,7 +236,7 @@ function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
       id: "status",
       title: t("midjourney.statusTitle"),
       cell: (row) => {
-        const [tone, key] = statusWord(row.status);
+        const [tone, key] = statusLabel(row.status);
         return <StatusDot tone={tone}>{t(key)}</StatusDot>;
       },
     }),

@@ -110,7 +110,7 @@ export default function RedemptionScreen() {
   };
   const list = useList<CodeRow>({
     initial: data,
-    question: JSON.stringify([filters, page, pageSize]),
+    queryKey: JSON.stringify([filters, page, pageSize]),
     load: () => ask(page, pageSize),
   });
   const loadAll = async () => {

@@ -7,7 +7,7 @@ import { curlOf } from "../lib/curl.ts";
 import { useT } from "../lib/i18n.ts";
 import type { Translate } from "../lib/i18n.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
-import { askTasks, useTaskList } from "../lib/task-list.ts";
+import { fetchTasks, useTaskList } from "../lib/task-list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { rangeOf } from "../lib/time-range.ts";
 import { patchUrl, setQuery } from "../lib/url-state.ts";
@@ -20,7 +20,7 @@ import { DataTable } from "../ui/table.tsx";
 import { ChannelTag, Elapsed, ProgressRing, ShortText } from "../ui/task-cells.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import type { TaskPageData } from "./task/row.ts";
-import { actionKey, statusWord, TASK_STATUSES } from "./task/row.ts";
+import { actionKey, statusLabel, TASK_STATUSES } from "./task/row.ts";
 import type { TaskRow } from "../lib/wire.ts";
 
 const TaskDetail = lazyPart(() => import("./task/detail.tsx"));
@@ -54,7 +54,7 @@ export default function TaskScreen() {
   };
   const list = useTaskList<TaskRow>({
     initial: data,
-    question: JSON.stringify([
+    queryKey: JSON.stringify([
       filters,
       query.range,
       query.start_timestamp,
@@ -62,7 +62,7 @@ export default function TaskScreen() {
       page,
       pageSize,
     ]),
-    load: (signal) => askTasks<TaskRow>(path, parameters(), signal),
+    load: (signal) => fetchTasks<TaskRow>(path, parameters(), signal),
   });
   const opened = list.rows.find((row) => String(row.id) === query.id);
   const isFiltered = Object.values(filters).some((value) => value !== "");
@@ -98,7 +98,7 @@ export default function TaskScreen() {
           {
             name: "status",
             label: t("task.statusTitle"),
-            choices: TASK_STATUSES.map((value) => ({ value, label: t(statusWord(value)[1]) })),
+            choices: TASK_STATUSES.map((value) => ({ value, label: t(statusLabel(value)[1]) })),
           },
           {
             name: "action",
@@ -207,7 +207,7 @@ function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
       title: t("task.statusTitle"),
       card: "badge",
       cell: (row) => {
-        const [tone, key] = statusWord(row.status);
+        const [tone, key] = statusLabel(row.status);
         return <StatusDot tone={tone}>{t(key)}</StatusDot>;
       },
     },

@@ -71,7 +71,7 @@ export default function TokenScreen() {
   };
   const list = useList<TokenRow>({
     initial: data,
-    question: JSON.stringify([filters, page, pageSize]),
+    queryKey: JSON.stringify([filters, page, pageSize]),
     load: () => ask(page, pageSize),
   });
   const loadAll = async () => {

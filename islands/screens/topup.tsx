@@ -35,7 +35,7 @@ export default function Wallet() {
   const { page, pageSize } = table;
   const list = useList<TopUpRow>({
     initial: data,
-    question: JSON.stringify([page, pageSize]),
+    queryKey: JSON.stringify([page, pageSize]),
     async load() {
       const found = await call(
         api.log.self.get({ query: { p: String(page), page_size: String(pageSize), type: TOP_UP } }),

@@ -57,7 +57,7 @@ export default function UserScreen() {
   const { query, page, pageSize } = table;
   const list = useList<UserRow>({
     initial: data,
-    question: JSON.stringify([query.keyword, query.group, page, pageSize]),
+    queryKey: JSON.stringify([query.keyword, query.group, page, pageSize]),
     async load() {
       const found = await call(
         api.user.search.get({

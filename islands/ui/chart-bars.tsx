@@ -29,7 +29,7 @@ export interface BarChartProps {
   formatAxis?: (value: number) => string;
   /** Values of a unit people think in, and whether it has no fractions. */
   unit?: number;
-  isWhole?: boolean;
+  isInteger?: boolean;
   /** Overrides the sum of the series, where it is no sum (an average). */
   textOf?: (first: number, last: number) => string;
   /** Shown over the empty plot. */
@@ -50,7 +50,7 @@ export function BarChart(props: BarChartProps) {
   const size = axis.at.length;
   const totals = totalsOf(series, size);
   const most = Math.max(0, ...totals);
-  const scale = scaleOf(most, props.unit, props.isWhole);
+  const scale = scaleOf(most, props.unit, props.isInteger);
   const paths = stackPaths(series, size, height, scale.top);
   const { span } = cursor;
   const inSpan = (values: readonly number[]) => (span ? sumOf(values.slice(span.first, span.last + 1)) : 0);

@@ -78,7 +78,7 @@ function useAnnouncements<Row>({ list, sort, columns, page, isQuiet }: DataTable
   const isFirst = useRef(true);
   const isReady = list.phase === "ready";
   const sortText = sort ? `${sort.id} ${sort.isDescending}` : "";
-  const saidSort = useRef(sortText);
+  const announcedSort = useRef(sortText);
   useEffect(() => {
     if (!isReady || isQuiet) return undefined;
     if (isFirst.current) {
@@ -86,13 +86,13 @@ function useAnnouncements<Row>({ list, sort, columns, page, isQuiet }: DataTable
       return undefined;
     }
     const timer = setTimeout(() => {
-      if (saidSort.current !== sortText && sort) {
+      if (announcedSort.current !== sortText && sort) {
         const column = columns.find(({ id }) => id === sort.id)?.title ?? sort.id;
         announce(sort.isDescending ? "table.sortedDown" : "table.sortedUp", { column });
       } else if (list.total >= 0) {
         announce("table.results", { count: list.total, number: formatNumber(list.total), page });
       }
-      saidSort.current = sortText;
+      announcedSort.current = sortText;
     }, QUIET_MS);
     return () => clearTimeout(timer);
     // Only what people asked for counts: a question, a page, a sort; and what came of it.
@@ -103,7 +103,7 @@ function useAnnouncements<Row>({ list, sort, columns, page, isQuiet }: DataTable
  * A row that goes away (it no longer fits the filter, it was deleted) hands the focus to its successor, an empty table takes
  * it itself. Whoever works by keyboard would otherwise start over at the top of the page.
  */
-function useKeptFocus(body: React.RefObject<HTMLTableSectionElement | null>, rows: readonly unknown[]) {
+function useFocusRestore(body: React.RefObject<HTMLTableSectionElement | null>, rows: readonly unknown[]) {
   const index = useRef<number>(undefined);
   useLayoutEffect(() => {
     if (index.current === undefined || document.activeElement !== document.body) return;
@@ -134,7 +134,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const byId = new Map(columns.map((column) => [column.id, column]));
   const visible = settings.order.flatMap((id) => (settings.hidden.has(id) ? [] : (byId.get(id) ?? [])));
   const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
-  const keptFocus = useKeptFocus(body, rows);
+  const focusRestore = useFocusRestore(body, rows);
   const selection = useSelection(rows, data, props.isSelectable);
   const selectable = props.isSelectable ? data.filter(props.isSelectable).length : rows.length;
   const { onSelection, fresh } = props;
@@ -266,7 +266,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
               </th>
             </tr>
           </thead>
-          <tbody role="rowgroup" ref={body} {...keptFocus}>
+          <tbody role="rowgroup" ref={body} {...focusRestore}>
             {isLoading ? (
               <SkeletonRows count={Math.min(pageSize, 10)} columns={visible} canSelect={canSelect} />
             ) : (

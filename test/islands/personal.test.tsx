@@ -93,7 +93,7 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
 }
 
 const section = (name: string) => within(screen.getByRole("region", { name }));
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function retype(island: Island, input: HTMLElement, text: string) {
   await island.user.clear(input);
@@ -165,7 +165,7 @@ describe("the account", () => {
     await island.user.click(card.getByRole("button", { name: "Renew the token" }));
     const dialog = await screen.findByRole("dialog", { name: "Renew the system access token?" });
     await island.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
-    expect(island.asked.filter(({ path }) => path === "/api/user/token")).toHaveLength(1);
+    expect(island.requests.filter(({ path }) => path === "/api/user/token")).toHaveLength(1);
   });
 
   test("bindings say what is bound, what could be, and what this site has not switched on", () => {

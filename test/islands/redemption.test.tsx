@@ -53,7 +53,7 @@ function open(options: IslandOptions & { rows?: CodeRow[] } = {}): Island {
 }
 
 const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(name) });
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function menuOf(island: Island, name: string): Promise<string[]> {
   await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
@@ -117,7 +117,7 @@ describe("the list", () => {
     const island = open();
     await island.user.click(screen.getByRole("link", { name: "Used" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/redemption/search",
       query: { status: "3", p: "1", page_size: "10" },
     });

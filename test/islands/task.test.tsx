@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { act, screen, within } from "@testing-library/react";
 import TaskScreen from "../../islands/screens/task.tsx";
-import { clipsOf, statusWord } from "../../islands/screens/task/row.ts";
+import { clipsOf, statusLabel } from "../../islands/screens/task/row.ts";
 import type { TaskPageData } from "../../islands/screens/task/row.ts";
 import { percentOf } from "../../islands/lib/task-list.ts";
 import { renderScreen, settle } from "./render.tsx";
@@ -93,7 +93,7 @@ describe("the list", () => {
       "",
       "what",
     ];
-    expect(all.map((status) => statusWord(status)[1])).toEqual([
+    expect(all.map((status) => statusLabel(status)[1])).toEqual([
       "task.status.NOT_START",
       "task.status.SUBMITTED",
       "task.status.QUEUED",
@@ -134,7 +134,7 @@ describe("filters", () => {
     await island.user.selectOptions(screen.getByRole("combobox", { name: "Status" }), "QUEUED");
     await island.user.type(screen.getByRole("searchbox", { name: "Task id" }), "task-9{Enter}");
     await settle();
-    const { path, query } = island.asked.at(-1)!;
+    const { path, query } = island.requests.at(-1)!;
     expect(path).toBe("/api/task/");
     expect(query).toMatchObject({ task_id: "task-9", status: "QUEUED", channel_id: "36" });
     expect(query).not.toHaveProperty("end_timestamp");
@@ -150,11 +150,11 @@ describe("filters", () => {
     });
     await island.user.click(screen.getByRole("button", { name: "Query" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/task/self",
       query: { start_timestamp: "1760000000", end_timestamp: "1760003600" },
     });
-    expect(island.asked.at(-1)?.query).not.toHaveProperty("channel_id");
+    expect(island.requests.at(-1)?.query).not.toHaveProperty("channel_id");
   });
 
   test("what runs refreshes by itself", async () => {

@@ -82,7 +82,7 @@ function open(options: IslandOptions & { rows?: TokenRow[] } = {}): Island {
 }
 
 const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(name) });
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function menu(island: Island, name: string, item: string) {
   await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
@@ -122,13 +122,13 @@ describe("the list", () => {
     const island = open();
     await island.user.click(screen.getByRole("link", { name: "Expired" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/token",
       query: { p: "0", size: "10", status: "3" },
     });
     await island.user.type(screen.getByRole("searchbox", { name: "Search names" }), "lap{Enter}");
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/token/search",
       query: { keyword: "lap", status: "3", p: "0", size: "10" },
     });

@@ -87,7 +87,7 @@ function open(options: IslandOptions = {}): Island {
 }
 
 const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(`^${name}`) });
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function menuOf(island: Island, name: string): Promise<string[]> {
   await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
@@ -167,7 +167,7 @@ describe("the list", () => {
     const island = open({ url: "/user?group=vip" });
     await island.user.type(screen.getByRole("searchbox"), "bo{Enter}");
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/user/search",
       query: { keyword: "bo", group: "vip", p: "1", page_size: "10" },
     });

@@ -208,8 +208,8 @@ export async function testOnce(id: number, model?: string): Promise<TestAnswer> 
   try {
     const running = api.channel.test({ id }).get({ query: model === undefined ? {} : { model } });
     // The time stands beside the message, also where the provider refused.
-    const whole = (await callForBody(running)) as { time?: number };
-    return { isGood: true, ms: Math.round((whole.time ?? 0) * 1000), message: "" };
+    const body = (await callForBody(running)) as { time?: number };
+    return { isGood: true, ms: Math.round((body.time ?? 0) * 1000), message: "" };
   } catch (error) {
     return { isGood: false, ms: 0, message: failureMessage(error) };
   }

@@ -37,7 +37,7 @@ export function KeysList({ id, count }: { id: number; count: number }) {
             {key.rests_until > 0 ? (
               <StatusDot
                 tone="attention"
-                reason={[t(`channel.rest.${key.reason}`), wordsOf(key.detail)].filter(Boolean).join(": ")}
+                reason={[t(`channel.rest.${key.reason}`), upstreamMessage(key.detail)].filter(Boolean).join(": ")}
               >
                 {t("channel.restsUntil", {
                   time: formatDateTime(key.rests_until * 1000, timeZone.value).slice(5, 16),
@@ -54,7 +54,7 @@ export function KeysList({ id, count }: { id: number; count: number }) {
 }
 
 /** The message inside an upstream's JSON error, or the text as it came. */
-function wordsOf(detail: string): string {
+function upstreamMessage(detail: string): string {
   try {
     const { error } = JSON.parse(detail) as { error?: { message?: unknown } | string };
     const message = typeof error === "object" ? error.message : error;

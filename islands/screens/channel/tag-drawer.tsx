@@ -101,10 +101,10 @@ function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
   const form = useForm<TagValues>({
     initial,
     validate: (values) => ({
-      ...(isSet(values, "priority") && !isWhole(values.priority, -999)
+      ...(isSet(values, "priority") && !isIntegerFrom(values.priority, -999)
         ? { priority: t("channel.priorityWrong") }
         : {}),
-      ...(isSet(values, "weight") && !isWhole(values.weight, 0) ? { weight: t("channel.weightWrong") } : {}),
+      ...(isSet(values, "weight") && !isIntegerFrom(values.weight, 0) ? { weight: t("channel.weightWrong") } : {}),
       ...(isSet(values, "models") && namesOf(values.models).length === 0
         ? { models: t("channel.modelsMissing") }
         : {}),
@@ -255,7 +255,7 @@ function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
   );
 }
 
-function isWhole(value: number | undefined, least: number): boolean {
+function isIntegerFrom(value: number | undefined, least: number): boolean {
   return value !== undefined && Number.isInteger(value) && value >= least;
 }
 

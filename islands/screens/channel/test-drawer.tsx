@@ -26,7 +26,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [results, setResults] = useState<ReadonlyMap<string, Result>>(new Map());
   const [isRunning, setRunning] = useState(false);
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   const isStopped = useRef(false);
   useEffect(
     () => () => {
@@ -37,7 +37,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
 
   const models = namesOf(row.models);
   const found = models.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
-  const shown = isWhole ? found : found.slice(0, SHOWN_AT_FIRST);
+  const shown = isExpanded ? found : found.slice(0, SHOWN_AT_FIRST);
   const picked = found.filter((name) => chosen.has(name));
   const isAll = found.length > 0 && picked.length === found.length;
   const note = (name: string, result: Result | undefined) =>
@@ -178,7 +178,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
         <button
           type="button"
           className="btn btn-sm btn-ghost text-primary mt-2"
-          onClick={() => setWhole(true)}
+          onClick={() => setExpanded(true)}
         >
           {t("channel.showMore", { count: found.length - shown.length })}
         </button>

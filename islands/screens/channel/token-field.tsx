@@ -32,12 +32,12 @@ export function TokenField<V extends Values>(props: TokenFieldProps<V>) {
   const id = useId();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   const list = useRef<HTMLUListElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const names = namesOf(String(form.values[name] ?? ""));
   const held = new Set(names);
-  const shown = isWhole ? names : names.slice(0, SHOWN_AT_FIRST);
+  const shown = isExpanded ? names : names.slice(0, SHOWN_AT_FIRST);
   const current = Math.min(at, shown.length - 1);
   const set = (next: readonly string[]) => form.set(name, next.join(",") as V[typeof name]);
 
@@ -111,7 +111,7 @@ export function TokenField<V extends Values>(props: TokenFieldProps<V>) {
             <button
               type="button"
               className="btn btn-sm btn-ghost text-primary"
-              onClick={() => setWhole(true)}
+              onClick={() => setExpanded(true)}
             >
               {t("channel.showMore", { count: names.length - shown.length })}
             </button>

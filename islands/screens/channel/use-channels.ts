@@ -89,7 +89,7 @@ export function useChannels(): Channels {
   };
   const list = useList<ChannelRow>({
     initial: data,
-    question: JSON.stringify([filters, page, pageSize]),
+    queryKey: JSON.stringify([filters, page, pageSize]),
     load: () => ask({ p: String(page - 1), page_size: String(pageSize) }),
   });
 

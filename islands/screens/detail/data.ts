@@ -3,7 +3,7 @@
 import { assignSlots, sumOf } from "../../lib/chart.ts";
 import type { ChartSeries } from "../../lib/chart.ts";
 import type { Step } from "../../../src/shared/local-time.ts";
-import type { Dimension, Figure } from "./asked.ts";
+import type { Dimension, Figure } from "./usage-query.ts";
 import type { UsageSeries, UsageSummary } from "../../lib/wire.ts";
 
 /** What stands between an empty installation and its first figures; undefined where there are figures. */
@@ -39,7 +39,7 @@ export function forgetColours(): void {
 /** What the series leave of their figure, per bar. */
 export function othersOf(use: UsageSummary): number[] {
   return use.lines[use.figure].map(
-    (whole, bar) => whole - sumOf(use.series.map(({ values }) => values[bar] ?? 0)),
+    (total, bar) => total - sumOf(use.series.map(({ values }) => values[bar] ?? 0)),
   );
 }
 
@@ -72,13 +72,13 @@ export function rankedSeries(
   return shown;
 }
 
-/** What the log is filtered by to show what is behind a series; undefined where it cannot be asked for. */
+/** What the log is filtered by to show what is behind a series; undefined where it cannot be usage for. */
 export function filterOfSeries(use: UsageSummary, id: string): Record<string, string> | undefined {
   const series = use.series.find((each) => `${use.by} ${each.id}` === id);
   if (!series) return undefined;
   if (use.by === "model") return { model_name: series.id };
   if (use.by === "channel") return { channel: series.id };
-  // Names are what the log filters by: who has none any more cannot be asked for.
+  // Names are what the log filters by: who has none any more cannot be usage for.
   if (series.name === "") return undefined;
   return use.by === "user" ? { username: series.name } : { token_name: series.name };
 }

@@ -4,7 +4,7 @@ import { csvText } from "../../lib/csv.ts";
 import { formatDateTime } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { othersOf } from "./data.ts";
-import { labelOf } from "./words.ts";
+import { labelOf } from "./sentences.ts";
 import type { UsageSummary } from "../../lib/wire.ts";
 
 export function tableOf(

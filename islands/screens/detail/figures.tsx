@@ -8,7 +8,7 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { Money } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/chart-spark.tsx";
 import { sumOf } from "../../lib/chart.ts";
-import { changeText } from "./words.ts";
+import { changeText } from "./sentences.ts";
 import type { UsageSummary } from "../../lib/wire.ts";
 
 const DAY = 86_400;

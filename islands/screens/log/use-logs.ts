@@ -13,7 +13,7 @@ import { rowKeyOf } from "./row.ts";
 import type { LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 
 const LIVE_MS = 5000;
-const SPOKEN_MS = 10_000;
+const ANNOUNCE_MS = 10_000;
 /** Relative ranges end now; a little ahead, so that a fast call right now is in. */
 const AHEAD_SECONDS = 60;
 export const DEFAULT_RANGE = "7d";
@@ -44,7 +44,7 @@ export function periodOf(query: Query, nowMs: number): { start_timestamp: string
 
 export type LogParameters = LogFilters & { start_timestamp: string; end_timestamp: string };
 
-export async function askRows(
+export async function fetchLogs(
   isAdmin: boolean,
   parameters: LogParameters,
   page: number,
@@ -59,7 +59,7 @@ export async function askRows(
   return { rows: items, total };
 }
 
-async function askFigures(
+async function fetchFigures(
   isAdmin: boolean,
   query: LogParameters,
   signal: AbortSignal,
@@ -111,19 +111,19 @@ export function useLogs({ data, query, page, pageSize, isLive, onLiveEnd, isRead
   const figuresFor = useRef(filterText);
   const list = useList<LogRow>({
     initial: data,
-    question: `${filterText} ${page} ${pageSize}`,
+    queryKey: `${filterText} ${page} ${pageSize}`,
     async load(signal) {
       const parameters = { ...filters, ...periodOf(query, Date.now()) };
       const isTurn = figuresFor.current === filterText && page !== 1;
       // Figures are beside the point of the list: without them the rows are still shown.
       const beside = isTurn
         ? Promise.resolve()
-        : askFigures(isAdmin, parameters, signal).then((next) => {
+        : fetchFigures(isAdmin, parameters, signal).then((next) => {
             figuresFor.current = filterText;
             setFigures(next);
           });
       const [rows] = await Promise.all([
-        askRows(isAdmin, parameters, page, pageSize, signal),
+        fetchLogs(isAdmin, parameters, page, pageSize, signal),
         beside.catch(toastFailure),
       ]);
       setWaiting(undefined);
@@ -145,30 +145,30 @@ export function useLogs({ data, query, page, pageSize, isLive, onLiveEnd, isRead
     setBaseline(new Set(latest.current.list.rows.map(key)));
     const controller = new AbortController();
     const { signal } = controller;
-    let unspoken = 0;
-    let spokenAtMs = 0;
+    let unannounced = 0;
+    let announcedAtMs = 0;
     let timer: ReturnType<typeof setTimeout>;
     const seen = new Set(latest.current.list.rows.map(key));
 
     const poll = async () => {
       const now = latest.current;
       const parameters = { ...now.filters, ...periodOf(now.query, Date.now()) };
-      const next = await askRows(isAdmin, parameters, 1, now.pageSize, signal);
+      const next = await fetchLogs(isAdmin, parameters, 1, now.pageSize, signal);
       if (signal.aborted) return;
       const shown = new Set(latest.current.list.rows.map(key));
       const count = next.rows.filter((row) => !shown.has(key(row))).length;
-      unspoken += next.rows.filter((row) => !seen.has(key(row))).length;
+      unannounced += next.rows.filter((row) => !seen.has(key(row))).length;
       for (const row of next.rows) seen.add(key(row));
       if (count > 0) {
         if (latest.current.isReading()) setWaiting({ ...next, count });
         else latest.current.list.replace(next);
       }
-      if (unspoken > 0 && Date.now() - spokenAtMs >= SPOKEN_MS) {
-        announce("log.newRows", { count: unspoken });
-        unspoken = 0;
-        spokenAtMs = Date.now();
+      if (unannounced > 0 && Date.now() - announcedAtMs >= ANNOUNCE_MS) {
+        announce("log.newRows", { count: unannounced });
+        unannounced = 0;
+        announcedAtMs = Date.now();
       }
-      setFigures(await askFigures(isAdmin, parameters, signal));
+      setFigures(await fetchFigures(isAdmin, parameters, signal));
     };
     const again = () => {
       timer = setTimeout(() => {

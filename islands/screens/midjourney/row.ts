@@ -25,7 +25,7 @@ const CODES: Record<number, [StatusTone, string]> = {
   22: ["attention", "midjourney.code.22"],
 };
 
-export function codeWord(code: number): [StatusTone, string] {
+export function codeLabel(code: number): [StatusTone, string] {
   return CODES[code] ?? ["off", "common.unknown"];
 }
 
@@ -38,6 +38,6 @@ const STATUS: Record<string, [StatusTone, string]> = {
   MODAL: ["attention", "midjourney.status.MODAL"],
 };
 
-export function statusWord(status: string): [StatusTone, string] {
+export function statusLabel(status: string): [StatusTone, string] {
   return (Object.hasOwn(STATUS, status) ? STATUS[status] : undefined) ?? ["off", "common.unknown"];
 }

@@ -54,11 +54,11 @@ export function modelGroups(models: readonly string[]): ModelGroup[] {
 function usePrices(): { look: () => void; textOf: (model: string) => string | undefined } {
   const t = useT();
   const [prices, setPrices] = useState<ReadonlyMap<string, string>>();
-  const isAsked = useRef(false);
+  const isRequested = useRef(false);
   return {
     look() {
-      if (isAsked.current) return;
-      isAsked.current = true;
+      if (isRequested.current) return;
+      isRequested.current = true;
       callForBody(api.pricing.get()).then(
         ({ data, group_ratio: ratios }) => {
           const ratio = ratios[user.peek()?.group ?? ""] ?? 1;
@@ -100,8 +100,8 @@ export function ModelsCard({ models, count, isExpanded }: ModelsCardProps) {
   const [term, setTerm] = useState("");
   const [isOpen, setOpen] = useState(isExpanded);
   const { look, textOf } = usePrices();
-  const isWhole = all.length >= count;
-  const needsAll = (isOpen || term.trim() !== "") && !isWhole;
+  const isComplete = all.length >= count;
+  const needsAll = (isOpen || term.trim() !== "") && !isComplete;
 
   useEffect(() => {
     if (!needsAll) return undefined;

@@ -2,7 +2,7 @@
 // Refuses two answers at once, and to lose an answer that is already there when the page is left.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, call } from "../../lib/api.ts";
-import { useWhole } from "../../lib/whole.ts";
+import { useCompleteChoices } from "../../lib/complete-choices.ts";
 import { announce } from "../../lib/toasts.ts";
 import type { Conversation, Message, Settings, Stored } from "./conversation.ts";
 import {
@@ -54,9 +54,9 @@ function start(data: PlaygroundData): Stored {
 }
 
 /** What the page brought, and behind a cut list all groups and every model of the chosen one. */
-function useWholeData(data: PlaygroundData, group: string): PlaygroundData {
+function useCompleteData(data: PlaygroundData, group: string): PlaygroundData {
   const isCut = data.isCut === true;
-  const groups = useWhole<Group[]>(data.groups, isCut, async () => {
+  const groups = useCompleteChoices<Group[]>(data.groups, isCut, async () => {
     const all = Object.entries(await call(api.user.self.groups.get())).map(([name, choice]) => ({
       name,
       ...choice,
@@ -64,22 +64,22 @@ function useWholeData(data: PlaygroundData, group: string): PlaygroundData {
     const [own] = data.groups;
     return all.sort((a, b) => Number(b.name === own?.name) - Number(a.name === own?.name));
   });
-  const models = useWhole<string[]>(
+  const models = useCompleteChoices<string[]>(
     [],
     isCut && group !== "",
     () => call(api.user.models.get({ query: { group } })),
     group,
   );
   return useMemo(() => {
-    if (!isCut || !groups.isWhole || !models.isWhole) return data;
+    if (!isCut || !groups.isComplete || !models.isComplete) return data;
     const at = groups.all.findIndex(({ name }) => name === group);
     return { groups: groups.all, models: models.all.map((name): [string, number[]] => [name, [at]]) };
-  }, [data, group, isCut, groups.all, groups.isWhole, models.all, models.isWhole]);
+  }, [data, group, isCut, groups.all, groups.isComplete, models.all, models.isComplete]);
 }
 
 export function usePlayground(page: PlaygroundData) {
   const [stored, setStored] = useState<Stored>(() => start(page));
-  const data = useWholeData(page, stored.settings.group);
+  const data = useCompleteData(page, stored.settings.group);
   /** False until local storage was read: the server's render cannot know it. */
   const [isLoaded, setLoaded] = useState(false);
   const [running, setRunning] = useState<AbortController>();

@@ -7,7 +7,7 @@ import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { ChannelTag, Elapsed, ProgressRing } from "../../ui/task-cells.tsx";
 import type { Clip } from "./row.ts";
-import { actionKey, clipsOf, parsedData, statusWord } from "./row.ts";
+import { actionKey, clipsOf, parsedData, statusLabel } from "./row.ts";
 import type { TaskRow } from "../../lib/wire.ts";
 
 export interface TaskDetailProps {
@@ -18,7 +18,7 @@ export interface TaskDetailProps {
 
 export default function TaskDetail({ row, isAdmin, onClose }: TaskDetailProps) {
   const t = useT();
-  const [tone, key] = statusWord(row.status);
+  const [tone, key] = statusLabel(row.status);
   const clips = clipsOf(row.data);
   const json = JSON.stringify(
     { ...row, data: parsedData(row.data), properties: parsedData(row.properties) },

@@ -24,7 +24,7 @@ const STATUS: Record<string, [StatusTone, string]> = {
   "": ["running", "task.status.submitting"],
 };
 
-export function statusWord(status: string): [StatusTone, string] {
+export function statusLabel(status: string): [StatusTone, string] {
   return (Object.hasOwn(STATUS, status) ? STATUS[status] : undefined) ?? ["off", "task.status.UNKNOWN"];
 }
 

@@ -17,7 +17,7 @@ import { status } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
 import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { useWhole } from "../../lib/whole.ts";
+import { useCompleteChoices } from "../../lib/complete-choices.ts";
 import { toastFailure } from "../../lib/toasts.ts";
 import type { TokenPageData, TokenValues } from "./row.ts";
 import {
@@ -85,8 +85,8 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
   });
   const { values, set } = form;
   const isCut = data.isCut === true;
-  const { all: groups } = useWhole<GroupMap>(data.groups, isCut, () => call(api.user.self.groups.get()));
-  const { all: models } = useWhole<readonly string[]>(data.models, isCut && values.limitModels, () =>
+  const { all: groups } = useCompleteChoices<GroupMap>(data.groups, isCut, () => call(api.user.self.groups.get()));
+  const { all: models } = useCompleteChoices<readonly string[]>(data.models, isCut && values.limitModels, () =>
     call(api.user.models.get({ query: {} })),
   );
 

@@ -22,7 +22,7 @@ export interface Formats {
   formatAxis: (value: number) => string;
   /** What grid lines are cut at: quota units of a dollar, or single ones. */
   unit: number;
-  isWhole: boolean;
+  isInteger: boolean;
 }
 
 export function formatsOf({ figure }: UsageSummary, site: SiteStatus): Formats {
@@ -30,10 +30,10 @@ export function formatsOf({ figure }: UsageSummary, site: SiteStatus): Formats {
   if (figure === "quota" && site.display_in_currency !== false) {
     const format = (value: number) => formatQuota(value, site);
     const formatAxis = (value: number) => formatDollars(value / unit).replace(/\.00$/, "");
-    return { format, formatShort: format, formatAxis, unit, isWhole: false };
+    return { format, formatShort: format, formatAxis, unit, isInteger: false };
   }
   const formatShort = figure === "tokens" ? formatCompact : formatNumber;
-  return { format: formatNumber, formatShort, formatAxis: formatCompact, unit: 1, isWhole: true };
+  return { format: formatNumber, formatShort, formatAxis: formatCompact, unit: 1, isInteger: true };
 }
 
 export function labelOf(t: Translate, { by }: UsageSummary, series: UsageSeries): string {

@@ -121,3 +121,24 @@ export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBar
     </div>
   );
 }
+
+/** An action on the selected rows. */
+export function BulkButton({
+  label,
+  isDanger = false,
+  onClick,
+}: {
+  label: string;
+  isDanger?: boolean;
+  onClick: () => void;
+}) {
+  return (
+    <button
+      type="button"
+      className={isDanger ? "btn btn-sm btn-error btn-soft" : "btn btn-sm btn-default"}
+      onClick={onClick}
+    >
+      {label}
+    </button>
+  );
+}

@@ -10,8 +10,8 @@ export function refreshItem(t: Translate, refresh: () => Promise<void>): MenuIte
   return { id: "refresh", label: t("common.refresh"), icon: RotateCw, onSelect: () => void refresh() };
 }
 
-export function exportItem(t: Translate, start: () => void, id = "export"): MenuItem {
-  return { id, label: t("table.export"), icon: Download, onSelect: start };
+export function exportItem(t: Translate, start: () => void): MenuItem {
+  return { id: "export", label: t("table.export"), icon: Download, onSelect: start };
 }
 
 /** `request` is made when the item is pressed: relative ranges of time end then. */

@@ -33,6 +33,8 @@ export interface ListScreenOptions<Row> {
 export interface ListScreenState<Row> {
   table: TableQuery;
   list: LiveListState<Row>;
+  /** Changes with filters, range, page and page size. */
+  queryKey: string;
   isFiltered: boolean;
   clearFilters: () => void;
   /** Every row of the filter, page after page. */
@@ -49,15 +51,17 @@ export function useListScreen<Row>(options: ListScreenOptions<Row>): ListScreenS
   const { data, table, filters, arranging = [], fetchPage } = options;
   const { page, pageSize } = table;
   const selected = useRef<readonly Row[]>([]);
+  const queryKey = `${filterKeyOf(filters, table)} ${page} ${pageSize}`;
   const list = useList<Row>({
     initial: data,
-    queryKey: `${filterKeyOf(filters, table)} ${page} ${pageSize}`,
+    queryKey,
     load: (signal) => fetchPage({ page, pageSize, signal }),
   });
   const narrowing = Object.keys(filters).filter((name) => !arranging.includes(name));
   return {
     table,
     list,
+    queryKey,
     selected,
     isFiltered: narrowing.some((name) => filters[name] !== ""),
     clearFilters: () => table.setFilters(Object.fromEntries(narrowing.map((name) => [name, undefined]))),

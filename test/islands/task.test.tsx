@@ -4,7 +4,7 @@ import { act, screen, within } from "@testing-library/react";
 import TaskScreen from "../../islands/screens/task.tsx";
 import { clipsOf, statusLabel } from "../../islands/screens/task/row.ts";
 import type { TaskPageData } from "../../islands/screens/task/row.ts";
-import { percentOf } from "../../islands/lib/task-list.ts";
+import { percentOf } from "../../islands/lib/task-screen.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
 import type { TaskRow } from "../../islands/lib/wire.ts";

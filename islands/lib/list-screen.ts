@@ -2,7 +2,7 @@
 // every row of the filter for what goes beyond the page.
 import { useRef } from "react";
 import { useList } from "./list.ts";
-import type { ListPage, LiveListState } from "./list.ts";
+import type { ListPage, ListState, LiveListState } from "./list.ts";
 import type { TableQuery } from "./table-query.ts";
 import { toast } from "./toasts.ts";
 import type { ListPageData } from "./wire.ts";
@@ -30,16 +30,21 @@ export interface ListScreenOptions<Row> {
   fetchPage: (request: PageRequest) => Promise<ListPage<Row>>;
 }
 
-export interface ListScreenState<Row> {
+/** What the page shows of a list. */
+export interface ShownList<Row> {
   table: TableQuery;
-  list: LiveListState<Row>;
-  /** Changes with filters, range, page and page size. */
-  queryKey: string;
+  list: ListState<Row>;
   isFiltered: boolean;
   clearFilters: () => void;
   /** Every row of the filter, page after page. */
   loadAll: () => Promise<readonly Row[]>;
   selected: { current: readonly Row[] };
+}
+
+export interface ListScreenState<Row> extends ShownList<Row> {
+  list: LiveListState<Row>;
+  /** Changes with filters, range, page and page size. */
+  queryKey: string;
 }
 
 /** Changes with the filters and the range of time: whatever is summed over the list changes with it. */
@@ -78,7 +83,7 @@ export function useListScreen<Row>(options: ListScreenOptions<Row>): ListScreenS
 
 /** An action of the page's header on the selected rows; says so when there are none. */
 export function onSelected<Row>(
-  { selected }: Pick<ListScreenState<Row>, "selected">,
+  { selected }: Pick<ShownList<Row>, "selected">,
   emptyText: string,
   run: (rows: readonly Row[]) => void,
 ): () => void {

@@ -3,7 +3,7 @@ import { Plus } from "lucide-react";
 import type { ReactNode } from "react";
 import { address } from "../lib/boot.ts";
 import { useT } from "../lib/i18n.ts";
-import type { ListScreenState } from "../lib/list-screen.ts";
+import type { ShownList } from "../lib/list-screen.ts";
 import { patchUrl, setQuery } from "../lib/url-state.ts";
 import { FilterBar } from "./filter-bar.tsx";
 import type { FilterBarProps } from "./filter-bar.tsx";
@@ -36,7 +36,7 @@ type TableParts<Row extends object> = Omit<
 };
 
 export interface ListScreenProps<Row extends object> {
-  screen: ListScreenState<Row>;
+  screen: ShownList<Row>;
   /** Storage key of the table's columns. */
   columnsKey: string;
   header: PageHeaderProps;
@@ -75,7 +75,7 @@ export function ListScreen<Row extends object>(props: ListScreenProps<Row>) {
 }
 
 interface ListTableProps<Row extends object> {
-  screen: ListScreenState<Row>;
+  screen: ShownList<Row>;
   label: string;
   columnsKey: string;
   parts: TableParts<Row>;

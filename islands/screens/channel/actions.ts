@@ -4,6 +4,7 @@ import { api, ApiFailure, call, callForBody, failureMessage } from "../../lib/ap
 import { t } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
+import { deleteRows } from "../../ui/delete-rows.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
 import type { ListRow, TagRow } from "./row.ts";
@@ -148,28 +149,22 @@ export async function remove(
     return;
   }
   const inUse = rows.filter((row) => row.status === STATUS_ENABLED).length;
-  const yes = await confirm({
-    title:
-      rows.length === 1
-        ? t("channel.deleteOne", { name: first.name })
-        : t("channel.deleteMany", { count: rows.length }),
+  const count = rows.length;
+  await deleteRows({
+    count,
+    title: count === 1 ? t("channel.deleteOne", { name: first.name }) : t("channel.deleteMany", { count }),
     text: [
-      t(rows.length === 1 ? "channel.deleteOneText" : "channel.deleteText"),
-      ...(inUse > 0 && rows.length > 1 ? [t("channel.deleteInUse", { count: inUse })] : []),
+      t(count === 1 ? "channel.deleteOneText" : "channel.deleteText"),
+      ...(inUse > 0 && count > 1 ? [t("channel.deleteInUse", { count: inUse })] : []),
     ].join(" "),
-    action: rows.length === 1 ? t("common.delete") : t("channel.deleteManyAction", { count: rows.length }),
-    isDanger: true,
-    ...(rows.length > 20 ? { typed: String(rows.length) } : {}),
+    action: count === 1 ? t("common.delete") : t("channel.deleteManyAction", { count }),
+    run: async () => {
+      const deleted = await call(api.channel.batch.post({ ids: rows.map(({ id }) => id) }));
+      return t("channel.deletedCount", { count: Number(deleted) });
+    },
+    refresh: channels.refresh,
+    clear,
   });
-  if (!yes) return;
-  try {
-    const count = await call(api.channel.batch.post({ ids: rows.map(({ id }) => id) }));
-    toast({ text: t("channel.deletedCount", { count: Number(count) }) });
-    clear?.();
-  } catch (error) {
-    toastFailure(error);
-  }
-  await channels.refresh();
 }
 
 /** Both kinds of disabled ones, counted anew before the question. */

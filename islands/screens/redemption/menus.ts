@@ -3,7 +3,7 @@
 import { Ban, CircleCheck, Copy, Pencil, Trash2 } from "lucide-react";
 import type { CurlRequest } from "../../lib/curl.ts";
 import type { Translate } from "../../lib/i18n.ts";
-import type { ListScreenState } from "../../lib/list-screen.ts";
+import type { ShownList } from "../../lib/list-screen.ts";
 import { onSelected } from "../../lib/list-screen.ts";
 import type { ListState } from "../../lib/list.ts";
 import { setQuery } from "../../lib/url-state.ts";
@@ -54,7 +54,7 @@ export function rowMenu(t: Translate, list: ListState<CodeRow>, row: CodeRow): M
 
 export interface PageMenuContext {
   t: Translate;
-  screen: ListScreenState<CodeRow>;
+  screen: ShownList<CodeRow>;
   startExport: () => void;
   /** The page's call. */
   request: () => CurlRequest;

@@ -3,7 +3,7 @@ import { Ban, CircleCheck, Copy, MessageSquare, Pencil, ScrollText, Terminal, Tr
 import { chatLinks } from "../../lib/chat-links.ts";
 import type { CurlRequest } from "../../lib/curl.ts";
 import type { Translate } from "../../lib/i18n.ts";
-import type { ListScreenState } from "../../lib/list-screen.ts";
+import type { ShownList } from "../../lib/list-screen.ts";
 import { onSelected } from "../../lib/list-screen.ts";
 import type { ListState } from "../../lib/list.ts";
 import { toast } from "../../lib/toasts.ts";
@@ -89,7 +89,7 @@ function chatItems(t: Translate, row: TokenRow): MenuItem[] {
 
 export function pageMenu(
   t: Translate,
-  screen: ListScreenState<TokenRow>,
+  screen: ShownList<TokenRow>,
   request: () => CurlRequest,
 ): MenuGroups {
   const selectOne = t("token.selectOne");

@@ -89,9 +89,7 @@ interface FailureEnvelope {
 }
 
 /** Runs a call and gives the envelope's `data` (or the whole body where there is none); throws ApiFailure. */
-export async function call<R extends { data: unknown }>(
-  running: Promise<R>,
-): Promise<Unwrapped<Body<R>>> {
+export async function call<R extends { data: unknown }>(running: Promise<R>): Promise<Unwrapped<Body<R>>> {
   const body = (await callForBody(running)) as { data?: unknown };
   return (body !== null && typeof body === "object" && "data" in body ? body.data : body) as Unwrapped<
     Body<R>

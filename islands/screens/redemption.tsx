@@ -49,10 +49,7 @@ function BulkActions({
   return (
     <>
       <BulkButton label={t("redemption.copySelected")} onClick={() => copyCodes(rows)} />
-      <BulkButton
-        label={t("common.enable")}
-        onClick={() => void setStatus(list, rows, UNUSED, { clear })}
-      />
+      <BulkButton label={t("common.enable")} onClick={() => void setStatus(list, rows, UNUSED, { clear })} />
       <BulkButton
         label={t("common.disable")}
         onClick={() => void setStatus(list, rows, DISABLED, { clear })}

@@ -135,8 +135,7 @@ export default function TokenScreen() {
         rowName: (row) => row.name || `#${row.id}`,
         openQuery: (row) => ({ edit: row.id }),
         isMuted: (row) => stateOf(row, nowMs.peek()) !== 1,
-        rowMenu: (row) =>
-          rowMenu({ t, list, onUse: (key) => setUsed({ keys: [key], isNew: false }) }, row),
+        rowMenu: (row) => rowMenu({ t, list, onUse: (key) => setUsed({ keys: [key], isNew: false }) }, row),
         bulk: (rows, clear) => <BulkActions list={list} rows={rows} clear={clear} />,
         empty: {
           title: t("token.empty"),

@@ -40,7 +40,8 @@ export interface ListScreenProps<Row extends object> {
   /** Storage key of the table's columns. */
   columnsKey: string;
   header: PageHeaderProps;
-  views?: Pick<ViewTabsProps, "screen" | "builtIn" | "fields"> & Partial<Pick<ViewTabsProps, "label" | "onOpen">>;
+  views?: Pick<ViewTabsProps, "screen" | "builtIn" | "fields"> &
+    Partial<Pick<ViewTabsProps, "label" | "onOpen">>;
   filters: Omit<FilterBarProps, "query" | "onChange"> & Partial<Pick<FilterBarProps, "onChange">>;
   table: TableParts<Row>;
   /** Between the header and the views. */
@@ -62,7 +63,13 @@ export function ListScreen<Row extends object>(props: ListScreenProps<Row>) {
       <PageHeader {...header} />
       {props.top}
       {views ? (
-        <ViewTabs label={t("table.views")} onOpen={setFilters} {...views} query={query} columnsKey={columnsKey} />
+        <ViewTabs
+          label={t("table.views")}
+          onOpen={setFilters}
+          {...views}
+          query={query}
+          columnsKey={columnsKey}
+        />
       ) : null}
       <FilterBar onChange={setFilters} {...filters} query={query} />
       {props.notices}

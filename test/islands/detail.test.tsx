@@ -259,9 +259,9 @@ describe("the question in the address", () => {
       ]);
     }
     // A chosen range decides the step by itself.
-    expect(usageQueryOf({ range: "24h" }, NOW_MS, "UTC", { data_export_default_time: "week" }, false).step).toBe(
-      "hour",
-    );
+    expect(
+      usageQueryOf({ range: "24h" }, NOW_MS, "UTC", { data_export_default_time: "week" }, false).step,
+    ).toBe("hour");
   });
 
   test("ranges are whole bars of the visitor's calendar, never more than users may ask for", () => {

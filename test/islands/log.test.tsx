@@ -116,7 +116,9 @@ function open(options: IslandOptions & { page?: Partial<LogPageData> } = {}): Is
 const heads = () => screen.getAllByRole("columnheader").map((each) => each.textContent);
 const tableRows = () => within(screen.getByRole("table", { name: "Usage log" })).getAllByRole("row");
 const listCalls = (island: Island) =>
-  island.requests.filter(({ path }) => path === "/api/log" || path === "/api/log/" || path === "/api/log/self");
+  island.requests.filter(
+    ({ path }) => path === "/api/log" || path === "/api/log/" || path === "/api/log/self",
+  );
 
 describe("what is shown", () => {
   test("the first paint needs no call: figures, histogram and rows come with the page", () => {

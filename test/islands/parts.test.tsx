@@ -185,7 +185,9 @@ describe("a list of which the page brought only the beginning", () => {
     });
     await settle();
     await settle();
-    expect(island.requests.find(({ path }) => path === "/api/user/models")?.query).toEqual({ group: "default" });
+    expect(island.requests.find(({ path }) => path === "/api/user/models")?.query).toEqual({
+      group: "default",
+    });
     const picker = screen.getByRole("combobox", { name: "Model" }) as HTMLInputElement;
     await island.user.click(picker);
     expect(within(screen.getByRole("listbox")).getAllByRole("option")).toHaveLength(100);

@@ -37,7 +37,9 @@ export function KeysList({ id, count }: { id: number; count: number }) {
             {key.rests_until > 0 ? (
               <StatusDot
                 tone="attention"
-                reason={[t(`channel.rest.${key.reason}`), upstreamMessage(key.detail)].filter(Boolean).join(": ")}
+                reason={[t(`channel.rest.${key.reason}`), upstreamMessage(key.detail)]
+                  .filter(Boolean)
+                  .join(": ")}
               >
                 {t("channel.restsUntil", {
                   time: formatDateTime(key.rests_until * 1000, timeZone.value).slice(5, 16),

@@ -38,7 +38,13 @@ export interface ChannelPanelsProps {
   onEditedMany: () => void;
 }
 
-export function ChannelPanels({ channels, tagging, onTagged, editingMany, onEditedMany }: ChannelPanelsProps) {
+export function ChannelPanels({
+  channels,
+  tagging,
+  onTagged,
+  editingMany,
+  onEditedMany,
+}: ChannelPanelsProps) {
   const { data, summary, table } = channels;
   const { query } = table;
   const edited = useAddressedChannel(channels, query.edit);

@@ -104,7 +104,9 @@ function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
       ...(isSet(values, "priority") && !isIntegerFrom(values.priority, -999)
         ? { priority: t("channel.priorityWrong") }
         : {}),
-      ...(isSet(values, "weight") && !isIntegerFrom(values.weight, 0) ? { weight: t("channel.weightWrong") } : {}),
+      ...(isSet(values, "weight") && !isIntegerFrom(values.weight, 0)
+        ? { weight: t("channel.weightWrong") }
+        : {}),
       ...(isSet(values, "models") && namesOf(values.models).length === 0
         ? { models: t("channel.modelsMissing") }
         : {}),

@@ -33,7 +33,12 @@ export function useDetail(
   data: DetailPageData,
   query: Query,
   usage: UsageQuery,
-): { use: UsageSummary | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
+): {
+  use: UsageSummary | undefined;
+  phase: ListPhase;
+  failure: string | undefined;
+  refresh: () => Promise<void>;
+} {
   useSignals();
   // Hours are the same everywhere; days and weeks are those of the zone.
   const zone = usage.step === "hour" && usage.range.preset !== "today" ? "" : timeZone.value;

@@ -49,12 +49,7 @@ function Figure({ label, value, title }: { label: string; value: React.ReactNode
 export function LiveButton({ isLive, onToggle }: { isLive: boolean; onToggle: () => void }) {
   const t = useT();
   return (
-    <button
-      type="button"
-      className="btn btn-default live-button"
-      aria-pressed={isLive}
-      onClick={onToggle}
-    >
+    <button type="button" className="btn btn-default live-button" aria-pressed={isLive} onClick={onToggle}>
       <span className="live-mark" aria-hidden />
       {isLive ? t("log.liveOn") : t("log.live")}
     </button>

@@ -87,11 +87,7 @@ function chatItems(t: Translate, row: TokenRow): MenuItem[] {
   }));
 }
 
-export function pageMenu(
-  t: Translate,
-  screen: ShownList<TokenRow>,
-  request: () => CurlRequest,
-): MenuGroups {
+export function pageMenu(t: Translate, screen: ShownList<TokenRow>, request: () => CurlRequest): MenuGroups {
   const selectOne = t("token.selectOne");
   return [
     [

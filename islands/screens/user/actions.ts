@@ -23,7 +23,11 @@ function isConfirmed(row: UserRow, action: ManageAction): Promise<boolean> {
   });
 }
 
-export async function manage(row: UserRow, action: ManageAction, refresh: () => Promise<void>): Promise<void> {
+export async function manage(
+  row: UserRow,
+  action: ManageAction,
+  refresh: () => Promise<void>,
+): Promise<void> {
   if (action !== "enable" && !(await isConfirmed(row, action))) return;
   try {
     await call(api.user.manage.post({ id: row.id, action }));

@@ -185,9 +185,8 @@ function keyStatus(key: UserKey, now: number): number {
 
 function Keys({ row }: { row: UserRow }) {
   const t = useT();
-  const { value, failure } = useLoaded(
-    String(row.id),
-    (signal) => call(api.user({ id: String(row.id) }).keys.get({ fetch: { signal } })),
+  const { value, failure } = useLoaded(String(row.id), (signal) =>
+    call(api.user({ id: String(row.id) }).keys.get({ fetch: { signal } })),
   );
   if (failure !== undefined) return <p className="text-error">{failure}</p>;
   if (value === undefined) return <p className="text-muted">{t("common.loading")}</p>;

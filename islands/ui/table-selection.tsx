@@ -7,7 +7,7 @@ import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { toastFailure } from "../lib/toasts.ts";
 
-interface KeyedRow<Row> {
+export interface KeyedRow<Row> {
   id: string;
   original: Row;
 }

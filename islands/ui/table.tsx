@@ -6,7 +6,7 @@ import type { ReactNode } from "react";
 import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import type { ListState } from "../lib/list.ts";
-import { Empty, Notice } from "./feedback.tsx";
+import { Empty, FailureNotice } from "./feedback.tsx";
 import type { EmptyProps } from "./feedback.tsx";
 import type { MenuGroups } from "./menu.tsx";
 import { Pagination } from "./pagination.tsx";
@@ -95,7 +95,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const isLoading = list.phase === "loading";
   return (
     <div className="table-area">
-      {list.phase === "failed" ? <FailureNotice list={list} /> : null}
+      {list.phase === "failed" ? <FailureNotice text={list.failure} onRetry={list.refresh} /> : null}
       <div
         className="table-box"
         aria-busy={isLoading || list.phase === "refreshing"}
@@ -159,23 +159,6 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         onPageSize={props.onPageSize}
       />
     </div>
-  );
-}
-
-/** The old rows stay below it. */
-function FailureNotice<Row>({ list }: { list: ListState<Row> }) {
-  const t = useT();
-  return (
-    <Notice
-      tone="error"
-      action={
-        <button type="button" className="btn btn-sm btn-default" onClick={() => void list.refresh()}>
-          {t("common.retry")}
-        </button>
-      }
-    >
-      {list.failure}
-    </Notice>
   );
 }
 

@@ -56,16 +56,20 @@ export interface Sentences {
   summary: string;
 }
 
-export function sentencesOf(
-  t: Translate,
-  use: UsageSummary,
-  { formatShort }: Formats,
-  shown: readonly RankedSeries[],
-  all: readonly RankedSeries[],
-  preset: Preset | undefined,
-  zone: string,
-): Sentences {
+export interface SentenceOptions {
+  t: Translate;
+  use: UsageSummary;
+  formats: Formats;
+  shown: readonly RankedSeries[];
+  all: readonly RankedSeries[];
+  /** undefined: a range that somebody chose. */
+  preset: Preset | undefined;
+  zone: string;
+}
+
+export function sentencesOf({ t, use, formats, shown, all, preset, zone }: SentenceOptions): Sentences {
   const { figure } = use;
+  const { formatShort } = formats;
   const value = sumOf(shown.map(({ total }) => total));
   const within = preset
     ? t(`detail.within.${preset}`)
@@ -74,7 +78,7 @@ export function sentencesOf(
         to: formatDateTime(use.to * 1000, zone).slice(5, 16),
       });
   const sum = t(`detail.sum.${figure}`, { value: formatShort(value), count: value });
-  // What was before is known of the whole only.
+  // What was before is known of all series together only.
   const change = shown.length === all.length ? changeText(t, value, use.previous[figure]) : "";
   const sentence = t(change === "" ? "detail.sentence" : "detail.sentenceChange", { sum, within, change });
   const leader = all[0];

@@ -89,11 +89,11 @@ function useChannelCommands(channels: Channels, startTag: (rows: readonly Channe
 /** Order and views; tag mode and order by id are remembered. */
 function useArrangement({ table }: Channels) {
   return {
-    setView(patch: Record<string, string | undefined>) {
+    setView: (patch: Record<string, string | undefined>) => {
       if ("tag_mode" in patch) remember(KEYS.tagMode, patch.tag_mode === "true");
       table.setFilters(patch);
     },
-    setSort(sort: SortState | undefined) {
+    setSort: (sort: SortState | undefined) => {
       remember(KEYS.idSort, sort?.id === "id");
       table.setSort(sort);
     },

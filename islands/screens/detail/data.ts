@@ -2,8 +2,6 @@
 // Refuses to sum by itself: lines, leaders and what is left are the server's.
 import { assignSlots, sumOf } from "../../lib/chart.ts";
 import type { ChartSeries } from "../../lib/chart.ts";
-import type { Step } from "../../../src/shared/local-time.ts";
-import type { Dimension, Figure } from "./usage-query.ts";
 import type { UsageSeries, UsageSummary } from "../../lib/wire.ts";
 
 /** What stands between an empty installation and its first figures; undefined where there are figures. */

@@ -11,6 +11,7 @@ import { setQuery } from "../lib/url-state.ts";
 import type { ChannelRow, ChannelSummary } from "../lib/wire.ts";
 import type { FilterField } from "../ui/filter-bar.tsx";
 import { ListScreen, NewButton } from "../ui/list-screen.tsx";
+import { ListViews } from "../ui/list-views.tsx";
 import type { SortState } from "../ui/table.tsx";
 import { channelColumns } from "./channel/columns.tsx";
 import { BulkActions, DisplayMenu, RunBar, UntaggedNotice, useBatchMode } from "./channel/list-parts.tsx";
@@ -140,13 +141,17 @@ export default function ChannelScreen() {
         action: add,
         overflow: pageMenu({ t, channels }),
       }}
-      views={{
-        label: t("channel.views"),
-        screen: "channel",
-        builtIn: builtInViews(summary),
-        fields: VIEW_FIELDS,
-        onOpen: setView,
-      }}
+      views={
+        <ListViews
+          list={shown}
+          label={t("channel.views")}
+          screen="channel"
+          builtIn={builtInViews(summary)}
+          fields={VIEW_FIELDS}
+          onOpen={setView}
+          columnsKey={KEYS.channelColumns}
+        />
+      }
       filters={{
         searchName: "keyword",
         searchLabel: t("channel.search"),

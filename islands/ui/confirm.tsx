@@ -4,6 +4,7 @@ import { signal } from "@preact/signals-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
+import { toast, toastFailure } from "../lib/toasts.ts";
 
 export interface ConfirmQuestion {
   kind: "confirm";
@@ -48,6 +49,37 @@ export function ask(question: Question): Promise<boolean> {
 
 export function confirm(question: Omit<ConfirmQuestion, "kind">): Promise<boolean> {
   return ask({ kind: "confirm", ...question });
+}
+
+/** More rows than this are confirmed by typing their number. */
+const MOST_WITHOUT_TYPING = 20;
+
+export interface Deletion extends Pick<ConfirmQuestion, "title" | "text" | "action"> {
+  /** How many rows go. */
+  count: number;
+  /** Deletes, and gives the sentence to say. */
+  run: () => Promise<string>;
+  /** Reads the list anew, whatever came of it. */
+  refresh: () => Promise<void>;
+  /** Drops the selection, once the rows are gone. */
+  clear?: (() => void) | undefined;
+}
+
+/** Asks, deletes, says what came of it, and reads the list anew. */
+export async function deleteRows({ count, run, refresh, clear, ...question }: Deletion): Promise<void> {
+  const isConfirmed = await confirm({
+    ...question,
+    isDanger: true,
+    ...(count > MOST_WITHOUT_TYPING ? { typed: String(count) } : {}),
+  });
+  if (!isConfirmed) return;
+  try {
+    toast({ text: await run() });
+    clear?.();
+  } catch (error) {
+    toastFailure(error);
+  }
+  await refresh();
 }
 
 /** Answers an open question with no. */

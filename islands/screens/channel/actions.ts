@@ -3,8 +3,7 @@
 import { api, ApiFailure, call, callForBody, failureMessage } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
-import { confirm } from "../../ui/confirm.tsx";
-import { deleteRows } from "../../ui/delete-rows.ts";
+import { confirm, deleteRows } from "../../ui/confirm.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
 import type { ListRow, TagRow } from "./row.ts";

@@ -1,4 +1,4 @@
-// Recomputes every sum of the books from what lies beneath it and lists each difference; zero is the only good answer.
+// Recomputes every sum of the tables from what lies beneath it and lists each difference; zero is the only good answer.
 // Refuses to mix moments: one statement sees one snapshot, also while calls are being settled.
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";

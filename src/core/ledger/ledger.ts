@@ -20,18 +20,18 @@ import type {
 import { KEEP_MINUTES, openJournal } from "./journal.ts";
 import type { Journal } from "./journal.ts";
 import { createGroupCommit } from "./group-commit.ts";
-import { createGate } from "./gate.ts";
+import { createLedgerHealth } from "./ledger-health.ts";
 import { Hold } from "./reservation.ts";
 import type { HoldKeeper } from "./reservation.ts";
 import { endPending } from "./items.ts";
 import type { LedgerItem } from "./items.ts";
 import { createOutageWatch, OUTAGE_MS } from "./outage.ts";
-import { createPostgresBooks } from "./postgres-store.ts";
-import { createSharedHolds } from "./shared-reservations.ts";
+import { createPostgresStore } from "./postgres-store.ts";
+import { createSharedReservations } from "./shared-reservations.ts";
 import type { Shortage } from "./shared-reservations.ts";
-import { createSqliteBooks } from "./sqlite-store.ts";
+import { createSqliteStore } from "./sqlite-store.ts";
 import { entryRow } from "../logs/rows.ts";
-import { takeSeat } from "./node-lease.ts";
+import { takeLease } from "./node-lease.ts";
 import { quotaDisplay } from "../options/store.ts";
 
 /** A reservation that nobody closed is given back after this time; a later settlement still charges in full. */
@@ -72,16 +72,17 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
   const keepMs = (deps.journalKeepMinutes ?? KEEP_MINUTES) * 60_000;
   const journal = deps.journal ?? openJournal<LedgerItem>(dataDir, logger, { keepMs });
-  const seat = await takeSeat(deps);
+  const lease = await takeLease(deps);
   const outage = db.client
     ? undefined
     : createOutageWatch({ ...deps, monotonicMs: deps.monotonicMs ?? (() => performance.now()) });
-  const books = db.client
-    ? createSqliteBooks(db.client, { ...deps, seat, journal })
-    : createPostgresBooks({ ...deps, seat, journal, databaseWaitMs, answered: () => outage?.answered() });
-  const shared = outage && createSharedHolds({ ...deps, databaseWaitMs, outage, drain, available, refusal });
-  await books.start();
-  const gate = createGate({ db, clock, logger, dataDir, seat, journal });
+  const store = db.client
+    ? createSqliteStore(db.client, { ...deps, lease, journal })
+    : createPostgresStore({ ...deps, lease, journal, databaseWaitMs, answered: () => outage?.answered() });
+  const shared =
+    outage && createSharedReservations({ ...deps, databaseWaitMs, outage, drain, available, refusal });
+  await store.start();
+  const gate = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
   await outage?.start();
   await shared?.releaseOwn();
 
@@ -89,13 +90,13 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     write: (items) => {
       gate.assertHeld();
       journal.append(items);
-      books.wake();
+      store.wake();
     },
     writeLater: async (items) => {
-      if (seat.isStale()) await seat.confirm();
+      if (lease.isStale()) await lease.confirm();
       gate.assertHeld();
       await journal.appendLater(items);
-      books.wake();
+      store.wake();
     },
     lost(items, error) {
       gate.failed();
@@ -105,7 +106,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       return cannotRecord();
     },
     // What must be confirmed first is written off the event loop, a lone call's too.
-    running: () => keeper.open.size || (seat.isStale() ? 1 : 0),
+    running: () => keeper.open.size || (lease.isStale() ? 1 : 0),
   });
 
   const keeper: HoldKeeper = {
@@ -247,12 +248,12 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   /** Everything that has been settled so far comes to the tables. */
   async function drain(): Promise<void> {
     await queue.written();
-    await books.drain();
+    await store.drain();
   }
 
   async function flush(): Promise<void> {
     await queue.flush();
-    await books.drain();
+    await store.drain();
   }
 
   return {
@@ -311,16 +312,16 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       await accounts.tokenChanged(token.id);
     },
     maintain,
-    backlog: () => books.backlog(),
+    backlog: () => store.backlog(),
     flush,
     async close() {
       clearInterval(timer);
       await flush();
       gate.close();
-      books.close();
+      store.close();
       await outage?.close();
       journal.close();
-      await seat.release();
+      await lease.release();
     },
   };
 }

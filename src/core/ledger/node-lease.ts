@@ -1,5 +1,5 @@
-// A node's seat: the row that holds its journal's mark, and the lease by which one process at a time moves it.
-// Refuses a second process under the same node id while the first lives, and tells a process whose seat was taken.
+// A node's lease: the row that holds its journal's mark, and the lease by which one process at a time moves it.
+// Refuses a second process under the same node id while the first lives, and tells a process whose lease was taken.
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
@@ -8,7 +8,7 @@ import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
-import type { BooksPosition } from "./journal-recovery.ts";
+import type { StorePosition } from "./journal-recovery.ts";
 
 export const LEASE_SECONDS = 30;
 const RENEW_MS = 5000;
@@ -28,20 +28,20 @@ export class NodeTaken extends Error {
 }
 
 /** Nothing more may be entered under this node id by this process. */
-export class SeatLost extends Error {}
+export class LeaseLost extends Error {}
 
-export interface NodeSeat {
+export interface NodeLease {
   readonly nodeId: string;
   /** Stands in every statement that moves the mark. */
   readonly incarnation: number;
-  readonly books: BooksPosition;
-  /** False once another process has taken the seat, or the books fell back too far: nothing more may be answered. */
+  readonly position: StorePosition;
+  /** False once another process has taken the lease, or the tables fell back too far: nothing more may be answered. */
   readonly isHeld: boolean;
-  /** The process stood still so long that another may have taken the seat unheard: ask `confirm` before an answer. */
+  /** The process stood still so long that another may have taken the lease unheard: ask `confirm` before an answer. */
   isStale(): boolean;
-  /** Throws SeatLost when another has; in an outage of the database nobody can. */
+  /** Throws LeaseLost when another has; in an outage of the database nobody can. */
   confirm(): Promise<void>;
-  /** The mark as it stands in the books now; throws SeatLost when they are another process's. */
+  /** The mark as it stands in the tables now; throws LeaseLost when they are another process's. */
   look(): Promise<number>;
   /** Calls with the mark at each renewal of the lease. */
   watchMark(listener: (mark: number) => void): void;
@@ -51,7 +51,7 @@ export interface NodeSeat {
   release(): Promise<void>;
 }
 
-export interface SeatDeps {
+export interface LeaseDeps {
   db: Database;
   logger: Logger;
   clock: Pick<Clock, "monotonicMs">;
@@ -80,10 +80,10 @@ export function oldMarkKey(nodeId: string): string {
 }
 
 /**
- * Takes the seat of a node. Whoever holds the lock of the same directory on the same machine knows that the last process
+ * Takes the lease of a node. Whoever holds the lock of the same directory on the same machine knows that the last process
  * is gone and takes it at once; any other waits for a whole lease and is refused when it was renewed meanwhile.
  */
-export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
+export async function takeLease(deps: LeaseDeps): Promise<NodeLease> {
   const { db, logger, nodeId, dataDir } = deps;
   const { nodes } = db.t;
   const leaseSeconds = deps.leaseSeconds ?? LEASE_SECONDS;
@@ -172,7 +172,7 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
   async function look(): Promise<number> {
     const row = await find();
     if (row?.incarnation === incarnation) return row.mark;
-    // An older state of the database was put back: the seat is still this process's, whose directory is locked.
+    // An older state of the database was put back: the lease is still this process's, whose directory is locked.
     if (row && row.place === place && row.incarnation < incarnation) {
       const [back] = await db.orm
         .update(nodes)
@@ -186,7 +186,7 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
         ? "another process has taken this node's id. Stop this one, and give each node a DATA_DIR of its own"
         : "the database does not know this node any more. Stop it, and see which database DATABASE_URL names",
     );
-    throw new SeatLost();
+    throw new LeaseLost();
   }
 
   async function renew(): Promise<void> {
@@ -201,7 +201,7 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
       const [row] = await within(DATABASE_WAIT_MS, Promise.resolve(renewed));
       onMark(row ? row.mark : await within(DATABASE_WAIT_MS, look()));
     } catch (error) {
-      // In an outage nobody can take the seat either: the journal rides it out.
+      // In an outage nobody can take the lease either: the journal rides it out.
       logger.debug("the lease of the node id could not be renewed", { error: String(error) });
     } finally {
       askedAtMs = deps.clock.monotonicMs();
@@ -214,7 +214,7 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
   return {
     nodeId,
     incarnation,
-    books: { mark, journaled, history, isNew },
+    position: { mark, journaled, history, isNew },
     get isHeld() {
       return isHeld;
     },
@@ -223,7 +223,7 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
       try {
         await within(DATABASE_WAIT_MS, look());
       } catch (error) {
-        if (error instanceof SeatLost) throw error;
+        if (error instanceof LeaseLost) throw error;
       }
       askedAtMs = deps.clock.monotonicMs();
     },
@@ -273,8 +273,8 @@ function* addNode(tx: Orm, db: Database, nodeId: string, history: string): Steps
   return old === undefined;
 }
 
-/** Where the books of a node stand, without taking its seat; undefined when they do not know it. */
-export async function findBooks(db: Database, nodeId: string): Promise<BooksPosition | undefined> {
+/** Where the tables of a node stand, without taking its lease; undefined when they do not know it. */
+export async function findStorePosition(db: Database, nodeId: string): Promise<StorePosition | undefined> {
   const { nodes, marks } = db.t;
   const [row] = await db.orm
     .select({ mark: nodes.mark, journaled: nodes.journaled, history: nodes.history })

@@ -15,7 +15,7 @@ import { beginPending } from "./items.ts";
 import type { DurableHold } from "./items.ts";
 import { OUTAGE_MS } from "./outage.ts";
 import type { OutageWatch } from "./outage.ts";
-import { givenBack, holdOf, lockRows, rows } from "./postgres-store.ts";
+import { givenBack, holdOf, lockRows, rows } from "./postgres-statements.ts";
 
 /**
  * Memory is trusted while the balance pays for this many more calls of the same size: another node's spending is
@@ -53,7 +53,7 @@ export interface Shortage {
   tokenWithoutHolds: number;
 }
 
-export interface SharedHolds {
+export interface SharedReservations {
   isNearZero(available: number, amount: number): boolean;
   /** Throws what `refusal` makes of the figures that were found. */
   hold(request: ReserveRequest, keeper: HoldKeeper): Promise<Hold>;
@@ -66,7 +66,7 @@ export interface SharedHolds {
   releaseExpired(): Promise<void>;
 }
 
-export interface SharedHoldsDeps extends Pick<Deps, "db" | "clock" | "nodeId"> {
+export interface SharedReservationsDeps extends Pick<Deps, "db" | "clock" | "nodeId"> {
   accounts: LedgerAccounts;
   /** Longest wait for one answer of the database, in milliseconds. */
   databaseWaitMs: number;
@@ -91,7 +91,7 @@ interface Taken {
   remainQuota: number | undefined;
 }
 
-export function createSharedHolds(deps: SharedHoldsDeps): SharedHolds {
+export function createSharedReservations(deps: SharedReservationsDeps): SharedReservations {
   const { db, clock, nodeId, accounts, databaseWaitMs, drain, outage } = deps;
   const prefix = `${nodeId}.${randomBytes(4).toString("hex")}`;
   let count = 0;

@@ -28,8 +28,8 @@ export const TAIL_BYTES = 64;
 
 /** Over the positions too: a frame of an earlier use of the room must not pass for one of this use. */
 function checksum(history: string | undefined, first: number, count: number, body: Buffer): string {
-  const said = history === undefined ? `${first} ${count}` : `${history} ${first} ${count}`;
-  return crc32(body, crc32(said)).toString(16);
+  const positions = history === undefined ? `${first} ${count}` : `${history} ${first} ${count}`;
+  return crc32(body, crc32(positions)).toString(16);
 }
 
 /** The frame with its tail of zeros, as one write. */

@@ -36,7 +36,7 @@ export interface SurveyedFile {
   lastEnd: number;
   isClean: boolean;
   /** An older release wrote it, which left no zeros behind its frames. */
-  isUnsaid: boolean;
+  hasNoEndMark: boolean;
   /** Begins with something that is neither a whole frame nor zeros. */
   beginsTorn: boolean;
 }
@@ -69,7 +69,7 @@ export function surveyFile(path: string, bytes: Buffer, stored: StorePosition): 
     last: 0,
     lastEnd: 0,
     isClean: false,
-    isUnsaid: false,
+    hasNoEndMark: false,
     beginsTorn: false,
   };
   let isAnyBehind = false;
@@ -92,7 +92,7 @@ export function surveyFile(path: string, bytes: Buffer, stored: StorePosition): 
       file.last = last;
       file.lastEnd = frame.end;
       file.isClean = frame.history !== undefined && endsInZeros(bytes, frame.end);
-      file.isUnsaid = frame.history === undefined;
+      file.hasNoEndMark = frame.history === undefined;
       isAnyBehind = false;
     }
   }
@@ -151,7 +151,7 @@ function warningsAt(files: readonly SurveyedFile[], end: number): string[] {
   const warnings: string[] = [];
   const reason = "a write that a crash tore, which nobody was answered for, or damage";
   const ending = files.filter((file) => file.last > 0 && file.last === end);
-  const torn = ending.some((file) => file.isClean || file.isUnsaid) ? undefined : ending[0];
+  const torn = ending.some((file) => file.isClean || file.hasNoEndMark) ? undefined : ending[0];
   if (torn)
     warnings.push(
       `behind position ${end}, at byte ${torn.lastEnd} of ${nameOf(torn.path)}, stands something else than the zeros that end a write: ${reason}`,

@@ -1,5 +1,5 @@
 // Whether a call may begin: what it will cost must be recordable, in the files and in the tables that this process owns.
-// Refuses to open again on hope: only a write that was made durable, and files that lie where they lay, open the gate.
+// Refuses to answer again on hope: only a write that was made durable, and files that lie where they lay, are proof.
 import { join } from "node:path";
 import { statSync } from "node:fs";
 import { SQLITE_FILE } from "../../db/connect.ts";
@@ -13,12 +13,12 @@ const DOWN_MS = 1000;
 const LOOK_MS = 1000;
 
 export interface LedgerHealth {
-  /** Asked before every call: three comparisons while all is well. */
-  isOpen(): boolean;
+  /** Looked at before every call: three comparisons while all is well. */
+  canRecord(): boolean;
   /** A write to the journal failed. */
-  failed(): void;
+  writeFailed(): void;
   /** Throws when nothing more may be promised: the entry would stand in no table. */
-  assertHeld(): void;
+  assertLeaseHeld(): void;
   close(): void;
 }
 
@@ -57,7 +57,7 @@ export function createLedgerHealth({
   }, LOOK_MS);
   timer.unref();
 
-  function open(): boolean {
+  function recovers(): boolean {
     if (!lease.isHeld || !isThere || clock.monotonicMs() < downUntilMs) return false;
     if (journal.prove()) {
       isDown = false;
@@ -68,12 +68,12 @@ export function createLedgerHealth({
   }
 
   return {
-    isOpen: () => (!isDown && isThere && lease.isHeld && journal.isSound()) || open(),
-    failed() {
+    canRecord: () => (!isDown && isThere && lease.isHeld && journal.isSound()) || recovers(),
+    writeFailed() {
       isDown = true;
       downUntilMs = clock.monotonicMs() + DOWN_MS;
     },
-    assertHeld() {
+    assertLeaseHeld() {
       if (!lease.isHeld) throw new Error("this process no longer holds its node id");
     },
     close: () => clearInterval(timer),

@@ -119,7 +119,7 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
       const figures = await within(
         databaseWaitMs,
         db.atomic(function* (tx) {
-          yield* moveMark(tx, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
+          yield* moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
           return yield* enterSums(tx, inserts, sums, ids);
         }),
       );
@@ -143,22 +143,9 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     for (const entry of entries) setEntryAside(deps, entry, error);
     await within(
       databaseWaitMs,
-      db.atomic((tx) => moveMark(tx, { ...spanOf(entries), setAside: 1, skipped: 0 })),
+      db.atomic((tx) => moveMark(tx, deps, { ...spanOf(entries), setAside: 1, skipped: 0 })),
     );
     moved(entries);
-  }
-
-  /** The lease is this process's and the tables end right before the batch, or nothing of it is entered. */
-  function* moveMark(tx: Orm, { first, last, setAside: aside, skipped }: MarkMove): Steps<void> {
-    const entered = last - first + 1 - aside - skipped;
-    const updated = yield* rows(
-      tx,
-      sql`update nodes set mark = ${last}, journaled = ${journal.lastPosition}, entered = entered + ${entered},
-          set_aside = set_aside + ${aside}, skipped = skipped + ${skipped}
-        where node_id = ${lease.nodeId} and incarnation = ${lease.incarnation} and mark = ${first - 1}
-        returning mark`,
-    );
-    if (updated.length === 0) throw new PositionMoved();
   }
 
   return {
@@ -178,6 +165,23 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
       isMarkKnown = false;
     },
   };
+}
+
+/** The lease is this process's and the tables end right before the batch, or nothing of it is entered. */
+function* moveMark(
+  tx: Orm,
+  { lease, journal }: PostgresApplierDeps,
+  { first, last, setAside, skipped }: MarkMove,
+): Steps<void> {
+  const entered = last - first + 1 - setAside - skipped;
+  const moved = yield* rows(
+    tx,
+    sql`update nodes set mark = ${last}, journaled = ${journal.lastPosition}, entered = entered + ${entered},
+        set_aside = set_aside + ${setAside}, skipped = skipped + ${skipped}
+      where node_id = ${lease.nodeId} and incarnation = ${lease.incarnation} and mark = ${first - 1}
+      returning mark`,
+  );
+  if (moved.length === 0) throw new PositionMoved();
 }
 
 function spanOf(entries: Entries): Pick<MarkMove, "first" | "last"> {

@@ -217,7 +217,7 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
 async function sumsBetween(deps: DashboardDeps, filter: LogFilter, from: number, to: number): Promise<Sums> {
   const { db } = deps;
   const { rollups, logs } = db.t;
-  const { whole, edges } = splitRange(Math.max(0, from), Math.max(0, to));
+  const { fullHours, edges } = splitRange(Math.max(0, from), Math.max(0, to));
   const [row] = await db.reader
     .select({
       quota: sumOf(rollups.quota),
@@ -225,7 +225,7 @@ async function sumsBetween(deps: DashboardDeps, filter: LogFilter, from: number,
       tokens: sumOf(sql`${rollups.promptTokens} + ${rollups.completionTokens}`),
     })
     .from(rollups)
-    .where(rollupWhere(db, filter, whole.from, whole.to));
+    .where(rollupWhere(db, filter, fullHours.from, fullHours.to));
   const sums: Sums = { quota: row?.quota ?? 0, count: row?.count ?? 0, tokens: row?.tokens ?? 0 };
   for (const edge of edges) {
     const [part] = await db.reader

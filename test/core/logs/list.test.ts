@@ -210,7 +210,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     }
   });
 
-  test("a range is cut into whole hours and the pieces beside them, without gap or overlap", () => {
+  test("a range is cut into fullHours hours and the pieces beside them, without gap or overlap", () => {
     const cases: [number, number][] = [
       [0, 7200],
       [1, 7200],
@@ -222,12 +222,12 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       [0, END_OF_TIME],
     ];
     for (const [from, to] of cases) {
-      const { whole, edges } = splitRange(from, to);
-      const pieces = [...edges, ...(whole.from < whole.to ? [whole] : [])].sort((a, b) => a.from - b.from);
+      const { fullHours, edges } = splitRange(from, to);
+      const pieces = [...edges, ...(fullHours.from < whole.to ? [whole] : [])].sort((a, b) => a.from - b.from);
       const covered = pieces.reduce((sum, piece) => sum + piece.to - piece.from, 0);
       expect(covered).toBe(Math.max(0, to - from));
       expect(pieces.every((piece, at) => at === 0 || pieces[at - 1]?.to === piece.from)).toBe(true);
-      expect(whole.from % HOUR_SECONDS).toBe(0);
+      expect(fullHours.from % HOUR_SECONDS).toBe(0);
     }
   });
 
@@ -257,7 +257,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     await db.orm.delete(db.t.logs).where(eq(db.t.logs.id, row.id));
   });
 
-  test("list queries are served by an index, never by reading the whole table", async () => {
+  test("list queries are served by an index, never by reading the fullHours table", async () => {
     const { db } = app.deps;
     const execute = (db.orm as unknown as { execute(query: unknown): Promise<Record<string, string>[]> })
       .execute;
@@ -310,14 +310,14 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
 
   test("clearing deletes strictly older rows, keeps the figures, and pages stay right", async () => {
     const moment = DAY_AGO + 30 * HOUR_SECONDS + 1000;
-    const whole: LogFilter = { type: 2, ...everything };
-    const before = await logStat(app.deps, whole);
+    const fullHours: LogFilter = { type: 2, ...everything };
+    const before = await logStat(app.deps, fullHours);
     const gone = rows.filter((row) => row.createdAt < moment).length;
     const total = await countLogs(app.deps, { type: 0, ...everything });
     expect(await clearLogs(app.deps, moment)).toBe(gone);
     expect(total - gone).toBe(await countLogs(app.deps, { type: 0, ...everything }));
     rows = rows.filter((row) => row.createdAt >= moment);
-    expect((await logStat(app.deps, whole)).quota).toBe(before.quota);
+    expect((await logStat(app.deps, fullHours)).quota).toBe(before.quota);
     for (const filter of filters()) {
       const expected = naive(filter);
       expect([filter, await countLogs(app.deps, filter)]).toEqual([filter, expected.length]);

@@ -388,7 +388,7 @@ function upstreamRequest(
     headers,
     body: "",
     proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
-    way: (url) => context.reach.way(url, channel),
+    reach: (url) => context.reach.target(url, channel),
   };
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);
@@ -412,7 +412,7 @@ function upstreamRequest(
       signal,
       fetch: send,
       proxy: request.proxy,
-      reach: request.way,
+      reach: request.reach,
       nowMs: () => context.clock.nowMs(),
       monotonicMs: () => context.clock.monotonicMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),

@@ -200,7 +200,7 @@ function freeApplied<T>(state: State<T>, upTo: number, makeDurable: () => Promis
 }
 
 function rewind<T>({ segments, waiting, history }: State<T>, mark: number): void {
-  const stored: StorePosition = { mark, journaled: waiting.last, history, isNew: false };
+  const stored: StorePosition = { mark, journaled: waiting.last, history };
   const found = recover(surveyAll(segments.dataDir, stored), stored);
   if (found.findings.length > 0) throw new JournalDamaged(segments.dataDir, found.findings);
   // A write that is under way may be seen already: it is not an entry before it has ended.

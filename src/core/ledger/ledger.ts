@@ -110,7 +110,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       const { logs } = db.t;
       yield* q(tx.insert(logs).values(entryRow(entry, clock.nowMs())).returning({ id: logs.id }));
     },
-    maintain: upkeep.run,
+    maintain: () => upkeep.run(),
     backlog: () => store.backlog(),
     flush,
     async close() {

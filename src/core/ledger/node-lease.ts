@@ -5,8 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { and, eq, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { q } from "../../db/database.ts";
-import type { Database, Orm, Steps } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { StorePosition } from "./journal-recovery.ts";
@@ -75,11 +74,6 @@ export function placeOf(dataDir: string): string {
   return createHash("sha256").update(`${machine} ${dev} ${ino}`).digest("hex").slice(0, 16);
 }
 
-/** The key under which older releases kept a node's position. */
-export function oldMarkKey(nodeId: string): string {
-  return `journal:${nodeId}`;
-}
-
 /** What the statements of one process's lease share. */
 interface LeaseContext extends LeaseDeps {
   leaseSeconds: number;
@@ -138,13 +132,12 @@ export async function takeLease(deps: LeaseDeps): Promise<NodeLease> {
   const context = contextOf(deps);
   const { db, logger, nodeId, dataDir, leaseSeconds } = context;
   const pause = deps.pause ?? (() => Bun.sleep(LOOK_MS));
-  let isNew = false;
   let seen: { leaseUntil: number; incarnation: number; patience: number } | undefined;
   for (;;) {
     const row = await findRow(context);
     if (!row) {
       const history = historyOf(await databaseNumber(db), nodeId);
-      isNew = await db.atomic((tx) => addNode(tx, db, nodeId, history));
+      await db.orm.insert(db.t.nodes).values({ nodeId, history }).onConflictDoNothing();
       continue;
     }
     const isFree = !context.isShared || row.leaseUntil === 0 || row.place === context.place;
@@ -166,7 +159,7 @@ export async function takeLease(deps: LeaseDeps): Promise<NodeLease> {
     const taken = await raiseIncarnation(context, row);
     if (taken) {
       const { incarnation, ...position } = taken;
-      return keepLease(context, incarnation, { ...position, isNew });
+      return keepLease(context, incarnation, position);
     }
   }
 }
@@ -312,35 +305,12 @@ function historyOf(databaseNo: number | undefined, nodeId: string): string {
   return createHash("sha256").update(seed).digest("hex").slice(0, 16);
 }
 
-/** The row of a node; true when nothing was known of it. What an older release remembered goes on. */
-function* addNode(tx: Orm, db: Database, nodeId: string, history: string): Steps<boolean> {
-  const { nodes, marks } = db.t;
-  const [old] = yield* q(
-    tx
-      .select({ value: marks.value })
-      .from(marks)
-      .where(eq(marks.key, oldMarkKey(nodeId))),
-  );
-  const mark = old?.value ?? 0;
-  yield* q(
-    tx.insert(nodes).values({ nodeId, history, mark, journaled: mark, entered: mark }).onConflictDoNothing(),
-  );
-  if (old) yield* q(tx.delete(marks).where(eq(marks.key, oldMarkKey(nodeId))));
-  return old === undefined;
-}
-
 /** Where the tables of a node stand, without taking its lease; undefined when they do not know it. */
 export async function findStorePosition(db: Database, nodeId: string): Promise<StorePosition | undefined> {
-  const { nodes, marks } = db.t;
+  const { nodes } = db.t;
   const [row] = await db.orm
     .select({ mark: nodes.mark, journaled: nodes.journaled, history: nodes.history })
     .from(nodes)
     .where(eq(nodes.nodeId, nodeId));
-  if (row) return { ...row, isNew: false };
-  const [old] = await db.orm
-    .select({ value: marks.value })
-    .from(marks)
-    .where(eq(marks.key, oldMarkKey(nodeId)));
-  const history = historyOf(await databaseNumber(db), nodeId);
-  return old && { mark: old.value, journaled: old.value, history, isNew: false };
+  return row;
 }

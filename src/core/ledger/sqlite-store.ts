@@ -93,7 +93,7 @@ export function createSqliteStore(client: BunSqlite, deps: SqliteApplierDeps): L
 }
 
 /** Makes durable what has been committed; the same call that FULL makes, in the thread pool. */
-function createWalSync(client: BunSqlite): { sync(): Promise<void>; close(): void } {
+function createWalSync(client: BunSqlite): { sync: () => Promise<void>; close: () => void } {
   /** Lives as long as the connection. */
   let file: number | undefined;
   return {

@@ -79,36 +79,37 @@ export function createAccountLookups({ cache, reads, queries, clock, isShared }:
     return undefined;
   }
 
-  return {
-    user,
-    tokenByKey(key: string): TokenAccount | undefined | Promise<TokenAccount | undefined> {
-      if (key === "" || key.length > MAX_KEY_LENGTH) return undefined;
-      const hash = sha256Hex(key);
-      const entry = tokensByHash.get(hash);
-      if (entry) {
-        entry.touched = true;
-        return isFresh(entry.owner) ? entry.account : loadToken(hash);
-      }
-      const until = misses.get(hash);
-      if (until !== undefined) {
-        if (clock.monotonicMs() < until) return undefined;
-        misses.delete(hash);
-      }
-      return loadToken(hash);
-    },
-    /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
-    async reloadUser(id: number): Promise<void> {
-      reads.wroteUser(id);
-      await userLoads.get(id)?.catch(() => undefined);
-      if (users.has(id)) await loadUser(id);
-    },
-    async reloadToken(id: number): Promise<void> {
-      reads.wroteToken(id);
-      misses.clear();
-      const entry = tokensById.get(id);
-      if (!entry) return;
-      await tokenLoads.get(entry.hash)?.catch(() => undefined);
-      await loadToken(entry.hash);
-    },
-  };
+  function tokenByKey(key: string): TokenAccount | undefined | Promise<TokenAccount | undefined> {
+    if (key === "" || key.length > MAX_KEY_LENGTH) return undefined;
+    const hash = sha256Hex(key);
+    const entry = tokensByHash.get(hash);
+    if (entry) {
+      entry.touched = true;
+      return isFresh(entry.owner) ? entry.account : loadToken(hash);
+    }
+    const until = misses.get(hash);
+    if (until !== undefined) {
+      if (clock.monotonicMs() < until) return undefined;
+      misses.delete(hash);
+    }
+    return loadToken(hash);
+  }
+
+  /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
+  async function reloadUser(id: number): Promise<void> {
+    reads.wroteUser(id);
+    await userLoads.get(id)?.catch(() => undefined);
+    if (users.has(id)) await loadUser(id);
+  }
+
+  async function reloadToken(id: number): Promise<void> {
+    reads.wroteToken(id);
+    misses.clear();
+    const entry = tokensById.get(id);
+    if (!entry) return;
+    await tokenLoads.get(entry.hash)?.catch(() => undefined);
+    await loadToken(entry.hash);
+  }
+
+  return { user, tokenByKey, reloadUser, reloadToken };
 }

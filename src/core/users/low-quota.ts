@@ -68,7 +68,7 @@ export function createLowQuota(deps: LowQuotaDeps): LowQuota {
           await rearm(deps, id);
         });
     },
-    settled: work.settled,
+    settled: () => work.settled(),
   };
 }
 

@@ -2,7 +2,7 @@
 // Refuses to follow redirects and to show where the upstream lives; the only file that calls inference upstreams.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Verdict } from "../../core/channels/picker.ts";
-import type { Way } from "../../net/reach.ts";
+import type { EgressTarget } from "../../net/reach.ts";
 import { AS_SENT, unpacked } from "../../net/decompress.ts";
 import { readErrorBody, retrySeconds, scrub } from "../../protocol/classify.ts";
 import type { Dialect } from "../../protocol/dialect.ts";
@@ -25,7 +25,7 @@ export interface UpstreamRequest {
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
   /** Judges each address before it is called. */
-  way: (url: string) => Way | Promise<Way>;
+  reach: (url: string) => EgressTarget | Promise<EgressTarget>;
 }
 
 export interface AttemptLimits {
@@ -289,8 +289,8 @@ export async function attempt(
   try {
     const { signal } = controller;
     const send: UpstreamFetch = async (url, init) => {
-      const way = request.way(url);
-      const { url: target, host } = way instanceof Promise ? await way : way;
+      const reached = request.reach(url);
+      const { url: target, host } = reached instanceof Promise ? await reached : reached;
       await STAGE;
       const answered = fetch(target, {
         ...init,
@@ -354,7 +354,7 @@ export interface SmallRequest {
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
   /** Judges the address before it is called. */
-  way: (url: string) => Way | Promise<Way>;
+  reach: (url: string) => EgressTarget | Promise<EgressTarget>;
   timeoutMs: number;
 }
 
@@ -363,7 +363,7 @@ export async function askUpstream(
   request: SmallRequest,
 ): Promise<{ status: number; headers: Headers; text: string }> {
   const { url, method = "GET", headers, body, proxy, timeoutMs } = request;
-  const { url: target, host } = await request.way(url);
+  const { url: target, host } = await request.reach(url);
   try {
     const response = await fetch(target, {
       ...AS_SENT,

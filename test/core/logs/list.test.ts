@@ -210,7 +210,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     }
   });
 
-  test("a range is cut into fullHours hours and the pieces beside them, without gap or overlap", () => {
+  test("a range is cut into whole hours and the pieces beside them, without gap or overlap", () => {
     const cases: [number, number][] = [
       [0, 7200],
       [1, 7200],
@@ -223,7 +223,9 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     ];
     for (const [from, to] of cases) {
       const { fullHours, edges } = splitRange(from, to);
-      const pieces = [...edges, ...(fullHours.from < whole.to ? [whole] : [])].sort((a, b) => a.from - b.from);
+      const pieces = [...edges, ...(fullHours.from < fullHours.to ? [fullHours] : [])].sort(
+        (a, b) => a.from - b.from,
+      );
       const covered = pieces.reduce((sum, piece) => sum + piece.to - piece.from, 0);
       expect(covered).toBe(Math.max(0, to - from));
       expect(pieces.every((piece, at) => at === 0 || pieces[at - 1]?.to === piece.from)).toBe(true);
@@ -257,7 +259,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     await db.orm.delete(db.t.logs).where(eq(db.t.logs.id, row.id));
   });
 
-  test("list queries are served by an index, never by reading the fullHours table", async () => {
+  test("list queries are served by an index, never by reading the whole table", async () => {
     const { db } = app.deps;
     const execute = (db.orm as unknown as { execute(query: unknown): Promise<Record<string, string>[]> })
       .execute;
@@ -310,14 +312,14 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
 
   test("clearing deletes strictly older rows, keeps the figures, and pages stay right", async () => {
     const moment = DAY_AGO + 30 * HOUR_SECONDS + 1000;
-    const fullHours: LogFilter = { type: 2, ...everything };
-    const before = await logStat(app.deps, fullHours);
+    const whole: LogFilter = { type: 2, ...everything };
+    const before = await logStat(app.deps, whole);
     const gone = rows.filter((row) => row.createdAt < moment).length;
     const total = await countLogs(app.deps, { type: 0, ...everything });
     expect(await clearLogs(app.deps, moment)).toBe(gone);
     expect(total - gone).toBe(await countLogs(app.deps, { type: 0, ...everything }));
     rows = rows.filter((row) => row.createdAt >= moment);
-    expect((await logStat(app.deps, fullHours)).quota).toBe(before.quota);
+    expect((await logStat(app.deps, whole)).quota).toBe(before.quota);
     for (const filter of filters()) {
       const expected = naive(filter);
       expect([filter, await countLogs(app.deps, filter)]).toEqual([filter, expected.length]);

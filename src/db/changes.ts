@@ -128,7 +128,7 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
   return {
     async announce(kind, ids) {
       if (ids.length === 0) return;
-      // One statement, so that versions are heard in their order: the row's lock is held until the commit that tells.
+      // One statement, so that versions are heard in their order: the row's lock is held until the commit that notifies.
       await client.unsafe(
         `with raised as (
            insert into marks (key, value) values ($1, 1)

@@ -1,5 +1,5 @@
 // Group commit: items that arrive in the same tick become durable together, at most 500 in one write.
-// Refuses to throw out of its timer; the promise of what could not be written rejects.
+// Never throws out of its timer: the promise of what could not be written rejects.
 export const MAX_BATCH = 500;
 
 interface Waiting<T> {

@@ -1,5 +1,5 @@
 // What the ledger queues, and the sums of one batch: users, tokens, channels and hours, each touched once.
-// Refuses to know a database: both of them and the journal work on these shapes.
+// Both databases and the journal work on these shapes.
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { LedgerAccounts, UserAccount } from "../deps.ts";
@@ -31,7 +31,7 @@ export interface UserSum {
   count: number;
 }
 
-/** What tells the sums of an hour apart. */
+/** What keeps the sums of an hour apart. */
 export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId", "group"] as const;
 
 export type RollupSum = Database["t"]["rollups"]["$inferSelect"];

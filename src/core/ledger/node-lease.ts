@@ -1,5 +1,5 @@
 // A node's lease on its row: the row holds the journal's mark, and one process at a time may move it.
-// Refuses a second process under the same node id while the first lives, and tells a process whose lease was taken.
+// Refuses a second process under the same node id while the first lives, and stops a process whose lease was taken.
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";

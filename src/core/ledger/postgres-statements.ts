@@ -2,18 +2,17 @@
 // batch at once, handed over as one JSON text.
 import type { SQL } from "drizzle-orm";
 import { sql } from "drizzle-orm";
-import { q } from "../../db/database.ts";
-import type { Database, Orm, Query, Steps } from "../../db/database.ts";
+import { q, rawQuery } from "../../db/database.ts";
+import type { Database, Orm, RawRow, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
 import type { BatchSums, DurableHold } from "./items.ts";
 import { addToKnownHour, logColumns, namesOf, rollupColumns } from "./row-columns.ts";
 import type { RowColumn } from "./row-columns.ts";
 import type { Figures } from "./store.ts";
 
-/** Runs raw SQL inside an atomic body; PostgreSQL's 64-bit numbers arrive as text. */
-export function* rows(tx: Orm, statement: SQL): Steps<Record<string, string | number>[]> {
-  const executor = tx as unknown as { execute(statement: SQL): Query<Record<string, string | number>[]> };
-  return yield* q(executor.execute(statement));
+/** Runs a statement by hand inside an atomic body. */
+export function* rows(tx: Orm, statement: SQL): Steps<RawRow[]> {
+  return yield* q(rawQuery(tx, statement));
 }
 
 /** Locks the rows in the order of their ids, so that batches and reservations of several nodes cannot deadlock. */
@@ -88,7 +87,7 @@ function* closeHolds(tx: Orm, holds: DurableHold[]): Steps<DurableHold[]> {
   return found.map(holdOf);
 }
 
-export function holdOf(row: Record<string, string | number>): DurableHold {
+export function holdOf(row: RawRow): DurableHold {
   return {
     key: String(row.request_id),
     userId: Number(row.user_id),

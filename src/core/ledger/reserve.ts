@@ -46,7 +46,8 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
   const user = accounts.keepUser(request.user);
   const token = request.token && accounts.keepToken(request.token);
   const free = availableTo({ user, token }, outage);
-  if (shared?.isNearZero(free, amount)) return shared.hold({ requestId, user, token, amount, least }, keeper);
+  if (shared?.isNearZero(free, amount))
+    return shared.reserve({ requestId, user, token, amount, least }, keeper);
   if (free <= 0 || free < least) {
     const limited = token && !token.unlimitedQuota ? token : undefined;
     throw refusalOf(

@@ -36,7 +36,7 @@ const MAX_OPEN_SUMS = 10_000;
 export interface SharedReservations {
   isNearZero(available: number, amount: number): boolean;
   /** Throws what `refusal` makes of the figures that were found. */
-  hold(request: ReserveRequest, keeper: HoldKeeper): Promise<Hold>;
+  reserve(request: ReserveRequest, keeper: HoldKeeper): Promise<Hold>;
   /** Lengthens the hold durably; where the database stays silent memory decides. Never rejects. */
   lengthen(hold: Hold, more: number, keeper: HoldKeeper): Promise<number>;
   renew(keys: readonly string[]): Promise<void>;
@@ -60,7 +60,7 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
   const newRow = rowMaker(nodeId);
   const sumOfOpen = openSums(db, clock, databaseWaitMs);
 
-  async function hold(request: ReserveRequest, keeper: HoldKeeper): Promise<Hold> {
+  async function reserve(request: ReserveRequest, keeper: HoldKeeper): Promise<Hold> {
     const { requestId, user, token, amount, least = amount } = request;
     const payers = payersOf(request);
     const userFree = user.quota - taker.unknownToDatabase(user);
@@ -126,7 +126,7 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
 
   return {
     isNearZero: (available, amount) => available < Math.max(TRUSTED_CALLS * amount, TRUST_FLOOR),
-    hold,
+    reserve,
     async lengthen(held, more, keeper) {
       // All of the outage counts: a stream waits it out once, not at every step.
       const waitMs = databaseWaitMs - outage.silentMs();

@@ -90,13 +90,7 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
   function acknowledge(entries: Entries): void {
     moved(entries);
     endOwn(entries);
-    const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
-    for (const id of ids) {
-      if (!accounts.cachedUser(id)) continue;
-      accounts.userChanged(id).catch((error: unknown) => {
-        logger.warn("account could not be re-read", { user: id, error: String(error) });
-      });
-    }
+    rereadUsers(deps, entries);
   }
 
   function moved(entries: Entries): void {
@@ -182,6 +176,17 @@ function* moveMark(
       returning mark`,
   );
   if (moved.length === 0) throw new PositionMoved();
+}
+
+/** Accounts whose figures the lost answer would have brought. */
+function rereadUsers({ accounts, logger }: PostgresApplierDeps, entries: Entries): void {
+  const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
+  for (const id of ids) {
+    if (!accounts.cachedUser(id)) continue;
+    accounts.userChanged(id).catch((error: unknown) => {
+      logger.warn("account could not be re-read", { user: id, error: String(error) });
+    });
+  }
 }
 
 function spanOf(entries: Entries): Pick<MarkMove, "first" | "last"> {

@@ -88,6 +88,11 @@ function verdictOf(failure: Failure): Verdict {
   }
 }
 
+/** What attempts threw, without what only the choice of the next one needs. */
+export function failureIn(thrown: unknown): unknown {
+  return thrown instanceof AttemptFailure ? thrown.failure : thrown;
+}
+
 /** Wraps a failure that began inside the gateway's own handling of the attempt. */
 export function attemptFailure(failure: Failure): AttemptFailure {
   return new AttemptFailure(failure, verdictOf(failure), undefined);

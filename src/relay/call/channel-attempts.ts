@@ -8,7 +8,7 @@ import { LogType } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { publicText } from "../wire/render-failure.ts";
 import type { Caller } from "./admission.ts";
-import { attemptFailure, AttemptFailure, mayRetry } from "./attempt.ts";
+import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import { disableIfFatal } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
@@ -149,7 +149,7 @@ function nextChannel({ services, request, policy, excluded }: Run): Channel | un
 
 /** What this channel's dialect cannot express another one's may: that is no failed attempt of anybody. */
 function isBeyond(thrown: unknown): boolean {
-  const failure = thrown instanceof AttemptFailure ? thrown.failure : thrown;
+  const failure = failureIn(thrown);
   return failure instanceof Failure && failure.code === "unsupported_field";
 }
 

@@ -231,8 +231,8 @@ interface AttemptWatch {
   abort(why: AbortCause): void;
   /** The status line of an answer is there: a stream gets the timers of stream.ts, anything else has the deadline. */
   answered(isStream: boolean): void;
-  settled(): void;
-  explain(error: unknown): AttemptFailure;
+  settled: () => void;
+  explain: (error: unknown) => AttemptFailure;
 }
 
 function watchAttempt(

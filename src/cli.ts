@@ -7,13 +7,13 @@ import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./cor
 import { journalCommand } from "./core/ledger/journal-command.ts";
 import { countWaiting, JournalDamaged } from "./core/ledger/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
-import { findBooks, NodeTaken } from "./core/ledger/node-lease.ts";
+import { findStorePosition, NodeTaken } from "./core/ledger/node-lease.ts";
 import { WrongEncryptionKey } from "./core/options/store.ts";
 import { connect, DatabaseUnreachable } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
 import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
-import { SchemaTooNew } from "./db/migrate.ts";
+import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
 import { EnvError, readEnv } from "./env.ts";
 import type { Env } from "./env.ts";
 import { serve } from "./serve.ts";
@@ -81,7 +81,7 @@ const COMMANDS: Record<
 /** What this data directory has accepted and the tables do not have yet. */
 async function waitingCalls(db: Database, dataDir: string): Promise<number> {
   const nodeId = findNodeId(dataDir);
-  const books = nodeId === undefined ? undefined : await findBooks(db, nodeId);
+  const books = nodeId === undefined ? undefined : await findStorePosition(db, nodeId);
   return books ? countWaiting(dataDir, books) : 0;
 }
 
@@ -101,6 +101,7 @@ function isOperatorError(error: unknown): error is Error {
   return (
     error instanceof EnvError ||
     error instanceof SchemaTooNew ||
+    error instanceof SchemaUnknown ||
     error instanceof WrongEncryptionKey ||
     error instanceof DataDirInUse ||
     error instanceof DataDirUnusable ||

@@ -33,8 +33,6 @@ export interface UserSetting {
   webhook_url?: string;
   /** Sealed; webhook-secret.ts alone opens it. */
   webhook_secret_sealed?: string;
-  /** In clear, of earlier versions. */
-  webhook_secret?: string;
   notification_email?: string;
   accept_unset_model_ratio_model?: boolean;
   /** † Of notices; absent: Chinese. */
@@ -120,7 +118,7 @@ export interface LedgerAccounts extends Accounts {
   close(): void;
 }
 
-/** A balance after a charge, as the books have it. */
+/** A balance after a charge, as the tables have it. */
 export interface ChargedBalance {
   id: number;
   quota: number;

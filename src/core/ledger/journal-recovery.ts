@@ -1,21 +1,19 @@
-// What a start makes of the journal's files: which entries go on where the books end, and whether any are missing.
+// What a start makes of the journal's files: which entries go on where the tables end, and whether any are missing.
 // Refuses to guess: a gap, or two versions of one position, is a finding with a sentence, never a silent loss.
 import { endsInZeros, framesOf } from "./journal-frames.ts";
 import type { Frame } from "./journal-frames.ts";
 
-/** Where the books of this journal stand. */
-export interface BooksPosition {
+/** Where the tables of this journal stand. */
+export interface StorePosition {
   /** Everything up to here is entered, set aside or skipped. */
   mark: number;
-  /** Up to here the journal was durable, as the books know. */
+  /** Up to here the journal was durable, as the tables know. */
   journaled: number;
   /** Whose positions these are. */
   history: string;
-  /** The books have never seen this node: whatever lies there is not its own. */
-  isNew: boolean;
 }
 
-/** A frame that the books do not have, or not wholly. */
+/** A frame that the tables do not have, or not wholly. */
 export interface Placement extends Pick<Frame, "first" | "count" | "begin" | "end" | "checksum"> {
   path: string;
 }
@@ -35,8 +33,6 @@ export interface SurveyedFile {
   /** Where its frame ends, and whether the write that made it ended there: nothing above the mark, then zeros. */
   lastEnd: number;
   isClean: boolean;
-  /** An older release wrote it, which left no zeros behind its frames. */
-  isUnsaid: boolean;
   /** Begins with something that is neither a whole frame nor zeros. */
   beginsTorn: boolean;
 }
@@ -58,7 +54,7 @@ export interface Recovery {
   warnings: string[];
 }
 
-export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): SurveyedFile {
+export function surveyFile(path: string, bytes: Buffer, stored: StorePosition): SurveyedFile {
   const file: SurveyedFile = {
     path,
     size: bytes.length,
@@ -69,7 +65,6 @@ export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): S
     last: 0,
     lastEnd: 0,
     isClean: false,
-    isUnsaid: false,
     beginsTorn: false,
   };
   let isAnyBehind = false;
@@ -77,13 +72,12 @@ export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): S
   for (const frame of framesOf(bytes)) {
     firstBegin = Math.min(firstBegin, frame.begin);
     const last = frame.first + frame.count - 1;
-    const isOwn = frame.history === undefined ? !books.isNew : frame.history === books.history;
-    if (!isOwn) {
+    if (frame.history !== stored.history) {
       file.foreign++;
       file.foreignLast = Math.max(file.foreignLast, last);
       continue;
     }
-    if (last > books.mark) {
+    if (last > stored.mark) {
       const { first, count, begin, end, checksum } = frame;
       file.frames.push({ path, first, count, begin, end, checksum });
       isAnyBehind = true;
@@ -91,8 +85,7 @@ export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): S
     if (last > file.last) {
       file.last = last;
       file.lastEnd = frame.end;
-      file.isClean = frame.history !== undefined && endsInZeros(bytes, frame.end);
-      file.isUnsaid = frame.history === undefined;
+      file.isClean = endsInZeros(bytes, frame.end);
       isAnyBehind = false;
     }
   }
@@ -107,16 +100,16 @@ export function span(from: number, to: number): string {
   return from === to ? `position ${from}` : `positions ${from} to ${to}`;
 }
 
-export function recover(files: readonly SurveyedFile[], books: BooksPosition): Recovery {
+export function recover(files: readonly SurveyedFile[], stored: StorePosition): Recovery {
   const frames = files.flatMap((file) => file.frames).sort((a, b) => a.first - b.first || b.count - a.count);
   const chain: Placement[] = [];
   const findings: Finding[] = [];
-  let end = books.mark;
+  let end = stored.mark;
   const missing = (from: number, to: number, next?: Placement) => {
     const before = chain.at(-1);
     const place = before
       ? `the last whole write before ends at byte ${before.end} of ${nameOf(before.path)}`
-      : `the books end with position ${books.mark}`;
+      : `the books end with position ${stored.mark}`;
     const behind = next
       ? `the next one lies in ${nameOf(next.path)}`
       : "the books know that they were durable";
@@ -133,7 +126,7 @@ export function recover(files: readonly SurveyedFile[], books: BooksPosition): R
       // The same frame lying twice, as a copy makes it, is one.
       if (twin.first === frame.first && twin.checksum === frame.checksum) continue;
       findings.push({
-        from: Math.max(frame.first, books.mark + 1),
+        from: Math.max(frame.first, stored.mark + 1),
         to: last,
         sentence: `${span(frame.first, last)} of the journal stand there in two versions, in ${nameOf(twin.path)} and in ${nameOf(frame.path)}`,
       });
@@ -143,7 +136,7 @@ export function recover(files: readonly SurveyedFile[], books: BooksPosition): R
     chain.push(frame);
     end = last;
   }
-  if (end < books.journaled) missing(end + 1, books.journaled);
+  if (end < stored.journaled) missing(end + 1, stored.journaled);
   return { chain, end, findings, warnings: findings.length === 0 ? warningsAt(files, end) : [] };
 }
 
@@ -151,7 +144,7 @@ function warningsAt(files: readonly SurveyedFile[], end: number): string[] {
   const warnings: string[] = [];
   const reason = "a write that a crash tore, which nobody was answered for, or damage";
   const ending = files.filter((file) => file.last > 0 && file.last === end);
-  const torn = ending.some((file) => file.isClean || file.isUnsaid) ? undefined : ending[0];
+  const torn = ending.some((file) => file.isClean) ? undefined : ending[0];
   if (torn)
     warnings.push(
       `behind position ${end}, at byte ${torn.lastEnd} of ${nameOf(torn.path)}, stands something else than the zeros that end a write: ${reason}`,

@@ -13,6 +13,7 @@ import { forgetDevices } from "./devices.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
+import { quotaChanged } from "../logs/sentences.ts";
 
 export type UserRow = Schema["users"]["$inferSelect"];
 
@@ -103,12 +104,8 @@ function userJson(row: UserRow, identities: Record<string, string>): UserJson {
 function publicSetting(text: string): string {
   if (text === "") return "";
   try {
-    const {
-      webhook_secret: clear,
-      webhook_secret_sealed: sealed,
-      ...setting
-    } = JSON.parse(text) as Record<string, unknown>;
-    return JSON.stringify(clear || sealed ? { ...setting, webhook_secret_set: true } : setting);
+    const { webhook_secret_sealed: sealed, ...setting } = JSON.parse(text) as Record<string, unknown>;
+    return JSON.stringify(sealed ? { ...setting, webhook_secret_set: true } : setting);
   } catch {
     return "";
   }
@@ -391,7 +388,7 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
         type: LogType.manage,
         userId: row.id,
         username: row.username,
-        content: `管理员将用户额度从 ${logQuotaText(before, display)}修改为 ${logQuotaText(after, display)}`,
+        content: quotaChanged(logQuotaText(before, display), logQuotaText(after, display)),
         other: {
           admin_info: { admin_id: actor.id, admin_username: actor.username },
           before,

@@ -1,5 +1,6 @@
 // First rows and figures of the usage log, for the filters that stand in the address.
 // Refuses other people's rows to ordinary users: they read their own.
+import type { LogPageData } from "../../islands/screens/log/row.ts";
 import { listLogs, listOwnLogs, userIdOf } from "../core/logs/list.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -18,7 +19,7 @@ function whole(text: string | null): number {
   return /^\d{1,15}$/.test(text ?? "") ? Number(text) : 0;
 }
 
-export async function loadLogs(context: LoaderContext) {
+export async function loadLogs(context: LoaderContext): Promise<LogPageData> {
   const { deps, user, url, timeZone } = context;
   const { page, pageSize } = pagingOf(context);
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;

@@ -1,5 +1,7 @@
 // First rows of the drawing log and of the task log, for the filters and the time range that stand in the address.
 // Refuses users other people's rows; administrators see everybody's.
+import type { DrawingPageData } from "../../islands/screens/midjourney/row.ts";
+import type { TaskPageData } from "../../islands/screens/task/row.ts";
 import { listCreativeTasks } from "../core/tasks/creative-tasks.ts";
 import { listDrawings } from "../core/tasks/drawing-tasks.ts";
 import { rangeOf } from "../../islands/lib/time-range.ts";
@@ -35,7 +37,7 @@ function scopeOf({ deps, url, user, timeZone }: LoaderContext, fallback: Preset)
 }
 
 /** Times of drawings are milliseconds; the address counts in seconds like every other. */
-export async function loadDrawings(context: LoaderContext) {
+export async function loadDrawings(context: LoaderContext): Promise<DrawingPageData> {
   const { page, pageSize } = pagingOf(context);
   const { isAdmin, filter, range } = scopeOf(context, DRAWING_RANGE);
   const to = range.to + (range.preset ? DRAWING_AHEAD_SECONDS : 0);
@@ -54,7 +56,7 @@ export async function loadDrawings(context: LoaderContext) {
 }
 
 /** Times of creative tasks are seconds; a relative range has no end. */
-export async function loadTasks(context: LoaderContext) {
+export async function loadTasks(context: LoaderContext): Promise<TaskPageData> {
   const { page, pageSize } = pagingOf(context);
   const { isAdmin, filter, range } = scopeOf(context, TASK_RANGE);
   const of = (name: string): string => context.url.searchParams.get(name) ?? "";

@@ -1,5 +1,6 @@
 // First rows of the API key screen, with the groups and models that its editor offers.
 // Refuses everybody else's keys: only the visitor's own are read.
+import type { TokenPageData } from "../../islands/screens/token/row.ts";
 import { modelsForUser } from "../core/channels/models.ts";
 import { groupChoices } from "../core/users/groups.ts";
 import { listTokens } from "../core/users/tokens.ts";
@@ -7,7 +8,7 @@ import { fewGroups, fewNames } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
-export async function loadTokens(context: LoaderContext) {
+export async function loadTokens(context: LoaderContext): Promise<TokenPageData> {
   const { deps, user, url } = context;
   const { page, pageSize } = pagingOf(context);
   if (!user) return { rows: [], total: 0, groups: {}, models: [], isCut: false, pageSize };

@@ -1,10 +1,11 @@
 // First rows of the user screen, and the groups that its filter and editor offer.
 // Refuses nothing: the page's row lets administrators in only.
+import type { UserPageData } from "../../islands/screens/user/row.ts";
 import { listUsers } from "../core/users/users.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
-export async function loadUsers(context: LoaderContext) {
+export async function loadUsers(context: LoaderContext): Promise<UserPageData> {
   const { deps, url } = context;
   const { page, pageSize } = pagingOf(context);
   const { items, total } = await listUsers(deps, {

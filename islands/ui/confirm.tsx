@@ -34,7 +34,7 @@ interface OpenQuestion {
 const openQuestion = signal<OpenQuestion | undefined>(undefined);
 
 /** Resolves when the dialog closes; true only for the primary button. A second question answers the first with no. */
-export function ask(question: Question): Promise<boolean> {
+export function showQuestion(question: Question): Promise<boolean> {
   openQuestion.peek()?.answer(false);
   return new Promise((resolve) => {
     openQuestion.value = {
@@ -48,7 +48,7 @@ export function ask(question: Question): Promise<boolean> {
 }
 
 export function confirm(question: Omit<ConfirmQuestion, "kind">): Promise<boolean> {
-  return ask({ kind: "confirm", ...question });
+  return showQuestion({ kind: "confirm", ...question });
 }
 
 /** More rows than this are confirmed by typing their number. */

@@ -1,5 +1,5 @@
 // What the usage log screen knows of a row, and the reading of its JSON.
-// Refuses nothing: rows of older or other gateways may lack any field.
+// Rows of older or other gateways may lack any field.
 import type { ListPageData, LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 
 export interface Attempt {

@@ -1,5 +1,4 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
-// Refuses nothing; the server checks every field again.
 import type { GroupMap, ListPageData, TokenRow } from "../../lib/wire.ts";
 
 export interface TokenPageData extends ListPageData<TokenRow> {

@@ -1,5 +1,4 @@
 // What the user screen knows of an account, who may do what to whom, and the drawer's values.
-// Refuses nothing; the server holds the same rank rules.
 import type { ListPageData, UserRow } from "../../lib/wire.ts";
 
 export interface UserPageData extends ListPageData<UserRow> {

@@ -4,6 +4,7 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useState } from "react";
 import { useCommand } from "../lib/commands.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
+import type { Translate } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { KEYS, writeCookie, writeItem } from "../lib/storage.ts";
 import { toast } from "../lib/toasts.ts";
@@ -87,6 +88,17 @@ function useChannelCommands(channels: Channels, startTag: (rows: readonly Channe
   });
 }
 
+const columnsOf = (t: Translate, channels: Channels) =>
+  channelColumns({
+    t,
+    types: channels.data.types,
+    tests: channels.tests,
+    save: async (row, name, text) => (await loadActions()).saveQuick(channels, row, name, text),
+    onStatus: async (row, status) => (await loadActions()).setStatus(channels, plainRows([row]), status),
+    onToggleTag: channels.toggleTag,
+    onBalance: (row) => withActions((actions) => actions.updateBalance(channels, row)),
+  });
+
 /** Order and views; tag mode and order by id are remembered. */
 function useArrangement({ table }: Channels) {
   return {
@@ -105,7 +117,7 @@ export default function ChannelScreen() {
   const t = useT();
   useSignals();
   const channels = useChannels();
-  const { data, table, shown, summary, isTagMode, run } = channels;
+  const { table, shown, summary, isTagMode, run } = channels;
   const [tagging, setTagging] = useState<ChannelPanelsProps["tagging"]>();
   const [editingMany, setEditingMany] = useState<readonly ChannelRow[]>();
   const [isBatch, toggleBatch] = useBatchMode();
@@ -119,15 +131,6 @@ export default function ChannelScreen() {
     else setTagging({ rows, clear });
   };
   useChannelCommands(channels, startTag);
-  const columns = channelColumns({
-    t,
-    types: data.types,
-    tests: channels.tests,
-    save: async (row, name, text) => (await loadActions()).saveQuick(channels, row, name, text),
-    onStatus: async (row, status) => (await loadActions()).setStatus(channels, plainRows([row]), status),
-    onToggleTag: channels.toggleTag,
-    onBalance: (row) => withActions((actions) => actions.updateBalance(channels, row)),
-  });
   const add = <NewButton label={t("channel.new")} />;
   const untagged = summary.total - summary.tags.reduce((sum, each) => sum + each.count, 0);
 
@@ -186,7 +189,7 @@ export default function ChannelScreen() {
         </div>
       )}
       table={{
-        columns,
+        columns: columnsOf(t, channels),
         rowKey: (row) => (isTagRow(row) ? `tag ${row.tag}` : row.id),
         rowName: (row) => (isTagRow(row) ? row.tag : row.name),
         rowHref: (row) => (isTagRow(row) ? undefined : `/channel?edit=${row.id}`),

@@ -1,5 +1,5 @@
 // API keys: the table, making and changing keys, ready code and chat links for each.
-// Refuses to print a whole key in the list: it is copied from its row or shown once after creation.
+// Refuses to print a full key in the list: it is copied from its row or shown once after creation.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
 import { api, callForBody } from "../lib/api.ts";

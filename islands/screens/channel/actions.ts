@@ -320,7 +320,7 @@ export async function updateBalances(channels: Channels): Promise<void> {
   await channels.refresh();
 }
 
-/** Finds the channel of a whole key and shows it by its id, so that the address never holds the key. */
+/** Finds the channel of a full key and shows it by its id, so that the address never holds the key. */
 export async function findByKey(channels: Channels, key: string): Promise<void> {
   const rows = await call(api.channel.search.get({ query: { keyword: key } }));
   const owner = rows.find((row) => !row.name.includes(key) && !row.base_url.includes(key));

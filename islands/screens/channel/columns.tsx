@@ -202,7 +202,7 @@ function originColumns({ t, save }: ColumnContext): Column<ListRow>[] {
   ];
 }
 
-/** The first letter of the type; its whole name is read out and shown on hover. */
+/** The first letter of the type; its full name is read out and shown on hover. */
 function TypeMark({ name }: { name: string }) {
   return (
     <span className="type-mark" title={name}>

@@ -168,7 +168,7 @@ export async function requestAnswer(
       growing.end();
     } else {
       growing.takeAnswer((await response.json()) as WireAnswer);
-      // A whole answer has no first token of its own.
+      // An answer that is not streamed has no first token of its own.
       delete growing.reply.firstTokenMs;
       if (!growing.isSettled) growing.settle("complete");
     }

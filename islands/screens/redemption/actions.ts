@@ -23,7 +23,7 @@ async function changeAll(rows: readonly CodeRow[], action: "enable" | "disable" 
 interface StatusOptions {
   /** Drops the selection. */
   clear?: () => void;
-  /** An undo is not said again, and cannot be undone. */
+  /** An undo is not announced, and cannot be undone. */
   isUndo?: boolean;
 }
 

@@ -77,7 +77,7 @@ export function quotaProblem(before: number, values: QuotaValues): string | unde
   return after < 0 && after < before ? "user.belowZero" : undefined;
 }
 
-/** What the call is told: a difference, so that calls made meanwhile stay paid, or the new balance itself. */
+/** What the call sends: a difference, so that calls made meanwhile stay paid, or the new balance itself. */
 export function quotaBody({ mode, amount }: QuotaValues): { quota?: number; quota_change?: number } {
   if (amount === undefined) return {};
   return mode === "set" ? { quota: amount } : { quota_change: mode === "add" ? amount : -amount };

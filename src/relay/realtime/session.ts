@@ -296,7 +296,7 @@ export class RealtimeSession implements SocketHandlers {
     this.#upstreamClosed = { code, reason };
     this.#nowQuiet();
     if (this.#isBusy) return;
-    // A proper goodbye is handed on; a connection that breaks off is told as an error.
+    // A proper goodbye is handed on; a connection that breaks off is reported as an error.
     if (isSendableCode(code) || code === 1005) {
       this.#end({
         reason: this.#meter.isResponding ? "upstream-cut" : "completed",
@@ -362,7 +362,7 @@ export class RealtimeSession implements SocketHandlers {
       if (decision.rule === "release") usage = emptyUsage();
       else if (decision.rule !== "reported") {
         const counted = await meter.count(counter, upstreamModel);
-        // What was said of an output that was not delivered is not charged.
+        // What was reported of an output that was not delivered is not charged.
         if (decision.rule === "partial") usage = { ...usage, output: counted.output, estimated: true };
         else usage = counted;
       }

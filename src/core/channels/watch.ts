@@ -7,6 +7,7 @@ import type { Channel } from "./rows.ts";
 import { disableChannel, recordBalance, recordTest, reviveChannel } from "./state.ts";
 import type { StateDeps } from "./state.ts";
 import { notifyRoot } from "../users/notify.ts";
+import { CHANNEL_WITHOUT_BALANCE, CHANNELS_TESTED, channelTooSlow } from "../logs/sentences.ts";
 
 export interface ProbeResult {
   ms: number;
@@ -100,8 +101,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
       progress = { ...progress, isRunning: false };
     }
     if (isAnnounced && !isStopped) {
-      const content = "所有通道测试已完成";
-      await notifyRoot(deps, { type: "channel_test", title: "通道测试完成", content });
+      await notifyRoot(deps, { type: "channel_test", ...CHANNELS_TESTED });
     }
   }
 
@@ -115,7 +115,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
         if (error instanceof Failure && error.code === "balance_unsupported") return;
         throw error;
       }
-      if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, "余额不足");
+      if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, CHANNEL_WITHOUT_BALANCE);
     });
   }
 
@@ -169,6 +169,5 @@ async function judgeTest(deps: StateDeps, channel: Channel, result: ProbeResult)
   }
   const limit = options.get("ChannelDisableThreshold");
   const seconds = ms / 1000;
-  if (limit > 0 && seconds > limit)
-    await disableChannel(deps, channel, `响应时间 ${seconds.toFixed(2)}s 超过阈值 ${limit.toFixed(2)}s`);
+  if (limit > 0 && seconds > limit) await disableChannel(deps, channel, channelTooSlow(seconds, limit));
 }

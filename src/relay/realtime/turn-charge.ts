@@ -1,4 +1,5 @@
 // Charges one turn of a realtime session and writes its log row.
+import { spokenChargeSentence } from "../../core/logs/sentences.ts";
 import { costOf } from "../../core/prices/prices.ts";
 import { decideCharge, isEstimated, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
@@ -66,12 +67,7 @@ async function chargedUsage({ parts, meter, reported }: EndedTurn, { rule }: Cha
 
 /** The sentence of the log row, in the words that clients of this log know. */
 function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
-  const { ratios, groupRatio } = price;
-  const group = `分组倍率 ${groupRatio.toFixed(2)}`;
-  const text =
-    ratios.callPrice === undefined
-      ? `模型倍率 ${ratios.modelRatio.toFixed(2)}，补全倍率 ${ratios.completionRatio.toFixed(2)}，音频倍率 ${ratios.audioRatio.toFixed(2)}，音频补全倍率 ${ratios.audioCompletionRatio.toFixed(2)}，${group}`
-      : `模型价格 ${ratios.callPrice.toFixed(2)}，${group}`;
+  const text = spokenChargeSentence(price);
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
 }
 

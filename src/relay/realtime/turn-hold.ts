@@ -1,6 +1,7 @@
 // One turn of a realtime session as the ledger sees it: what is held back for it, and the sentence of its log row.
 // Refuses to let a turn go on that is not paid: its hold is lengthened before more of it passes.
 import type { Reservation } from "../../core/deps.ts";
+import { spokenChargeSentence } from "../../core/logs/sentences.ts";
 import { LEAST_TOKENS, ratesOf, STEP_TOKENS, unitsForMore } from "../../core/prices/holds.ts";
 import type { WantedHold } from "../../core/prices/holds.ts";
 import { costOf, estimateReserve } from "../../core/prices/prices.ts";
@@ -91,12 +92,7 @@ export const tokensOf = (usage: Usage): number => promptTokens(usage) + completi
 
 /** The sentence of the log row, in the words that clients of this log know. */
 export function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
-  const { ratios, groupRatio } = price;
-  const group = `分组倍率 ${groupRatio.toFixed(2)}`;
-  const text =
-    ratios.callPrice === undefined
-      ? `模型倍率 ${ratios.modelRatio.toFixed(2)}，补全倍率 ${ratios.completionRatio.toFixed(2)}，音频倍率 ${ratios.audioRatio.toFixed(2)}，音频补全倍率 ${ratios.audioCompletionRatio.toFixed(2)}，${group}`
-      : `模型价格 ${ratios.callPrice.toFixed(2)}，${group}`;
+  const text = spokenChargeSentence(price);
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
 }
 

@@ -42,7 +42,8 @@ export const api = client.api;
 /** Everything else of the route module. */
 export const root = client;
 
-type Body<R> = R extends { data: infer D } ? NonNullable<D> : never;
+/** Failures are thrown: what is given has succeeded. */
+type Body<R> = R extends { data: infer D } ? Exclude<NonNullable<D>, { success: false }> : never;
 type Unwrapped<D> = D extends { data: infer T } ? T : D;
 
 /** The body that a route answers: `ResponseBody<typeof api.pricing.get>`. */

@@ -13,9 +13,26 @@ export interface OptionDefinition<T = unknown> {
   default: string;
   /** Sealed at rest and never returned by any call. */
   secret?: boolean;
-  /** Also sent to everybody by GET /api/status. */
-  public?: boolean;
+  /** Sent to everybody: the field of GET /api/status that carries it. */
+  public?: string;
+  /** What a number counts; its text is `option.unit.<unit>`. */
+  unit?: OptionUnit;
 }
+
+export const OPTION_UNITS = [
+  "attempts",
+  "currency_per_dollar",
+  "dollars",
+  "mebibytes",
+  "minutes",
+  "quota",
+  "quota_per_dollar",
+  "requests",
+  "seconds",
+  "share",
+  "tokens",
+] as const;
+export type OptionUnit = (typeof OPTION_UNITS)[number];
 
 export const text: OptionKind<string> = { parse: (value) => value };
 

@@ -26,8 +26,8 @@ function providerWords(text: string): string | undefined {
   }
 }
 
-/** An administrator reads what was really said: the provider's own words, else our text with the cause behind it. */
-function told(failure: Failure, request: Request): string {
+/** What an administrator reads of a failure: the provider's own words, else our text with the cause behind it. */
+function adminFailureText(failure: Failure, request: Request): string {
   const text = failureText(failure, languageOf(request));
   const { internal } = failure;
   if (internal === undefined || internal === "" || text.includes(internal)) return text;
@@ -48,12 +48,17 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
   };
 
   /** A provider's failure is the answer of these calls: success false with its words, and status 200. */
-  async function answered<T extends object>(request: Request, work: () => Promise<T>, rest: object = {}) {
+  async function orFailure<T extends object>(request: Request, work: () => Promise<T>, rest: object = {}) {
     try {
       return { success: true as const, message: "", ...(await work()) };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      return { success: false as const, message: told(error, request), code: error.code, ...rest };
+      return {
+        success: false as const,
+        message: adminFailureText(error, request),
+        code: error.code,
+        ...rest,
+      };
     }
   }
 
@@ -66,7 +71,12 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
           const { ms, failure } = await watch.test(channelOf(params.id), query.model);
           const time = Math.round(ms) / 1000;
           return failure
-            ? { success: false as const, message: told(failure, request), code: failure.code, time }
+            ? {
+                success: false as const,
+                message: adminFailureText(failure, request),
+                code: failure.code,
+                time,
+              }
             : { success: true as const, message: "", time };
         },
         { access: "admin", query: t.Object({ model: t.Optional(plainText(255)) }) },
@@ -84,7 +94,7 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get(
         "/update_balance/:id",
         ({ params, request }) =>
-          answered(request, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
+          orFailure(request, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
             balance: 0,
           }),
         { access: "admin" },
@@ -100,13 +110,13 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get(
         "/fetch_models/:id",
         ({ params, request }) =>
-          answered(request, async () => ({ data: await probe.models(channelOf(params.id)) })),
+          orFailure(request, async () => ({ data: await probe.models(channelOf(params.id)) })),
         { access: "admin" },
       )
       .post(
         "/fetch_models",
         ({ body, actor, request }) =>
-          answered(request, async () => ({
+          orFailure(request, async () => ({
             data: await probe.typedModels(
               { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
               actor.role >= Role.root,

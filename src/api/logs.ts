@@ -13,7 +13,6 @@ import {
   listTokenLogs,
   searchLogs,
   searchOwnLogs,
-  userIdOf,
 } from "../core/logs/list.ts";
 import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
@@ -21,7 +20,8 @@ import { tooMany } from "../core/kit/site-limits.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
-import { plainText } from "../http/plain-text.ts";
+import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
+import { positive, queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure, refuse } from "../shared/failures.ts";
@@ -32,58 +32,6 @@ const MINUTE_MS = 60_000;
 const MONTH_SECONDS = 30 * 24 * 3600;
 /** Pages of other sites ask with the key alone; no cookie is read there. */
 const ANY_SITE = { "access-control-allow-origin": "*" };
-/** No user has it: the filter for a name that nobody bears. */
-const NOBODY = -1;
-
-const moment = t.Optional(plainText(20));
-
-const filterQuery = {
-  type: t.Optional(plainText(20)),
-  token_name: t.Optional(plainText(255)),
-  model_name: t.Optional(plainText(255)),
-  start_timestamp: moment,
-  end_timestamp: moment,
-  group: t.Optional(plainText(64)),
-};
-
-const adminQuery = {
-  ...filterQuery,
-  username: t.Optional(plainText(255)),
-  channel: t.Optional(plainText(20)),
-};
-
-interface SentFilter {
-  type?: string | undefined;
-  token_name?: string | undefined;
-  model_name?: string | undefined;
-  start_timestamp?: string | undefined;
-  end_timestamp?: string | undefined;
-  group?: string | undefined;
-  username?: string | undefined;
-  channel?: string | undefined;
-}
-
-/** A whole number from 1 up; everything else counts as not given. */
-function positive(text: string | undefined): number | undefined {
-  const value = /^\d{1,15}$/.test(text ?? "") ? Number(text) : 0;
-  return value > 0 ? value : undefined;
-}
-
-function filterOf(sent: SentFilter): LogFilter {
-  const end = positive(sent.end_timestamp);
-  const filter: LogFilter = {
-    type: positive(sent.type) ?? 0,
-    from: Math.min(positive(sent.start_timestamp) ?? 0, END_OF_TIME),
-    to: end === undefined ? END_OF_TIME : Math.min(end + 1, END_OF_TIME),
-  };
-  const channelId = positive(sent.channel);
-  if (sent.token_name) filter.tokenName = sent.token_name;
-  if (sent.model_name) filter.modelName = sent.model_name;
-  if (sent.group) filter.group = sent.group;
-  if (channelId !== undefined) filter.channelId = channelId;
-  return filter;
-}
-
 function keyOf(text: string): string {
   return (
     text
@@ -99,11 +47,6 @@ export function logs(deps: Deps, session: SessionSettings) {
   /** Only keys that nobody has count for the address. */
   const guesses = session.limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
 
-  const adminFilter = async (sent: SentFilter): Promise<LogFilter> => {
-    const filter = filterOf(sent);
-    if (sent.username) filter.userId = (await userIdOf(deps, sent.username)) ?? NOBODY;
-    return filter;
-  };
   const page = (found: LogPage, at: { page: number; pageSize: number }) =>
     ok({ items: found.items, total: found.total, page: at.page, page_size: at.pageSize });
   /** Open ends become now and a month before it. */
@@ -119,52 +62,52 @@ export function logs(deps: Deps, session: SessionSettings) {
       async ({ query }) => {
         const at = pageOf(query, 1);
         const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listLogs(deps, await adminFilter(query), paging);
+        const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
         return page(found, at);
       },
-      { access: "admin", query: t.Object({ ...pageQuery, ...adminQuery }) },
+      { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
     )
     .get(
       "/log/self",
       async ({ actor, query }) => {
         const at = pageOf(query, 1);
         const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listOwnLogs(deps, actor, filterOf(query), paging);
+        const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
         return page(found, at);
       },
-      { access: "user", query: t.Object({ ...pageQuery, ...filterQuery }) },
+      { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
     )
-    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminFilter(query))), {
+    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
       access: "admin",
-      query: t.Object(adminQuery),
+      query: t.Object(adminLogFields),
     })
     .get(
       "/log/self/stat",
-      async ({ actor, query }) => ok(await logStat(deps, { ...filterOf(query), userId: actor.id })),
-      { access: "user", query: t.Object({ ...filterQuery, channel: t.Optional(plainText(20)) }) },
+      async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
+      { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
     )
     .get(
       "/log/histogram",
-      async ({ query }) => ok(await logHistogram(deps, bounded(await adminFilter(query)))),
+      async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
       {
         access: "admin",
-        query: t.Object(adminQuery),
+        query: t.Object(adminLogFields),
       },
     )
     .get(
       "/log/self/histogram",
       async ({ actor, query }) =>
-        ok(await logHistogram(deps, bounded({ ...filterOf(query), userId: actor.id }))),
-      { access: "user", query: t.Object(filterQuery) },
+        ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
+      { access: "user", query: t.Object(logFields) },
     )
     .get("/log/search", async ({ query }) => ok(await searchLogs(deps, query.keyword ?? "")), {
       access: "admin",
-      query: t.Object({ keyword: t.Optional(plainText(255)) }),
+      query: t.Object({ keyword: queryText(255) }),
     })
     .get(
       "/log/self/search",
       async ({ actor, query }) => ok(await searchOwnLogs(deps, actor, query.keyword ?? "")),
-      { access: "user", query: t.Object({ keyword: t.Optional(plainText(255)) }) },
+      { access: "user", query: t.Object({ keyword: queryText(255) }) },
     )
     .get(
       "/log/token",
@@ -195,6 +138,6 @@ export function logs(deps: Deps, session: SessionSettings) {
         if (before === undefined) throw refuse("log_target_missing");
         return ok(await clearLogs(deps, before));
       },
-      { access: "admin", query: t.Object({ target_timestamp: moment }) },
+      { access: "admin", query: t.Object({ target_timestamp: queryText(20) }) },
     );
 }

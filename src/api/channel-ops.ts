@@ -2,9 +2,9 @@
 // Refuses to answer any key; what a provider said reaches administrators scrubbed.
 import { Elysia, t } from "elysia";
 import type { Channel } from "../core/channels/rows.ts";
-import { wallTimeOf } from "../core/kit/clock.ts";
 import type { ChannelProbe, ChannelWatch } from "../core/channels/watch.ts";
 import { copyChannel } from "../core/channels/channels.ts";
+import { keyStates } from "../core/channels/list.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
 import { failureText, languageOf } from "../http/messages.ts";
@@ -32,11 +32,6 @@ function adminFailureText(failure: Failure, request: Request): string {
   const { internal } = failure;
   if (internal === undefined || internal === "" || text.includes(internal)) return text;
   return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
-}
-
-/** Enough to tell long keys apart; of a short one it would be too much. */
-function tailOf(key: string): string {
-  return key.length >= 16 ? key.slice(-4) : "";
 }
 
 export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelWatch, probe: ChannelProbe) {
@@ -136,23 +131,8 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
         access: "admin",
       })
       // † Several keys of one channel: which of them rest, until when, and why.
-      .get(
-        "/keys/:id",
-        ({ params }) => {
-          const channel = channelOf(params.id);
-          const nowMs = deps.clock.monotonicMs();
-          return ok(
-            deps.keyring.states(channel).map((state) => ({
-              index: state.index,
-              tail: tailOf(channel.keys[state.index] ?? ""),
-              rests_until:
-                state.restsUntilMs > nowMs ? Math.ceil(wallTimeOf(deps.clock, state.restsUntilMs) / 1000) : 0,
-              reason: state.restsUntilMs > nowMs ? state.reason : "",
-              detail: state.restsUntilMs > nowMs ? state.detail : "",
-            })),
-          );
-        },
-        { access: "admin" },
-      )
+      .get("/keys/:id", ({ params }) => ok(keyStates(deps, channelOf(params.id))), {
+        access: "admin",
+      })
   );
 }

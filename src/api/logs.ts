@@ -2,7 +2,7 @@
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
 import { createAttemptLimit } from "../core/kit/attempt-limit.ts";
-import type { Deps } from "../core/deps.ts";
+import type { Deps, TokenAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -42,11 +42,24 @@ function keyOf(text: string): string {
   );
 }
 
-export function logs(deps: Deps, session: SessionSettings) {
+/** The token of whoever presents its key, or why the log is not shown. Only keys that nobody has count for the address. */
+function createKeyReader(deps: Deps, limits: SessionSettings["limits"]) {
   const perKey = createAttemptLimit(PER_MINUTE, MINUTE_MS, () => deps.clock.monotonicMs());
-  /** Only keys that nobody has count for the address. */
-  const guesses = session.limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
+  const guesses = limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
+  return async (text: string, address: string): Promise<TokenAccount | Failure> => {
+    const guessWait = guesses.take(address);
+    if (guessWait !== undefined) return tooMany(guessWait);
+    const key = keyOf(text);
+    const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
+    if (!token || token.user.deleted) return new Failure("auth", "token_invalid");
+    guesses.giveBack(address);
+    const wait = perKey.take(String(token.id));
+    return wait === undefined ? token : tooMany(wait);
+  };
+}
 
+export function logs(deps: Deps, session: SessionSettings) {
+  const tokenOfKey = createKeyReader(deps, session.limits);
   const page = (found: LogPage, at: { page: number; pageSize: number }) =>
     ok({ items: found.items, total: found.total, page: at.page, page_size: at.pageSize });
   /** Open ends become now and a month before it. */
@@ -112,23 +125,14 @@ export function logs(deps: Deps, session: SessionSettings) {
     .get(
       "/log/token",
       async ({ query, set, request, address }) => {
-        const refused = (failure: Failure): Response => {
-          const answer = failureResponse(failure, request);
-          for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
-          return answer;
-        };
         Object.assign(set.headers, ANY_SITE);
-        const guessWait = guesses.take(address);
-        if (guessWait !== undefined) return refused(tooMany(guessWait));
-        const key = keyOf(query.key ?? "");
-        const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
-        if (!token || token.user.deleted) return refused(new Failure("auth", "token_invalid"));
-        guesses.giveBack(address);
-        const wait = perKey.take(String(token.id));
-        if (wait !== undefined) return refused(tooMany(wait));
-        return ok(await listTokenLogs(deps, token));
+        const token = await tokenOfKey(query.key ?? "", address);
+        if (!(token instanceof Failure)) return ok(await listTokenLogs(deps, token));
+        const answer = failureResponse(token, request);
+        for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
+        return answer;
       },
-      // Only the key's hash reaches the database, so any text may be asked with.
+      // Only the key's hash reaches the database, so any text may be sent.
       { open: "public", query: t.Object({ key: t.Optional(t.String({ maxLength: 1024 })) }) },
     )
     .delete(

@@ -1,5 +1,4 @@
 // First state of the wallet: what was used, the invitation, and the newest credits.
-// Refuses everybody else's account: only the visitor's own is read.
 import { affiliateCode } from "../core/users/affiliates.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";

@@ -5,8 +5,9 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
-import type { ChannelRow } from "./rows.ts";
+import type { Channel, ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
+import { wallTimeOf } from "../kit/clock.ts";
 import { sha256Hex } from "../kit/seal.ts";
 
 /** A channel as the wire knows it; the key is always empty. */
@@ -215,6 +216,38 @@ export async function getChannel(deps: Deps, id: number): Promise<ChannelJson> {
 export interface TagCount {
   tag: string;
   count: number;
+}
+
+/** † One of several keys of a channel as administrators see it. */
+export interface KeyStateJson {
+  index: number;
+  /** Its last characters. */
+  tail: string;
+  /** Unix seconds; 0 = it takes its turn. */
+  rests_until: number;
+  reason: string;
+  detail: string;
+}
+
+/** Enough to tell long keys apart; of a short one it would be too much. */
+function tailOf(key: string): string {
+  return key.length >= 16 ? key.slice(-4) : "";
+}
+
+/** Which keys of a channel rest on this node, until when, and why. */
+export function keyStates(deps: Pick<Deps, "keyring" | "clock">, channel: Channel): KeyStateJson[] {
+  const nowMs = deps.clock.monotonicMs();
+  return deps.keyring.states(channel).map(({ index, restsUntilMs, reason, detail }) => {
+    const tail = tailOf(channel.keys[index] ?? "");
+    if (restsUntilMs <= nowMs) return { index, tail, rests_until: 0, reason: "", detail: "" };
+    return {
+      index,
+      tail,
+      rests_until: Math.ceil(wallTimeOf(deps.clock, restsUntilMs) / 1000),
+      reason,
+      detail,
+    };
+  });
 }
 
 /** † What stands above the list: how many channels of each kind there are, and the tags in use. */

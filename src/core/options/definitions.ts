@@ -142,7 +142,7 @@ const optionsByGroup = {
     /** Largest request body in MiB; larger ones are refused with 413. */
     "relay.max_body_mb": { kind: int(1, 1024), default: "64", unit: "mebibytes" },
     /**
-     * Largest answer of an upstream that is read whole, in MiB, unpacked; above it another channel is asked. Streams, and
+     * Largest answer of an upstream that is read as one piece, in MiB, unpacked; above it another channel is tried. Streams, and
      * sound that is passed on as it comes, have no such limit.
      */
     "relay.max_answer_mb": { kind: int(1, 1024), default: "64", unit: "mebibytes" },

@@ -2,8 +2,8 @@
 import { t } from "elysia";
 import { refuse } from "../shared/failures.ts";
 
-export const DEFAULT_PAGE_SIZE = 10;
-export const MAX_PAGE_SIZE = 100;
+const DEFAULT_PAGE_SIZE = 10;
+const MAX_PAGE_SIZE = 100;
 
 /** Query parameters of lists; texts, so that a wrong number never turns into an error page. */
 export const pageQuery = {

@@ -6,12 +6,12 @@ export const MOST_CHOICES = 100;
 /** Characters of a group's description. */
 const MOST_DESCRIPTION = 120;
 
-export interface GroupChoice {
+interface GroupChoice {
   ratio: number;
   desc: string;
 }
 
-export interface Excerpt<T> {
+interface Excerpt<T> {
   first: T;
   /** There are more than these. */
   isCut: boolean;

@@ -219,7 +219,7 @@ export interface TagCount {
 }
 
 /** † One of several keys of a channel as administrators see it. */
-export interface KeyStateJson {
+interface KeyStateJson {
   index: number;
   /** Its last characters. */
   tail: string;

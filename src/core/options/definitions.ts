@@ -280,7 +280,7 @@ export type OptionValue<K extends OptionKey> = ReturnType<Definitions[K]["kind"]
 export const optionDefinitions = Object.assign({}, ...Object.values(optionsByGroup)) as Definitions;
 
 /** An option as the store, the status and the settings screens read it. */
-export interface OptionRow extends OptionDefinition {
+interface OptionRow extends OptionDefinition {
   key: OptionKey;
   group: OptionGroupId;
   /** Keys of its name and of its explanation in the dictionaries. */

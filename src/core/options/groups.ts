@@ -2,7 +2,7 @@
 
 /** What stands in `/setting?tab=`. */
 export const OPTION_TABS = ["operation", "ratelimit", "models", "system", "other"] as const;
-export type OptionTab = (typeof OPTION_TABS)[number];
+type OptionTab = (typeof OPTION_TABS)[number];
 
 /** A group and its tab, a line each; "none" = shown by no tab, and kept because older clients read and write it. */
 const TAB_OF_GROUP = {
@@ -40,7 +40,7 @@ const TAB_OF_GROUP = {
 
 export type OptionGroupId = keyof typeof TAB_OF_GROUP;
 
-export interface OptionGroup {
+interface OptionGroup {
   id: OptionGroupId;
   tab: OptionTab | "none";
   /** Place among all groups, from 0. */

@@ -32,7 +32,7 @@ export const OPTION_UNITS = [
   "share",
   "tokens",
 ] as const;
-export type OptionUnit = (typeof OPTION_UNITS)[number];
+type OptionUnit = (typeof OPTION_UNITS)[number];
 
 export const text: OptionKind<string> = { parse: (value) => value };
 

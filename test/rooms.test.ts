@@ -66,7 +66,7 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
     "drizzle",
   ],
-  "src/core/site": ["src/core/deps.ts", "src/core/users", "src/db", "src/shared"],
+  "src/core/site": ["src/core/deps.ts", "src/core/options", "src/core/users", "src/db", "src/shared"],
   "src/http": ["src/core", "src/shared", "locales"],
   "src/relay/wire": ["src/core", "src/net", "src/protocol", "src/http", "src/shared"],
   "src/relay/endpoints": ["src/relay/wire", "src/core", "src/providers", "src/protocol", "src/shared"],

@@ -93,6 +93,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/relay/tasks": [
     "src/relay/call",
+    "src/relay/wire",
     "src/core",
     "src/providers",
     "src/protocol",

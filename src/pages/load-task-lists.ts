@@ -1,7 +1,6 @@
 // First rows of the drawing log and of the task log, for the filters and the time range that stand in the address.
 // Refuses users other people's rows; administrators see everybody's.
-import { listCreativeTasks } from "../core/tasks/creative-tasks.ts";
-import { listDrawings } from "../core/tasks/drawing-tasks.ts";
+import { listCreativeTasks, listDrawings } from "../core/tasks/lists.ts";
 import { rangeOf } from "../../islands/lib/time-range.ts";
 import type { Preset, TimeRange } from "../../islands/lib/time-range.ts";
 import { Role } from "../shared/enums.ts";
@@ -43,7 +42,7 @@ export async function loadDrawings(context: LoaderContext) {
     context.deps,
     {
       ...filter,
-      mjId: context.url.searchParams.get("mj_id") ?? "",
+      upstreamId: context.url.searchParams.get("mj_id") ?? "",
       from: range.from * 1000,
       to: to * 1000,
     },
@@ -62,7 +61,7 @@ export async function loadTasks(context: LoaderContext) {
     context.deps,
     {
       ...filter,
-      taskId: of("task_id"),
+      upstreamId: of("task_id"),
       platform: of("platform"),
       status: of("status"),
       action: of("action"),

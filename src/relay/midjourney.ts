@@ -10,6 +10,7 @@ import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asString, parseJson } from "../protocol/json.ts";
 import { Role } from "../shared/enums.ts";
+import { askWithKeys } from "./call/channel-keys.ts";
 import type { Relay } from "./call/pipeline.ts";
 import type { TaskCall } from "./tasks/charge.ts";
 import { createTaskEdge, idsOf, taskJson } from "./tasks/edge.ts";
@@ -139,17 +140,18 @@ const fetchMany = (deps: Deps, edge: Edge, request: Request): Promise<Response> 
     );
   });
 
-/** Forwarded to the channel that drew the picture. */
+/** Forwarded to the channel that drew the picture, with the key whose account knows it. */
 const imageSeed = (deps: Deps, edge: Edge, request: Request, id: string): Promise<Response> =>
   edge.answer(request, async (call) => {
     const row = await edge.ownTask(call, id);
     const channel = channelOf(deps, MIDJOURNEY, row);
-    const { key } = deps.keyring.first(channel, deps.clock.monotonicMs());
     const path = `/mj/task/${encodeURIComponent(row.mjId)}/image-seed`;
-    const answer = askTaskUpstream(deps, MIDJOURNEY, { channel, key }, { path, timeoutMs: SEED_TIMEOUT_MS });
-    const { status, text } = await answer.catch(() => {
+    const ask = (key: string) =>
+      askTaskUpstream(deps, MIDJOURNEY, { channel, key }, { path, timeoutMs: SEED_TIMEOUT_MS });
+    const answer = await askWithKeys(deps, channel, ask, ({ status }) => status === 200).catch(() => {
       throw refusal(MIDJOURNEY, "unreachable");
     });
+    const { status, text } = answer;
     return new Response(text, {
       status,
       headers: {

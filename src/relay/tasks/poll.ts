@@ -9,7 +9,7 @@ import { nextPoll } from "../../core/tasks/polling.ts";
 import { dueTasks, failTask, moveTask, postponeTasks } from "../../core/tasks/store.ts";
 import type { TaskChanges } from "../../core/tasks/store.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { restKey } from "../call/channel-attempts.ts";
+import { askWithKeys } from "../call/channel-keys.ts";
 import { MIDJOURNEY } from "./midjourney-wire.ts";
 import { SUNO } from "./suno-wire.ts";
 import { askTaskUpstream, statusFailure } from "./task-wire.ts";
@@ -92,27 +92,34 @@ function parted<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[
   return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
 }
 
-/** The tasks that the channel's upstream answers with, by id; undefined = no answer, ask again next round. */
+/**
+ * The tasks that the channel's upstream answers with, by id; undefined = no answer, poll again next round. An account
+ * knows the tasks that were submitted with its key: what one key does not find is looked for with the next.
+ */
 async function askFor<Row extends TaskRow>(
   { deps, wire }: Round<Row>,
   channel: Channel,
   ids: readonly string[],
 ): Promise<Map<string, Json> | undefined> {
-  const nowMs = deps.clock.monotonicMs();
-  // The account that took the task knows it: submissions keep to the same key (submit.ts).
-  const { key, index: keyIndex } = deps.keyring.first(channel, nowMs);
-  try {
-    const request = { path: wire.pollPath, body: { ids }, timeoutMs: TIMEOUT_MS };
+  let found: Map<string, Json> | undefined;
+  const isMissing = (id: string): boolean => found?.has(id) !== true;
+  const ask = async (key: string): Promise<void> => {
+    const request = {
+      path: wire.pollPath,
+      body: { ids: ids.filter(isMissing) },
+      timeoutMs: TIMEOUT_MS,
+    };
     const answer = await askTaskUpstream(deps, wire, { channel, key }, request);
-    if (answer.status === 200) {
-      deps.keyring.wake(channel, keyIndex);
-      return wire.readPoll(parseJson(answer.text));
-    }
-    restKey(deps, { channel, keyIndex }, statusFailure(channel, answer, answer.text));
+    if (answer.status !== 200) throw statusFailure(channel, answer, answer.text);
+    const tasks = wire.readPoll(parseJson(answer.text));
+    if (tasks) found = new Map([...(found ?? []), ...tasks]);
+  };
+  try {
+    await askWithKeys(deps, channel, ask, () => !ids.some(isMissing));
   } catch {
-    // Nobody answered.
+    // Nobody answered, or nobody else did.
   }
-  return undefined;
+  return found;
 }
 
 /** The rows that wait on; one that cannot be judged holds up no other. */

@@ -20,20 +20,32 @@ const seen: string[] = [];
 /** Status by key. */
 const refusals = new Map<string, number>();
 
+/** Whose account knows a task: the key that submitted it. */
+const accounts = new Map<string, string>();
+
 const server = createServer((request, response) => {
-  request.resume().on("end", () => {
+  const parts: Buffer[] = [];
+  request.on("data", (part: Buffer) => parts.push(part));
+  request.on("end", () => {
     const { url: path = "", headers } = request;
     const key = String(headers["mj-api-secret"] ?? headers["authorization"] ?? "").replace("Bearer ", "");
     seen.push(`${path} ${key}`);
     const refused = refusals.get(key);
     if (refused !== undefined)
       return response.writeHead(refused).end('{"code":4,"description":"no","message":"no"}');
-    if (path.endsWith("/list-by-condition")) return response.end("[]");
-    if (path.endsWith("/suno/fetch")) return response.end('{"code":"success","data":[]}');
-    serial++;
+    const { ids = [] } = JSON.parse(Buffer.concat(parts).toString()) as { ids?: string[] };
+    const known = ids.filter((id) => accounts.get(id) === key);
+    if (path.endsWith("/list-by-condition"))
+      return response.end(JSON.stringify(known.map((id) => ({ id, progress: "9%", status: "IN_PROGRESS" }))));
+    if (path.endsWith("/suno/fetch")) {
+      const data = known.map((id) => ({ task_id: id, status: "IN_PROGRESS" }));
+      return response.end(JSON.stringify({ code: "success", data }));
+    }
+    const id = `task-${++serial}`;
+    accounts.set(id, key);
     const answer = path.includes("/suno/")
-      ? { code: "success", message: "", data: `song-${serial}` }
-      : { code: 1, description: "ok", result: `drawing-${serial}` };
+      ? { code: "success", message: "", data: id }
+      : { code: 1, description: "ok", result: id };
     return response.end(JSON.stringify(answer));
   });
 });
@@ -94,6 +106,12 @@ describe.each(FAMILIES)("$family", ({ type, model, submit, sent, poll, body }) =
     const response = await g.post(submit, body, headers);
     return [response.status, (await response.json()) as Json];
   };
+  /** Ends whatever earlier tests left open. */
+  const endAll = async (): Promise<void> => {
+    const { orm, t } = g.app.deps.db;
+    await orm.update(t.drawings).set({ progress: "100%" }).returning({ id: t.drawings.id });
+    await orm.update(t.tasks).set({ progress: "100%" }).returning({ id: t.tasks.id });
+  };
   const statusOf = (name: string) => g.app.deps.routing.channel(ids[name] ?? 0)?.status;
   const errorRows = async () => (await g.logs()).filter((row) => row.type === ERROR_ROW);
 
@@ -115,18 +133,36 @@ describe.each(FAMILIES)("$family", ({ type, model, submit, sent, poll, body }) =
   });
 
   test("keep to the first key that works, in submissions and in polls", async () => {
+    await endAll();
     await send();
     await send();
     nowMs += 15_000;
     await pollTasks(g.app.deps);
     expect(seen).toEqual([`/two${sent} first`, `/two${sent} first`, `/two${poll} first`]);
-    // A poll that is refused rests its key, too.
+  });
+
+  test("are found with the key that submitted them, also when another one works again", async () => {
+    await endAll();
+    refusals.set("first", 429);
+    const [, answer] = await send();
+    refusals.clear();
+    nowMs += 60_000;
+    seen.length = 0;
+    await pollTasks(g.app.deps);
+    expect(seen).toEqual([`/two${poll} first`, `/two${poll} second`]);
+    const { drawings, tasks } = g.app.deps.db.t;
+    const { orm } = g.app.deps.db;
+    const rows = [...(await orm.select().from(drawings)), ...(await orm.select().from(tasks))];
+    const id = answer["result"] ?? answer["data"];
+    const task = rows.find((row) => ("mjId" in row ? row.mjId : row.taskId) === id);
+    expect(task?.status).toBe("IN_PROGRESS");
+    // A key that refuses a poll rests once another one has answered.
     refusals.set("first", 403);
-    nowMs += 15_000;
+    nowMs += 60_000;
     await pollTasks(g.app.deps);
     nowMs += 60_000;
     await pollTasks(g.app.deps);
-    expect(seen.slice(3)).toEqual([`/two${poll} first`, `/two${poll} second`]);
+    expect(seen.slice(2)).toEqual([`/two${poll} first`, `/two${poll} second`, `/two${poll} second`]);
   });
 
   test("leave a channel alone that failed three times, and each attempt leaves an error row", async () => {

@@ -28,7 +28,7 @@ export interface TaskRow {
   nextPollMs: number;
 }
 
-export type TaskTable = PgTable & Readonly<Record<keyof TaskRow, PgColumn>>;
+type TaskTable = PgTable & Readonly<Record<keyof TaskRow, PgColumn>>;
 
 /** Columns that each table names its own way. */
 export interface TaskColumns {

@@ -6,7 +6,7 @@ import { listTasks } from "./store.ts";
 import type { TaskFilter, TaskPaging } from "./store.ts";
 
 /** A row as the console knows it; times are Unix milliseconds. */
-export interface DrawingJson {
+interface DrawingJson {
   id: number;
   code: number;
   user_id: number;
@@ -30,7 +30,7 @@ export interface DrawingJson {
 }
 
 /** A row as the console knows it; times are Unix seconds. */
-export interface CreativeTaskJson {
+interface CreativeTaskJson {
   id: number;
   created_at: number;
   updated_at: number;

@@ -13,7 +13,7 @@ const PATIENT_ROUNDS = 8;
 
 export type PollOutcome = "news" | "quiet" | "unreachable";
 
-export interface PollState {
+interface PollState {
   /** Polls without news. */
   polls: number;
   /** Unix milliseconds. */

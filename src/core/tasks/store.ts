@@ -14,7 +14,7 @@ import type { TaskFamily, TaskRow } from "./families.ts";
 import { byPolls, isDue, nextPoll } from "./polling.ts";
 import type { PollOutcome } from "./polling.ts";
 
-export type NewTask<Row extends TaskRow> = Partial<Row> & Pick<TaskRow, "userId" | "action">;
+type NewTask<Row extends TaskRow> = Partial<Row> & Pick<TaskRow, "userId" | "action">;
 /** Columns that change; who pays for a task and how much is not among them. */
 export type TaskChanges<Row extends TaskRow> =
   Partial<Omit<Row, "id" | "quota" | "userId">> | Partial<Omit<TaskRow, "id" | "quota" | "userId">>;

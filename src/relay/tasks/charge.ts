@@ -21,7 +21,7 @@ export interface TaskCall {
 }
 
 /** Frozen when the task is reserved; its settlement reads nothing else. */
-export interface TaskPrice {
+interface TaskPrice {
   /** Dollars. */
   price: number;
   groupRatio: number;

@@ -30,7 +30,7 @@ interface Button {
 }
 
 /** The action behind a button's id, such as `MJ::JOB::upsample::2::…`. */
-export function buttonOf(customId: string): Button {
+function buttonOf(customId: string): Button {
   const parts = customId.split("::");
   const isJob = parts[1] === "JOB";
   const verb = (isJob ? parts[2] : parts[1]) ?? "";
@@ -52,7 +52,7 @@ export function buttonOf(customId: string): Button {
 }
 
 /** `<task id> U1`, `V3` or `R`; exactly one blank. */
-export function simpleChange(content: string): Button & { taskId: string } {
+function simpleChange(content: string): Button & { taskId: string } {
   const [taskId = "", word = "", ...more] = content.split(" ");
   const match = /^(?:([UV])([1-4])|R)$/i.exec(word);
   if (taskId === "" || !match || more.length > 0) throw drawingError("content_parse_failed");

@@ -35,7 +35,7 @@ export class RefusedAttempt extends AttemptFailure {
 }
 
 /** Refusals that every family has, each in its own words. */
-export type TaskRefusal =
+type TaskRefusal =
   "badBody" | "balanceTooLow" | "unknownTask" | "unknownOrigin" | "channelDisabled" | "unreachable";
 
 /** An upstream's answer to a submission of which a row is kept. */

@@ -2,6 +2,7 @@
 // are lost, and what the log says of them. Whatever differs between families in the database stands here.
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import type { Schema } from "../../../drizzle/schema.ts";
+import { drawingFailed, taskFailed } from "../logs/sentences.ts";
 
 export type DrawingRow = Schema["drawings"]["$inferSelect"];
 export type CreativeTaskRow = Schema["tasks"]["$inferSelect"];
@@ -61,7 +62,7 @@ export interface TaskFamily<Row extends TaskRow> {
   /** Reason of failure of a lost task. */
   lostReason: string;
   /** Beginning of the log's sentence about a refund. */
-  failedSentence(upstreamId: string): string;
+  failedSentence: (upstreamId: string) => string;
 }
 
 /** A task that has ended, well or not: nothing moves it any more. */
@@ -94,7 +95,7 @@ export const DRAWINGS: TaskFamily<DrawingRow> = {
     (progress !== DONE && failReason !== "") || status === FAILURE,
   patienceMs: HOUR_MS,
   lostReason: "上游任务超时（超过1小时）",
-  failedSentence: (id) => `构图失败 ${id}`,
+  failedSentence: drawingFailed,
 };
 
 /** Music and lyrics; their times are seconds. */
@@ -121,5 +122,5 @@ export const CREATIVE_TASKS: TaskFamily<CreativeTaskRow> = {
   // Suno's own API has no such end: without one an upstream's memory loss would keep a user's money for ever.
   patienceMs: 24 * HOUR_MS,
   lostReason: "上游任务超时（超过24小时）",
-  failedSentence: (id) => `异步任务执行失败 ${id}`,
+  failedSentence: taskFailed,
 };

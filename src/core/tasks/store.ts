@@ -8,6 +8,7 @@ import { logQuotaText } from "../../shared/money.ts";
 import type { Deps } from "../deps.ts";
 import { isStorable, storableRow } from "../kit/storable.ts";
 import { refundSteps, settledHourOf } from "../ledger/refund.ts";
+import { refunded } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { DONE, FAILURE } from "./families.ts";
 import type { TaskFamily, TaskRow } from "./families.ts";
@@ -217,7 +218,7 @@ export async function failTask<Row extends TaskRow>(
         userId: row.userId,
         username: "",
         channelId: row.channelId,
-        content: `${family.failedSentence(family.upstreamIdOf(row))}，补偿 ${amount}`,
+        content: refunded(family.failedSentence(family.upstreamIdOf(row)), amount),
       });
       return "refunded";
     })

@@ -1,5 +1,6 @@
 // What a task costs: a fixed price, held back before its upstream is asked, and charged once the task is there.
 import type { Deps, Reservation } from "../../core/deps.ts";
+import { taskCharge } from "../../core/logs/sentences.ts";
 import { costOf } from "../../core/prices/prices.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import { COST_FIELD } from "../../shared/cost.ts";
@@ -72,7 +73,7 @@ export async function holdPrice(
 /** One consume row in the documented words. */
 export async function settleTask(
   held: Reservation,
-  { price, groupRatio, quota, cost }: TaskPrice,
+  price: TaskPrice,
   task: {
     call: TaskCall;
     action: string;
@@ -86,7 +87,7 @@ export async function settleTask(
 ): Promise<void> {
   const { call, action, suffix } = task;
   await held.settle({
-    quota,
+    quota: price.quota,
     promptTokens: 0,
     completionTokens: 0,
     modelName: task.model,
@@ -94,8 +95,8 @@ export async function settleTask(
     group: call.caller.group,
     isStream: false,
     useTimeMs: Math.round(performance.now() - call.startedMs),
-    content: `模型固定价格 ${price.toFixed(2)}，分组倍率 ${groupRatio.toFixed(2)}，操作 ${action}${suffix}`,
-    other: { model_price: price, group_ratio: groupRatio, [COST_FIELD]: cost },
+    content: taskCharge(price, action) + suffix,
+    other: { model_price: price.price, group_ratio: price.groupRatio, [COST_FIELD]: price.cost },
     atMs: task.atMs,
   });
 }

@@ -60,6 +60,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/tasks": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/logs",
     "src/core/options",
     "src/core/ledger",
     "src/db",
@@ -95,6 +96,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/relay/tasks": [
     "src/relay/call",
+    "src/relay/wire",
     "src/core",
     "src/providers",
     "src/protocol",

@@ -1,9 +1,8 @@
 // First rows of the drawing log and of the task log, for the filters and the time range that stand in the address.
 // Refuses users other people's rows; administrators see everybody's.
-import { listCreativeTasks } from "../core/tasks/creative-tasks.ts";
-import { listDrawings } from "../core/tasks/drawing-tasks.ts";
+import { listCreativeTasks, listDrawings } from "../core/tasks/lists.ts";
 import { sentBy } from "../http/queries/sent.ts";
-import { drawingFields, drawingFilterOf, taskFields, taskFilterOf } from "../http/queries/tasks.ts";
+import { drawingFields, taskFields, taskFilterOf } from "../http/queries/tasks.ts";
 import { Role } from "../shared/enums.ts";
 import { sentRange } from "./address-range.ts";
 import type { LoaderContext } from "./page.ts";
@@ -34,7 +33,7 @@ export async function loadDrawings(context: LoaderContext) {
   };
   const { items, total } = await listDrawings(
     deps,
-    { ...drawingFilterOf(address), ...filter },
+    { ...taskFilterOf(address), ...filter },
     { limit: pageSize, offset },
     url.origin,
   );

@@ -4,7 +4,7 @@ import { channelFilterOf, channelSearchFields } from "../../src/http/queries/cha
 import { adminLogFields, logFilterOf } from "../../src/http/queries/logs.ts";
 import { redemptionFilterOf, redemptionListFields } from "../../src/http/queries/redemptions.ts";
 import { sentBy } from "../../src/http/queries/sent.ts";
-import { drawingFields, drawingFilterOf, taskFields, taskFilterOf } from "../../src/http/queries/tasks.ts";
+import { drawingFields, taskFields, taskFilterOf } from "../../src/http/queries/tasks.ts";
 import { tokenFilterOf, tokenSearchFields } from "../../src/http/queries/tokens.ts";
 import { userFilterOf, userSearchFields } from "../../src/http/queries/users.ts";
 import { loadChannels } from "../../src/pages/load-channels.ts";
@@ -90,9 +90,9 @@ describe("what a query string means", () => {
 
   test("drawings and tasks", () => {
     const all = "channel_id=7&mj_id=m&start_timestamp=10000&end_timestamp=20000";
-    expect(drawingFilterOf(sentBy(drawingFields, read(all)))).toEqual({
+    expect(taskFilterOf(sentBy(drawingFields, read(all)))).toEqual({
       channelId: 7,
-      mjId: "m",
+      upstreamId: "m",
       from: 10_000,
       to: 20_000,
     });
@@ -101,7 +101,7 @@ describe("what a query string means", () => {
     expect(taskFilterOf(sentBy(taskFields, read(task)))).toEqual({
       channelId: 7,
       platform: "suno",
-      taskId: "t",
+      upstreamId: "t",
       status: "SUCCESS",
       action: "MUSIC",
       from: 1,

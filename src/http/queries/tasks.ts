@@ -1,8 +1,7 @@
 // What the drawing log and the task log are narrowed by: the query strings of /api/mj and /api/task, and the addresses of
 // /midjourney and /task.
-import type { CreativeTaskFilter } from "../../core/tasks/creative-tasks.ts";
-import type { DrawingFilter } from "../../core/tasks/drawing-tasks.ts";
-import { positive, present, queryText } from "./sent.ts";
+import type { TaskFilter } from "../../core/tasks/store.ts";
+import { positive, queryText } from "./sent.ts";
 import type { Sent } from "./sent.ts";
 
 const word = queryText(255);
@@ -26,23 +25,15 @@ export const taskFields = {
   end_timestamp: word,
 };
 
-export function drawingFilterOf(sent: Sent<typeof drawingFields>): DrawingFilter {
-  return present({
+/** Both lists are narrowed alike; what a list's own query does not name is absent. */
+export function taskFilterOf(sent: Sent<Partial<typeof drawingFields & typeof taskFields>>): TaskFilter {
+  return {
     channelId: positive(sent.channel_id),
-    mjId: sent.mj_id,
-    from: positive(sent.start_timestamp),
-    to: positive(sent.end_timestamp),
-  });
-}
-
-export function taskFilterOf(sent: Sent<typeof taskFields>): CreativeTaskFilter {
-  return present({
-    channelId: positive(sent.channel_id),
+    upstreamId: sent.mj_id ?? sent.task_id,
     platform: sent.platform,
-    taskId: sent.task_id,
     status: sent.status,
     action: sent.action,
     from: positive(sent.start_timestamp),
     to: positive(sent.end_timestamp),
-  });
+  };
 }

@@ -235,11 +235,16 @@ export default function ChannelScreen() {
         </Menu>
       </FilterBar>
       {run ? (
-        <div className="run-bar">
+        <div className="mt-2 mb-3 flex flex-wrap items-center gap-x-4 gap-y-1">
           <span role="status">
             {t("channel.test.progress", { done: run.done, total: run.total, failed: run.failed })}
           </span>
-          <progress max={Math.max(1, run.total)} value={run.done} aria-label={t("channel.testAll")} />
+          <progress
+            className="progress progress-primary w-auto flex-[1_1_160px]"
+            max={Math.max(1, run.total)}
+            value={run.done}
+            aria-label={t("channel.testAll")}
+          />
         </div>
       ) : null}
       {isTagMode && untagged > 0 ? (

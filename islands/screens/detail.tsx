@@ -143,10 +143,10 @@ export default function DetailScreen() {
           ],
         ]}
       />
-      <div className="detail-bar" role="search" aria-label={t("detail.filters")}>
+      <div className="mb-3 flex flex-wrap items-center gap-2" role="search" aria-label={t("detail.filters")}>
         <TimeRangeField range={range} presets={DETAIL_PRESETS} onChange={changeRange} />
         <select
-          className="select select-sm"
+          className="select select-sm w-auto"
           aria-label={t("detail.granularity")}
           value={asked.granularity ?? "auto"}
           onChange={(event) =>
@@ -168,7 +168,9 @@ export default function DetailScreen() {
           <ScopeField scope={scope} onChange={(patch) => change({ ...patch, by: undefined })} />
         ) : null}
       </div>
-      {phase === "refreshing" || phase === "loading" ? <div className="refresh-bar" aria-hidden /> : null}
+      {phase === "refreshing" || phase === "loading" ? (
+        <progress className="progress progress-primary -mt-0.5 block h-0.5 rounded-none" aria-hidden />
+      ) : null}
       {failure ? (
         <Notice
           tone="error"
@@ -185,8 +187,8 @@ export default function DetailScreen() {
       {found && data.first && isEmpty ? <FirstSteps steps={data.first} /> : null}
       {!found || (data.first && isEmpty) ? null : (
         <>
-          <div className="detail-main">
-            <section className="detail-chart">
+          <div className="grid grid-cols-[minmax(0,1fr)_340px] gap-x-10 gap-y-6 max-xl:grid-cols-1">
+            <section>
               <BarChart
                 label={t(`detail.over.${figure}`)}
                 caption={sentence}
@@ -200,11 +202,12 @@ export default function DetailScreen() {
                 unit={formats.unit}
                 isWhole={formats.isWhole}
                 tools={
-                  <div className="segments" role="group" aria-label={t("detail.measure")}>
+                  <div className="join" role="group" aria-label={t("detail.measure")}>
                     {FIGURES.map((each) => (
                       <button
                         key={each}
                         type="button"
+                        className="btn btn-sm btn-default join-item"
                         aria-pressed={each === asked.figure}
                         onClick={() =>
                           setQuery({ show: each === "quota" ? undefined : each }, { replace: true })
@@ -222,7 +225,10 @@ export default function DetailScreen() {
                   </>
                 }
                 foot={
-                  <a className="chart-more" href={hrefOf(pinned, 2, onlyFilter)}>
+                  <a
+                    className="inline-flex min-h-7 items-center gap-1 text-primary hover:underline pointer-coarse:min-h-11"
+                    href={hrefOf(pinned, 2, onlyFilter)}
+                  >
                     {pinned
                       ? t("detail.logOf", { time: spanText(axis, pinned.first, pinned.last, zone) })
                       : t("detail.log")}
@@ -231,7 +237,7 @@ export default function DetailScreen() {
                 }
               />
             </section>
-            <section className="detail-ranks" aria-label={t("detail.shares")}>
+            <section className="[&>nav]:mb-1" aria-label={t("detail.shares")}>
               <TabLinks
                 label={t("detail.by")}
                 tabs={dimensions.map((each) => ({

@@ -98,13 +98,11 @@ export default function LogScreen() {
       <PageHeader
         title={t("log.title")}
         action={
-          <button
-            type="button"
-            className="btn btn-default live-button"
-            aria-pressed={isLive}
-            onClick={toggleLive}
-          >
-            <span className="live-mark" aria-hidden />
+          <button type="button" className="btn btn-default gap-2" aria-pressed={isLive} onClick={toggleLive}>
+            <span
+              className="status border-[1.5px] border-muted bg-transparent in-aria-pressed:border-success in-aria-pressed:bg-success"
+              aria-hidden
+            />
             {isLive ? t("log.liveOn") : t("log.live")}
           </button>
         }
@@ -132,7 +130,7 @@ export default function LogScreen() {
           ],
         ]}
       />
-      <div className="log-top">
+      <div className="lg:grid lg:grid-cols-[auto_minmax(0,1fr)] lg:gap-x-10">
         <dl className="figure-row">
           <Figure label={t("log.spend")} value={<Money quota={stat.quota} />} />
           <Figure label="RPM" title={t("log.rpm")} value={formatNumber(stat.rpm)} />
@@ -182,7 +180,11 @@ export default function LogScreen() {
       </FilterBar>
       <ExportProgress {...csv} />
       {logs.waiting > 0 ? (
-        <button type="button" className="btn btn-sm btn-default waiting-rows" onClick={logs.showWaiting}>
+        <button
+          type="button"
+          className="btn btn-sm btn-default mx-auto mb-2 flex text-primary"
+          onClick={logs.showWaiting}
+        >
           {t("log.waiting", { count: logs.waiting })}
         </button>
       ) : null}

@@ -210,7 +210,7 @@ function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
       id: "action",
       title: t("midjourney.actionTitle"),
       card: "badge",
-      cell: (row) => <span className="chip">{t(actionKey(row.action))}</span>,
+      cell: (row) => <span className="badge badge-ghost badge-sm">{t(actionKey(row.action))}</span>,
     },
     {
       id: "task",
@@ -251,11 +251,18 @@ function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
         row.image_url === "" ? null : (
           <button
             type="button"
-            className="thumb"
+            className="block cursor-zoom-in pointer-coarse:inline-flex pointer-coarse:min-h-10 pointer-coarse:min-w-10 pointer-coarse:items-center"
             aria-label={t("midjourney.openImage", { id: row.mj_id || row.id })}
             onClick={() => setQuery({ image: row.id })}
           >
-            <img src={row.image_url} alt="" loading="lazy" width={28} height={28} />
+            <img
+              src={row.image_url}
+              alt=""
+              loading="lazy"
+              width={28}
+              height={28}
+              className="size-7 rounded-sm bg-base-300 object-cover"
+            />
           </button>
         ),
     },
@@ -273,7 +280,7 @@ function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
         row.fail_reason === "" ? null : (
           <button
             type="button"
-            className="short-text text-error"
+            className="inline-block max-w-[22ch] cursor-pointer truncate align-bottom text-error"
             title={row.fail_reason}
             onClick={() => setQuery({ id: row.id })}
           >

@@ -71,9 +71,9 @@ export function BarChart(props: BarChartProps) {
     : props.summary;
   const middle = span ? (span.first + span.last + 1) / 2 / Math.max(1, size) : 0;
   return (
-    <figure className="chart" aria-label={label}>
-      <figcaption className="chart-head">
-        <span className="chart-title">{props.caption}</span>
+    <figure className="min-w-0" aria-label={label}>
+      <figcaption className="mb-4 flex min-h-8 flex-wrap items-center justify-between gap-x-4 gap-y-1">
+        <span className="text-sm/5 font-semibold">{props.caption}</span>
         {props.tools}
       </figcaption>
       <div className="chart-body" style={{ "--plot": `${height}px` } as CSSProperties}>
@@ -131,7 +131,11 @@ export function BarChart(props: BarChartProps) {
               ))
               .toReversed()}
           </svg>
-          {most === 0 && props.empty ? <div className="chart-empty">{props.empty}</div> : null}
+          {most === 0 && props.empty ? (
+            <div className="absolute inset-0 flex flex-col items-center justify-center gap-0.5 px-2 text-center text-dense/5">
+              {props.empty}
+            </div>
+          ) : null}
           {span && (isHovered || isFocused) ? (
             <div
               className="chart-tip"
@@ -139,16 +143,16 @@ export function BarChart(props: BarChartProps) {
               style={{ left: `${middle * 100}%` }}
               data-side={middle > 0.5 ? "left" : "right"}
             >
-              <p className="chart-tip-head">
+              <p className="text-muted">
                 <span>{titleOf(span.first, span.last)}</span>
-                <b>{sumText}</b>
+                <b className="text-base-content">{sumText}</b>
               </p>
               {isSingle
                 ? null
                 : parts.map((part) => (
                     <p key={part.id}>
                       <span className="chart-swatch" data-slot={part.slot} />
-                      <span className="chart-tip-name">{part.label}</span>
+                      <span className="truncate">{part.label}</span>
                       <span>{format(part.value)}</span>
                     </p>
                   ))}
@@ -163,12 +167,11 @@ export function BarChart(props: BarChartProps) {
           ))}
         </div>
       </div>
-      <div className="chart-foot">
-        <details
-          className="chart-table"
-          onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}
-        >
-          <summary>{t("chart.asTable")}</summary>
+      <div className="flex min-h-7 flex-wrap items-start justify-between gap-x-4 text-xs/5">
+        <details onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}>
+          <summary className="w-fit cursor-pointer py-1 text-muted pointer-coarse:min-h-11 pointer-coarse:leading-9">
+            {t("chart.asTable")}
+          </summary>
           {isTable ? <ChartTable {...props} totals={totals} titleOf={titleOf} /> : null}
         </details>
         {props.foot}
@@ -193,8 +196,13 @@ function ChartTable({
   const t = useT();
   const columns = series.length > 1 ? series : [];
   return (
-    <div className="chart-table-box" role="region" aria-label={label} tabIndex={0}>
-      <table className="sum-table">
+    <div
+      className="mt-1 mb-2 max-h-70 overflow-auto whitespace-nowrap"
+      role="region"
+      aria-label={label}
+      tabIndex={0}
+    >
+      <table className="table sum-table">
         <thead>
           <tr>
             <th scope="col">{t("chart.time")}</th>

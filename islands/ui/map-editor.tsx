@@ -76,7 +76,7 @@ export function MapEditor(props: MapEditorProps) {
 
   return (
     <div className="map-editor" role="group" aria-label={label} aria-describedby={props.describedBy}>
-      <div className="map-tabs" role="tablist" aria-label={label}>
+      <div className="join mb-2" role="tablist" aria-label={label}>
         {(["table", "text"] as const).map((tab) => {
           const isOn = (tab === "text") === showsText;
           return (
@@ -84,6 +84,7 @@ export function MapEditor(props: MapEditorProps) {
               key={tab}
               type="button"
               role="tab"
+              className="btn btn-sm btn-default join-item"
               id={`${id}-${tab}`}
               aria-selected={isOn}
               aria-controls={`${id}-panel`}
@@ -127,7 +128,7 @@ export function MapEditor(props: MapEditorProps) {
       </div>
       {/* Inside a form that already names the error it is not said twice. */}
       {problem && !props.isInvalid ? (
-        <p className="field-error" role="status">
+        <p className="mt-1 text-xs text-error" role="status">
           {problemText(problem)}
         </p>
       ) : null}
@@ -209,7 +210,7 @@ function MapTable(props: MapTableProps) {
   return (
     <>
       {shown.length > 0 ? (
-        <table className="map-table">
+        <table className="table mb-1 [&_td]:border-0 [&_td]:py-0.5 [&_td]:pr-1.5 [&_th]:border-0 [&_th]:py-0">
           <thead>
             <tr>
               <th scope="col">{keyLabel}</th>
@@ -249,7 +250,7 @@ function MapTable(props: MapTableProps) {
                 <td>
                   <button
                     type="button"
-                    className="icon-button icon-small"
+                    className="btn btn-ghost btn-square btn-xs"
                     aria-label={t("form.map.remove", { key: row.key || String(at + 1) })}
                     title={t("form.map.remove", { key: row.key || String(at + 1) })}
                     disabled={isDisabled}
@@ -263,7 +264,7 @@ function MapTable(props: MapTableProps) {
           </tbody>
         </table>
       ) : (
-        <p className="field-hint map-none">{t("form.map.none", { label })}</p>
+        <p className="mt-1 text-xs text-muted">{t("form.map.none", { label })}</p>
       )}
       <button
         id={`${id}-add`}

@@ -199,7 +199,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   useAnnouncements(props);
 
   return (
-    <div className="table-area">
+    <div className="relative">
       {list.phase === "failed" ? (
         <Notice
           tone="error"
@@ -213,7 +213,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         </Notice>
       ) : null}
       <div className="table-box" aria-busy={isBusy} data-selecting={selection.count > 0 ? "" : undefined}>
-        {list.phase === "refreshing" ? <div className="refresh-bar" aria-hidden /> : null}
+        {list.phase === "refreshing" ? (
+          <progress
+            className="progress progress-primary sticky top-0 left-0 z-6 -mb-0.5 block h-0.5 rounded-none"
+            aria-hidden
+          />
+        ) : null}
         <table
           className="data-table"
           role="table"

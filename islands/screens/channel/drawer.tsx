@@ -209,7 +209,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
       <Section title={t("channel.section.provider")}>
         <TypeField form={form} onPick={pickType} />
         {provider && (provider.status === "retired" || provider.status === "later") ? (
-          <p className="field-error mb-4">{t(`channel.type.${provider.status}`)}</p>
+          <p className="mt-1 text-xs text-error mb-4">{t(`channel.type.${provider.status}`)}</p>
         ) : null}
       </Section>
       <Section title={t("channel.section.connection")}>
@@ -227,7 +227,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
           isRequired={base?.required === true}
           hint={
             endsInVersion ? (
-              <span role="status" className="text-warning-strong">
+              <span role="status" className="text-warning-text">
                 {t("channel.v1Text")}
               </span>
             ) : (

@@ -113,10 +113,13 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
       />
       {found.length === 0 ? <p className="text-muted">{t("table.noMatch")}</p> : null}
       {found.length > 0 ? (
-        <table className="test-table" aria-label={t("channel.modelsTitle")}>
+        <table
+          className="table wrap-anywhere [&_td]:align-top [&_th]:align-top"
+          aria-label={t("channel.modelsTitle")}
+        >
           <thead>
             <tr>
-              <th scope="col">
+              <th scope="col" className="w-7">
                 <input
                   type="checkbox"
                   className="checkbox"
@@ -126,8 +129,10 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
                 />
               </th>
               <th scope="col">{t("channel.modelsTitle")}</th>
-              <th scope="col">{t("channel.testResult")}</th>
-              <th scope="col">
+              <th scope="col" className="w-[45%]">
+                {t("channel.testResult")}
+              </th>
+              <th scope="col" className="w-8">
                 <span className="sr-only">{t("table.actions")}</span>
               </th>
             </tr>
@@ -151,7 +156,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
                 <th scope="row" className="mono">
                   {name}
                   {name === row.test_model ? (
-                    <span className="chip ml-2">{t("channel.testModel")}</span>
+                    <span className="badge badge-ghost badge-sm ml-2">{t("channel.testModel")}</span>
                   ) : null}
                 </th>
                 <td>
@@ -160,7 +165,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
                 <td>
                   <button
                     type="button"
-                    className="icon-button icon-small"
+                    className="btn btn-ghost btn-square btn-xs"
                     aria-label={t("channel.testOne", { name })}
                     title={t("channel.testOne", { name })}
                     disabled={isRunning}

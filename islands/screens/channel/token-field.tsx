@@ -91,10 +91,15 @@ export function TokenField<V extends Values>(props: TokenFieldProps<V>) {
           {shown.length > 0 ? (
             <ul ref={list} aria-label={props.label}>
               {shown.map((each, index) => (
-                <li key={each} className={`chip ${props.isMono ? "mono" : ""}`} title={each}>
+                <li
+                  key={each}
+                  className={`badge badge-ghost badge-sm ${props.isMono ? "mono" : ""}`}
+                  title={each}
+                >
                   <span className="truncate">{each}</span>
                   <button
                     type="button"
+                    className="btn btn-ghost btn-square btn-xs"
                     tabIndex={index === current ? 0 : -1}
                     disabled={isDisabled}
                     aria-label={t("channel.remove", { name: each })}

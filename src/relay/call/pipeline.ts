@@ -137,7 +137,7 @@ export function createRelay(
     silent,
     drain: { ms: drainMs, bytes: DRAIN_BYTES },
     open,
-    plans: { options, clock, keyring: deps.keyring, reach: deps.reach, seal: deps.seal, fetchMedia },
+    plans: { options, clock, reach: deps.reach, seal: deps.seal, fetchMedia },
     failureFrame: (call, failure) => failureFrame(failure, view(call)),
     failureBody: (call, failure) => encodeFailure(failure, view(call)).body,
     screenOutput: (call) => screens.output(call),
@@ -338,7 +338,7 @@ export function createRelay(
   const bodies = createBodyBudget(visitors, maxBytes);
 
   return {
-    parts: { picker, limiter, counter, usual, visitors, bodies },
+    parts: { picker, errorRows: context.errorRows, limiter, counter, usual, visitors, bodies },
     async serve(relayed) {
       const refused = refuseShortHost(relayed);
       if (refused) return refused;

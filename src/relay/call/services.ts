@@ -4,10 +4,12 @@ import type { RateLimiter } from "../../core/kit/rate-limit.ts";
 import type { Visitors } from "../../http/visitors.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 import type { BodyBudget } from "../wire/body-budget.ts";
+import type { ErrorRows } from "./error-rows.ts";
 import type { UsualOutput } from "./hold.ts";
 
 export interface RelayParts {
   picker: Picker;
+  errorRows: ErrorRows;
   limiter: RateLimiter;
   counter: TokenCounter;
   /** How long the answers of each model are. */

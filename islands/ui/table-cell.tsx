@@ -110,7 +110,7 @@ function EditableCell<Row>({ row, title, edit, children }: EditableCellProps<Row
         {children}
       </button>
       {failure ? (
-        <span role="alert" className="field-error block">
+        <span role="alert" className="mt-1 text-xs text-error block">
           {failure}
         </span>
       ) : null}

@@ -89,7 +89,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         placeholder={t("channel.addModel")}
         repeated={t("channel.modelsExist")}
       />
-      <div className="field-actions">
+      <div className="-mt-1 mb-4 flex flex-wrap gap-2">
         <button
           type="button"
           className="btn btn-sm btn-default"
@@ -113,7 +113,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         ))}
       </div>
       {failure ? (
-        <p role="alert" className="field-error mb-4">
+        <p role="alert" className="mt-1 text-xs text-error mb-4">
           {failure}
         </p>
       ) : null}
@@ -154,7 +154,10 @@ function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
   const kept = models.length - gone.length;
   const count = added.size + removed.size;
   return (
-    <section className="fetched-models" aria-label={t("channel.fetchedTitle")}>
+    <section
+      className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
+      aria-label={t("channel.fetchedTitle")}
+    >
       <p role="status" className="font-semibold">
         {t("channel.fetchedNew", { count: fresh.length })} {t("channel.fetchedGone", { count: gone.length })}{" "}
         <span className="text-muted font-normal">{t("channel.fetchedKept", { count: kept })}</span>
@@ -230,7 +233,7 @@ function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
   return (
     <div role="group" aria-labelledby={id} className="mt-3">
       <p className="flex items-center gap-3">
-        <span id={id} className="field-label">
+        <span id={id} className="text-dense font-semibold">
           {title}
         </span>
         <button

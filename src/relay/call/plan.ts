@@ -85,7 +85,7 @@ export function canServe(channel: Channel, endpoint: Endpoint, model: string): b
 }
 
 /** Why nobody can be asked through the channel, whatever the call: its provider is gone, or not served yet. */
-export function unservedReason(channel: Channel): Failure | undefined {
+function unservedReason(channel: Channel): Failure | undefined {
   const row = providerOf(channel.type);
   try {
     if (row) requireServed(row);

@@ -2,8 +2,8 @@
 // Refuses nothing: absurd values become the nearest sensible ones.
 import { t } from "elysia";
 
-export const DEFAULT_PAGE_SIZE = 10;
-export const MAX_PAGE_SIZE = 100;
+const DEFAULT_PAGE_SIZE = 10;
+const MAX_PAGE_SIZE = 100;
 
 /** Query parameters of lists; texts, so that a wrong number never turns into an error page. */
 export const pageQuery = {

@@ -6,7 +6,7 @@ import type { ChannelPageData, ChannelRow } from "../../islands/screens/channel/
 import { renderScreen, settle } from "./render.tsx";
 import type { Asked, Island, IslandOptions } from "./render.tsx";
 
-export const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
+const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
 export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow {
   return {
@@ -70,7 +70,7 @@ export const ROWS = [
   channel(5, { name: "echo", key_count: 3, keys_resting: 1 }),
 ];
 
-export const SUMMARY = {
+const SUMMARY = {
   total: 5,
   enabled: 3,
   disabled: 1,

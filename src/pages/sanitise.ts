@@ -35,7 +35,8 @@ function isSafeStyle(value: string): boolean {
   );
 }
 
-const OPTIONS: IOptions = {
+/** The types lack one of the options. */
+const OPTIONS: IOptions & { allowedEmptyAttributes: string[] } = {
   allowedTags: TAGS.split(" "),
   allowedAttributes: { "*": ATTRIBUTES.split(" ") },
   allowedEmptyAttributes: ["alt", "href"],

@@ -89,7 +89,7 @@ interface PingEvent {
   type: "ping";
 }
 /** Wire value only its own dialect understands; `at` ties it to an open hosted-tool block. */
-interface OpaqueEvent {
+export interface OpaqueEvent {
   type: "opaque";
   dialect: DialectName;
   value: unknown;

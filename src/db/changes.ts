@@ -33,6 +33,13 @@ interface Known {
   seen: number;
 }
 
+const RAISE_AND_NOTIFY = `
+  with raised as (
+    insert into marks (key, value) values ($1, 1)
+    on conflict (key) do update set value = marks.value + 1 returning value
+  )
+  select pg_notify($2, $3::text || ' ' || raised.value || ' ' || $4::text) from raised`;
+
 export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
   /** Announcements of this very process, whose writers have re-read already, carry its name. */
   const self = randomBytes(6).toString("hex");
@@ -57,7 +64,7 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
     const [kind = "", version = "", by = "", list = ""] = payload.split(" ");
     const value = Number(version);
     const state = known.get(kind);
-    // Nodes of the version before this one announce without versions: their changes are found by comparing.
+    // What is not of this form was announced by somebody else.
     if (!Number.isSafeInteger(value) || value < 1 || (state && value <= state.version)) return;
     // A kind without a mark began with version 0. Before the marks are known nothing can be called consecutive.
     const isNext = state ? value === state.version + 1 : hasMarks && value === 1;
@@ -120,14 +127,7 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
     async announce(kind, ids) {
       if (ids.length === 0) return;
       // One statement, so that versions are heard in their order: the row's lock is held until the commit that tells.
-      await client.unsafe(
-        `with raised as (
-           insert into marks (key, value) values ($1, 1)
-           on conflict (key) do update set value = marks.value + 1 returning value
-         )
-         select pg_notify($2, $3::text || ' ' || raised.value || ' ' || $4::text) from raised`,
-        [VERSION_PREFIX + kind, CHANNEL, kind, told(ids)],
-      );
+      await client.unsafe(RAISE_AND_NOTIFY, [VERSION_PREFIX + kind, CHANNEL, kind, told(ids)]);
     },
     *announceSteps(tx, kind, ids) {
       if (ids.length === 0) return;

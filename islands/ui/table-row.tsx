@@ -16,8 +16,8 @@ export interface TableRowProps<Row> {
   menu: MenuGroups;
   isMuted: boolean;
   isNew: boolean;
-  /** undefined: rows cannot be selected; null: others can, this one not. */
-  isChosen: boolean | null | undefined;
+  /** absent: rows of this table cannot be selected; blocked: others can, this one not. */
+  check: "absent" | "blocked" | "checked" | "unchecked";
   onChoose: (isRange: boolean) => void;
   href: string | undefined;
   onOpen: ((row: Row) => void) | undefined;
@@ -26,7 +26,7 @@ export interface TableRowProps<Row> {
 }
 
 export function TableRow<Row>(props: TableRowProps<Row>) {
-  const { row, index, columns, name, menu, isChosen, onChoose, onOpen } = props;
+  const { row, index, columns, name, menu, check, onChoose, onOpen } = props;
   const t = useT();
   return (
     <tr
@@ -36,7 +36,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       data-muted={props.isMuted ? "" : undefined}
       data-new={props.isNew ? "" : undefined}
       data-open={onOpen ? "" : undefined}
-      aria-selected={isChosen ?? undefined}
+      aria-selected={check === "absent" || check === "blocked" ? undefined : check === "checked"}
       onClick={(event) => {
         if (isInteractive(event.target) || getSelection()?.toString()) return;
         onOpen?.(row);
@@ -50,7 +50,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
         event.preventDefault();
       }}
     >
-      {isChosen === undefined ? null : isChosen === null ? (
+      {check === "absent" ? null : check === "blocked" ? (
         <td role="cell" className="cell-check" />
       ) : (
         // The whole cell is the target: browsers give a finger's tap beside the small box to the cell.
@@ -66,7 +66,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
             type="checkbox"
             className="checkbox"
             aria-label={t("table.selectRow", { name })}
-            checked={isChosen}
+            checked={check === "checked"}
             onClick={(event) => {
               if (!event.shiftKey) return;
               event.preventDefault();
@@ -95,7 +95,11 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       ))}
       <td role="cell" className="cell-menu">
         {menu.some((group) => group.length > 0) ? (
-          <Menu label={t("table.rowMenu", { name })} groups={menu} className="icon-button icon-small">
+          <Menu
+            label={t("table.rowMenu", { name })}
+            groups={menu}
+            className="btn btn-ghost btn-square btn-xs"
+          >
             <Ellipsis aria-hidden size={16} />
           </Menu>
         ) : null}
@@ -115,12 +119,12 @@ export function SkeletonRows<Row>({
   canSelect: boolean;
 }) {
   return Array.from({ length: count }, (_, index) => (
-    <tr key={index} role="row" aria-hidden className="skeleton-row">
+    <tr key={index} role="row" aria-hidden>
       {canSelect ? <td className="cell-check" /> : null}
       {columns.map((column) => (
         <td key={column.id} role="cell" data-card={column.card ?? "line"} data-align={column.align}>
           <span
-            className="skeleton cell-skeleton"
+            className="skeleton inline-block h-3"
             style={{ width: `${40 + ((index * 7 + column.id.length * 11) % 45)}%` }}
           />
         </td>
@@ -143,7 +147,7 @@ function Cell<Row>({ column, row, href, onOpen }: CellProps<Row>): ReactNode {
     return (
       <a
         href={href}
-        className="row-link"
+        className="row-link link link-hover block font-semibold wrap-anywhere"
         onClick={(event) => {
           if (!onOpen || event.metaKey || event.ctrlKey || event.shiftKey) return;
           event.preventDefault();

@@ -7,6 +7,7 @@ import { formatDateTime } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { PRESETS, parseLocal, rangePatch, shiftRange } from "../lib/time-range.ts";
 import type { Preset, TimeRange } from "../lib/time-range.ts";
+import { setQuery } from "../lib/url-state.ts";
 
 export interface TimeRangeFieldProps {
   range: TimeRange;
@@ -31,17 +32,17 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
   };
   const isLatest = range.to >= Math.floor(nowMs.value / 1000) - 60;
   return (
-    <div className="time-range" role="group" aria-label={t("table.range.label")}>
+    <div className="flex flex-wrap items-center gap-1" role="group" aria-label={t("table.range.label")}>
       <button
         type="button"
-        className="icon-button icon-small"
+        className="btn btn-ghost btn-square btn-xs"
         aria-label={t("table.range.earlier")}
         onClick={() => onChange(rangePatch(shiftRange(range, -1)))}
       >
         <ChevronLeft aria-hidden />
       </button>
       <select
-        className="select select-sm"
+        className="select select-sm w-auto"
         aria-label={t("table.range.label")}
         value={range.preset ?? "custom"}
         onChange={(event) => {
@@ -60,7 +61,7 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
         <>
           <input
             type="datetime-local"
-            className="input input-sm"
+            className="input input-sm w-47"
             aria-label={t("table.range.from")}
             value={asField(range.from)}
             onChange={(event) => change("from", event.target.value)}
@@ -68,7 +69,7 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
           <span className="text-muted">–</span>
           <input
             type="datetime-local"
-            className="input input-sm"
+            className="input input-sm w-47"
             aria-label={t("table.range.to")}
             value={asField(range.to)}
             onChange={(event) => change("to", event.target.value)}
@@ -77,7 +78,7 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
       ) : null}
       <button
         type="button"
-        className="icon-button icon-small"
+        className="btn btn-ghost btn-square btn-xs"
         aria-label={t("table.range.later")}
         disabled={isLatest}
         onClick={() => onChange(rangePatch(shiftRange(range, 1)))}
@@ -85,5 +86,18 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
         <ChevronRight aria-hidden />
       </button>
     </div>
+  );
+}
+
+/** The range of a list with a button that asks anew: relative ranges end at that moment. */
+export function PeriodFilter({ range, onQuery }: { range: TimeRange; onQuery: () => Promise<void> }) {
+  const t = useT();
+  return (
+    <>
+      <TimeRangeField range={range} onChange={(patch) => setQuery({ ...patch, p: undefined })} />
+      <button type="button" className="btn btn-sm btn-default" onClick={() => void onQuery()}>
+        {t("table.query")}
+      </button>
+    </>
   );
 }

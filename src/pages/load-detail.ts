@@ -1,18 +1,15 @@
 // First figures of the dashboard, for the range and split that stand in the address.
 // Refuses other people's use to ordinary users; a range that is refused leaves the page to say so.
-import { askedOf } from "../../islands/screens/detail/asked.ts";
+import { usageQueryOf } from "../../islands/screens/detail/usage-query.ts";
 import type { DetailPageData, FirstSteps } from "../../islands/screens/detail/data.ts";
 import { dashboard, hasUsage } from "../core/logs/dashboard.ts";
 import type { UserAccount } from "../core/deps.ts";
-import { userIdOf } from "../core/logs/list.ts";
 import { assertOwnRange } from "../core/logs/statistics.ts";
 import { listTokens } from "../core/users/tokens.ts";
+import { userIdNamed } from "../http/queries/logs.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import type { LoaderContext } from "./page.ts";
-
-/** No user has it: the filter for a name that nobody bears. */
-const NOBODY = -1;
 
 export async function loadDetail(context: LoaderContext): Promise<DetailPageData> {
   const { deps, user, url, timeZone, status } = context;
@@ -20,8 +17,14 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
   const everyMinutes = deps.options.get("DataExportInterval");
   if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined, everyMinutes };
   const query = Object.fromEntries(url.searchParams);
-  const { range, step, figure, by, scope } = askedOf(query, deps.clock.nowMs(), timeZone, status, isAdmin);
-  const userId = scope === "me" ? user.id : scope && ((await userIdOf(deps, scope.username)) ?? NOBODY);
+  const { range, step, figure, by, scope } = usageQueryOf(
+    query,
+    deps.clock.nowMs(),
+    timeZone,
+    status,
+    isAdmin,
+  );
+  const userId = scope === "me" ? user.id : scope && (await userIdNamed(deps, scope.username));
   const ask = async () => {
     if (!isAdmin) assertOwnRange(range.from, range.to - 1);
     return dashboard(deps, { userId, from: range.from, to: range.to, step, figure, by, zone: timeZone });

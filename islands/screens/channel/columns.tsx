@@ -9,7 +9,7 @@ import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import type { ChannelRow, ListRow, TagRow, TestState, TypeNames } from "./row.ts";
+import type { ListRow, TagRow, TestState, TypeNames } from "./row.ts";
 import {
   dollarsText,
   isTagRow,
@@ -21,6 +21,7 @@ import {
   STATUS_ENABLED,
   typeName,
 } from "./row.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const STATUS: Record<number, [StatusTone, string]> = {
   [STATUS_ENABLED]: ["ok", "common.enabled"],
@@ -43,28 +44,23 @@ export interface ColumnContext {
 }
 
 export function channelColumns(context: ColumnContext): Column<ListRow>[] {
-  const { t, types, tests, save, onStatus, onToggleTag, onBalance } = context;
-  const each =
-    (cell: (row: ChannelRow) => React.ReactNode) =>
-    (row: ListRow): React.ReactNode =>
-      isTagRow(row) ? null : cell(row);
-  const number = (name: "priority" | "weight", min: number): Column<ListRow> => ({
-    id: name,
-    title: t(name === "weight" ? "channel.weight" : "channel.priority"),
-    align: "end",
-    isSortable: true,
-    cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
-    edit: {
-      kind: "number",
-      min,
-      value: (row) => row[name] ?? "",
-      check: (text) =>
-        /^-?\d+$/.test(text.trim()) && Number(text) >= min
-          ? undefined
-          : t(name === "weight" ? "channel.weightWrong" : "channel.priorityWrong"),
-      save: (row, text) => save(row, name, text),
-    },
-  });
+  return [
+    ...identityColumns(context),
+    ...servingColumns(context),
+    numberColumn(context, "priority", -999),
+    numberColumn(context, "weight", 0),
+    ...originColumns(context),
+  ];
+}
+
+/** A cell that heads of tags leave empty. */
+const channelCell =
+  (cell: (row: ChannelRow) => React.ReactNode) =>
+  (row: ListRow): React.ReactNode =>
+    isTagRow(row) ? null : cell(row);
+
+/** Which channel it is, and whether it works. */
+function identityColumns({ t, types, onStatus, onToggleTag }: ColumnContext): Column<ListRow>[] {
   return [
     {
       id: "name",
@@ -76,10 +72,11 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         isTagRow(row) ? (
           <TagHead row={row} t={t} onToggle={onToggleTag} />
         ) : (
-          <span className="channel-name">
+          <span className="inline-flex min-w-0 items-center gap-2">
             <TypeMark name={typeName(types, row.type, language.value)} />
             <span className="channel-title" title={row.name}>
-              {row.name} <span className="channel-id">#{row.id}</span>
+              {row.name}{" "}
+              <span className="font-normal whitespace-nowrap text-muted tabular-nums">#{row.id}</span>
             </span>
           </span>
         ),
@@ -101,17 +98,23 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         isAllowed: (row) => !isTagRow(row),
       },
     },
+  ];
+}
+
+/** What it serves, how fast, and what that costs. */
+function servingColumns({ t, types, tests, save, onBalance }: ColumnContext): Column<ListRow>[] {
+  return [
     {
       id: "type",
       title: t("channel.type"),
       isHiddenByDefault: true,
       isSortable: true,
-      cell: each((row) => <Chip>{typeName(types, row.type, language.value)}</Chip>),
+      cell: channelCell((row) => <Chip>{typeName(types, row.type, language.value)}</Chip>),
     },
     {
       id: "group",
       title: t("channel.groups"),
-      cell: each((row) => <Names text={row.group} />),
+      cell: channelCell((row) => <Names text={row.group} />),
       edit: {
         kind: "text",
         value: (row) => (isTagRow(row) ? "" : row.group),
@@ -119,7 +122,11 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         isAllowed: (row) => !isTagRow(row),
       },
     },
-    { id: "models", title: t("channel.modelsTitle"), cell: each((row) => <Names text={row.models} />) },
+    {
+      id: "models",
+      title: t("channel.modelsTitle"),
+      cell: channelCell((row) => <Names text={row.models} />),
+    },
     {
       id: "response_time",
       title: t("channel.responseTime"),
@@ -139,15 +146,40 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       title: t("channel.balance"),
       align: "end",
       isSortable: true,
-      cell: each((row) => <Balance row={row} t={t} onUpdate={() => onBalance(row)} />),
+      cell: channelCell((row) => <Balance row={row} t={t} onUpdate={() => onBalance(row)} />),
     },
-    number("priority", -999),
-    number("weight", 0),
+  ];
+}
+
+/** A number that is changed in place; of a tag whose channels differ, no number is shown. */
+function numberColumn({ t, save }: ColumnContext, name: "priority" | "weight", min: number): Column<ListRow> {
+  return {
+    id: name,
+    title: t(name === "weight" ? "channel.weight" : "channel.priority"),
+    align: "end",
+    isSortable: true,
+    cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
+    edit: {
+      kind: "number",
+      min,
+      value: (row) => row[name] ?? "",
+      check: (text) =>
+        /^-?\d+$/.test(text.trim()) && Number(text) >= min
+          ? undefined
+          : t(name === "weight" ? "channel.weightWrong" : "channel.priorityWrong"),
+      save: (row, text) => save(row, name, text),
+    },
+  };
+}
+
+/** Its tag, and when it was tested and made. */
+function originColumns({ t, save }: ColumnContext): Column<ListRow>[] {
+  return [
     {
       id: "tag",
       title: t("channel.tag"),
       isHiddenByDefault: true,
-      cell: each((row) => (row.tag ? <Chip>{row.tag}</Chip> : "–")),
+      cell: channelCell((row) => (row.tag ? <Chip>{row.tag}</Chip> : "–")),
       edit: {
         kind: "text",
         value: (row) => (isTagRow(row) ? "" : (row.tag ?? "")),
@@ -159,13 +191,13 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       id: "tested",
       title: t("channel.tested"),
       isHiddenByDefault: true,
-      cell: each((row) => <When at={row.test_time} never={t("channel.notTested")} />),
+      cell: channelCell((row) => <When at={row.test_time} never={t("channel.notTested")} />),
     },
     {
       id: "created",
       title: t("channel.created"),
       isHiddenByDefault: true,
-      cell: each((row) => <When at={row.created_time} />),
+      cell: channelCell((row) => <When at={row.created_time} />),
     },
   ];
 }
@@ -173,7 +205,10 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
 /** The first letter of the type; its whole name is read out and shown on hover. */
 function TypeMark({ name }: { name: string }) {
   return (
-    <span className="type-mark" title={name}>
+    <span
+      className="inline-flex size-5 flex-none items-center justify-center rounded-sm bg-base-300 text-xs/none font-semibold text-base-content"
+      title={name}
+    >
       <span aria-hidden>{name.slice(0, 1).toUpperCase()}</span>
       <span className="sr-only">{name}</span>
     </span>
@@ -248,7 +283,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
   return (
     <button
       type="button"
-      className="cell-edit balance-cell"
+      className="cell-edit inline-flex flex-col items-end justify-center align-middle leading-4"
       title={t("channel.updateBalance")}
       onClick={(event) => {
         event.stopPropagation();
@@ -261,7 +296,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
             {dollarsText(row.balance)}
             {row.balance <= 0 ? ` · ${t("channel.balanceGone")}` : null}
           </span>
-          <span className="balance-time">
+          <span className="text-xs/4 text-muted">
             <When at={row.balance_updated_time} />
           </span>
         </>
@@ -276,7 +311,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
 function Names({ text }: { text: string }) {
   const names = namesOf(text);
   return (
-    <span className="chips channel-names">
+    <span className="flex flex-wrap gap-1 max-sm:justify-end">
       {names.slice(0, 2).map((name) => (
         <Chip key={name} title={name}>
           <span className="truncate">{name}</span>

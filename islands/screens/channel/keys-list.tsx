@@ -6,19 +6,11 @@ import { timeZone } from "../../lib/boot.ts";
 import { formatDateTime } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
-
-interface KeyState {
-  index: number;
-  tail: string;
-  /** Unix seconds; 0: it works. */
-  rests_until: number;
-  reason: string;
-  detail: string;
-}
+import type { ChannelKeyState } from "../../lib/wire.ts";
 
 export function KeysList({ id, count }: { id: number; count: number }) {
   const t = useT();
-  const [keys, setKeys] = useState<readonly KeyState[]>();
+  const [keys, setKeys] = useState<readonly ChannelKeyState[]>();
   const [failure, setFailure] = useState<string>();
   const load = () => {
     setFailure(undefined);
@@ -26,26 +18,31 @@ export function KeysList({ id, count }: { id: number; count: number }) {
   };
   useEffect(load, [id]);
   return (
-    <section className="keys-list" aria-label={t("channel.keysTitle")}>
-      <p className="field-head">
-        <span className="field-label">{t("channel.keysOf", { count })}</span>
+    <section
+      className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
+      aria-label={t("channel.keysTitle")}
+    >
+      <p className="mb-0.5 flex min-h-6 items-center gap-1">
+        <span className="text-dense font-semibold">{t("channel.keysOf", { count })}</span>
         <button type="button" className="btn btn-sm btn-ghost text-primary ml-auto" onClick={load}>
           {t("common.refresh")}
         </button>
       </p>
       {failure ? (
-        <p role="alert" className="field-error">
+        <p role="alert" className="mt-1 text-xs text-error">
           {failure}
         </p>
       ) : null}
       <ul style={{ minHeight: `${Math.min(count, 6) * 28}px` }}>
         {(keys ?? []).map((key) => (
-          <li key={key.index}>
+          <li key={key.index} className="flex min-h-7 items-baseline gap-4">
             <code>••••{key.tail}</code>
             {key.rests_until > 0 ? (
               <StatusDot
                 tone="attention"
-                reason={[t(`channel.rest.${key.reason}`), wordsOf(key.detail)].filter(Boolean).join(": ")}
+                reason={[t(`channel.rest.${key.reason}`), upstreamMessage(key.detail)]
+                  .filter(Boolean)
+                  .join(": ")}
               >
                 {t("channel.restsUntil", {
                   time: formatDateTime(key.rests_until * 1000, timeZone.value).slice(5, 16),
@@ -62,7 +59,7 @@ export function KeysList({ id, count }: { id: number; count: number }) {
 }
 
 /** The message inside an upstream's JSON error, or the text as it came. */
-function wordsOf(detail: string): string {
+function upstreamMessage(detail: string): string {
   try {
     const { error } = JSON.parse(detail) as { error?: { message?: unknown } | string };
     const message = typeof error === "object" ? error.message : error;

@@ -6,11 +6,11 @@ import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { copyText } from "../../ui/copy-button.tsx";
 import { announce, toast } from "../../lib/toasts.ts";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import type { ChannelValues } from "./values.ts";
 import { trimmedBase } from "./values.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const SEARCHABLE_FROM = 12;
 /** Some upstreams offer thousands. */
@@ -76,7 +76,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         placeholder={t("channel.addModel")}
         repeated={t("channel.modelsExist")}
       />
-      <div className="field-actions">
+      <div className="-mt-1 mb-4 flex flex-wrap gap-2">
         <button
           type="button"
           className="btn btn-sm btn-default"
@@ -121,7 +121,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         </button>
       </div>
       {failure ? (
-        <p role="alert" className="field-error mb-4">
+        <p role="alert" className="mt-1 text-xs text-error mb-4">
           {failure}
         </p>
       ) : null}
@@ -162,7 +162,10 @@ function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
   const kept = models.length - gone.length;
   const count = added.size + removed.size;
   return (
-    <section className="fetched-models" aria-label={t("channel.fetchedTitle")}>
+    <section
+      className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
+      aria-label={t("channel.fetchedTitle")}
+    >
       <p role="status" className="font-semibold">
         {t("channel.fetchedNew", { count: fresh.length })} {t("channel.fetchedGone", { count: gone.length })}{" "}
         <span className="text-muted font-normal">{t("channel.fetchedKept", { count: kept })}</span>
@@ -222,9 +225,9 @@ interface TicksProps {
 function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
   const t = useT();
   const id = useId();
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   const found = names.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
-  const shown = isWhole ? found : found.slice(0, TICKS_AT_FIRST);
+  const shown = isExpanded ? found : found.slice(0, TICKS_AT_FIRST);
   if (names.length === 0) return null;
   const isAll = found.length > 0 && found.every((name) => chosen.has(name));
   const toggle = (some: readonly string[], isOn: boolean) => {
@@ -238,7 +241,7 @@ function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
   return (
     <div role="group" aria-labelledby={id} className="mt-3">
       <p className="flex items-center gap-3">
-        <span id={id} className="field-label">
+        <span id={id} className="text-dense font-semibold">
           {title}
         </span>
         <button
@@ -265,7 +268,7 @@ function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
         ))}
       </ul>
       {found.length > shown.length ? (
-        <button type="button" className="btn btn-sm btn-ghost text-primary" onClick={() => setWhole(true)}>
+        <button type="button" className="btn btn-sm btn-ghost text-primary" onClick={() => setExpanded(true)}>
           {t("channel.showMore", { count: found.length - shown.length })}
         </button>
       ) : null}

@@ -8,13 +8,13 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { Money } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/chart-spark.tsx";
 import { sumOf } from "../../lib/chart.ts";
-import type { UseData } from "./data.ts";
-import { changeText } from "./words.ts";
+import { changeText } from "./sentences.ts";
+import type { UsageSummary } from "../../lib/wire.ts";
 
 const DAY = 86_400;
 
 export interface FiguresProps {
-  use: UseData;
+  use: UsageSummary;
   /** Whether the figures are the visitor's own: only then does the balance belong to them. */
   isOwn: boolean;
   used: number;
@@ -109,7 +109,7 @@ function Tile({
       </dd>
       <dd className="tile-note">{note}</dd>
       {line ? (
-        <dd className="tile-line" aria-hidden>
+        <dd className="absolute top-3.5 right-4 w-[30%] max-w-22 max-xl:hidden" aria-hidden>
           <Sparkline values={line} />
         </dd>
       ) : null}

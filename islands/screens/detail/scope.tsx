@@ -2,10 +2,10 @@
 // Refuses to ask while a name is being typed: Enter applies it.
 import { useEffect, useState } from "react";
 import { useT } from "../../lib/i18n.ts";
-import type { Asked } from "./asked.ts";
+import type { UsageQuery } from "./usage-query.ts";
 
 export interface ScopeFieldProps {
-  scope: Asked["scope"];
+  scope: UsageQuery["scope"];
   onChange: (patch: Record<string, string | undefined>) => void;
 }
 
@@ -20,14 +20,14 @@ export function ScopeField({ scope, onChange }: ScopeFieldProps) {
   };
   return (
     <form
-      className="scope-field"
+      className="flex flex-wrap items-center gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         apply();
       }}
     >
       <select
-        className="select select-sm"
+        className="select select-sm w-auto"
         aria-label={t("detail.scope")}
         value={scope === "me" ? "me" : "all"}
         onChange={(event) =>
@@ -40,7 +40,7 @@ export function ScopeField({ scope, onChange }: ScopeFieldProps) {
       {scope === "me" ? null : (
         <input
           type="search"
-          className="input input-sm"
+          className="input input-sm w-44"
           aria-label={t("detail.username")}
           placeholder={t("detail.username")}
           maxLength={255}

@@ -13,9 +13,10 @@ import { Drawer } from "../../ui/drawer.tsx";
 import { Changes, dialectName, ErrorPart } from "./changes.tsx";
 import { TypeWord } from "./cells.tsx";
 import { CostSum, isExplained } from "./cost.tsx";
-import type { LogOther, LogRow } from "./row.ts";
+import type { LogOther } from "./row.ts";
 import { CONSUME, ERROR, otherOf, typeKey } from "./row.ts";
 import { Waterfall } from "./waterfall.tsx";
+import type { LogRow } from "../../lib/wire.ts";
 
 export interface LogDetailProps {
   row: LogRow;
@@ -73,7 +74,7 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
         <span className="flex items-center gap-1">
           <HeadButton label={t("log.previous")} onClick={() => onStep(-1)} icon={ChevronUp} />
           <HeadButton label={t("log.next")} onClick={() => onStep(1)} icon={ChevronDown} />
-          <span className="wide-only">
+          <span className="max-sm:hidden">
             <HeadButton label={resize} onClick={() => setWide(!isWide)} icon={Resize} />
           </span>
         </span>
@@ -158,7 +159,13 @@ function HeadButton({
   icon: typeof ChevronUp;
 }) {
   return (
-    <button type="button" className="icon-button" aria-label={label} title={label} onClick={onClick}>
+    <button
+      type="button"
+      className="btn btn-ghost btn-square btn-sm"
+      aria-label={label}
+      title={label}
+      onClick={onClick}
+    >
       <Icon aria-hidden size={16} />
     </button>
   );

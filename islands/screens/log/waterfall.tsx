@@ -2,9 +2,10 @@
 // Refuses bars without numbers: every step says its start and length in words too.
 import { formatDuration } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import type { LogOther, LogRow } from "./row.ts";
+import type { LogOther } from "./row.ts";
 import { stepsOf } from "./steps.ts";
 import type { Step } from "./steps.ts";
+import type { LogRow } from "../../lib/wire.ts";
 
 const TONE: Partial<Record<Step["kind"], string>> = {
   checks: "off",
@@ -23,7 +24,7 @@ export function Waterfall({ row, other }: { row: LogRow; other: LogOther }) {
   return (
     <section className="detail-section" aria-label={t("log.attempts")}>
       <h3>{t("log.attempts")}</h3>
-      <ol className="waterfall">
+      <ol className="waterfall grid gap-1.5 text-dense">
         {steps.map((step) => (
           <li key={`${step.kind}-${step.startMs}-${step.number ?? 0}`}>
             <span>

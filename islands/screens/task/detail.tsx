@@ -6,8 +6,9 @@ import { Money, StatusDot, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { ChannelTag, Elapsed, ProgressRing } from "../../ui/task-cells.tsx";
-import type { Clip, TaskRow } from "./row.ts";
-import { actionKey, clipsOf, parsedData, statusWord } from "./row.ts";
+import type { Clip } from "./row.ts";
+import { actionKey, clipsOf, parsedData, statusLabel } from "./row.ts";
+import type { TaskRow } from "../../lib/wire.ts";
 
 export interface TaskDetailProps {
   row: TaskRow;
@@ -17,7 +18,7 @@ export interface TaskDetailProps {
 
 export default function TaskDetail({ row, isAdmin, onClose }: TaskDetailProps) {
   const t = useT();
-  const [tone, key] = statusWord(row.status);
+  const [tone, key] = statusLabel(row.status);
   const clips = clipsOf(row.data);
   const json = JSON.stringify(
     { ...row, data: parsedData(row.data), properties: parsedData(row.properties) },
@@ -99,8 +100,17 @@ function Fact({ label, children }: { label: string; children: ReactNode }) {
 function ClipCard({ clip, name }: { clip: Clip; name: string }) {
   const title = clip.title || name;
   return (
-    <section className="clip" aria-label={title}>
-      {clip.imageUrl ? <img src={clip.imageUrl} alt="" loading="lazy" width={56} height={56} /> : null}
+    <section className="mb-3 flex gap-3 rounded-box border border-base-300 p-3" aria-label={title}>
+      {clip.imageUrl ? (
+        <img
+          src={clip.imageUrl}
+          alt=""
+          loading="lazy"
+          width={56}
+          height={56}
+          className="size-14 rounded-sm bg-base-300 object-cover"
+        />
+      ) : null}
       <div className="min-w-0 grow">
         <h3 className="font-semibold break-words">{title}</h3>
         {clip.tags ? <p className="cell-sub break-words">{clip.tags}</p> : null}

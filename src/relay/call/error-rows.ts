@@ -1,5 +1,6 @@
 // Error rows of failed attempts: ten a minute for each key and reason, then one that says how many more there were.
 // Refuses to let a key fill the log for nothing: failed calls cost it no balance.
+import { moreErrors } from "../../core/logs/sentences.ts";
 import type { Deps, LogEntry } from "../../core/deps.ts";
 
 const MINUTE_MS = 60_000;
@@ -28,7 +29,7 @@ interface Minute {
   startedMs: number;
   rows: number;
   more: number;
-  /** What the row that tells the rest takes from the first one. */
+  /** What the row that counts the rest takes from the first one. */
   sample: LogEntry;
 }
 
@@ -38,7 +39,7 @@ const MAX_CONTENT_CHARACTERS = 500;
 /** The parts of a row that hold for all of its minute. */
 function sampleOf(entry: LogEntry): LogEntry {
   const { type, userId, username, content, tokenId = 0, tokenName = "", group = "", other } = entry;
-  const told = ["error_type", "error_code", "status_code"].map((name) => [name, other?.[name]]);
+  const reported = ["error_type", "error_code", "status_code"].map((name) => [name, other?.[name]]);
   return {
     type,
     userId,
@@ -47,7 +48,7 @@ function sampleOf(entry: LogEntry): LogEntry {
     tokenId,
     tokenName,
     group,
-    other: Object.fromEntries(told),
+    other: Object.fromEntries(reported),
   };
 }
 
@@ -72,7 +73,7 @@ export function createErrorRows(
     const { sample, more } = minute;
     write({
       ...sample,
-      content: `一分钟内另有 ${more} 次相同原因的错误未逐条记录：${sample.content}`,
+      content: moreErrors(more, sample.content),
       // For readers of another language.
       other: { ...sample.other, more_errors: more },
     });

@@ -1,5 +1,5 @@
-// How a call is said to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
-// Refuses mappings and overrides that cannot be read, and what cannot be said in the dialect of the channel's provider.
+// How a call is put to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
+// Refuses mappings and overrides that cannot be read, and what the dialect of the channel's provider cannot express.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
@@ -40,7 +40,7 @@ export interface Plan {
   channel: Channel;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
-  /** The answer is told in the client's dialect; otherwise its bytes pass through. */
+  /** The answer is written in the client's dialect; otherwise its bytes pass through. */
   isConverted: boolean;
   /** The model's name at the upstream. */
   upstreamModel: string;
@@ -148,7 +148,7 @@ interface Target {
   key: string;
 }
 
-interface Said {
+interface ConvertedBody {
   body: Record<string, unknown>;
   dropped: readonly string[];
 }
@@ -160,7 +160,7 @@ function convertBody(
   request: CanonicalRequest,
   dialect: Required<Dialect>,
   model: string,
-): Said {
+): ConvertedBody {
   const { options } = context;
   const plain = plainModel(options, dialect.name, model);
   const maxTokens = claudeDefaultMaxTokens(options, model);
@@ -261,14 +261,14 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   if (limit !== undefined)
     Object.assign(changes, loweredLimits(dialect, { ...sent.json, ...changes }, limit));
   // Passed through as it is, but never at a price that nobody pays.
-  const said = isRaw ? (tier ?? {}) : changes;
-  const isUntouched = Object.keys(said).length === 0;
+  const applied = isRaw ? (tier ?? {}) : changes;
+  const isUntouched = Object.keys(applied).length === 0;
   const upstream = upstreamRequest(context, call, target, built, () =>
-    isUntouched ? sent.json : { ...sent.json, ...said },
+    isUntouched ? sent.json : { ...sent.json, ...applied },
   );
   if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
   else if (!upstream.adapter)
-    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, said, sent.json);
+    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, applied, sent.json);
   return {
     channel,
     dialect: DIALECTS[dialect],
@@ -296,11 +296,11 @@ function convertedPlan(context: PlanContext, call: Call, target: Target, request
   if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
   const built = buildRequest(context, call, target, plain, body);
-  const said: Record<string, unknown> = { ...(built.body ?? body) };
-  applyChanges(said, overrides(channel));
-  if (limit !== undefined) applyChanges(said, loweredLimits(dialect.name, said, limit));
-  const upstream = upstreamRequest(context, call, target, built, () => said);
-  if (!upstream.adapter) upstream.body = JSON.stringify(said);
+  const upstreamBody: Record<string, unknown> = { ...(built.body ?? body) };
+  applyChanges(upstreamBody, overrides(channel));
+  if (limit !== undefined) applyChanges(upstreamBody, loweredLimits(dialect.name, upstreamBody, limit));
+  const upstream = upstreamRequest(context, call, target, built, () => upstreamBody);
+  if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
   return {
     channel,
     dialect,
@@ -334,7 +334,7 @@ function buildRequest(
   const { endpoint, request } = call;
   const { channel, row, key } = target;
   const { form } = call.sent;
-  const asked: ProviderCall = {
+  const providerCall: ProviderCall = {
     operation: endpoint.name,
     model,
     // Gemini's query says how the stream is framed, which is the gateway's business.
@@ -345,12 +345,12 @@ function buildRequest(
     accept: acceptOf(call),
     site: context.options.get("ServerAddress"),
   };
-  if (endpoint.path !== undefined) asked.path = endpoint.path;
-  if (!form) asked.body = body;
+  if (endpoint.path !== undefined) providerCall.path = endpoint.path;
+  if (!form) providerCall.body = body;
   const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
-  if (version !== undefined) asked.geminiVersion = version;
-  if (endpoint.name === "messages") Object.assign(asked, anthropicHeaders(request));
-  return buildUpstreamRequest(row, channel, asked);
+  if (version !== undefined) providerCall.geminiVersion = version;
+  if (endpoint.name === "messages") Object.assign(providerCall, anthropicHeaders(request));
+  return buildUpstreamRequest(row, channel, providerCall);
 }
 
 function acceptOf({ endpoint, request, wantsStream }: Call): string {

@@ -15,7 +15,7 @@ import { toast } from "../lib/toasts.ts";
 import { Menu } from "./menu.tsx";
 import { applyColumns } from "./table-columns.ts";
 
-export interface BuiltInView {
+interface BuiltInView {
   id: string;
   /** Translated. */
   label: string;

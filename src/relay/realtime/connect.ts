@@ -30,7 +30,7 @@ export interface SocketAttempt {
   clientSignal: AbortSignal;
 }
 
-export interface UpstreamListener {
+interface UpstreamListener {
   message(frame: Frame): void;
   close(code: number, reason: string): void;
   /** Any sign of life besides messages. */

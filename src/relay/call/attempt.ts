@@ -98,18 +98,29 @@ export function attemptFailure(failure: Failure): AttemptFailure {
   return new AttemptFailure(failure, verdictOf(failure), undefined);
 }
 
+/** An upstream's error answer, as far as it was read. */
+interface RefusedAnswer {
+  /** Whose words the body is in. */
+  dialect: Dialect;
+  channel: Pick<Channel, "statusCodeMapping">;
+  status: number;
+  body: unknown;
+  /** Seconds, as text (`retryAfterOf`). */
+  retryAfter?: string | null;
+}
+
 /**
  * The public failure for an upstream's error answer. The status is the upstream's after the channel's mapping, type and
  * code are the upstream's own words where they are plain identifiers, the text is what the dialect cleared for the
  * public; a saturated upstream gets a sentence of ours.
  */
-export function upstreamFailure(
-  dialect: Dialect,
-  channel: Pick<Channel, "statusCodeMapping">,
-  status: number,
-  body: unknown,
-  retryAfter: string | null,
-): AttemptFailure {
+export function upstreamFailure({
+  dialect,
+  channel,
+  status,
+  body,
+  retryAfter = null,
+}: RefusedAnswer): AttemptFailure {
   const read = readErrorBody(body);
   const base =
     dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
@@ -353,7 +364,7 @@ export async function attempt(
     if (response.status !== 200) {
       const body = await errorBody(response);
       const retryAfter = retryAfterOf(response.headers);
-      throw upstreamFailure(dialect, channel, response.status, body, retryAfter);
+      throw upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
     }
   } catch (error) {
     settled();

@@ -1,4 +1,4 @@
-// The first checks of every inference call: key, user, group, address, and the request rate.
+// The first checks of every call with a key: key, user, group, address, and the request rate.
 // Refuses with the documented statuses and sentences; unknown, deleted and foreign keys look alike.
 import type { Deps, TokenAccount, UserAccount } from "../../core/deps.ts";
 import type { Channel } from "../../core/channels/rows.ts";
@@ -9,6 +9,8 @@ import type { Visitors } from "../../http/visitors.ts";
 import { ChannelStatus, Role, TokenStatus, UserStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { RateLimiter, RateRule } from "../../core/kit/rate-limit.ts";
+import type { Exchange } from "./exchange.ts";
+import type { CallServices } from "./services.ts";
 
 /** Who calls, and on whose account. */
 export interface Caller {
@@ -71,6 +73,26 @@ async function lookedUp<T>(
     found.catch(() => undefined);
     throw error;
   }
+}
+
+/** A request whose caller may make it. */
+export interface Admitted {
+  exchange: Exchange;
+  caller: Caller;
+}
+
+/** The first stage: whose key it is, from where it may be used, and how often. */
+export async function admit(services: CallServices, exchange: Exchange): Promise<Admitted> {
+  const { deps, visitors, limiter } = services;
+  const { request } = exchange;
+  const caller = await admitCaller(deps, request, visitors);
+  checkAddress(caller, request, visitors);
+  const rule = rateRule(deps.options, caller.group);
+  if (rule) {
+    exchange.rate = { rule, userId: caller.user.id };
+    checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
+  }
+  return { exchange, caller };
 }
 
 /** Key → token → user → group. Does not look at the address: reading the model list is allowed from anywhere. */

@@ -13,8 +13,7 @@ import type { FailureDetails } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { ReadingOn } from "./in-flight.ts";
-import { STAGE } from "./lockstep.ts";
-import { cappedAnswer, cutAnswer, wholeBody } from "../wire/whole-body.ts";
+import { cappedAnswer, cutAnswer, fullBody } from "../wire/full-body.ts";
 
 export interface UpstreamRequest {
   url: string;
@@ -289,9 +288,7 @@ export async function attempt(
   try {
     const { signal } = controller;
     const send: UpstreamFetch = async (url, init) => {
-      const way = request.way(url);
-      const { url: target, host } = way instanceof Promise ? await way : way;
-      await STAGE;
+      const { url: target, host } = await request.way(url);
       const answered = fetch(target, {
         ...init,
         ...AS_SENT,
@@ -337,7 +334,7 @@ export async function attempt(
 /** The whole body of an opened answer; a break and one above the cap become the failure of the attempt. */
 export async function readWhole(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
-    return await wholeBody(opened.response, maxBytes);
+    return await fullBody(opened.response, maxBytes);
   } catch (error) {
     opened.abort();
     throw opened.explain(error);

@@ -10,9 +10,9 @@ import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { Answer } from "./answer.ts";
 import { canServe, goneReason, planCall } from "./plan.ts";
-import { open } from "./open.ts";
-import type { AttemptsContext } from "./open.ts";
+import { openAnswer } from "./open.ts";
 import type { Plan } from "./plan.ts";
+import type { CallServices } from "./services.ts";
 import { publicText } from "../wire/render-failure.ts";
 
 const BYTES_PER_MIB = 1024 * 1024;
@@ -27,19 +27,19 @@ export class CallFailed extends Error {
   }
 }
 
-function nextChannel(context: AttemptsContext, call: Call, failed: ReadonlySet<number>): Channel | undefined {
+function nextChannel(context: CallServices, call: Call, failed: ReadonlySet<number>): Channel | undefined {
   if (call.pinned) return failed.size === 0 ? call.pinned : undefined;
   const nowMs = context.deps.clock.monotonicMs();
   const accepts = (channel: Channel): boolean => canServe(channel, call.endpoint, call.model);
   const home =
     call.endpoint.name === "responses" && failed.size === 0
-      ? context.homes.find(call, accepts, nowMs)
+      ? context.affinity.find(call, accepts, nowMs)
       : undefined;
   return home ?? context.picker.pick(call.caller.group, call.model, failed, nowMs, accepts);
 }
 
 /** Runs attempts until one opens; throws CallFailed with the last failure. */
-export async function runAttempts(context: AttemptsContext, call: Call): Promise<Answer> {
+export async function runAttempts(context: CallServices, call: Call): Promise<Answer> {
   const { options } = context.deps;
   const failed = new Set<number>();
   const tries = call.pinned ? 1 : options.get("RetryTimes") + 1;
@@ -59,8 +59,8 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
       plan = await planCall(context.plans, call, channel);
       // Nobody is asked for a client that has left, or by a process that is about to end.
       if (call.request.signal.aborted) throw new CallFailed(clientGone(), undefined);
-      if (context.open.isEnding) throw new CallFailed(drainingFailure(), undefined);
-      const answer = await open(context, call, plan, { firstByteMs, deadlineMs, maxAnswerBytes });
+      if (context.inFlight.isEnding) throw new CallFailed(drainingFailure(), undefined);
+      const answer = await openAnswer(context, call, plan, { firstByteMs, deadlineMs, maxAnswerBytes });
       note(call, channel, startedMs, "ok", 200);
       if (!call.isTest) {
         context.deps.keyring.wake(channel, plan.keyIndex);
@@ -124,7 +124,7 @@ function clientGone(): Failure {
   return new Failure("client", "client_gone", { status: 499 });
 }
 
-function noChannel(context: AttemptsContext, call: Call): Failure {
+function noChannel(context: CallServices, call: Call): Failure {
   const left = context.deps.routing.tiers(call.caller.group, call.model).flatMap(({ entries }) => entries);
   const gone = goneReason(left.map(({ channel }) => channel));
   if (gone) return gone;
@@ -150,7 +150,7 @@ function note(
 
 /** An error row for the failed attempt; its owner reads the public text, administrators also what was really said. */
 function logFailure(
-  { deps, errorRows }: AttemptsContext,
+  { deps, errorRows }: CallServices,
   call: Call,
   channel: Channel,
   failed: AttemptFailure,

@@ -1,5 +1,4 @@
 // How a stream ends, as the relay saw it; the table of charges goes by the same words.
-// Holds no state.
 import type { Failure } from "../../shared/failures.ts";
 import type { PassedFrame } from "./stream-allowance.ts";
 

@@ -24,7 +24,7 @@ export interface FullAnswer {
   meter: AnswerMeter;
   /** In canonical form, where it was read so. */
   canonical?: CanonicalAnswer;
-  /** The bytes are not what the client gets: the upstream answered in another form than it was asked for. */
+  /** The bytes are not what the client gets: the upstream answered in another form than was requested. */
   isGathered?: boolean;
 }
 

@@ -223,14 +223,14 @@ function reserveFor(
     );
   const { quotaCode } = endpoint;
   const reserved =
-    quotaCode === undefined ? ledger.reserve(wanted) : reserveInWordsOf(quotaCode, ledger, wanted);
+    quotaCode === undefined ? ledger.reserve(wanted) : reserveWithCode(quotaCode, ledger, wanted);
   return reserved instanceof Promise
     ? reserved.then((reservation) => heldFor(request, reservation, terms, growsAlong))
     : heldFor(request, reserved, terms, growsAlong);
 }
 
-/** Reserves; that the balance cannot pay is said by the code of the endpoint. */
-async function reserveInWordsOf(
+/** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */
+async function reserveWithCode(
   quotaCode: string,
   ledger: Pick<Ledger, "reserve">,
   request: ReserveRequest,

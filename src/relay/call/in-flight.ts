@@ -19,7 +19,7 @@ export interface InFlightCalls extends ReadingOn {
   add(call: Call): void;
   /** Settled or released. */
   remove(call: Call): void;
-  /** The process ends its calls: no upstream is asked any more. */
+  /** The process ends its calls: no upstream is called any more. */
   readonly isEnding: boolean;
   /** Resolves when no call is in flight. */
   idle(): Promise<void>;

@@ -1,5 +1,5 @@
 // Opens an answer that is no text: speech, passed on while it is being made.
-// Refuses to hand it on before its first bytes: until then another channel can make a failure good.
+// Never hands it on before its first bytes: until then another channel can make a failure good.
 import { Failure } from "../../shared/failures.ts";
 import type { BytesAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";

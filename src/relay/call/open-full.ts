@@ -1,5 +1,5 @@
 // Reads a full answer of an upstream: its usage, its text and the errors that come with status 200.
-// Refuses bodies that are no JSON object; nothing has reached the client yet, so another channel may be asked.
+// Refuses bodies that are no JSON object; nothing has reached the client yet, so another channel may be tried.
 import { collect } from "../../protocol/assemble.ts";
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";

@@ -1,5 +1,5 @@
 // Answers in the client's form: the upstream's own bytes where they fit, else the little that has to be rewritten.
-// Refuses to pass on headers that are not on the list: they name the provider, its accounts and its addresses.
+// Headers that are not on the list stay here: they name the provider, its accounts and its addresses.
 import { explode } from "../../protocol/assemble.ts";
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";

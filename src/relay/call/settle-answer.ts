@@ -30,7 +30,7 @@ export interface SettledAnswer {
 }
 
 const NO_TOKENS = (): Promise<number> => Promise.resolve(0);
-/** Failures of attempts that an upstream was asked and nobody waited for, as the table of charges knows them. */
+/** Failures of attempts whose answer nobody waited for, as the table of charges knows them. */
 const UNANSWERED: Readonly<Record<string, EndReason>> = {
   client_gone: "abandoned",
   server_draining: "draining",
@@ -43,7 +43,7 @@ export function settle(services: CallServices, answer: Answer): SettledAnswer | 
   return { answer, usage: undefined, isUnpaid: false };
 }
 
-/** A call that nobody answered: charged where the upstream was asked and bills it, else what was held is given back. */
+/** A call without an answer: charged where an upstream got the request and bills it, else what was held is given back. */
 export async function settleUnanswered(
   services: CallServices,
   call: Call,

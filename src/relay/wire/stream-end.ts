@@ -33,7 +33,7 @@ export interface StreamEnd {
 }
 
 /**
- * How a stream ended that its client had left and that was read on: whatever the rest of it said, nobody received it, but
+ * How a stream ended that its client had left and that was read on: whatever the rest of it was, nobody received it, but
  * only what came can be paid for.
  */
 export function endOfLeaving(ended: StreamEnd | undefined, sawText: boolean): StreamEnd {

@@ -45,7 +45,7 @@ function takePiece(stream: StreamState, bytes: Uint8Array): Uint8Array | undefin
 }
 
 function stopBroken(stream: StreamState, error: unknown): void {
-  // Complete but for the end of its body: what was due has been said.
+  // Complete but for the end of its body: what was due has come.
   if (stream.options.meter.state.ended && stream.terminal === "end-of-body") stop(stream, "completed");
   else if (stream.isSilent)
     stop(stream, "upstream-stall", new Failure("upstream-timeout", "upstream_timeout"));

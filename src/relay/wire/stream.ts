@@ -53,7 +53,7 @@ async function begin(stream: StreamState): Promise<void> {
           source.abort();
         }, limitMs);
   try {
-    // An upstream's comment is a sign of life, not an answer: another channel may still be asked.
+    // An upstream's comment is a sign of life, not an answer: another channel may still be tried.
     while ((stream.first === undefined || stream.first === stream.ping) && !stream.end)
       stream.first = await take(stream);
   } finally {

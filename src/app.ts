@@ -15,7 +15,6 @@ import { createLedger } from "./core/ledger/ledger.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
-import { dropSilencedRatios } from "./core/prices/silenced-ratios.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options/store.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { createReach } from "./net/reach.ts";
@@ -23,7 +22,6 @@ import { createRouting } from "./core/channels/routing.ts";
 import { createSealer, encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
-import { sealClearSecrets } from "./core/users/webhook-secret.ts";
 import { connect } from "./db/connect.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
@@ -82,7 +80,6 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   await settleIn(db, env.dataDir, env.startsNew);
   const seal = createSealer(encryptionSecret(env.encryptionKey, env.dataDir));
   await checkSealKey(db, seal);
-  await dropSilencedRatios(db, logger);
   const options = await createOptions(db, seal);
   const accounts = await createAccounts({ db, seal, clock, logger });
   const nodeId = readNodeId(env.dataDir);
@@ -128,7 +125,6 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     trustedProxies: env.trustedProxies,
   };
-  await sealClearSecrets(deps);
   const lowBalances = createLowQuota({
     ...deps,
     accounts,

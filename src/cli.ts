@@ -13,7 +13,7 @@ import { connect, DatabaseUnreachable } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
 import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
-import { SchemaTooNew } from "./db/migrate.ts";
+import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
 import { EnvError, readEnv } from "./env.ts";
 import type { Env } from "./env.ts";
 import { serve } from "./serve.ts";
@@ -101,6 +101,7 @@ function isOperatorError(error: unknown): error is Error {
   return (
     error instanceof EnvError ||
     error instanceof SchemaTooNew ||
+    error instanceof SchemaUnknown ||
     error instanceof WrongEncryptionKey ||
     error instanceof DataDirInUse ||
     error instanceof DataDirUnusable ||

@@ -33,8 +33,6 @@ export interface UserSetting {
   webhook_url?: string;
   /** Sealed; webhook-secret.ts alone opens it. */
   webhook_secret_sealed?: string;
-  /** In clear, of earlier versions. */
-  webhook_secret?: string;
   notification_email?: string;
   accept_unset_model_ratio_model?: boolean;
   /** † Of notices; absent: Chinese. */

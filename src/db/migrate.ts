@@ -1,5 +1,5 @@
 // Brings a database to the schema of this program: forward only, inside a transaction, with a copy of the
-// SQLite file taken before. Refuses a database that a newer version of the program has already changed.
+// SQLite file taken before. Refuses, and leaves as it is, a database that a newer release or another build has made.
 import type { Database as BunSqlite } from "bun:sqlite";
 import { copyFileSync, existsSync } from "node:fs";
 import type { Sql } from "postgres";
@@ -16,11 +16,29 @@ export class SchemaTooNew extends Error {
   }
 }
 
+/** The start is stopped with this sentence. */
+export class SchemaUnknown extends Error {
+  constructor(tag: string) {
+    super(
+      `The database was made by an older build of weir whose schema ("${tag}") this one does not know, and nothing in it ` +
+        "was changed: start with an empty DATA_DIR (and an empty database, where DATABASE_URL names one); the older build " +
+        "can go on using this database.",
+    );
+  }
+}
+
 const VERSION_TABLE =
-  "create table if not exists schema_version (version integer primary key, tag text not null, applied_at bigint not null)";
+  "create table if not exists schema_version (version integer primary key, tag text not null, hash text not null, applied_at bigint not null)";
 
 /** Any constant: the same for all nodes, so that only one of them migrates at a time. */
 const ADVISORY_LOCK = 0x77656972;
+
+/** A row of schema_version; builds before the first release recorded no hash. */
+interface AppliedMigration {
+  version: number;
+  tag: string;
+  hash?: string;
+}
 
 function statements(migration: Migration): string[] {
   return migration.sql
@@ -29,7 +47,26 @@ function statements(migration: Migration): string[] {
     .filter((text) => text !== "");
 }
 
-function pendingAfter(found: number, migrations: readonly Migration[]): readonly Migration[] {
+/** A migration's text decides, not its name: until the first release a changed schema is a new text under the old name. */
+function hashOf(migration: Migration): string {
+  return new Bun.CryptoHasher("sha256").update(migration.sql).digest("hex");
+}
+
+function rowOf(migration: Migration) {
+  const { version, tag } = migration;
+  return { version, tag, hash: hashOf(migration), applied_at: Math.floor(Date.now() / 1000) };
+}
+
+/** What is missing. Throws where the rows are not a beginning of this program's migrations. */
+function pendingAfter(
+  applied: readonly AppliedMigration[],
+  migrations: readonly Migration[],
+): readonly Migration[] {
+  for (const row of applied) {
+    const own = migrations.find((migration) => migration.version === row.version);
+    if (row.hash === undefined || (own && row.hash !== hashOf(own))) throw new SchemaUnknown(row.tag);
+  }
+  const found = Math.max(0, ...applied.map((row) => row.version));
   const known = migrations.at(-1)?.version ?? 0;
   if (found > known) throw new SchemaTooNew(found, known);
   return migrations.filter((migration) => migration.version > found);
@@ -45,30 +82,30 @@ export function migrateSqlite(
   migrations: readonly Migration[] = sqliteMigrations,
   onPending: () => void = () => {},
 ): string | undefined {
-  client.run(VERSION_TABLE);
-  const row = client
-    .query<{ version: number | null }, []>("select max(version) as version from schema_version")
-    .get();
-  const found = row?.version ?? 0;
-  const pending = pendingAfter(found, migrations);
+  const isMigrated =
+    client.query("select 1 from sqlite_master where type = 'table' and name = 'schema_version'").get() !==
+    null;
+  const applied = isMigrated
+    ? client.query<AppliedMigration, []>("select * from schema_version order by version").all()
+    : [];
+  const pending = pendingAfter(applied, migrations);
   if (pending.length === 0) return undefined;
   onPending();
 
   let copy: string | undefined;
-  if (found > 0 && existsSync(path)) {
+  if (applied.length > 0 && existsSync(path)) {
     copy = `${path}.before-v${pending.at(-1)?.version}`;
     client.run("pragma wal_checkpoint(truncate)");
     copyFileSync(path, copy);
   }
   client.run("begin immediate");
   try {
+    client.run(VERSION_TABLE);
     for (const migration of pending) {
       for (const statement of statements(migration)) client.run(statement);
-      client.run("insert into schema_version values (?, ?, ?)", [
-        migration.version,
-        migration.tag,
-        Math.floor(Date.now() / 1000),
-      ]);
+      client
+        .query("insert into schema_version values ($version, $tag, $hash, $applied_at)")
+        .run(rowOf(migration));
     }
     client.run("commit");
   } catch (error) {
@@ -87,16 +124,18 @@ export async function migratePostgres(
   try {
     await connection`select pg_advisory_lock(${ADVISORY_LOCK})`;
     try {
-      await connection.unsafe(VERSION_TABLE);
-      const rows = await connection`select max(version) as version from schema_version`;
-      const pending = pendingAfter(Number(rows[0]?.version ?? 0), migrations);
+      const [table] = await connection`select to_regclass('schema_version') is not null as found`;
+      const applied = table?.["found"]
+        ? await connection<AppliedMigration[]>`select * from schema_version order by version`
+        : [];
+      const pending = pendingAfter(applied, migrations);
       if (pending.length === 0) return;
       await connection.unsafe("begin");
       try {
+        await connection.unsafe(VERSION_TABLE);
         for (const migration of pending) {
           for (const statement of statements(migration)) await connection.unsafe(statement);
-          await connection`insert into schema_version values
-            (${migration.version}, ${migration.tag}, ${Math.floor(Date.now() / 1000)})`;
+          await connection`insert into schema_version ${connection(rowOf(migration))}`;
         }
         await connection.unsafe("commit");
       } catch (error) {

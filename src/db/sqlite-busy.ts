@@ -91,6 +91,8 @@ export function createBusyLine(client: BunSqlite): BusyLine {
     },
     wait,
     async settled() {
+      // A query of this very turn makes its first try, and perhaps gets into the line, in a microtask that comes later.
+      await new Promise<void>((resolve) => setImmediate(resolve));
       while (serving) await serving;
     },
   };

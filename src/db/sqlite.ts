@@ -97,7 +97,9 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       return true;
     },
     close: async () => {
-      await line.settled();
+      // Whoever asked in this very turn of the event loop may get into the line while it is looked at.
+      do await line.settled();
+      while (!line.isEmpty);
       checkpoints.stop();
       reader.close();
       client.run(`pragma busy_timeout = ${BUSY_MS}`);

@@ -6,7 +6,7 @@ import { isPublicAddress, systemLookup } from "./guard.ts";
 import type { Lookup } from "./guard.ts";
 
 /** How to send a request: `host` is the Host header where `url` names the judged address in the name's place. */
-export interface Way {
+export interface EgressTarget {
   url: string;
   host?: string;
 }
@@ -18,8 +18,8 @@ export interface ReachChannel {
 }
 
 export interface Reach {
-  /** The way to an upstream address of the channel; answers at once where it is known. Throws `channel_address_closed`. */
-  way(url: string, channel: ReachChannel): Way | Promise<Way>;
+  /** Where to send a request to an address of the channel; answers at once where it is known. Throws `channel_address_closed`. */
+  target(url: string, channel: ReachChannel): EgressTarget | Promise<EgressTarget>;
   /**
    * Closed networks that this address may lie in. The operator's are open only for the host that the channel itself
    * names: what a provider's answer points to is the provider's word.
@@ -127,23 +127,23 @@ export function createReach(
     return { origin: url.origin, host, untilMs: nowMs + NAME_MS };
   }
 
-  const wayOf = (verdict: Verdict, url: string, end: number): Way =>
+  const targetOf = (verdict: Verdict, url: string, end: number): EgressTarget =>
     verdict.host === undefined ? { url } : { url: verdict.origin + url.slice(end), host: verdict.host };
 
   return {
     networks,
-    way(url, channel) {
+    target(url, channel) {
       const end = originEnd(url);
       const origin = url.slice(0, end);
       let origins = known.get(channel);
       const verdict = origins?.get(origin);
       if (verdict && (verdict.untilMs === Infinity || verdict.untilMs > clock.monotonicMs()))
-        return wayOf(verdict, url, end);
+        return targetOf(verdict, url, end);
       if (!origins || origins.size >= MAX_ORIGINS) known.set(channel, (origins = new Map()));
       const fresh = origins;
       return judged(origin, channel).then((made) => {
         fresh.set(origin, made);
-        return wayOf(made, url, end);
+        return targetOf(made, url, end);
       });
     },
   };

@@ -172,7 +172,7 @@ export function midjourneyRelay(deps: Deps, relay: Relay): Elysia {
       },
       ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
       proxy: proxyOf(channel),
-      way: (address) => deps.reach.way(address, channel),
+      reach: (address) => deps.reach.target(address, channel),
       timeoutMs,
     });
   }

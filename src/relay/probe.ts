@@ -86,7 +86,7 @@ export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelPro
       url,
       headers,
       proxy: typeof proxy === "string" ? proxy : "",
-      way: (address) => deps.reach.way(address, channel),
+      reach: (address) => deps.reach.target(address, channel),
       timeoutMs: TIMEOUT_MS,
     });
     return answerOf(answer.status, answer.text);

@@ -171,7 +171,7 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
         },
         body: JSON.stringify(song),
         proxy: proxyOf(channel),
-        way: (address) => deps.reach.way(address, channel),
+        reach: (address) => deps.reach.target(address, channel),
         timeoutMs: SUBMIT_TIMEOUT_MS,
       });
     } catch {

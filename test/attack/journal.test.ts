@@ -67,18 +67,7 @@ const journalOf = (dataDir: string): DamagedFile[] =>
 function booksOf(dataDir: string): { mark: number; journaled: number } {
   const file = new Database(join(dataDir, "weir.sqlite"), { readonly: true });
   try {
-    const tables = file.query("select name from sqlite_master where name = 'nodes'").all();
-    if (tables.length > 0) {
-      const row = file.query("select mark, journaled from nodes").get() as {
-        mark: number;
-        journaled: number;
-      };
-      return row;
-    }
-    const row = file.query("select value from marks where key like 'journal:%'").get() as {
-      value: number;
-    } | null;
-    return { mark: row?.value ?? 0, journaled: row?.value ?? 0 };
+    return file.query("select mark, journaled from nodes").get() as { mark: number; journaled: number };
   } finally {
     file.close();
   }

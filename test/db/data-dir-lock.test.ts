@@ -35,10 +35,10 @@ test("a second server on the same data says so in one sentence and ends, and a k
   // A newer program's audit must not change the tables under a running server.
   expect(server.audit()).toMatchObject({ code: 0 });
   const file = new Database(join(server.dataDir, "weir.sqlite"));
-  file.run("delete from schema_version where version = (select max(version) from schema_version)");
+  file.run("alter table schema_version rename to elsewhere");
   const { code, text } = server.audit();
   expect([code, text]).toEqual([1, expect.stringContaining("another weir process is running") as string]);
-  file.run("insert into schema_version select max(version) + 1, 'again', 0 from schema_version");
+  file.run("alter table elsewhere rename to schema_version");
   file.close();
   // What lies there is nobody else's to read.
   for (const name of ["weir.sqlite", "encryption.key", "node.id", "journal-1.log"])

@@ -2,21 +2,31 @@
 // Refuses the real schema where made-up steps show the same.
 import { Database as BunSqlite } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migratePostgres, migrateSqlite, SchemaTooNew } from "../../src/db/migrate.ts";
+import { SQLITE_FILE } from "../../src/db/connect.ts";
+import { migratePostgres, migrateSqlite, SchemaTooNew, SchemaUnknown } from "../../src/db/migrate.ts";
 import { openPostgres } from "../../src/db/postgres.ts";
 import { openSqliteFile } from "../../src/db/sqlite.ts";
 import type { Migration } from "../../drizzle/migration.ts";
-import { createPostgresDatabase } from "../support/postgres.ts";
+import { createPostgresDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { PostgresDatabase } from "../support/postgres.ts";
+import { startServerProcess } from "../support/server.ts";
 
 const FIRST: Migration = {
   version: 1,
   tag: "0000_first",
   sql: "create table things (id integer primary key);--> statement-breakpoint\ninsert into things values (1);",
 };
+/** The same place in the sequence with another text, as it stood before the migrations were squashed. */
+const OTHER_FIRST: Migration = { ...FIRST, sql: "create table things (id integer);" };
+/** The table of builds before the first release: it says which versions were applied, not which texts. */
+const UNHASHED =
+  "create table schema_version (version integer primary key, tag text not null, applied_at bigint not null)";
+const REFUSED =
+  /made by an older build of weir whose schema \("0000_\w+"\).*nothing in it was changed.*empty DATA_DIR.*older build can go on/;
+
 const SECOND: Migration = { version: 2, tag: "0001_second", sql: "insert into things values (2);" };
 const BROKEN: Migration = {
   version: 3,
@@ -79,6 +89,29 @@ describe("SQLite", () => {
     expect(things()).toEqual([1, 2]);
   });
 
+  test("a database of another build is refused by its text, or where it tells none, and not a byte of it changes", () => {
+    const refuse = () => {
+      client.run("pragma wal_checkpoint(truncate)");
+      const before = readFileSync(path);
+      expect(() => migrateSqlite(client, path, [FIRST, SECOND])).toThrow(SchemaUnknown);
+      expect(() => migrateSqlite(client, path, [FIRST, SECOND])).toThrow(REFUSED);
+      client.run("pragma wal_checkpoint(truncate)");
+      expect(readFileSync(path).equals(before)).toBe(true);
+      expect(readdirSync(dir).filter((name) => name.includes("before-v"))).toEqual([]);
+    };
+    migrateSqlite(client, path, [OTHER_FIRST]);
+    refuse();
+    migrateSqlite(client, path, [OTHER_FIRST, SECOND, { ...SECOND, version: 3 }]);
+    rmSync(`${path}.before-v3`);
+    refuse();
+    client.run("drop table schema_version");
+    client.run(UNHASHED);
+    for (const version of [1, 2, 3, 4]) {
+      client.run("insert into schema_version values (?, '0000_init', 0)", [version]);
+      refuse();
+    }
+  });
+
   test("the program's own migrations make every table", () => {
     migrateSqlite(client, path);
     const tables = client
@@ -126,4 +159,59 @@ describe("PostgreSQL", () => {
     expect(outcome).toBeInstanceOf(SchemaTooNew);
     await client.end();
   });
+
+  test("a database of another build is refused by its text, or where it tells none, and not touched", async () => {
+    const client = openPostgres(database.url, 2);
+    const refuse = async () => {
+      const before = await client`select * from schema_version`;
+      const outcome = await migratePostgres(client, [FIRST, SECOND]).catch((error: unknown) => error);
+      expect(outcome).toBeInstanceOf(SchemaUnknown);
+      expect((outcome as Error).message).toMatch(REFUSED);
+      expect(await client`select * from schema_version`).toEqual(before);
+      expect(await client`select * from things`).toHaveLength(0);
+    };
+    await migratePostgres(client, [OTHER_FIRST]);
+    await refuse();
+    await client`drop table schema_version`;
+    await client.unsafe(UNHASHED);
+    for (const version of [1, 2, 3, 4]) {
+      await client`insert into schema_version values (${version}, '0000_init', 0)`;
+      await refuse();
+    }
+    await client.end();
+  });
 });
+
+test.each(DATABASE_KINDS)(
+  "on %s another build's database stops the program and every command in one sentence",
+  async (kind) => {
+    const database = kind === "postgres" ? await createPostgresDatabase() : undefined;
+    const server = await startServerProcess(database ? { DATABASE_URL: database.url } : {});
+    await server.stop();
+    const setHash = async (change: string) => {
+      const statement = `update schema_version set hash = ${change}`;
+      if (database) {
+        const client = openPostgres(database.url, 1);
+        await client.unsafe(statement);
+        await client.end();
+      } else {
+        const file = new BunSqlite(join(server.dataDir, SQLITE_FILE));
+        file.run(statement);
+        file.close();
+      }
+    };
+    await setHash("'x' || hash");
+    for (const args of [[], ["audit"], ["migrate"], ["journal", "check"]]) {
+      const { code, text } = server.run(args, { PORT: "0" });
+      expect([args, code, text]).toEqual([args, 1, expect.stringMatching(REFUSED) as string]);
+      expect(text.trim().split("\n")).toHaveLength(1);
+      expect(text).toStartWith("weir cannot start: ");
+    }
+    await setHash("substr(hash, 2)");
+    await server.restart();
+    expect((await fetch(`${server.url}/api/status`)).status).toBe(200);
+    await server.remove();
+    await database?.drop();
+  },
+  30_000,
+);

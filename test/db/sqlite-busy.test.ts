@@ -2,7 +2,7 @@
 // Refuses to look at the ledger's batches, which ledger-sqlite.test.ts covers.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { connect, SQLITE_FILE } from "../../src/db/connect.ts";
 import { DatabaseBusy, q } from "../../src/db/database.ts";
 import type { Database } from "../../src/db/database.ts";
@@ -165,12 +165,27 @@ test("who waited and fails fails alone: those behind are served, and no transact
 
 test("a database that is closed lets those who wait come to their end first", async () => {
   await hold();
-  const waiting = Promise.resolve(db.orm.update(db.t.marks).set({ value: 5 }));
+  const { marks } = db.t;
+  const early = db.orm.update(marks).set({ value: 5 }).execute();
+  // Begins with the next microtask, when the closing has looked at the line already.
+  const late = Promise.resolve(db.orm.update(marks).set({ value: sql`${marks.value} + 1` }));
   const closed = db.close();
+  await nextTurn();
   await lock?.release();
-  await Promise.all([waiting, closed]);
+  await Promise.all([early, late, closed]);
   db = await connect({ dataDir: place.dataDir, databaseUrl: "" });
-  expect(await written()).toBe(5);
+  expect(await written()).toBe(6);
+});
+
+test("a write of the turn in which the database is closed comes to its end", async () => {
+  await hold();
+  const late = Promise.resolve(db.orm.update(db.t.marks).set({ value: 7 }));
+  const closed = db.close();
+  await nextTurn();
+  await lock?.release();
+  await Promise.all([late, closed]);
+  db = await connect({ dataDir: place.dataDir, databaseUrl: "" });
+  expect(await written()).toBe(7);
 });
 
 test("a start that has nothing to change in the tables does not wait for whoever holds the file", async () => {

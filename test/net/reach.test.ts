@@ -2,7 +2,7 @@
 // judged once and cannot change its mind in between, and what is known costs no lookup.
 import { describe, expect, test } from "bun:test";
 import { createReach } from "../../src/net/reach.ts";
-import type { Way } from "../../src/net/reach.ts";
+import type { EgressTarget } from "../../src/net/reach.ts";
 import { EnvError, readEnv } from "../../src/env.ts";
 import { Failure } from "../../src/shared/failures.ts";
 
@@ -31,9 +31,9 @@ function reachOf({ own = OWN, names = [["93.184.216.34"]], setting = {}, baseUrl
       const named = baseUrl ?? url;
       let channel = channels.get(named);
       if (!channel) channels.set(named, (channel = { baseUrl: named, setting }));
-      return reach.way(url, channel);
+      return reach.target(url, channel);
     },
-    async way(url: string): Promise<Way | string> {
+    async target(url: string): Promise<EgressTarget | string> {
       try {
         return await this.raw(url);
       } catch (error) {
@@ -56,7 +56,7 @@ describe("with what is open by default", () => {
     ["https://1.1.1.1/v1"],
     ["wss://1.1.1.1/v1/realtime?model=x"],
   ])("%s is reached as it stands", async (url) => {
-    expect(await reachOf({}).way(url)).toEqual({ url });
+    expect(await reachOf({}).target(url)).toEqual({ url });
   });
 
   test.each([
@@ -76,22 +76,22 @@ describe("with what is open by default", () => {
     ["a backslash before the path", "http://169.254.169.254\\v1"],
     ["no web address", "file:///etc/passwd"],
   ])("%s is closed", async (_, url) => {
-    expect(await reachOf({}).way(url)).toBe(CLOSED);
+    expect(await reachOf({}).target(url)).toBe(CLOSED);
   });
 
   test.each([
     ["a name of a closed network", [["169.254.169.254"]]],
     ["a name with one closed address among open ones", [["93.184.216.34", "169.254.169.254"]]],
   ])("%s is closed", async (_, names) => {
-    expect(await reachOf({ names }).way("https://innocent.example/v1")).toBe(CLOSED);
+    expect(await reachOf({ names }).target("https://innocent.example/v1")).toBe(CLOSED);
   });
 
   test("the operator's networks are open to the host that the channel names, not to what an answer points to", async () => {
     const asked = reachOf({ baseUrl: "https://api.example/v1" });
-    expect(await asked.way("https://api.example/v1/chat")).toEqual({ url: "https://api.example/v1/chat" });
-    expect(await asked.way("http://127.0.0.1:6379/")).toBe(CLOSED);
+    expect(await asked.target("https://api.example/v1/chat")).toEqual({ url: "https://api.example/v1/chat" });
+    expect(await asked.target("http://127.0.0.1:6379/")).toBe(CLOSED);
     const allowing = reachOf({ baseUrl: "https://api.example", setting: { allow_networks: ["127.0.0.1"] } });
-    expect(await allowing.way("http://127.0.0.1:6379/")).toEqual({ url: "http://127.0.0.1:6379/" });
+    expect(await allowing.target("http://127.0.0.1:6379/")).toEqual({ url: "http://127.0.0.1:6379/" });
   });
 });
 
@@ -104,16 +104,16 @@ describe("with the operator's networks closed", () => {
     ["http://[::ffff:10.0.0.1]"],
     ["http://[::1]"],
   ])("%s is refused, and opened by the channel's own list only", async (url) => {
-    expect(await reachOf({ own }).way(url)).toBe(CLOSED);
+    expect(await reachOf({ own }).target(url)).toBe(CLOSED);
     const allow_networks = ["127.0.0.0/8", "10.0.0.0/8", "::1"];
-    expect(await reachOf({ own, setting: { allow_networks } }).way(url)).toEqual({ url });
+    expect(await reachOf({ own, setting: { allow_networks } }).target(url)).toEqual({ url });
   });
 
   test("a range opens no metadata service; an entry that names it does", async () => {
     const url = "http://169.254.169.254/v1";
     for (const entry of ["169.254.0.0/16", "0.0.0.0/0", "169.254.169.254/32"])
-      expect(await reachOf({ own, setting: { allow_networks: [entry] } }).way(url)).toBe(CLOSED);
-    expect(await reachOf({ own, setting: { allow_networks: ["169.254.169.254"] } }).way(url)).toEqual({
+      expect(await reachOf({ own, setting: { allow_networks: [entry] } }).target(url)).toBe(CLOSED);
+    expect(await reachOf({ own, setting: { allow_networks: ["169.254.169.254"] } }).target(url)).toEqual({
       url,
     });
   });
@@ -121,44 +121,46 @@ describe("with the operator's networks closed", () => {
   test("the outgoing proxy of a channel is an address like any other", async () => {
     const url = "https://api.example/v1";
     const behind = (proxy: string, more: object = {}) =>
-      reachOf({ own, setting: { proxy, ...more } }).way(url);
+      reachOf({ own, setting: { proxy, ...more } }).target(url);
     expect(await behind("http://127.0.0.1:7890")).toBe(CLOSED);
     expect(await behind("socks5://10.0.0.1:1080")).toBe(CLOSED);
     expect(await behind("http://127.0.0.1:7890", { allow_networks: ["127.0.0.1"] })).toEqual({ url });
-    expect(await reachOf({ setting: { proxy: "http://127.0.0.1:7890" } }).way(url)).toEqual({ url });
+    expect(await reachOf({ setting: { proxy: "http://127.0.0.1:7890" } }).target(url)).toEqual({ url });
   });
 
   test("behind a channel's proxy the name server here has no say; addresses are judged all the same", async () => {
     const setting = { proxy: "http://93.184.216.34:8080" };
     const asked = reachOf({ own, setting, names: [["127.0.0.1"]] });
-    expect(await asked.way("http://blocked-here.example/v1")).toEqual({
+    expect(await asked.target("http://blocked-here.example/v1")).toEqual({
       url: "http://blocked-here.example/v1",
     });
-    expect(await asked.way("http://127.0.0.1/v1")).toBe(CLOSED);
+    expect(await asked.target("http://127.0.0.1/v1")).toBe(CLOSED);
     expect(asked.lookups()).toBe(0);
   });
 
   test("behind a proxy of the whole process names stay names", async () => {
     const reach = createReach(own, { monotonicMs: () => 0 }, () => Promise.resolve(["93.184.216.34"]), false);
     const channel = { baseUrl: "", setting: {} };
-    expect(await reach.way("http://api.example/v1", channel)).toEqual({ url: "http://api.example/v1" });
+    expect(await reach.target("http://api.example/v1", channel)).toEqual({ url: "http://api.example/v1" });
     expect([readEnv({}).hasProxy, readEnv({ HTTP_PROXY: "http://p:1" }).hasProxy]).toEqual([false, true]);
   });
 
   test("a name is connected to at the address that was judged, whatever the name server says next", async () => {
     const asked = reachOf({ own, names: [["93.184.216.34"], ["127.0.0.1"]] });
-    const way = { url: "http://93.184.216.34:8080/v1/x?y=1", host: "rebind.example:8080" };
-    expect(await asked.way("http://rebind.example:8080/v1/x?y=1")).toEqual(way);
-    expect(await asked.way("http://rebind.example:8080/v1/x?y=1")).toEqual(way);
+    const target = { url: "http://93.184.216.34:8080/v1/x?y=1", host: "rebind.example:8080" };
+    expect(await asked.target("http://rebind.example:8080/v1/x?y=1")).toEqual(target);
+    expect(await asked.target("http://rebind.example:8080/v1/x?y=1")).toEqual(target);
     expect(asked.lookups()).toBe(1);
     // The judgement ends, and the next one sees the trick.
     asked.later(31_000);
-    expect(await asked.way("http://rebind.example:8080/v1/x?y=1")).toBe(CLOSED);
+    expect(await asked.target("http://rebind.example:8080/v1/x?y=1")).toBe(CLOSED);
   });
 
   test("with TLS the certificate binds the name, which is kept; IPv6 addresses are written in brackets", async () => {
-    expect(await reachOf({ own }).way("https://api.example/v1")).toEqual({ url: "https://api.example/v1" });
-    expect(await reachOf({ own, names: [["2606:4700::1111"]] }).way("http://six.example/v1")).toEqual({
+    expect(await reachOf({ own }).target("https://api.example/v1")).toEqual({
+      url: "https://api.example/v1",
+    });
+    expect(await reachOf({ own, names: [["2606:4700::1111"]] }).target("http://six.example/v1")).toEqual({
       url: "http://[2606:4700::1111]/v1",
       host: "six.example",
     });
@@ -180,11 +182,11 @@ test("what was judged answers at once, without a lookup and without a promise", 
 
 test("a name that is unknown here is left to whoever resolves it, and looked up again soon", async () => {
   const asked = reachOf({ names: [undefined, ["169.254.169.254"]] });
-  expect(await asked.way("https://only-the-proxy-knows.example/v1")).toEqual({
+  expect(await asked.target("https://only-the-proxy-knows.example/v1")).toEqual({
     url: "https://only-the-proxy-knows.example/v1",
   });
   asked.later(6_000);
-  expect(await asked.way("https://only-the-proxy-knows.example/v1")).toBe(CLOSED);
+  expect(await asked.target("https://only-the-proxy-knows.example/v1")).toBe(CLOSED);
 });
 
 describe("UPSTREAM_NETWORKS", () => {

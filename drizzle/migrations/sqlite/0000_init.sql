@@ -67,7 +67,9 @@ CREATE TABLE `midjourneys` (
 	`submit_time_ms` integer DEFAULT 0 NOT NULL,
 	`start_time_ms` integer DEFAULT 0 NOT NULL,
 	`finish_time_ms` integer DEFAULT 0 NOT NULL,
+	`request_id` text DEFAULT '' NOT NULL,
 	`quota` integer DEFAULT 0 NOT NULL,
+	`settled_hour` integer DEFAULT 0 NOT NULL,
 	`refunded` integer DEFAULT false NOT NULL,
 	`status` text DEFAULT '' NOT NULL,
 	`progress` text DEFAULT '0%' NOT NULL,
@@ -78,7 +80,10 @@ CREATE TABLE `midjourneys` (
 	`image_url` text DEFAULT '' NOT NULL,
 	`fail_reason` text DEFAULT '' NOT NULL,
 	`buttons` text DEFAULT '' NOT NULL,
-	`properties` text DEFAULT '' NOT NULL
+	`properties` text DEFAULT '' NOT NULL,
+	`image_pushed` integer DEFAULT false NOT NULL,
+	`polls` integer DEFAULT 0 NOT NULL,
+	`next_poll_ms` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE INDEX `midjourneys_user` ON `midjourneys` (`user_id`,`submit_time_ms`);--> statement-breakpoint
@@ -117,10 +122,25 @@ CREATE TABLE `logs` (
 --> statement-breakpoint
 CREATE INDEX `logs_time` ON `logs` (`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_user_time` ON `logs` (`user_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `logs_request` ON `logs` (`request_id`);--> statement-breakpoint
 CREATE INDEX `logs_rare_types` ON `logs` (`type`,`created_at`) WHERE "logs"."type" <> 2;--> statement-breakpoint
 CREATE TABLE `marks` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `nodes` (
+	`node_id` text PRIMARY KEY NOT NULL,
+	`incarnation` integer DEFAULT 0 NOT NULL,
+	`history` text NOT NULL,
+	`mark` integer DEFAULT 0 NOT NULL,
+	`journaled` integer DEFAULT 0 NOT NULL,
+	`entered` integer DEFAULT 0 NOT NULL,
+	`set_aside` integer DEFAULT 0 NOT NULL,
+	`skipped` integer DEFAULT 0 NOT NULL,
+	`lease_until` integer DEFAULT 0 NOT NULL,
+	`place` text DEFAULT '' NOT NULL,
+	`updated_at` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `options` (
@@ -172,6 +192,26 @@ CREATE TABLE `rollups` (
 );
 --> statement-breakpoint
 CREATE INDEX `rollups_user` ON `rollups` (`user_id`,`hour`);--> statement-breakpoint
+CREATE TABLE `sessions` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`session_version` integer NOT NULL,
+	`method` text NOT NULL,
+	`provider` text DEFAULT '' NOT NULL,
+	`ip` text DEFAULT '' NOT NULL,
+	`last_ip` text DEFAULT '' NOT NULL,
+	`user_agent` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	`last_seen_at` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	`sudo_until` integer DEFAULT 0 NOT NULL,
+	`revoked_at` integer,
+	`reason` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `sessions_user` ON `sessions` (`user_id`);--> statement-breakpoint
+CREATE INDEX `sessions_expiry` ON `sessions` (`expires_at`);--> statement-breakpoint
+CREATE INDEX `sessions_revoked` ON `sessions` (`revoked_at`) WHERE "sessions"."revoked_at" is not null;--> statement-breakpoint
 CREATE TABLE `setups` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`version` text NOT NULL,
@@ -189,7 +229,9 @@ CREATE TABLE `tasks` (
 	`channel_id` integer DEFAULT 0 NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`model_name` text DEFAULT '' NOT NULL,
+	`request_id` text DEFAULT '' NOT NULL,
 	`quota` integer DEFAULT 0 NOT NULL,
+	`settled_hour` integer DEFAULT 0 NOT NULL,
 	`refunded` integer DEFAULT false NOT NULL,
 	`action` text DEFAULT '' NOT NULL,
 	`status` text DEFAULT '' NOT NULL,
@@ -199,7 +241,9 @@ CREATE TABLE `tasks` (
 	`progress` text DEFAULT '0%' NOT NULL,
 	`fail_reason` text DEFAULT '' NOT NULL,
 	`properties` text DEFAULT '' NOT NULL,
-	`data` text DEFAULT '' NOT NULL
+	`data` text DEFAULT '' NOT NULL,
+	`polls` integer DEFAULT 0 NOT NULL,
+	`next_poll_ms` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE INDEX `tasks_user` ON `tasks` (`user_id`,`submit_time`);--> statement-breakpoint
@@ -246,6 +290,13 @@ CREATE TABLE `top_ups` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `top_ups_trade_no` ON `top_ups` (`trade_no`);--> statement-breakpoint
 CREATE INDEX `top_ups_user` ON `top_ups` (`user_id`);--> statement-breakpoint
+CREATE TABLE `user_devices` (
+	`user_id` integer NOT NULL,
+	`hash` text NOT NULL,
+	`last_seen_at` integer NOT NULL,
+	PRIMARY KEY(`user_id`, `hash`)
+);
+--> statement-breakpoint
 CREATE TABLE `users` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`username` text NOT NULL,

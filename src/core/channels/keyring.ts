@@ -23,6 +23,8 @@ export interface KeyRest {
 export interface Keyring {
   /** The next key whose turn it is; a rested one only when all of them rest. */
   next(channel: Channel, nowMs: number): { key: string; index: number };
+  /** The first key that does not rest, for what should stay with one account; leaves the turns as they are. */
+  first(channel: Channel, nowMs: number): { key: string; index: number };
   /** Puts one key to rest. Returns whether another key of the channel is still fit for service. */
   rest(channel: Channel, index: number, rest: KeyRest, nowMs: number): boolean;
   /** A key that answered needs no more rest. */
@@ -59,26 +61,35 @@ export function createKeyring(): Keyring {
     return ring;
   }
 
+  /** From this place on, the first key that works; where all of them rest, the one whose rest ends first. */
+  function fitIndex({ states }: Ring, count: number, from: number, nowMs: number): number {
+    let soonest = from;
+    let soonestMs = Infinity;
+    for (let step = 0; step < count; step++) {
+      const index = (from + step) % count;
+      const untilMs = states.get(index)?.restsUntilMs ?? 0;
+      if (untilMs <= nowMs) return index;
+      if (untilMs >= soonestMs) continue;
+      soonestMs = untilMs;
+      soonest = index;
+    }
+    return soonest;
+  }
+
   return {
     next(channel, nowMs) {
       const { keys } = channel;
       if (keys.length < 2) return { key: keys[0] ?? "", index: 0 };
       const ring = ringOf(channel);
-      let soonest = -1;
-      let soonestMs = Infinity;
-      for (let step = 0; step < keys.length; step++) {
-        const index = (ring.turn + step) % keys.length;
-        const until = ring.states.get(index)?.restsUntilMs ?? 0;
-        if (until <= nowMs) {
-          ring.turn = (index + 1) % keys.length;
-          return { key: keys[index] ?? "", index };
-        }
-        if (until < soonestMs) {
-          soonestMs = until;
-          soonest = index;
-        }
-      }
-      return { key: keys[soonest] ?? "", index: soonest };
+      const index = fitIndex(ring, keys.length, ring.turn, nowMs);
+      // A key that rests is no turn: the others come as they would have.
+      if ((ring.states.get(index)?.restsUntilMs ?? 0) <= nowMs) ring.turn = (index + 1) % keys.length;
+      return { key: keys[index] ?? "", index };
+    },
+    first(channel, nowMs) {
+      const { keys } = channel;
+      const index = keys.length < 2 ? 0 : fitIndex(ringOf(channel), keys.length, 0, nowMs);
+      return { key: keys[index] ?? "", index };
     },
     rest(channel, index, { reason, restMs, detail }, nowMs) {
       if (channel.keys.length < 2) return false;

@@ -13,7 +13,6 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { like } from "drizzle-orm";
 import { SQLITE_FILE } from "../../db/connect.ts";
 import type { Database } from "../../db/database.ts";
 import { syncDirectory } from "./journal-files.ts";
@@ -72,13 +71,8 @@ export async function settleIn(db: Database, dataDir: string, startsNew: boolean
   let number = await databaseNumber(db);
   if (number === undefined) {
     const [node] = await db.orm.select({ nodeId: nodes.nodeId }).from(nodes).limit(1);
-    const [old] = await db.orm
-      .select({ key: marks.key })
-      .from(marks)
-      .where(like(marks.key, "journal:%"))
-      .limit(1);
     const traces = tracesIn(dataDir, db.kind === "postgres" ? "postgres" : "");
-    if (!node && !old && traces.length > 0 && !startsNew)
+    if (!node && traces.length > 0 && !startsNew)
       throw wouldStartNew(dataDir, "the database is empty", traces);
     // An older state than the number, put back, is the same database still. 48 bits: a whole number on every way.
     const value = isKnown && isNumber(noted) ? Number(noted) : randomBytes(6).readUIntBE(0, 6);

@@ -65,13 +65,9 @@ export async function journalCommand(deps: JournalCommandDeps, args: readonly st
 async function look({ db, dataDir }: JournalCommandDeps): Promise<Situation | undefined> {
   const nodeId = findNodeId(dataDir);
   if (nodeId === undefined) return undefined;
-  const { nodes, marks } = db.t;
+  const { nodes } = db.t;
   const [node] = await db.orm.select({ nodeId: nodes.nodeId }).from(nodes).where(eq(nodes.nodeId, nodeId));
-  const [old] = await db.orm
-    .select({ key: marks.key })
-    .from(marks)
-    .where(eq(marks.key, `journal:${nodeId}`));
-  if (!node && !old) return undefined;
+  if (!node) return undefined;
   // Taken as a start takes it: a process elsewhere that lives under this id is not worked against.
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const seat = await takeSeat({ db, logger, clock: systemClock, nodeId, dataDir });

@@ -6,8 +6,8 @@ export interface Frame {
   /** Position of the first entry. */
   first: number;
   count: number;
-  /** Whose positions these are; undefined in the frames of older releases, which did not say. */
-  history: string | undefined;
+  /** Whose positions these are. */
+  history: string;
   /** Where the frame begins and ends in its file, and where between them the entries stand as one JSON array. */
   begin: number;
   bodyBegin: number;
@@ -15,9 +15,8 @@ export interface Frame {
   checksum: string;
 }
 
-/** `weir1` of older releases has no history and no zeros behind it. */
-const HEADER = /^weir(?:1|2 ([0-9a-f]{16})) (\d{1,16}) (\d{1,9}) (\d{1,10}) ([0-9a-f]{1,8})\n/;
-const MAGIC = "weir";
+const HEADER = /^weir2 ([0-9a-f]{16}) (\d{1,16}) (\d{1,9}) (\d{1,10}) ([0-9a-f]{1,8})\n/;
+const MAGIC = "weir2 ";
 const MAX_HEADER_BYTES = 80;
 
 /**
@@ -27,9 +26,8 @@ const MAX_HEADER_BYTES = 80;
 export const TAIL_BYTES = 64;
 
 /** Over the positions too: a frame of an earlier use of the room must not pass for one of this use. */
-function checksum(history: string | undefined, first: number, count: number, body: Buffer): string {
-  const said = history === undefined ? `${first} ${count}` : `${history} ${first} ${count}`;
-  return crc32(body, crc32(said)).toString(16);
+function checksum(history: string, first: number, count: number, body: Buffer): string {
+  return crc32(body, crc32(`${history} ${first} ${count}`)).toString(16);
 }
 
 /** The frame with its tail of zeros, as one write. */
@@ -42,7 +40,7 @@ export function frameOf(history: string, first: number, items: readonly unknown[
   bytes.fill(0, MAX_HEADER_BYTES + length);
   const body = bytes.subarray(MAX_HEADER_BYTES, MAX_HEADER_BYTES + length);
   const sum = checksum(history, first, items.length, body);
-  const header = `${MAGIC}2 ${history} ${first} ${items.length} ${length} ${sum}\n`;
+  const header = `${MAGIC}${history} ${first} ${items.length} ${length} ${sum}\n`;
   // A header has ASCII only.
   const begin = MAX_HEADER_BYTES - header.length;
   bytes.write(header, begin, "latin1");
@@ -53,7 +51,7 @@ export function frameOf(history: string, first: number, items: readonly unknown[
 export function frameAt(bytes: Buffer, at: number): Frame | undefined {
   const header = HEADER.exec(bytes.toString("latin1", at, Math.min(bytes.length, at + MAX_HEADER_BYTES)));
   if (!header) return undefined;
-  const [history, sum] = [header[1], header[5] ?? ""];
+  const [history, sum] = [header[1] ?? "", header[5] ?? ""];
   const [first, count, length] = [Number(header[2]), Number(header[3]), Number(header[4])];
   const bodyBegin = at + header[0].length;
   const end = bodyBegin + length;

@@ -11,8 +11,6 @@ export interface BooksPosition {
   journaled: number;
   /** Whose positions these are. */
   history: string;
-  /** The books have never seen this node: whatever lies there is not its own. */
-  isNew: boolean;
 }
 
 /** A frame that the books do not have, or not wholly. */
@@ -35,8 +33,6 @@ export interface SurveyedFile {
   /** Where its frame ends, and whether the write that made it ended there: nothing above the mark, then zeros. */
   lastEnd: number;
   isClean: boolean;
-  /** An older release wrote it, which left no zeros behind its frames. */
-  isUnsaid: boolean;
   /** Begins with something that is neither a whole frame nor zeros. */
   beginsTorn: boolean;
 }
@@ -69,7 +65,6 @@ export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): S
     last: 0,
     lastEnd: 0,
     isClean: false,
-    isUnsaid: false,
     beginsTorn: false,
   };
   let isAnyBehind = false;
@@ -77,8 +72,7 @@ export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): S
   for (const frame of framesOf(bytes)) {
     firstBegin = Math.min(firstBegin, frame.begin);
     const last = frame.first + frame.count - 1;
-    const isOwn = frame.history === undefined ? !books.isNew : frame.history === books.history;
-    if (!isOwn) {
+    if (frame.history !== books.history) {
       file.foreign++;
       file.foreignLast = Math.max(file.foreignLast, last);
       continue;
@@ -91,8 +85,7 @@ export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): S
     if (last > file.last) {
       file.last = last;
       file.lastEnd = frame.end;
-      file.isClean = frame.history !== undefined && endsInZeros(bytes, frame.end);
-      file.isUnsaid = frame.history === undefined;
+      file.isClean = endsInZeros(bytes, frame.end);
       isAnyBehind = false;
     }
   }
@@ -151,7 +144,7 @@ function warningsAt(files: readonly SurveyedFile[], end: number): string[] {
   const warnings: string[] = [];
   const reason = "a write that a crash tore, which nobody was answered for, or damage";
   const ending = files.filter((file) => file.last > 0 && file.last === end);
-  const torn = ending.some((file) => file.isClean || file.isUnsaid) ? undefined : ending[0];
+  const torn = ending.some((file) => file.isClean) ? undefined : ending[0];
   if (torn)
     warnings.push(
       `behind position ${end}, at byte ${torn.lastEnd} of ${nameOf(torn.path)}, stands something else than the zeros that end a write: ${reason}`,

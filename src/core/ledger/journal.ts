@@ -378,7 +378,7 @@ export function openJournal<T>(dataDir: string, logger: Logger, options: Journal
     },
 
     rewind(mark) {
-      const books: BooksPosition = { mark, journaled: last, history, isNew: false };
+      const books: BooksPosition = { mark, journaled: last, history };
       const found = recover(surveyAll(dataDir, books), books);
       if (found.findings.length > 0) throw new JournalDamaged(dataDir, found.findings);
       // A write that is under way may be seen already: it is not an entry before it is told.

@@ -4,8 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { and, eq, sql } from "drizzle-orm";
-import { q } from "../../db/database.ts";
-import type { Database, Orm, Steps } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { BooksPosition } from "./journal-recovery.ts";
@@ -74,11 +73,6 @@ export function placeOf(dataDir: string): string {
   return createHash("sha256").update(`${machine} ${dev} ${ino}`).digest("hex").slice(0, 16);
 }
 
-/** The key under which older releases kept a node's position. */
-export function oldMarkKey(nodeId: string): string {
-  return `journal:${nodeId}`;
-}
-
 /**
  * Takes the seat of a node. Whoever holds the lock of the same directory on the same machine knows that the last process
  * is gone and takes it at once; any other waits for a whole lease and is refused when it was renewed meanwhile.
@@ -110,14 +104,13 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
     return row;
   }
 
-  let isNew = false;
   let seen: { leaseUntil: number; incarnation: number; patience: number } | undefined;
   let taken: { incarnation: number; mark: number; journaled: number; history: string } | undefined;
   while (!taken) {
     const row = await find();
     if (!row) {
       const history = historyOf(await databaseNumber(db), nodeId);
-      isNew = await db.atomic((tx) => addNode(tx, db, nodeId, history));
+      await db.orm.insert(nodes).values({ nodeId, history }).onConflictDoNothing();
       continue;
     }
     const isFree = !isShared || row.leaseUntil === 0 || row.place === place;
@@ -214,7 +207,7 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
   return {
     nodeId,
     incarnation,
-    books: { mark, journaled, history, isNew },
+    books: { mark, journaled, history },
     get isHeld() {
       return isHeld;
     },
@@ -256,35 +249,12 @@ function historyOf(databaseNo: number | undefined, nodeId: string): string {
   return createHash("sha256").update(said).digest("hex").slice(0, 16);
 }
 
-/** The row of a node; true when nothing was known of it. What an older release remembered goes on. */
-function* addNode(tx: Orm, db: Database, nodeId: string, history: string): Steps<boolean> {
-  const { nodes, marks } = db.t;
-  const [old] = yield* q(
-    tx
-      .select({ value: marks.value })
-      .from(marks)
-      .where(eq(marks.key, oldMarkKey(nodeId))),
-  );
-  const mark = old?.value ?? 0;
-  yield* q(
-    tx.insert(nodes).values({ nodeId, history, mark, journaled: mark, entered: mark }).onConflictDoNothing(),
-  );
-  if (old) yield* q(tx.delete(marks).where(eq(marks.key, oldMarkKey(nodeId))));
-  return old === undefined;
-}
-
 /** Where the books of a node stand, without taking its seat; undefined when they do not know it. */
 export async function findBooks(db: Database, nodeId: string): Promise<BooksPosition | undefined> {
-  const { nodes, marks } = db.t;
+  const { nodes } = db.t;
   const [row] = await db.orm
     .select({ mark: nodes.mark, journaled: nodes.journaled, history: nodes.history })
     .from(nodes)
     .where(eq(nodes.nodeId, nodeId));
-  if (row) return { ...row, isNew: false };
-  const [old] = await db.orm
-    .select({ value: marks.value })
-    .from(marks)
-    .where(eq(marks.key, oldMarkKey(nodeId)));
-  const history = historyOf(await databaseNumber(db), nodeId);
-  return old && { mark: old.value, journaled: old.value, history, isNew: false };
+  return row;
 }

@@ -8,7 +8,7 @@ import { rearm } from "./low-quota.ts";
 import { testNotice } from "./notice-texts.ts";
 import { deliver } from "./notify.ts";
 import type { Sealer } from "../kit/seal.ts";
-import { withSealedSecret } from "./webhook-secret.ts";
+import { sealSecret } from "./webhook-secret.ts";
 
 export interface SettingInput {
   notify_type?: string | undefined;
@@ -48,8 +48,7 @@ export function checkedSetting(seal: Sealer, input: SettingInput, before: UserSe
     if (!isWebAddress(url)) throw refuse("webhook_wrong");
     setting.webhook_url = url;
     const secret = input.webhook_secret?.trim() ?? "";
-    if (secret !== "") return withSealedSecret(seal, { ...setting, webhook_secret: secret });
-    const { webhook_secret_sealed: sealed } = withSealedSecret(seal, before);
+    const sealed = secret === "" ? before.webhook_secret_sealed : sealSecret(seal, secret);
     return sealed === undefined ? setting : { ...setting, webhook_secret_sealed: sealed };
   }
   const mail = input.notification_email?.trim() ?? "";
@@ -75,7 +74,7 @@ export async function updateSetting(
 ): Promise<void> {
   const setting: UserSetting = isPreferenceOnly(input)
     ? {
-        ...withSealedSecret(deps.seal, user.setting),
+        ...user.setting,
         accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true,
       }
     : { ...checkedSetting(deps.seal, input, user.setting), ...(language === "en" ? { language } : {}) };

@@ -103,12 +103,8 @@ function userJson(row: UserRow, identities: Record<string, string>): UserJson {
 function publicSetting(text: string): string {
   if (text === "") return "";
   try {
-    const {
-      webhook_secret: clear,
-      webhook_secret_sealed: sealed,
-      ...setting
-    } = JSON.parse(text) as Record<string, unknown>;
-    return JSON.stringify(clear || sealed ? { ...setting, webhook_secret_set: true } : setting);
+    const { webhook_secret_sealed: sealed, ...setting } = JSON.parse(text) as Record<string, unknown>;
+    return JSON.stringify(sealed ? { ...setting, webhook_secret_set: true } : setting);
   } catch {
     return "";
   }

@@ -2,7 +2,7 @@
 // Refuses to follow redirects and to show where the upstream lives; the only file that calls inference upstreams.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Verdict } from "../../core/channels/picker.ts";
-import type { Way } from "../../net/reach.ts";
+import type { EgressTarget } from "../../net/reach.ts";
 import { AS_SENT, unpacked } from "../../net/decompress.ts";
 import { readErrorBody, retrySeconds, scrub } from "../../protocol/classify.ts";
 import type { Dialect } from "../../protocol/dialect.ts";
@@ -24,7 +24,7 @@ export interface UpstreamRequest {
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
   /** Judges each address before it is called. */
-  way: (url: string) => Way | Promise<Way>;
+  reach: (url: string) => EgressTarget | Promise<EgressTarget>;
 }
 
 export interface AttemptLimits {
@@ -288,7 +288,7 @@ export async function attempt(
   try {
     const { signal } = controller;
     const send: UpstreamFetch = async (url, init) => {
-      const { url: target, host } = await request.way(url);
+      const { url: target, host } = await request.reach(url);
       const answered = fetch(target, {
         ...init,
         ...AS_SENT,
@@ -351,7 +351,7 @@ export interface SmallRequest {
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
   /** Judges the address before it is called. */
-  way: (url: string) => Way | Promise<Way>;
+  reach: (url: string) => EgressTarget | Promise<EgressTarget>;
   timeoutMs: number;
 }
 
@@ -360,7 +360,7 @@ export async function askUpstream(
   request: SmallRequest,
 ): Promise<{ status: number; headers: Headers; text: string }> {
   const { url, method = "GET", headers, body, proxy, timeoutMs } = request;
-  const { url: target, host } = await request.way(url);
+  const { url: target, host } = await request.reach(url);
   try {
     const response = await fetch(target, {
       ...AS_SENT,

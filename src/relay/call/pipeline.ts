@@ -130,7 +130,7 @@ function createServices(
   fetchMedia: MediaFetch,
   countedReadOnMs: number,
 ): CallServices {
-  const { options, clock, keyring, reach, seal, routing } = deps;
+  const { options, clock, reach, seal, routing } = deps;
   const picker = createPicker(routing);
   return {
     deps,
@@ -145,7 +145,7 @@ function createServices(
     affinity: createResponseAffinity(routing, picker),
     errorRows: createErrorRows(deps),
     screens: createWordScreens(options),
-    plans: { options, clock, keyring, reach, seal, fetchMedia },
+    plans: { options, clock, reach, seal, fetchMedia },
     withoutUsage: new Set(),
     countedReadOnMs,
   };

@@ -38,8 +38,6 @@ import { tierNames, usualTier } from "../endpoints/service-tier.ts";
 
 export interface Plan {
   channel: Channel;
-  /** Which of the channel's keys is used. */
-  keyIndex: number;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
   /** The answer is told in the client's dialect; otherwise its bytes pass through. */
@@ -53,7 +51,7 @@ export interface Plan {
   upstream: UpstreamRequest;
 }
 
-export interface PlanContext extends Pick<Deps, "options" | "clock" | "keyring" | "reach" | "seal"> {
+export interface PlanContext extends Pick<Deps, "options" | "clock" | "reach" | "seal"> {
   fetchMedia: MediaFetch;
 }
 
@@ -148,7 +146,6 @@ interface Target {
   /** The requested model behind the channel's mapping. */
   mapped: string;
   key: string;
-  keyIndex: number;
 }
 
 interface Said {
@@ -192,7 +189,11 @@ function unserved(call: Call): Failure {
  * Where an upstream cannot be spoken to, another channel may be: such failures are retryable. A promise only where
  * media has to be fetched first.
  */
-export function planCall(context: PlanContext, call: Call, channel: Channel): Plan | Promise<Plan> {
+export function planCall(
+  context: PlanContext,
+  call: Call,
+  { channel, key }: { channel: Channel; key: string },
+): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
   requireServed(row);
@@ -200,8 +201,7 @@ export function planCall(context: PlanContext, call: Call, channel: Channel): Pl
   const found = findRoute(row, call.endpoint, mapped);
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
-  const { key, index: keyIndex } = context.keyring.next(channel, context.clock.monotonicMs());
-  const target: Target = { channel, row, found, mapped, key, keyIndex };
+  const target: Target = { channel, row, found, mapped, key };
   if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row))
     return passPlan(context, call, target);
   const request = conversationOf(call);
@@ -271,7 +271,6 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, said, sent.json);
   return {
     channel,
-    keyIndex: target.keyIndex,
     dialect: DIALECTS[dialect],
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
@@ -304,7 +303,6 @@ function convertedPlan(context: PlanContext, call: Call, target: Target, request
   if (!upstream.adapter) upstream.body = JSON.stringify(said);
   return {
     channel,
-    keyIndex: target.keyIndex,
     dialect,
     isConverted: true,
     upstreamModel: built.model,
@@ -390,7 +388,7 @@ function upstreamRequest(
     headers,
     body: "",
     proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
-    way: (url) => context.reach.way(url, channel),
+    reach: (url) => context.reach.target(url, channel),
   };
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);
@@ -414,7 +412,7 @@ function upstreamRequest(
       signal,
       fetch: send,
       proxy: request.proxy,
-      reach: request.way,
+      reach: request.reach,
       nowMs: () => context.clock.nowMs(),
       monotonicMs: () => context.clock.monotonicMs(),
       newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),

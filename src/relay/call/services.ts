@@ -16,6 +16,7 @@ import type { WordScreens } from "./word-screens.ts";
 /** What realtime sessions and tasks share with the other calls. */
 export interface RelayParts {
   picker: Picker;
+  errorRows: ErrorRows;
   limiter: RateLimiter;
   counter: TokenCounter;
   /** How long the answers of each model are. */
@@ -30,7 +31,6 @@ export interface CallServices extends RelayParts {
   lockstep: Lockstep;
   inFlight: InFlightCalls;
   affinity: ResponseAffinity;
-  errorRows: ErrorRows;
   screens: WordScreens;
   plans: PlanContext;
   /** Ids of channels that were seen to stream without usage. */

@@ -306,7 +306,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       let held: Turn | undefined;
       try {
         const { target, upstreamModel } = targetOf(asked, channel);
-        await deps.reach.way(target.url, channel);
+        await deps.reach.target(target.url, channel);
         held = await openTurn(caller, model, upstreamModel, asked.requestId);
         const limits = {
           openMs: firstByteMs > 0 ? Math.min(firstByteMs, leftMs) : leftMs,

@@ -64,7 +64,7 @@ async function askFor(
       headers: { ...headers, "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify({ ids }),
       proxy: proxyOf(channel),
-      way: (address) => deps.reach.way(address, channel),
+      reach: (address) => deps.reach.target(address, channel),
       timeoutMs: TIMEOUT_MS,
     });
     return answer.status === 200 ? parseJson(answer.text) : undefined;

@@ -65,7 +65,6 @@ const booksAt = (mark: number, journaled: number): BooksPosition => ({
   mark,
   journaled,
   history: HISTORY,
-  isNew: false,
 });
 
 function everything(journal: Journal<string>, after: number): string[] {

@@ -1,18 +1,9 @@
 // The journal's promises: what was appended is read back in order, torn and foreign files never are, room is used anew.
 // Refuses the tables; what the books make of the entries stands in ledger-sqlite.test.ts and ledger-postgres.test.ts.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
 import { openJournal } from "../../../src/core/ledger/journal.ts";
 import type { Journal } from "../../../src/core/ledger/journal.ts";
 import type { BooksPosition } from "../../../src/core/ledger/journal-recovery.ts";
@@ -30,7 +21,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 const HISTORY = "00112233445566aa";
 
 function booksAt(mark: number, fields: Partial<BooksPosition> = {}): BooksPosition {
-  return { mark, journaled: mark, history: HISTORY, isNew: false, ...fields };
+  return { mark, journaled: mark, history: HISTORY, ...fields };
 }
 
 function reopen(mark: number, fields: Partial<BooksPosition> = {}): Journal<string> {
@@ -157,21 +148,18 @@ test("while the books are far behind, everything waits in the files and comes in
 });
 
 test("files of another journal are put away, not entered", () => {
-  for (const fields of [{ isNew: true, history: "ffffffffffffffff" }, { history: "ffffffffffffffff" }]) {
-    const journal = reopen(5);
-    journal.append(["from", "elsewhere"]);
-    journal.close();
-    const next = reopen(1, fields);
-    expect(everything(next, 1)).toEqual([]);
-    expect(readdirSync(dataDir).filter((name) => name.includes(".foreign-"))).toHaveLength(1);
-    next.append(["own"]);
-    next.close();
-    const again = reopen(1, { ...fields, isNew: false });
-    expect(everything(again, 1)).toEqual(["own"]);
-    again.close();
-    rmSync(dataDir, { recursive: true });
-    dataDir = mkdtempSync(join(tmpdir(), "weir-journal-"));
-  }
+  const fields = { history: "ffffffffffffffff" };
+  const journal = reopen(5);
+  journal.append(["from", "elsewhere"]);
+  journal.close();
+  const next = reopen(1, fields);
+  expect(everything(next, 1)).toEqual([]);
+  expect(readdirSync(dataDir).filter((name) => name.includes(".foreign-"))).toHaveLength(1);
+  next.append(["own"]);
+  next.close();
+  const again = reopen(1, fields);
+  expect(everything(again, 1)).toEqual(["own"]);
+  again.close();
 });
 
 test("a gap behind the books refuses the start by name and changes nothing; a mark that fell back is filled", () => {
@@ -216,21 +204,6 @@ test("what the books have stays for a while, so that older books get it again; t
   await append(100);
   expect(() => journal.rewind(10)).toThrow(/positions 11 to/);
   journal.close();
-});
-
-test("files of the release before are read on, mark and all", () => {
-  // As that release wrote it: no history, no zeros behind; then what the file held in an earlier use.
-  const body = JSON.stringify(["a", "b"]);
-  const frame = (first: number) =>
-    `weir1 ${first} 2 ${body.length} ${crc32(body, crc32(`${first} 2`)).toString(16)}\n${body}`;
-  writeFileSync(join(dataDir, "journal-1.log"), frame(11) + frame(13) + frame(3) + "\0".repeat(500));
-  const journal = reopen(12, { journaled: 12 });
-  expect(everything(journal, 12)).toEqual(["a", "b"]);
-  journal.append(["c"]);
-  journal.close();
-  const next = reopen(13);
-  expect(everything(next, 13)).toEqual(["b", "c"]);
-  next.close();
 });
 
 test("after an older file was put back, or none is left, positions go on above the books", () => {

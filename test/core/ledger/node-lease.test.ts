@@ -1,12 +1,12 @@
-// One process at a time moves a node's mark: copies of a data directory, older databases, and rows of older releases.
+// One process at a time moves a node's mark: copies of a data directory, older databases, and what waits above the mark.
 // Refuses to wait for real leases: a short one is given where its end matters.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
 import { eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
+import { frameOf } from "../../../src/core/ledger/journal-frames.ts";
 import { settlementRow } from "../../../src/core/logs/rows.ts";
 import { NodeTaken, SeatLost, takeSeat } from "../../../src/core/ledger/node-lease.ts";
 import { connect } from "../../../src/db/connect.ts";
@@ -155,25 +155,24 @@ describe("a node's seat on PostgreSQL", () => {
   });
 });
 
-describe.each(DATABASE_KINDS)("rows and files of an older release on %s", (kind) => {
-  test("go on: what waits above the old mark is entered once, and the counts add up", async () => {
+describe.each(DATABASE_KINDS)("a node's row and files on %s", (kind) => {
+  test("what waits above the mark is entered once, and the counts add up", async () => {
     const database = await createTestDatabase(kind, MIGRATED);
     const place = { dataDir: database.dataDir, databaseUrl: database.databaseUrl };
     const first = await openBooks({ ...place, nodeId: "another" });
     await first.addChannel();
     const user = await first.addUser(1000);
     await first.close();
-    const old = await connect({ dataDir: place.dataDir, databaseUrl: place.databaseUrl ?? "" });
-    await old.orm.insert(old.t.marks).values({ key: "journal:node-a", value: 12 });
-    await old.close();
+    const before = await connect({ dataDir: place.dataDir, databaseUrl: place.databaseUrl ?? "" });
+    const history = "00112233445566aa";
+    await before.orm
+      .insert(before.t.nodes)
+      .values({ nodeId: "node-a", history, mark: 12, journaled: 12, entered: 12 });
+    await before.close();
     const item = (name: string) => ({
       row: settlementRow(name, user, undefined, settlement(10), Date.now()),
     });
-    const frame = (position: number, items: unknown[]) => {
-      const body = Buffer.from(JSON.stringify(items));
-      const sum = crc32(body, crc32(`${position} ${items.length}`)).toString(16);
-      return Buffer.concat([Buffer.from(`weir1 ${position} ${items.length} ${body.length} ${sum}\n`), body]);
-    };
+    const frame = (position: number, items: unknown[]) => frameOf(history, position, items);
     writeFileSync(
       join(place.dataDir, "journal-1.log"),
       Buffer.concat([frame(11, [item("k"), item("l")]), frame(13, [item("m")]), frame(14, [item("n")])]),
@@ -182,10 +181,9 @@ describe.each(DATABASE_KINDS)("rows and files of an older release on %s", (kind)
       const books = await openBooks(place);
       expect(await books.user(user.id)).toMatchObject({ quota: 980, requestCount: 2 });
       await books.expectBalanced();
-      const { nodes, marks } = books.db.t;
+      const { nodes } = books.db.t;
       const [row] = await books.db.orm.select().from(nodes).where(eq(nodes.nodeId, "node-a"));
       expect(row).toMatchObject({ mark: 14, journaled: 14, entered: 14, setAside: 0, skipped: 0 });
-      expect(await books.db.orm.select().from(marks).where(eq(marks.key, "journal:node-a"))).toEqual([]);
       // A count that is off is a difference.
       await books.db.orm.update(nodes).set({ entered: 13 }).where(eq(nodes.nodeId, "node-a"));
       expect((await audit(books.db)).differences).toEqual([

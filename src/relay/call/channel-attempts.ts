@@ -1,0 +1,246 @@
+// One request goes from channel to channel until one serves it: who is asked next and with which key, and what a failed
+// attempt does to the key, the channel and the log. Whoever asks upstreams for a caller goes through here.
+import type { Picker } from "../../core/channels/picker.ts";
+import type { Channel } from "../../core/channels/rows.ts";
+import type { Deps } from "../../core/deps.ts";
+import type { DialectName } from "../../protocol/canonical.ts";
+import { LogType } from "../../shared/enums.ts";
+import { Failure } from "../../shared/failures.ts";
+import { publicText } from "../wire/render-failure.ts";
+import type { Caller } from "./admission.ts";
+import { attemptFailure, AttemptFailure, mayRetry } from "./attempt.ts";
+import type { AttemptLimits } from "./attempt.ts";
+import { disableIfFatal } from "./auto-disable.ts";
+import type { AttemptNote } from "./call.ts";
+import type { ErrorRows } from "./error-rows.ts";
+import { goneReason } from "./plan.ts";
+
+/** One of each per process. */
+export interface AttemptServices {
+  deps: Deps;
+  picker: Picker;
+  errorRows: ErrorRows;
+}
+
+/** What is known of the request; a relayed call is one. */
+export interface AttemptedRequest {
+  readonly request: Pick<Request, "signal">;
+  readonly requestId: string;
+  readonly caller: Caller;
+  readonly model: string;
+  /** This channel and no other; it is asked once. */
+  readonly pinned: Channel | undefined;
+  /** Every attempt is noted here, for the log row of the request. */
+  readonly attempts: AttemptNote[];
+  /** performance.now() of the start. */
+  readonly startedMs: number;
+  readonly wantsStream: boolean;
+  /** A channel asked on purpose: what it answers says nothing about its health, its keys or its status. */
+  readonly isTest?: boolean;
+}
+
+/** Where one surface differs from the next. */
+export interface AttemptPolicy {
+  /** Whether the channel can serve the request at all. */
+  accepts: (channel: Channel) => boolean;
+  /** Asked for a channel before the picker is, as long as nothing has failed. */
+  preferred?: ((nowMs: number) => Channel | undefined) | undefined;
+  /** In whose words the error rows are written. */
+  dialect: DialectName;
+  /**
+   * Keys take turns, unless later requests have to reach the account that served this one: then it is always the
+   * first key that does not rest.
+   */
+  keepsToFirstKey?: true;
+  /** Whether another attempt may follow; `mayRetry` of attempt.ts unless the surface has statuses of its own. */
+  mayRetry?: (failed: AttemptFailure, channel: Channel) => boolean;
+  /** Code of the failure when no channel is left to ask and none has failed. */
+  noChannelCode?: "endpoint_unsupported" | "no_channel";
+}
+
+/** One try at one channel. */
+export interface ChannelAttempt {
+  channel: Channel;
+  key: string;
+  /** Which of the channel's keys it is. */
+  keyIndex: number;
+  limits: AttemptLimits;
+}
+
+/** What the attempts of one request share. */
+interface Run {
+  services: AttemptServices;
+  request: AttemptedRequest;
+  policy: AttemptPolicy;
+  /** Channels that are not asked again. */
+  excluded: Set<number>;
+}
+
+const BYTES_PER_MIB = 1024 * 1024;
+/** How long a key rests that its provider rejected, or asked to be patient with. */
+const REJECTED_KEY_MS = 600_000;
+const LIMITED_KEY_MS = 30_000;
+
+/**
+ * Runs attempts until one succeeds, under one deadline. `tryOne` throws an AttemptFailure (or a retryable Failure) for a
+ * finding about this channel, which is noted and logged, rests the key or reports the channel, and lets the next one be
+ * asked; anything else that it throws ends the request and leaves no trace here.
+ *
+ * Throws what ended it: the last AttemptFailure, the other thing that `tryOne` threw, or a Failure when nobody could be
+ * asked.
+ */
+export async function attemptChannels<T>(
+  services: AttemptServices,
+  request: AttemptedRequest,
+  policy: AttemptPolicy,
+  tryOne: (attempt: ChannelAttempt) => Promise<T>,
+): Promise<T> {
+  const { deps, picker } = services;
+  const { options, keyring, clock } = deps;
+  const run: Run = { services, request, policy, excluded: new Set() };
+  const deadlineAtMs = performance.now() + options.get("relay.deadline_seconds") * 1000;
+  const firstByteMs = options.get("relay.first_byte_timeout_seconds") * 1000;
+  const maxAnswerBytes = options.get("relay.max_answer_mb") * BYTES_PER_MIB;
+  let triesLeft = request.pinned ? 1 : options.get("RetryTimes") + 1;
+  let last: unknown;
+  while (triesLeft > 0) {
+    const channel = nextChannel(run);
+    if (!channel) break;
+    const startedMs = performance.now();
+    const deadlineMs = deadlineAtMs - startedMs;
+    if (deadlineMs <= 0) break;
+    const nowMs = clock.monotonicMs();
+    const { key, index: keyIndex } =
+      policy.keepsToFirstKey === true ? keyring.first(channel, nowMs) : keyring.next(channel, nowMs);
+    const attempt = { channel, key, keyIndex, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
+    try {
+      const result = await tryOne(attempt);
+      note(request, channel, startedMs, "ok", 200);
+      if (!request.isTest) {
+        keyring.wake(channel, keyIndex);
+        picker.report(channel.id, "ok", clock.monotonicMs());
+      }
+      return result;
+    } catch (thrown) {
+      if (isBeyond(thrown) && !request.pinned) {
+        run.excluded.add(channel.id);
+        last = thrown;
+        continue;
+      }
+      // Findings of our own (mapping, override) that hold for every channel end the request.
+      const failed = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
+      if (!(failed instanceof AttemptFailure)) throw failed;
+      note(request, channel, startedMs, failed.failure.code, failed.failure.upstreamStatus);
+      last = failed;
+      if (!goesOn(run, attempt, failed)) break;
+      triesLeft--;
+    }
+  }
+  throw last ?? noChannel(run);
+}
+
+function nextChannel({ services, request, policy, excluded }: Run): Channel | undefined {
+  if (request.pinned) return excluded.size === 0 ? request.pinned : undefined;
+  const nowMs = services.deps.clock.monotonicMs();
+  const preferred = excluded.size === 0 ? policy.preferred?.(nowMs) : undefined;
+  const { group } = request.caller;
+  return preferred ?? services.picker.pick(group, request.model, excluded, nowMs, policy.accepts);
+}
+
+/** What this channel's dialect cannot express another one's may: that is no failed attempt of anybody. */
+function isBeyond(thrown: unknown): boolean {
+  const failure = thrown instanceof AttemptFailure ? thrown.failure : thrown;
+  return failure instanceof Failure && failure.code === "unsupported_field";
+}
+
+/** What a failed attempt does to log, key and channel; true when another one may follow. */
+function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): boolean {
+  const { services, request, policy, excluded } = run;
+  const { deps, picker } = services;
+  const { channel } = attempt;
+  const { failure } = failed;
+  // No finding about the channel.
+  if (failure.code === "client_gone" || failure.code === "server_draining") return false;
+  logFailure(run, channel, failed);
+  if (request.isTest) return false;
+  // A channel with more keys goes on with them: only the key that failed rests.
+  if (!restKey(deps, attempt, failed)) {
+    excluded.add(channel.id);
+    picker.report(channel.id, failed.verdict, deps.clock.monotonicMs(), failure.retryAfterSeconds);
+    if (failed.refusal) void disableIfFatal(deps, channel, failed.refusal);
+  }
+  if (request.request.signal.aborted) return false;
+  return policy.mayRetry ? policy.mayRetry(failed, channel) : mayRetry(failed, channel.type);
+}
+
+/** Rests the key of a failed attempt when it is the key that failed; true when other keys of the channel go on. */
+export function restKey(
+  deps: Pick<Deps, "keyring" | "clock">,
+  { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
+  { failure, verdict }: AttemptFailure,
+): boolean {
+  if (verdict !== "rejected" && verdict !== "limited") return false;
+  const wantedMs = (failure.retryAfterSeconds ?? 0) * 1000;
+  const restMs =
+    verdict === "rejected" ? REJECTED_KEY_MS : Math.max(LIMITED_KEY_MS, Math.min(wantedMs, REJECTED_KEY_MS));
+  const detail = failure.internal?.slice(0, 200) ?? failure.code;
+  return deps.keyring.rest(channel, keyIndex, { reason: verdict, restMs, detail }, deps.clock.monotonicMs());
+}
+
+/** Where every channel is of a provider that is gone or not served, the client reads that. */
+function noChannel({ services, request, policy }: Run): Failure {
+  const { group } = request.caller;
+  const left = services.deps.routing.tiers(group, request.model).flatMap(({ entries }) => entries);
+  const gone = goneReason(left.map(({ channel }) => channel));
+  const code = policy.noChannelCode ?? "endpoint_unsupported";
+  return gone ?? new Failure("no-channel", code, { params: { group, model: request.model } });
+}
+
+function note(
+  { attempts }: AttemptedRequest,
+  channel: Channel,
+  startedMs: number,
+  code: string,
+  status: number | undefined,
+): void {
+  attempts.push({
+    channel: channel.id,
+    ms: Math.round(performance.now() - startedMs),
+    code,
+    ...(status === undefined || code === "ok" ? {} : { status }),
+  });
+}
+
+/** An error row for the failed attempt; its owner reads the public text, administrators also the upstream's own words. */
+function logFailure({ services, request, policy }: Run, channel: Channel, { failure }: AttemptFailure): void {
+  const { deps, errorRows } = services;
+  if (!deps.options.get("ErrorLogEnabled")) return;
+  const { caller, requestId } = request;
+  const { token, user } = caller;
+  errorRows.add({ userId: user.id, tokenId: token?.id ?? 0, reason: failure.code }, () => ({
+    type: LogType.error,
+    userId: user.id,
+    username: user.username,
+    content: publicText(failure, { dialect: policy.dialect, language: "zh", requestId }),
+    channelId: channel.id,
+    tokenId: token?.id ?? 0,
+    tokenName: caller.tokenName ?? token?.name ?? "",
+    modelName: request.model,
+    group: caller.group,
+    requestId,
+    useTimeMs: Math.round(performance.now() - request.startedMs),
+    isStream: request.wantsStream,
+    other: {
+      error_type: failure.type ?? "upstream_error",
+      error_code: failure.wireCode ?? failure.code,
+      status_code: failure.status,
+      channel_id: channel.id,
+      channel_name: channel.name,
+      channel_type: channel.type,
+      admin_info: {
+        use_channel: request.attempts.map((each) => String(each.channel)),
+        internal: failure.internal ?? "",
+      },
+    },
+  }));
+}

@@ -4,7 +4,6 @@ import { createPicker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import { createRateLimiter } from "../../core/kit/rate-limit.ts";
-import { refuseShortHost } from "../../http/host.ts";
 import type { Visitors } from "../../http/visitors.ts";
 import type { TestCall } from "../endpoints/test-endpoints.ts";
 import { createTokenCounter } from "../meter/token-count.ts";
@@ -99,21 +98,15 @@ export function createRelay(
   const counting: CountingBodies = { bytes: 0 };
   return {
     parts: services,
-    async serve(call) {
-      return refuseShortHost(call) ?? runExchange(services, call, SERVE.run);
-    },
+    serve: (call) => runExchange(services, call, SERVE.run),
     serveSession: (call, session) =>
-      runExchange(services, call, async (_services, exchange) =>
+      runExchange(services, call, async (_, exchange) =>
         SERVE_RECEIVED.run(services, await receiveInSession(services, exchange, session)),
       ),
-    async count(call, encode) {
-      return (
-        refuseShortHost(call) ??
-        runExchange(services, call, async (_services, exchange) =>
-          countForClient(services, counting, await admit(services, exchange), encode),
-        )
-      );
-    },
+    count: (call, encode) =>
+      runExchange(services, call, async (_, exchange) =>
+        countForClient(services, counting, await admit(services, exchange), encode),
+      ),
     probe: (channel, test) => testChannel(services, channel, test),
     idle: () => inFlight.idle(),
     endAll: () => inFlight.endAll(),

@@ -1,5 +1,5 @@
-// How a call is said to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
-// Refuses mappings and overrides that cannot be read, and what cannot be said in the dialect of the channel's provider.
+// The request that a call becomes at one channel: address, headers and body, the client's own bytes wherever nothing changes.
+// Refuses mappings and overrides that cannot be read, and what the dialect of the channel's provider cannot express.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
@@ -40,13 +40,13 @@ export interface Plan {
   channel: Channel;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
-  /** The answer is told in the client's dialect; otherwise its bytes pass through. */
+  /** The answer is converted to the client's dialect; otherwise its bytes pass through. */
   isConverted: boolean;
   /** The model's name at the upstream. */
   upstreamModel: string;
-  /** The upstream reports usage in its streams when asked, and it was asked. */
+  /** The upstream reports usage in its streams on request, and the request is made. */
   reportsUsage: boolean;
-  /** Names of what the client asked for and the upstream's dialect has no words for. */
+  /** Names of what the client requested and the upstream's dialect has no words for. */
   dropped: readonly string[];
   upstream: UpstreamRequest;
 }
@@ -84,7 +84,7 @@ export function canServe(channel: Channel, endpoint: Endpoint, model: string): b
   return channel.baseUrl !== "" || row.baseUrl !== "";
 }
 
-/** Why nobody can be asked through the channel, whatever the call: its provider is gone, or not served yet. */
+/** Why the channel can serve nobody, whatever the call: its provider is gone, or not served yet. */
 export function unservedReason(channel: Channel): Failure | undefined {
   const row = providerOf(channel.type);
   try {
@@ -140,6 +140,8 @@ function mustInline(call: Call, row: ProviderRow): boolean {
 
 /** One channel, as a call meets it. */
 interface Target {
+  context: PlanContext;
+  call: Call;
   channel: Channel;
   row: ProviderRow;
   found: FoundRoute;
@@ -148,7 +150,7 @@ interface Target {
   key: string;
 }
 
-interface Said {
+interface EncodedConversation {
   body: Record<string, unknown>;
   dropped: readonly string[];
 }
@@ -160,7 +162,7 @@ function convertBody(
   request: CanonicalRequest,
   dialect: Required<Dialect>,
   model: string,
-): Said {
+): EncodedConversation {
   const { options } = context;
   const plain = plainModel(options, dialect.name, model);
   const maxTokens = claudeDefaultMaxTokens(options, model);
@@ -201,13 +203,12 @@ export function planCall(
   const found = findRoute(row, call.endpoint, mapped);
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
-  const target: Target = { channel, row, found, mapped, key };
-  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row))
-    return passPlan(context, call, target);
+  const target: Target = { context, call, channel, row, found, mapped, key };
+  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
   const request = conversationOf(call);
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
-  const convert = (): Plan => convertedPlan(context, call, target, request);
+  const convert = (): Plan => convertedPlan(target, request);
   return media.length === 0
     ? convert()
     : inlineMedia(media, context.fetchMedia, openNetworks(channel)).then(convert);
@@ -228,9 +229,9 @@ function addressedImages(request: CanonicalRequest): ReturnType<typeof mediaToIn
 }
 
 /** The client's own body, with single top-level fields replaced. */
-function passPlan(context: PlanContext, call: Call, target: Target): Plan {
+function passPlan(target: Target): Plan {
+  const { context, call, channel, row, found, mapped } = target;
   const { options } = context;
-  const { channel, row, found, mapped } = target;
   const { sent } = call;
   const isMedia = call.endpoint.isMedia === true;
   const isRaw = options.get("global.pass_through_request_enabled") && sent === call.body && !isMedia;
@@ -255,20 +256,20 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   }
   const isSame = Object.keys(changes).length === 0;
   const body = isSame ? sent.json : { ...sent.json, ...changes };
-  const built = buildRequest(context, call, target, plain, body);
+  const built = buildRequest(target, plain, body);
   for (const key of built.changed) changes[key] = built.body?.[key];
   if (!isMedia) Object.assign(changes, overrides(channel));
   if (limit !== undefined)
     Object.assign(changes, loweredLimits(dialect, { ...sent.json, ...changes }, limit));
   // Passed through as it is, but never at a price that nobody pays.
-  const said = isRaw ? (tier ?? {}) : changes;
-  const isUntouched = Object.keys(said).length === 0;
-  const upstream = upstreamRequest(context, call, target, built, () =>
-    isUntouched ? sent.json : { ...sent.json, ...said },
+  const sentChanges = isRaw ? (tier ?? {}) : changes;
+  const isUntouched = Object.keys(sentChanges).length === 0;
+  const upstream = upstreamRequest(target, built, () =>
+    isUntouched ? sent.json : { ...sent.json, ...sentChanges },
   );
   if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
   else if (!upstream.adapter)
-    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, said, sent.json);
+    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, sentChanges, sent.json);
   return {
     channel,
     dialect: DIALECTS[dialect],
@@ -287,20 +288,20 @@ function formBody(call: Call, form: Form, model: string): Uint8Array<ArrayBuffer
   return named === form ? call.sent.bytes : writeForm(named);
 }
 
-function convertedPlan(context: PlanContext, call: Call, target: Target, request: CanonicalRequest): Plan {
-  const { channel, row, found, mapped } = target;
+function convertedPlan(target: Target, request: CanonicalRequest): Plan {
+  const { context, call, channel, row, found, mapped } = target;
   const dialect = DIALECTS[found.route.dialect];
   const { limit } = call.hold;
   const { body, dropped } = convertBody(context, call, limitedTo(request, limit), dialect, mapped);
   const tier = usualTier(dialect.name, body);
   if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
-  const built = buildRequest(context, call, target, plain, body);
-  const said: Record<string, unknown> = { ...(built.body ?? body) };
-  applyChanges(said, overrides(channel));
-  if (limit !== undefined) applyChanges(said, loweredLimits(dialect.name, said, limit));
-  const upstream = upstreamRequest(context, call, target, built, () => said);
-  if (!upstream.adapter) upstream.body = JSON.stringify(said);
+  const built = buildRequest(target, plain, body);
+  const fields: Record<string, unknown> = { ...(built.body ?? body) };
+  applyChanges(fields, overrides(channel));
+  if (limit !== undefined) applyChanges(fields, loweredLimits(dialect.name, fields, limit));
+  const upstream = upstreamRequest(target, built, () => fields);
+  if (!upstream.adapter) upstream.body = JSON.stringify(fields);
   return {
     channel,
     dialect,
@@ -318,23 +319,20 @@ function limitedTo(request: CanonicalRequest, limit: number | undefined): Canoni
   return { ...request, settings: { ...request.settings, maxOutputTokens } };
 }
 
-/** Operators override last: what they say stands, as far as the caller's balance pays it. */
+/** Operators override last: their fields stand, as far as the caller's balance pays it. */
 function overrides(channel: Channel): Readonly<Record<string, unknown>> {
   if (channel.paramOverride === null) throw new Failure("internal", "param_override_broken");
   return channel.paramOverride;
 }
 
 function buildRequest(
-  context: PlanContext,
-  call: Call,
-  target: Target,
+  { context, call, channel, row, key }: Target,
   model: string,
   body: Readonly<Record<string, unknown>>,
 ): ProviderRequest {
   const { endpoint, request } = call;
-  const { channel, row, key } = target;
   const { form } = call.sent;
-  const asked: ProviderCall = {
+  const wanted: ProviderCall = {
     operation: endpoint.name,
     model,
     // Gemini's query says how the stream is framed, which is the gateway's business.
@@ -345,12 +343,12 @@ function buildRequest(
     accept: acceptOf(call),
     site: context.options.get("ServerAddress"),
   };
-  if (endpoint.path !== undefined) asked.path = endpoint.path;
-  if (!form) asked.body = body;
+  if (endpoint.path !== undefined) wanted.path = endpoint.path;
+  if (!form) wanted.body = body;
   const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
-  if (version !== undefined) asked.geminiVersion = version;
-  if (endpoint.name === "messages") Object.assign(asked, anthropicHeaders(request));
-  return buildUpstreamRequest(row, channel, asked);
+  if (version !== undefined) wanted.geminiVersion = version;
+  if (endpoint.name === "messages") Object.assign(wanted, anthropicHeaders(request));
+  return buildUpstreamRequest(row, channel, wanted);
 }
 
 function acceptOf({ endpoint, request, wantsStream }: Call): string {
@@ -369,13 +367,10 @@ function anthropicHeaders(request: Request): { anthropicVersion?: string; anthro
 }
 
 function upstreamRequest(
-  context: PlanContext,
-  call: Call,
-  target: Target,
+  { context, call, channel, row, found, key }: Target,
   built: ProviderRequest,
   bodyOf: () => Readonly<Record<string, unknown>>,
 ): UpstreamRequest {
-  const { channel, row, found, key } = target;
   const { headers } = built;
   // Usage is read along: a compressed stream would have to be unpacked for that.
   headers["accept-encoding"] = "identity";

@@ -452,7 +452,8 @@ export function buildSchema(d: Dialect) {
   /**
    * Single numbers that must survive: `version:<kind>` (raised by each announced change, db/changes.ts),
    * `database` (this database's own number), `hole:<node>:<first>-<last>` (positions of a journal that an operator
-   * gave up), `node:<id>` (a sign of life, ledger-outage.ts), `logs:clearedBefore`.
+   * gave up), `node:<id>` (a sign of life, ledger/outage.ts), `low-quota:<user>` and `low-quota-armed:<user>`
+   * (users/low-quota-marks.ts), `logs:clearedBefore`.
    */
   const marks = d.table("marks", {
     key: d.text().primaryKey(),

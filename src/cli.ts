@@ -7,7 +7,7 @@ import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./cor
 import { journalCommand } from "./core/ledger/journal-command.ts";
 import { countWaiting, JournalDamaged } from "./core/ledger/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
-import { findBooks, NodeTaken } from "./core/ledger/node-lease.ts";
+import { findStorePosition, NodeTaken } from "./core/ledger/node-lease.ts";
 import { WrongEncryptionKey } from "./core/options/store.ts";
 import { connect, DatabaseUnreachable } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
@@ -81,7 +81,7 @@ const COMMANDS: Record<
 /** What this data directory has accepted and the tables do not have yet. */
 async function waitingCalls(db: Database, dataDir: string): Promise<number> {
   const nodeId = findNodeId(dataDir);
-  const books = nodeId === undefined ? undefined : await findBooks(db, nodeId);
+  const books = nodeId === undefined ? undefined : await findStorePosition(db, nodeId);
   return books ? countWaiting(dataDir, books) : 0;
 }
 

@@ -40,6 +40,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/logs",
     "src/core/options",
     "src/net",
     "src/db",
@@ -49,6 +50,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/channels": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/logs",
     "src/core/prices",
     "src/core/users",
     "src/db",

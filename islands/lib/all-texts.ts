@@ -4,7 +4,7 @@ import type { Language } from "../../src/shared/enums.ts";
 import { boot } from "./boot.ts";
 import { addTexts } from "./i18n.ts";
 
-const asked = new Map<string, Promise<void>>();
+const requested = new Map<string, Promise<void>>();
 
 /** Resolves when the texts are there; at once where the page came with all of them. Rejects when they cannot be had. */
 export function loadAllTexts(
@@ -12,8 +12,8 @@ export function loadAllTexts(
   url: string = boot.peek().allTexts,
 ): Promise<void> {
   if (url === "") return Promise.resolve();
-  const running = asked.get(url) ?? fetchTexts(language, url);
-  asked.set(url, running);
+  const running = requested.get(url) ?? fetchTexts(language, url);
+  requested.set(url, running);
   return running;
 }
 
@@ -23,7 +23,7 @@ async function fetchTexts(language: Language, url: string): Promise<void> {
     if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
     addTexts(language, (await answer.json()) as Record<string, string>);
   } catch (error) {
-    asked.delete(url);
+    requested.delete(url);
     throw error;
   }
 }

@@ -42,10 +42,19 @@ export const api = client.api;
 /** Everything else of the route module. */
 export const root = client;
 
-type Answered<R> = R extends { data: infer D } ? NonNullable<D> : never;
+type Body<R> = R extends { data: infer D } ? NonNullable<D> : never;
 type Unwrapped<D> = D extends { data: infer T } ? T : D;
 
-export type SiteStatus = Unwrapped<Answered<Awaited<ReturnType<typeof api.status.get>>>>;
+/** The body that a route answers: `ResponseBody<typeof api.pricing.get>`. */
+export type ResponseBody<Route extends (...args: never[]) => Promise<unknown>> = Body<
+  Awaited<ReturnType<Route>>
+>;
+/** What `call` gives for a route: the envelope's `data`. The islands' names for these stand in wire.ts. */
+export type ResponseData<Route extends (...args: never[]) => Promise<unknown>> = Unwrapped<
+  ResponseBody<Route>
+>;
+
+export type SiteStatus = ResponseData<typeof api.status.get>;
 
 /** A refused or failed call. `message` is what people read; `code` is stable. */
 export class ApiFailure extends Error {
@@ -80,17 +89,15 @@ interface FailureEnvelope {
 }
 
 /** Runs a call and gives the envelope's `data` (or the whole body where there is none); throws ApiFailure. */
-export async function call<R extends { data: unknown }>(
-  running: Promise<R>,
-): Promise<Unwrapped<Answered<R>>> {
-  const body = (await callWhole(running)) as { data?: unknown };
+export async function call<R extends { data: unknown }>(running: Promise<R>): Promise<Unwrapped<Body<R>>> {
+  const body = (await callForBody(running)) as { data?: unknown };
   return (body !== null && typeof body === "object" && "data" in body ? body.data : body) as Unwrapped<
-    Answered<R>
+    Body<R>
   >;
 }
 
 /** Like `call`, with the message and whatever else stands beside `data`. */
-export async function callWhole<R extends { data: unknown }>(running: Promise<R>): Promise<Answered<R>> {
+export async function callForBody<R extends { data: unknown }>(running: Promise<R>): Promise<Body<R>> {
   const outcome = (await running) as unknown as Outcome;
   const cause = outcome.error?.value;
   if (outcome.response === undefined) {
@@ -99,7 +106,7 @@ export async function callWhole<R extends { data: unknown }>(running: Promise<R>
   }
   const body = outcome.data as FailureEnvelope;
   if (outcome.response.ok && body?.success !== false && body?.code !== "bad_answer") {
-    return outcome.data as Answered<R>;
+    return outcome.data as Body<R>;
   }
   throw failureOf(outcome.response, body ?? {});
 }

@@ -30,14 +30,14 @@ const STEPS = [1, 2, 2.5, 5, 10];
 
 /**
  * A scale from zero that holds `most`, with about four grid lines at round values of `unit` (quota units per dollar
- * where dollars are shown). `isWhole`: no fractions of the unit.
+ * where dollars are shown). `isInteger`: no fractions of the unit.
  */
-export function scaleOf(most: number, unit = 1, isWhole = true): Scale {
+export function scaleOf(most: number, unit = 1, isInteger = true): Scale {
   const wanted = Math.max(most, 0) / unit;
   if (wanted === 0) return { top: 4 * unit, ticks: [] };
   const rough = wanted / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const isRound = (step: number) => step >= rough * 0.999_999 && (!isWhole || Number.isInteger(step));
+  const isRound = (step: number) => step >= rough * 0.999_999 && (!isInteger || Number.isInteger(step));
   const step = STEPS.map((each) => each * power).find(isRound) ?? Math.max(10 * power, 1);
   const count = Math.max(1, Math.ceil(wanted / step - 1e-9));
   // Multiplied, not added up: sums of 0.1 drift.
@@ -116,9 +116,9 @@ export function assignSlots(ids: readonly string[], memory: Map<string, number>)
 }
 
 /** `12%`, `<1%`, `100%`; "" where there is no whole. */
-export function shareText(value: number, whole: number): string {
-  if (whole <= 0) return "";
-  const percent = (value / whole) * 100;
+export function shareText(value: number, total: number): string {
+  if (total <= 0) return "";
+  const percent = (value / total) * 100;
   if (percent > 0 && percent < 1) return "<1%";
   if (percent < 100 && percent > 99) return ">99%";
   return `${Math.round(percent)}%`;

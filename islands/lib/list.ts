@@ -1,5 +1,5 @@
 // Rows of a list that follow the address: the first ones from the boot data, later ones from a call.
-// Refuses answers that were overtaken: only the latest question's answer is shown.
+// Refuses answers that were overtaken: only the answer to the latest query is shown.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { failureMessage, isAbort } from "./api.ts";
 
@@ -26,26 +26,26 @@ export interface ListPage<Row> {
 export interface ListOptions<Row> {
   /** First page out of the boot data; undefined: load at once. */
   initial: ListPage<Row> | undefined;
-  /** Changes with every filter, sort or page: the question as text. */
-  question: string;
+  /** Changes with every filter, sort or page. */
+  queryKey: string;
   load: (signal: AbortSignal) => Promise<ListPage<Row>>;
 }
 
 export interface LiveListState<Row> extends ListState<Row> {
-  /** Shows another answer to the same question, got in another way (a live tail). */
+  /** Shows another answer to the same query, got in another way (a live tail). */
   replace: (page: ListPage<Row>) => void;
 }
 
-export function useList<Row>({ initial, question, load }: ListOptions<Row>): LiveListState<Row> {
+export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): LiveListState<Row> {
   const [page, setPage] = useState<ListPage<Row>>(initial ?? { rows: [], total: -1 });
   const [phase, setPhase] = useState<ListPhase>(initial ? "ready" : "loading");
   const [failure, setFailure] = useState<string>();
-  const answered = useRef(initial ? question : undefined);
+  const answered = useRef(initial ? queryKey : undefined);
   const running = useRef<AbortController>(undefined);
   const latestLoad = useRef(load);
   latestLoad.current = load;
 
-  const ask = useCallback(async (asked: string) => {
+  const fetchPage = useCallback(async (key: string) => {
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
@@ -53,7 +53,7 @@ export function useList<Row>({ initial, question, load }: ListOptions<Row>): Liv
     try {
       const next = await latestLoad.current(controller.signal);
       if (controller.signal.aborted) return;
-      answered.current = asked;
+      answered.current = key;
       setPage(next);
       setFailure(undefined);
       setPhase("ready");
@@ -65,11 +65,11 @@ export function useList<Row>({ initial, question, load }: ListOptions<Row>): Liv
   }, []);
 
   useEffect(() => {
-    if (answered.current !== question) void ask(question);
+    if (answered.current !== queryKey) void fetchPage(queryKey);
     return () => running.current?.abort();
-  }, [question, ask]);
+  }, [queryKey, fetchPage]);
 
-  const refresh = useCallback(() => ask(question), [ask, question]);
+  const refresh = useCallback(() => fetchPage(queryKey), [fetchPage, queryKey]);
   const patch = useCallback((change: (rows: readonly Row[]) => readonly Row[]) => {
     let before: readonly Row[] = [];
     setPage((current) => {

@@ -1,21 +1,30 @@
 // The row that the address names (`?edit=42`): out of the list, or fetched when it stands on another page.
-// Refuses to leave an address that opens nothing: a row that cannot be had is said and taken out of the address.
+// Refuses to leave an address that opens nothing: a row that cannot be had is reported and taken out of the address.
 import { useEffect, useRef, useState } from "react";
 import { toastFailure } from "./toasts.ts";
 
-/** `load` fetches one row; `onMissing` empties the address. Undefined while nothing is asked for, and until it is here. */
-export function useRowById<Row extends { id: number }>(
-  id: string | undefined,
-  rows: readonly Row[],
-  load: (id: number) => Promise<Row>,
-  onMissing: () => void,
-): Row | undefined {
+export interface RowByIdOptions<Row> {
+  /** As the address has it; undefined: none is named. */
+  id: string | undefined;
+  rows: readonly Row[];
+  /** Whether the rows are those of the address; until then nothing is fetched. */
+  isReady?: boolean;
+  load: (id: number) => Promise<Row>;
+  /** Empties the address. */
+  onMissing: () => void;
+  /** Says why; the failure's own text where absent. */
+  onFailure?: (error: unknown) => void;
+}
+
+/** Undefined while no row is named, and until it is here. */
+export function useRowById<Row extends { id: number }>(options: RowByIdOptions<Row>): Row | undefined {
+  const { id, rows, isReady = true } = options;
   const [fetched, setFetched] = useState<Row>();
-  const latest = useRef({ load, onMissing });
-  latest.current = { load, onMissing };
+  const latest = useRef(options);
+  latest.current = options;
   const wanted = id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
   const listed = rows.find((row) => row.id === wanted);
-  const isAbsent = wanted !== undefined && listed === undefined;
+  const isAbsent = isReady && wanted !== undefined && listed === undefined;
   useEffect(() => {
     if (!isAbsent || wanted === undefined) return undefined;
     let isCurrent = true;
@@ -25,7 +34,7 @@ export function useRowById<Row extends { id: number }>(
       },
       (error: unknown) => {
         if (!isCurrent) return;
-        toastFailure(error);
+        (latest.current.onFailure ?? toastFailure)(error);
         latest.current.onMissing();
       },
     );

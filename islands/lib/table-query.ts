@@ -23,8 +23,8 @@ export interface TableQuery {
 /** `?p=3&page_size=20&sort=-used`. `defaultPageSize` is what the loader used (the remembered size). */
 export function useTableQuery(defaultPageSize: number): TableQuery {
   const query = useQuery();
-  const asked = numberOf(query.page_size, defaultPageSize);
-  const pageSize = (PAGE_SIZES as readonly number[]).includes(asked) ? asked : 10;
+  const requested = numberOf(query.page_size, defaultPageSize);
+  const pageSize = (PAGE_SIZES as readonly number[]).includes(requested) ? requested : 10;
   const sortText = query.sort ?? "";
   return {
     query,

@@ -2,7 +2,7 @@
 // Refuses to forget the name on an error, and to go anywhere but to pages of this site.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
-import { ApiFailure, api, callWhole, failureMessage } from "../lib/api.ts";
+import { ApiFailure, api, callForBody, failureMessage } from "../lib/api.ts";
 import { user } from "../lib/boot.ts";
 import type { BootUser } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
@@ -87,7 +87,7 @@ function LoginForm({
     }
     setRefusal("");
     try {
-      const answer = await callWhole(api.user.login.post({ username: username.trim(), password }));
+      const answer = await callForBody(api.user.login.post({ username: username.trim(), password }));
       const signedIn: BootUser = { quota: 0, ...answer.data };
       writeItem(KEYS.user, JSON.stringify(answer.data));
       user.value = signedIn;

@@ -22,24 +22,7 @@ import { Card, SaveRow, Sections } from "./personal/card.tsx";
 import { ModelsCard } from "./personal/models.tsx";
 import { NoticesCard, PricesCard, settingOf } from "./personal/notices.tsx";
 import { PasswordCard, ShortcutsSwitch, TokenCard } from "./personal/security.tsx";
-
-interface Self {
-  id: number;
-  username: string;
-  display_name: string;
-  role: number;
-  group: string;
-  email: string;
-  quota: number;
-  used_quota: number;
-  request_count: number;
-  github_id: string;
-  oidc_id: string;
-  wechat_id: string;
-  telegram_id: string;
-  linux_do_id: string;
-  setting: string;
-}
+import type { Self } from "../lib/wire.ts";
 
 export interface PersonalData {
   self: Self;

@@ -14,20 +14,12 @@ import { DataTable } from "../ui/table.tsx";
 import { InvitationCard } from "../ui/invitation-card.tsx";
 import type { Invitation } from "../ui/invitation-card.tsx";
 import { RedeemPanel } from "./topup/redeem-panel.tsx";
+import type { ListPageData, LogRow } from "../lib/wire.ts";
 
-interface HistoryRow {
-  id: number;
-  created_at: number;
-  content: string;
-  quota: number;
-  /** JSON text. */
-  other: string;
-}
+/** A row of the log that says what was paid in. */
+type TopUpRow = Pick<LogRow, "id" | "created_at" | "content" | "quota" | "other">;
 
-interface WalletData {
-  rows: HistoryRow[];
-  total: number;
-  pageSize: number;
+interface WalletData extends ListPageData<TopUpRow> {
   used: number;
   requests: number;
   invitation: Invitation;
@@ -41,14 +33,14 @@ export default function Wallet() {
   const data = bootData<WalletData>();
   const table = useTableQuery(data.pageSize);
   const { page, pageSize } = table;
-  const list = useList<HistoryRow>({
+  const list = useList<TopUpRow>({
     initial: data,
-    question: JSON.stringify([page, pageSize]),
+    queryKey: JSON.stringify([page, pageSize]),
     async load() {
       const found = await call(
         api.log.self.get({ query: { p: String(page), page_size: String(pageSize), type: TOP_UP } }),
       );
-      return { rows: found.items as HistoryRow[], total: found.total };
+      return { rows: found.items, total: found.total };
     },
   });
   const balance = user.value?.quota ?? 0;
@@ -58,7 +50,7 @@ export default function Wallet() {
     void list.refresh();
   };
 
-  const columns: Column<HistoryRow>[] = [
+  const columns: Column<TopUpRow>[] = [
     {
       id: "time",
       title: t("topup.time"),
@@ -122,7 +114,7 @@ export default function Wallet() {
 }
 
 /** What a row is about in the reader's language, where its data say so; else the words of the log. */
-function whatText(row: HistoryRow, t: ReturnType<typeof useT>): string {
+function whatText(row: TopUpRow, t: ReturnType<typeof useT>): string {
   try {
     const { redemption_id: id } = JSON.parse(row.other || "{}") as { redemption_id?: unknown };
     if (typeof id === "number") return t("topup.byCode", { id });

@@ -5,7 +5,7 @@ import { useState } from "react";
 import type { CSSProperties, ReactNode } from "react";
 import { timeZone } from "../lib/boot.ts";
 import { axisLabels, BAR, scaleOf, spanText, stackPaths, sumOf, totalsOf } from "../lib/chart.ts";
-import type { ChartSeries, TimeAxis } from "../lib/chart.ts";
+import type { ChartSeries, Scale, TimeAxis } from "../lib/chart.ts";
 import type { ChartCursor } from "../lib/chart-cursor.ts";
 import { useT } from "../lib/i18n.ts";
 
@@ -29,7 +29,7 @@ export interface BarChartProps {
   formatAxis?: (value: number) => string;
   /** Values of a unit people think in, and whether it has no fractions. */
   unit?: number;
-  isWhole?: boolean;
+  isInteger?: boolean;
   /** Overrides the sum of the series, where it is no sum (an average). */
   textOf?: (first: number, last: number) => string;
   /** Shown over the empty plot. */
@@ -39,37 +39,56 @@ export interface BarChartProps {
   isBroken?: boolean;
 }
 
+/** One of the series under the cursor. */
+interface ChartPart extends ChartSeries {
+  value: number;
+}
+
+/** What stands under the cursor: over which bars, how much in all, and of which series; undefined where it is nowhere. */
+interface Reading {
+  title: string;
+  sumText: string;
+  /** Highest first. */
+  parts: readonly ChartPart[];
+  /** Middle of the bars, as a share of the plot's width. */
+  middle: number;
+}
+
+function readingOf(props: BarChartProps, totals: readonly number[], zone: string): Reading | undefined {
+  const { axis, series, cursor, format } = props;
+  const { span } = cursor;
+  if (!span) return undefined;
+  const inSpan = (values: readonly number[]) => sumOf(values.slice(span.first, span.last + 1));
+  return {
+    title: spanText(axis, span.first, span.last, zone),
+    sumText: props.textOf?.(span.first, span.last) ?? format(inSpan(totals)),
+    parts: series
+      .map((each) => ({ ...each, value: inSpan(each.values) }))
+      .filter(({ value }) => value > 0)
+      .toSorted((x, y) => y.value - x.value),
+    middle: (span.first + span.last + 1) / 2 / Math.max(1, axis.at.length),
+  };
+}
+
+function spokenText({ series, summary, format }: BarChartProps, reading: Reading | undefined): string {
+  if (!reading) return summary;
+  const parts = series.length === 1 ? [] : reading.parts;
+  return [
+    `${reading.title}: ${reading.sumText}`,
+    ...parts.map((part) => `${part.label} ${format(part.value)}`),
+  ].join(", ");
+}
+
 export function BarChart(props: BarChartProps) {
   const t = useT();
   useSignals();
-  const { label, axis, series, cursor, height, format, formatAxis = format } = props;
+  const { label, axis, series, height, format, formatAxis = format } = props;
   const [isTable, setTable] = useState(false);
-  const [isFocused, setFocused] = useState(false);
-  const [isHovered, setHovered] = useState(false);
   const zone = timeZone.value;
   const size = axis.at.length;
   const totals = totalsOf(series, size);
   const most = Math.max(0, ...totals);
-  const scale = scaleOf(most, props.unit, props.isWhole);
-  const paths = stackPaths(series, size, height, scale.top);
-  const { span } = cursor;
-  const inSpan = (values: readonly number[]) => (span ? sumOf(values.slice(span.first, span.last + 1)) : 0);
-  const titleOf = (first: number, last: number) => spanText(axis, first, last, zone);
-  const sumText = span ? (props.textOf?.(span.first, span.last) ?? format(inSpan(totals))) : "";
-  const parts = span
-    ? series
-        .map((each) => ({ ...each, value: inSpan(each.values) }))
-        .filter(({ value }) => value > 0)
-        .toSorted((a, b) => b.value - a.value)
-    : [];
-  const isSingle = series.length === 1;
-  const spoken = span
-    ? [
-        `${titleOf(span.first, span.last)}: ${sumText}`,
-        ...(isSingle ? [] : parts.map((part) => `${part.label} ${format(part.value)}`)),
-      ].join(", ")
-    : props.summary;
-  const middle = span ? (span.first + span.last + 1) / 2 / Math.max(1, size) : 0;
+  const scale = scaleOf(most, props.unit, props.isInteger);
   return (
     <figure className="chart" aria-label={label}>
       <figcaption className="chart-head">
@@ -87,74 +106,7 @@ export function BarChart(props: BarChartProps) {
           {/* The widest label decides the column's width. */}
           <i>{longest([formatAxis(0), ...scale.ticks.map(formatAxis)])}</i>
         </div>
-        <div
-          className="chart-plot"
-          role="slider"
-          tabIndex={0}
-          aria-label={t("chart.cursor", { name: label })}
-          aria-valuemin={1}
-          aria-valuemax={Math.max(1, size)}
-          aria-valuenow={(span?.last ?? Math.max(0, size - 1)) + 1}
-          aria-valuetext={spoken}
-          {...cursor.handlers}
-          onPointerEnter={() => setHovered(true)}
-          onPointerLeave={() => {
-            setHovered(false);
-            cursor.handlers.onPointerLeave();
-          }}
-          onFocus={() => setFocused(true)}
-          onBlur={() => setFocused(false)}
-        >
-          <svg viewBox={`0 0 ${Math.max(1, size) * BAR} ${height}`} preserveAspectRatio="none" aria-hidden>
-            {scale.ticks.map((tick) => {
-              const y = Math.round(height - (tick / scale.top) * height);
-              return <path key={tick} className="chart-grid" d={`M0 ${y}H${size * BAR}`} />;
-            })}
-            {span ? (
-              <rect
-                className="chart-span"
-                x={span.first * BAR}
-                y={0}
-                width={(span.last - span.first + 1) * BAR}
-                height={height}
-              />
-            ) : null}
-            {/* From the top of the stack down: see stackPaths. */}
-            {series
-              .map((each, index) => (
-                <path
-                  key={each.id}
-                  className="chart-series"
-                  data-slot={props.isBroken ? "broken" : each.slot}
-                  d={paths[index]}
-                />
-              ))
-              .toReversed()}
-          </svg>
-          {most === 0 && props.empty ? <div className="chart-empty">{props.empty}</div> : null}
-          {span && (isHovered || isFocused) ? (
-            <div
-              className="chart-tip"
-              aria-hidden
-              style={{ left: `${middle * 100}%` }}
-              data-side={middle > 0.5 ? "left" : "right"}
-            >
-              <p className="chart-tip-head">
-                <span>{titleOf(span.first, span.last)}</span>
-                <b>{sumText}</b>
-              </p>
-              {isSingle
-                ? null
-                : parts.map((part) => (
-                    <p key={part.id}>
-                      <span className="chart-swatch" data-slot={part.slot} />
-                      <span className="chart-tip-name">{part.label}</span>
-                      <span>{format(part.value)}</span>
-                    </p>
-                  ))}
-            </div>
-          ) : null}
-        </div>
+        <Plot {...props} scale={scale} isEmpty={most === 0} reading={readingOf(props, totals, zone)} />
         <div className="chart-axis" aria-hidden>
           {axisLabels(axis, zone).map(({ bar, text }) => (
             <span key={bar} style={{ left: `${((bar + 0.5) / size) * 100}%` }}>
@@ -169,11 +121,125 @@ export function BarChart(props: BarChartProps) {
           onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}
         >
           <summary>{t("chart.asTable")}</summary>
-          {isTable ? <ChartTable {...props} totals={totals} titleOf={titleOf} /> : null}
+          {isTable ? (
+            <ChartTable
+              {...props}
+              totals={totals}
+              titleOf={(first, last) => spanText(axis, first, last, zone)}
+            />
+          ) : null}
         </details>
         {props.foot}
       </div>
     </figure>
+  );
+}
+
+interface PlotProps extends BarChartProps {
+  scale: Scale;
+  isEmpty: boolean;
+  reading: Reading | undefined;
+}
+
+/** The bars with the cursor on them; what it points at is spoken, and shown while it is there. */
+function Plot(props: PlotProps) {
+  const { label, axis, cursor, reading } = props;
+  const t = useT();
+  const [isFocused, setFocused] = useState(false);
+  const [isHovered, setHovered] = useState(false);
+  const size = axis.at.length;
+  return (
+    <div
+      className="chart-plot"
+      role="slider"
+      tabIndex={0}
+      aria-label={t("chart.cursor", { name: label })}
+      aria-valuemin={1}
+      aria-valuemax={Math.max(1, size)}
+      aria-valuenow={(cursor.span?.last ?? Math.max(0, size - 1)) + 1}
+      aria-valuetext={spokenText(props, reading)}
+      {...cursor.handlers}
+      onPointerEnter={() => setHovered(true)}
+      onPointerLeave={() => {
+        setHovered(false);
+        cursor.handlers.onPointerLeave();
+      }}
+      onFocus={() => setFocused(true)}
+      onBlur={() => setFocused(false)}
+    >
+      <Bars {...props} />
+      {props.isEmpty && props.empty ? <div className="chart-empty">{props.empty}</div> : null}
+      {reading && (isHovered || isFocused) ? (
+        <Tip reading={reading} isSingle={props.series.length === 1} format={props.format} />
+      ) : null}
+    </div>
+  );
+}
+
+function Bars({ axis, series, cursor, height, scale, isBroken }: PlotProps) {
+  const size = axis.at.length;
+  const paths = stackPaths(series, size, height, scale.top);
+  const { span } = cursor;
+  return (
+    <svg viewBox={`0 0 ${Math.max(1, size) * BAR} ${height}`} preserveAspectRatio="none" aria-hidden>
+      {scale.ticks.map((tick) => {
+        const y = Math.round(height - (tick / scale.top) * height);
+        return <path key={tick} className="chart-grid" d={`M0 ${y}H${size * BAR}`} />;
+      })}
+      {span ? (
+        <rect
+          className="chart-span"
+          x={span.first * BAR}
+          y={0}
+          width={(span.last - span.first + 1) * BAR}
+          height={height}
+        />
+      ) : null}
+      {/* From the top of the stack down: see stackPaths. */}
+      {series
+        .map((each, index) => (
+          <path
+            key={each.id}
+            className="chart-series"
+            data-slot={isBroken ? "broken" : each.slot}
+            d={paths[index]}
+          />
+        ))
+        .toReversed()}
+    </svg>
+  );
+}
+
+interface TipProps {
+  reading: Reading;
+  /** One series: the sum says it all. */
+  isSingle: boolean;
+  format: (value: number) => string;
+}
+
+function Tip({ reading, isSingle, format }: TipProps) {
+  const { title, sumText, parts, middle } = reading;
+  return (
+    <div
+      className="chart-tip"
+      aria-hidden
+      style={{ left: `${middle * 100}%` }}
+      data-side={middle > 0.5 ? "left" : "right"}
+    >
+      <p className="chart-tip-head">
+        <span>{title}</span>
+        <b>{sumText}</b>
+      </p>
+      {isSingle
+        ? null
+        : parts.map((part) => (
+            <p key={part.id}>
+              <span className="chart-swatch" data-slot={part.slot} />
+              <span className="chart-tip-name">{part.label}</span>
+              <span>{format(part.value)}</span>
+            </p>
+          ))}
+    </div>
   );
 }
 

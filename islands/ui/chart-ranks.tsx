@@ -24,7 +24,7 @@ export interface RankListProps {
 
 export function RankList({ label, entries, format, onToggle }: RankListProps) {
   const t = useT();
-  const whole = entries.reduce((sum, { value }) => sum + value, 0);
+  const total = entries.reduce((sum, { value }) => sum + value, 0);
   const most = Math.max(1e-9, ...entries.map(({ value }) => value));
   return (
     <ul className="ranks" aria-label={label}>
@@ -40,7 +40,7 @@ export function RankList({ label, entries, format, onToggle }: RankListProps) {
             <span className="chart-swatch" data-slot={entry.slot} aria-hidden />
             <span className="rank-name">{entry.label}</span>
             <span className="rank-value">{format(entry.value)}</span>
-            <span className="rank-share">{shareText(entry.value, whole)}</span>
+            <span className="rank-share">{shareText(entry.value, total)}</span>
             <span className="rank-bar" aria-hidden>
               <span data-slot={entry.slot} style={{ width: `${(entry.value / most) * 100}%` }} />
             </span>

@@ -25,21 +25,21 @@ export interface CopyQuestion {
 
 type Question = ConfirmQuestion | CopyQuestion;
 
-interface Asked {
+interface OpenQuestion {
   question: Question;
   answer: (yes: boolean) => void;
 }
 
-const asked = signal<Asked | undefined>(undefined);
+const openQuestion = signal<OpenQuestion | undefined>(undefined);
 
 /** Resolves when the dialog closes; true only for the primary button. A second question answers the first with no. */
 export function ask(question: Question): Promise<boolean> {
-  asked.peek()?.answer(false);
+  openQuestion.peek()?.answer(false);
   return new Promise((resolve) => {
-    asked.value = {
+    openQuestion.value = {
       question,
       answer: (yes) => {
-        asked.value = undefined;
+        openQuestion.value = undefined;
         resolve(yes);
       },
     };
@@ -52,20 +52,20 @@ export function confirm(question: Omit<ConfirmQuestion, "kind">): Promise<boolea
 
 /** Answers an open question with no. */
 export function dismissQuestion(): void {
-  asked.peek()?.answer(false);
+  openQuestion.peek()?.answer(false);
 }
 
 export function ConfirmHost() {
   useSignals();
-  const current = asked.value;
-  return current ? <QuestionDialog key={questionKey(current.question)} asked={current} /> : null;
+  const current = openQuestion.value;
+  return current ? <QuestionDialog key={questionKey(current.question)} openQuestion={current} /> : null;
 }
 
 function questionKey(question: Question): string {
   return question.kind === "copy" ? `copy ${question.text}` : question.title;
 }
 
-function QuestionDialog({ asked: { question, answer } }: { asked: Asked }) {
+function QuestionDialog({ openQuestion: { question, answer } }: { openQuestion: OpenQuestion }) {
   const t = useT();
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState("");

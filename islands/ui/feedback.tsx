@@ -169,3 +169,20 @@ export function Empty({ title, text, action }: EmptyProps) {
     </div>
   );
 }
+
+/** Why something could not be fetched, with a way to fetch it again; what was there before stays. */
+export function FailureNotice({ text, onRetry }: { text: string | undefined; onRetry: () => Promise<void> }) {
+  const t = useT();
+  return (
+    <Notice
+      tone="error"
+      action={
+        <button type="button" className="btn btn-sm btn-default" onClick={() => void onRetry()}>
+          {t("common.retry")}
+        </button>
+      }
+    >
+      {text}
+    </Notice>
+  );
+}

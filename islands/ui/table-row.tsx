@@ -16,8 +16,8 @@ export interface TableRowProps<Row> {
   menu: MenuGroups;
   isMuted: boolean;
   isNew: boolean;
-  /** undefined: rows cannot be selected; null: others can, this one not. */
-  isChosen: boolean | null | undefined;
+  /** absent: rows of this table cannot be selected; blocked: others can, this one not. */
+  check: "absent" | "blocked" | "checked" | "unchecked";
   onChoose: (isRange: boolean) => void;
   href: string | undefined;
   onOpen: ((row: Row) => void) | undefined;
@@ -26,7 +26,7 @@ export interface TableRowProps<Row> {
 }
 
 export function TableRow<Row>(props: TableRowProps<Row>) {
-  const { row, index, columns, name, menu, isChosen, onChoose, onOpen } = props;
+  const { row, index, columns, name, menu, check, onChoose, onOpen } = props;
   const t = useT();
   return (
     <tr
@@ -36,7 +36,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       data-muted={props.isMuted ? "" : undefined}
       data-new={props.isNew ? "" : undefined}
       data-open={onOpen ? "" : undefined}
-      aria-selected={isChosen ?? undefined}
+      aria-selected={check === "absent" || check === "blocked" ? undefined : check === "checked"}
       onClick={(event) => {
         if (isInteractive(event.target) || getSelection()?.toString()) return;
         onOpen?.(row);
@@ -50,7 +50,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
         event.preventDefault();
       }}
     >
-      {isChosen === undefined ? null : isChosen === null ? (
+      {check === "absent" ? null : check === "blocked" ? (
         <td role="cell" className="cell-check" />
       ) : (
         // The whole cell is the target: browsers give a finger's tap beside the small box to the cell.
@@ -66,7 +66,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
             type="checkbox"
             className="checkbox"
             aria-label={t("table.selectRow", { name })}
-            checked={isChosen}
+            checked={check === "checked"}
             onClick={(event) => {
               if (!event.shiftKey) return;
               event.preventDefault();

@@ -7,7 +7,7 @@ import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { toastFailure } from "../lib/toasts.ts";
 
-interface Kept<Row> {
+export interface KeyedRow<Row> {
   id: string;
   original: Row;
 }
@@ -29,7 +29,7 @@ export interface Selection<Row> {
 }
 
 export function useSelection<Row>(
-  rows: readonly Kept<Row>[],
+  rows: readonly KeyedRow<Row>[],
   data: readonly Row[],
   isSelectable: (row: Row) => boolean = () => true,
 ): Selection<Row> {
@@ -38,7 +38,7 @@ export function useSelection<Row>(
   const last = useRef<number>(undefined);
   useEffect(() => setBeyond(undefined), [data, chosen]);
   const selected = rows.filter(({ id }) => chosen.has(id));
-  const free = (some: readonly Kept<Row>[]) => some.filter(({ original }) => isSelectable(original));
+  const free = (some: readonly KeyedRow<Row>[]) => some.filter(({ original }) => isSelectable(original));
   return {
     has: (id) => chosen.has(id),
     rows: beyond ?? selected.map(({ original }) => original),
@@ -119,5 +119,26 @@ export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBar
         <X aria-hidden />
       </button>
     </div>
+  );
+}
+
+/** An action on the selected rows. */
+export function BulkButton({
+  label,
+  isDanger = false,
+  onClick,
+}: {
+  label: string;
+  isDanger?: boolean;
+  onClick: () => void;
+}) {
+  return (
+    <button
+      type="button"
+      className={isDanger ? "btn btn-sm btn-error btn-soft" : "btn btn-sm btn-default"}
+      onClick={onClick}
+    >
+      {label}
+    </button>
   );
 }

@@ -1,21 +1,22 @@
 // The table of every list screen: columns as chosen, selection, keyboard; rows become cards on phones.
 // Refuses to hide what it does: every action of a row is in its menu, failures keep the old rows.
 import { ArrowDown, ArrowUp, ArrowUpDown } from "lucide-react";
-import { Fragment, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { Fragment, useEffect, useMemo, useRef } from "react";
 import type { ReactNode } from "react";
 import { formatNumber } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
-import { useShortcut } from "../lib/keys.ts";
 import type { ListState } from "../lib/list.ts";
-import { Empty, Notice } from "./feedback.tsx";
-import { announce } from "../lib/toasts.ts";
+import { Empty, FailureNotice } from "./feedback.tsx";
 import type { EmptyProps } from "./feedback.tsx";
 import type { MenuGroups } from "./menu.tsx";
-import { Pagination, lastPage } from "./pagination.tsx";
+import { Pagination } from "./pagination.tsx";
+import { useAnnouncements } from "./table-announcements.ts";
 import { useColumnChoice } from "./table-columns.ts";
 import type { Column } from "./table-columns.ts";
+import { useFocusRestore, useTableKeys } from "./table-keyboard.ts";
 import { SkeletonRows, TableRow } from "./table-row.tsx";
 import { BulkBar, useSelection } from "./table-selection.tsx";
+import type { KeyedRow, Selection } from "./table-selection.tsx";
 import { TableSettings } from "./table-settings.tsx";
 
 export interface SortState {
@@ -71,61 +72,8 @@ function nextSort(current: SortState | undefined, id: string): SortState | undef
   return current.isDescending ? undefined : { id, isDescending: true };
 }
 
-const QUIET_MS = 600;
-
-/** Tells how many rows there are and how they are sorted, once a change has settled; not on the first paint. */
-function useAnnouncements<Row>({ list, sort, columns, page, isQuiet }: DataTableProps<Row>): void {
-  const isFirst = useRef(true);
-  const isReady = list.phase === "ready";
-  const sortText = sort ? `${sort.id} ${sort.isDescending}` : "";
-  const saidSort = useRef(sortText);
-  useEffect(() => {
-    if (!isReady || isQuiet) return undefined;
-    if (isFirst.current) {
-      isFirst.current = false;
-      return undefined;
-    }
-    const timer = setTimeout(() => {
-      if (saidSort.current !== sortText && sort) {
-        const column = columns.find(({ id }) => id === sort.id)?.title ?? sort.id;
-        announce(sort.isDescending ? "table.sortedDown" : "table.sortedUp", { column });
-      } else if (list.total >= 0) {
-        announce("table.results", { count: list.total, number: formatNumber(list.total), page });
-      }
-      saidSort.current = sortText;
-    }, QUIET_MS);
-    return () => clearTimeout(timer);
-    // Only what people asked for counts: a question, a page, a sort; and what came of it.
-  }, [isReady, isQuiet, list.total, page, sortText]);
-}
-
-/**
- * A row that goes away (it no longer fits the filter, it was deleted) hands the focus to its successor, an empty table takes
- * it itself. Whoever works by keyboard would otherwise start over at the top of the page.
- */
-function useKeptFocus(body: React.RefObject<HTMLTableSectionElement | null>, rows: readonly unknown[]) {
-  const index = useRef<number>(undefined);
-  useLayoutEffect(() => {
-    if (index.current === undefined || document.activeElement !== document.body) return;
-    const next = body.current?.querySelector<HTMLElement>(
-      `tr[data-index="${Math.min(index.current, rows.length - 1)}"]`,
-    );
-    (next ?? body.current?.closest("table"))?.focus({ preventScroll: true });
-  }, [body, rows]);
-  return {
-    onFocus: (event: React.FocusEvent) => {
-      const row = event.target.closest<HTMLElement>("tr[data-index]");
-      index.current = row ? Number(row.dataset["index"]) : undefined;
-    },
-    // Not called for what React takes out of the page: only where somebody left.
-    onBlur: () => {
-      index.current = undefined;
-    },
-  };
-}
-
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
-  const { columns, list, rowKey, rowName, sort, onSort, page, pageSize, bulk, rowMenu } = props;
+  const { columns, list, rowKey, bulk, onSelection } = props;
   const t = useT();
   const settings = useColumnChoice(columns, props.columnsKey);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -134,85 +82,25 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const byId = new Map(columns.map((column) => [column.id, column]));
   const visible = settings.order.flatMap((id) => (settings.hidden.has(id) ? [] : (byId.get(id) ?? [])));
   const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
-  const keptFocus = useKeptFocus(body, rows);
+  const focusRestore = useFocusRestore(body, rows);
   const selection = useSelection(rows, data, props.isSelectable);
-  const selectable = props.isSelectable ? data.filter(props.isSelectable).length : rows.length;
-  const { onSelection, fresh } = props;
   useEffect(() => {
     onSelection?.(selection.rows);
     // The caller's function is made anew with every render: only what is selected counts.
   }, [selection.key]);
-  const isLoading = list.phase === "loading";
-  const isBusy = isLoading || list.phase === "refreshing";
   const canSelect = bulk !== undefined;
-  const width = visible.length + (canSelect ? 1 : 0) + 1;
-
-  const focused = () => {
-    const row = document.activeElement?.closest<HTMLTableRowElement>("tr[data-index]");
-    return row && body.current?.contains(row) ? Number(row.dataset.index) : undefined;
-  };
-  const focusRow = (index: number) => {
-    const row = body.current?.querySelector<HTMLElement>(`tr[data-index="${index}"]`);
-    row?.focus();
-    row?.scrollIntoView({ block: "nearest" });
-  };
-  const withFocused = (run: (index: number) => void) => () => {
-    const index = focused();
-    if (index !== undefined) run(index);
-  };
-  const step = (by: number) => () => {
-    const at = focused();
-    focusRow(at === undefined ? 0 : Math.min(rows.length - 1, Math.max(0, at + by)));
-  };
-  const open = withFocused((index) => {
-    const row = rows[index];
-    if (row) props.onOpen?.(row.original);
-  });
-  useShortcut({ keys: "j", label: "table.key.down", run: step(1) });
-  useShortcut({ keys: "k", label: "table.key.up", run: step(-1) });
-  useShortcut(props.onOpen && { keys: "o", label: "table.key.open", run: open });
-  useShortcut(
-    canSelect
-      ? { keys: "x", label: "table.key.select", run: withFocused((at) => selection.toggle(at, false)) }
-      : undefined,
-  );
-  useShortcut(
-    canSelect
-      ? { keys: "shift+x", label: "table.key.range", run: withFocused((at) => selection.toggle(at, true)) }
-      : undefined,
-  );
-  useShortcut({
-    keys: "e",
-    label: "table.key.edit",
-    run: withFocused((at) => {
-      body.current?.querySelector<HTMLElement>(`tr[data-index="${at}"] [data-quick-edit]`)?.click();
-    }),
-  });
-  const last = lastPage(list.total, pageSize);
-  useShortcut({ keys: "[", label: "table.page.previous", run: () => page > 1 && props.onPage(page - 1) });
-  useShortcut({
-    keys: "]",
-    label: "table.page.next",
-    run: () => (last === undefined ? rows.length === pageSize : page < last) && props.onPage(page + 1),
-  });
-  useShortcut({ keys: "r", label: "common.refresh", run: () => void list.refresh() });
+  const focusRow = useTableKeys({ ...props, body, rows, selection, canSelect });
   useAnnouncements(props);
 
+  const isLoading = list.phase === "loading";
   return (
     <div className="table-area">
-      {list.phase === "failed" ? (
-        <Notice
-          tone="error"
-          action={
-            <button type="button" className="btn btn-sm btn-default" onClick={() => void list.refresh()}>
-              {t("common.retry")}
-            </button>
-          }
-        >
-          {list.failure}
-        </Notice>
-      ) : null}
-      <div className="table-box" aria-busy={isBusy} data-selecting={selection.count > 0 ? "" : undefined}>
+      {list.phase === "failed" ? <FailureNotice text={list.failure} onRetry={list.refresh} /> : null}
+      <div
+        className="table-box"
+        aria-busy={isLoading || list.phase === "refreshing"}
+        data-selecting={selection.count > 0 ? "" : undefined}
+      >
         {list.phase === "refreshing" ? <div className="refresh-bar" aria-hidden /> : null}
         <table
           className="data-table"
@@ -223,113 +111,20 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         >
           <thead role="rowgroup">
             <tr role="row">
-              {canSelect ? (
-                <th role="columnheader" className="cell-check">
-                  <input
-                    type="checkbox"
-                    className="checkbox"
-                    aria-label={t("table.selectPage")}
-                    checked={selectable > 0 && selection.count === selectable}
-                    ref={(box) => {
-                      if (box) box.indeterminate = selection.count > 0 && selection.count < selectable;
-                    }}
-                    onChange={(event) => selection.setPage(event.target.checked)}
-                  />
-                </th>
-              ) : null}
-              {visible.map((column) => (
-                <th
-                  key={column.id}
-                  role="columnheader"
-                  scope="col"
-                  data-align={column.align}
-                  data-identity={column.isIdentity ? "" : undefined}
-                  style={column.width ? { width: column.width } : undefined}
-                  aria-sort={
-                    sort?.id === column.id ? (sort.isDescending ? "descending" : "ascending") : undefined
-                  }
-                >
-                  {column.isSortable && onSort ? (
-                    <SortButton
-                      title={column.title}
-                      sort={sort?.id === column.id ? sort : undefined}
-                      onClick={() => onSort(nextSort(sort, column.id))}
-                    />
-                  ) : (
-                    column.title
-                  )}
-                </th>
-              ))}
+              {canSelect ? <SelectPageCell {...props} selection={selection} /> : null}
+              <HeadCells {...props} visible={visible} />
               <th role="columnheader" className="cell-menu">
                 <span className="sr-only">{t("table.actions")}</span>
                 <TableSettings columns={columns} settings={settings} />
               </th>
             </tr>
           </thead>
-          <tbody role="rowgroup" ref={body} {...keptFocus}>
+          <tbody role="rowgroup" ref={body} {...focusRestore}>
             {isLoading ? (
-              <SkeletonRows count={Math.min(pageSize, 10)} columns={visible} canSelect={canSelect} />
+              <SkeletonRows count={Math.min(props.pageSize, 10)} columns={visible} canSelect={canSelect} />
             ) : (
-              rows.map((row, index) => {
-                const { original } = row;
-                return (
-                  <Fragment key={row.id}>
-                    {fresh && fresh.count > 0 && index === fresh.count ? (
-                      <tr role="row" className="fresh-line">
-                        <td role="cell" colSpan={width}>
-                          {fresh.text}
-                        </td>
-                      </tr>
-                    ) : null}
-                    <TableRow
-                      row={original}
-                      index={index}
-                      columns={visible}
-                      name={rowName(original)}
-                      menu={rowMenu?.(original) ?? []}
-                      isMuted={props.isMuted?.(original) ?? false}
-                      isNew={fresh !== undefined && index < fresh.count}
-                      isChosen={
-                        !canSelect
-                          ? undefined
-                          : props.isSelectable?.(original) === false
-                            ? null
-                            : selection.has(row.id)
-                      }
-                      onChoose={(isRange) => selection.toggle(index, isRange)}
-                      href={props.rowHref?.(original)}
-                      onOpen={props.onOpen}
-                      onStep={(by) => focusRow(Math.min(rows.length - 1, Math.max(0, index + by)))}
-                    />
-                  </Fragment>
-                );
-              })
+              <BodyRows {...props} {...{ rows, visible, selection, focusRow }} />
             )}
-            {!isLoading && rows.length === 0 ? (
-              <tr role="row" className="empty-row">
-                <td role="cell" colSpan={width}>
-                  {props.isFiltered ? (
-                    <Empty
-                      title={t("table.noMatch")}
-                      text={t("table.noMatchText")}
-                      action={
-                        props.onClearFilters ? (
-                          <button
-                            type="button"
-                            className="btn btn-sm btn-default"
-                            onClick={props.onClearFilters}
-                          >
-                            {t("table.clearFilters")}
-                          </button>
-                        ) : undefined
-                      }
-                    />
-                  ) : (
-                    <Empty {...props.empty} />
-                  )}
-                </td>
-              </tr>
-            ) : null}
           </tbody>
         </table>
         {isLoading ? (
@@ -356,14 +151,133 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         />
       ) : null}
       <Pagination
-        page={page}
-        pageSize={pageSize}
+        page={props.page}
+        pageSize={props.pageSize}
         total={list.total}
         shown={props.paged ?? rows.length}
         onPage={props.onPage}
         onPageSize={props.onPageSize}
       />
     </div>
+  );
+}
+
+interface SelectPageProps<Row> extends Pick<DataTableProps<Row>, "list" | "isSelectable"> {
+  selection: Selection<Row>;
+}
+
+/** The checkbox of all rows of the page. */
+function SelectPageCell<Row>({ list, isSelectable, selection }: SelectPageProps<Row>) {
+  const t = useT();
+  const selectable = isSelectable ? list.rows.filter(isSelectable).length : list.rows.length;
+  return (
+    <th role="columnheader" className="cell-check">
+      <input
+        type="checkbox"
+        className="checkbox"
+        aria-label={t("table.selectPage")}
+        checked={selectable > 0 && selection.count === selectable}
+        ref={(box) => {
+          if (box) box.indeterminate = selection.count > 0 && selection.count < selectable;
+        }}
+        onChange={(event) => selection.setPage(event.target.checked)}
+      />
+    </th>
+  );
+}
+
+interface HeadCellsProps<Row> extends Pick<DataTableProps<Row>, "sort" | "onSort"> {
+  visible: readonly Column<Row>[];
+}
+
+function HeadCells<Row>({ visible, sort, onSort }: HeadCellsProps<Row>) {
+  return visible.map((column) => {
+    const sorted = sort?.id === column.id ? sort : undefined;
+    return (
+      <th
+        key={column.id}
+        role="columnheader"
+        scope="col"
+        data-align={column.align}
+        data-identity={column.isIdentity ? "" : undefined}
+        style={column.width ? { width: column.width } : undefined}
+        aria-sort={sorted && (sorted.isDescending ? "descending" : "ascending")}
+      >
+        {column.isSortable && onSort ? (
+          <SortButton title={column.title} sort={sorted} onClick={() => onSort(nextSort(sort, column.id))} />
+        ) : (
+          column.title
+        )}
+      </th>
+    );
+  });
+}
+
+interface BodyRowsProps<Row extends object> extends DataTableProps<Row> {
+  rows: readonly KeyedRow<Row>[];
+  visible: readonly Column<Row>[];
+  selection: Selection<Row>;
+  focusRow: (index: number) => void;
+}
+
+function BodyRows<Row extends object>(props: BodyRowsProps<Row>) {
+  const { rows, visible, selection, fresh, bulk } = props;
+  const width = visible.length + (bulk === undefined ? 0 : 1) + 1;
+  const check = (id: string, row: Row) => {
+    if (bulk === undefined) return "absent";
+    if (props.isSelectable?.(row) === false) return "blocked";
+    return selection.has(id) ? "checked" : "unchecked";
+  };
+  if (rows.length === 0) return <EmptyRow {...props} width={width} />;
+  return rows.map(({ id, original }, index) => (
+    <Fragment key={id}>
+      {fresh && fresh.count > 0 && index === fresh.count ? (
+        <tr role="row" className="fresh-line">
+          <td role="cell" colSpan={width}>
+            {fresh.text}
+          </td>
+        </tr>
+      ) : null}
+      <TableRow
+        row={original}
+        index={index}
+        columns={visible}
+        name={props.rowName(original)}
+        menu={props.rowMenu?.(original) ?? []}
+        isMuted={props.isMuted?.(original) ?? false}
+        isNew={fresh !== undefined && index < fresh.count}
+        check={check(id, original)}
+        onChoose={(isRange) => selection.toggle(index, isRange)}
+        href={props.rowHref?.(original)}
+        onOpen={props.onOpen}
+        onStep={(by) => props.focusRow(index + by)}
+      />
+    </Fragment>
+  ));
+}
+
+interface EmptyRowProps extends Pick<DataTableProps<object>, "isFiltered" | "onClearFilters" | "empty"> {
+  width: number;
+}
+
+/** With filters it offers to clear them. */
+function EmptyRow({ isFiltered, onClearFilters, empty, width }: EmptyRowProps) {
+  const t = useT();
+  const clear = onClearFilters ? (
+    <button type="button" className="btn btn-sm btn-default" onClick={onClearFilters}>
+      {t("table.clearFilters")}
+    </button>
+  ) : undefined;
+  return (
+    <tr role="row" className="empty-row">
+      <td role="cell" colSpan={width}>
+        {isFiltered ? (
+          <Empty title={t("table.noMatch")} text={t("table.noMatchText")} action={clear} />
+        ) : (
+          <Empty {...empty} />
+        )}
+      </td>
+    </tr>
   );
 }
 

@@ -2,7 +2,7 @@
 // Refuses colour as the only carrier: late work says so in words, progress has its number.
 import { formatDuration } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
-import { percentOf } from "../lib/task-list.ts";
+import { percentOf } from "../lib/task-screen.ts";
 import { copyText } from "./copy-button.tsx";
 
 /** A channel's id with a colour of its own; a click copies the id. */

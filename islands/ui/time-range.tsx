@@ -7,6 +7,7 @@ import { formatDateTime } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { PRESETS, parseLocal, rangePatch, shiftRange } from "../lib/time-range.ts";
 import type { Preset, TimeRange } from "../lib/time-range.ts";
+import { setQuery } from "../lib/url-state.ts";
 
 export interface TimeRangeFieldProps {
   range: TimeRange;
@@ -85,5 +86,18 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
         <ChevronRight aria-hidden />
       </button>
     </div>
+  );
+}
+
+/** The range of a list with a button that asks anew: relative ranges end at that moment. */
+export function PeriodFilter({ range, onQuery }: { range: TimeRange; onQuery: () => Promise<void> }) {
+  const t = useT();
+  return (
+    <>
+      <TimeRangeField range={range} onChange={(patch) => setQuery({ ...patch, p: undefined })} />
+      <button type="button" className="btn btn-sm btn-default" onClick={() => void onQuery()}>
+        {t("table.query")}
+      </button>
+    </>
   );
 }

@@ -118,7 +118,7 @@ export interface LedgerAccounts extends Accounts {
   close(): void;
 }
 
-/** A balance after a charge, as the books have it. */
+/** A balance after a charge, as the tables have it. */
 export interface ChargedBalance {
   id: number;
   quota: number;

@@ -1,6 +1,6 @@
-// The change feed between nodes on one PostgreSQL: what changed is told by its id, each announcement with the next
-// version of its kind. Refuses to re-read everything unless a version is missing: then, and only then, listeners are told
-// that something was lost.
+// The change feed between nodes on one PostgreSQL: what changed is announced by its id, each time with the next version
+// of its kind. Refuses to re-read everything unless a version is missing: then, and only then, listeners hear that
+// something was lost.
 import { like, sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ const VERSION_PREFIX = "version:";
  * reading anew stay within a second.
  */
 const POLL_MS = 350;
-/** PostgreSQL carries 8000 bytes; a longer list of ids is told as "everything of this kind". */
+/** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
 const MAX_PAYLOAD_CHARS = 7000;
 const EVERYTHING = "*";
 
@@ -33,74 +33,83 @@ interface Known {
   seen: number;
 }
 
+/** Which version of each kind is in force here, and who hears of the changes. */
+interface Versions {
+  readonly listeners: Map<ChangeKind, ChangeListener[]>;
+  readonly known: Map<string, Known>;
+  /** The table's versions are known; before that nothing can be called consecutive. */
+  hasMarks: boolean;
+}
+
+function lost({ listeners }: Versions, kind: string): void {
+  for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.lost();
+}
+
+/** Takes in an announcement; `self` is the name of this very process, whose writers have re-read already. */
+function hear(versions: Versions, self: string, payload: string): void {
+  const { known, listeners } = versions;
+  const [kind = "", version = "", by = "", list = ""] = payload.split(" ");
+  const value = Number(version);
+  const state = known.get(kind);
+  // Nodes of the version before this one announce without versions: their changes are found by comparing.
+  if (!Number.isSafeInteger(value) || value < 1 || (state && value <= state.version)) return;
+  // A kind without a mark began with version 0.
+  const isNext = state ? value === state.version + 1 : versions.hasMarks && value === 1;
+  known.set(kind, { version: value, seen: Math.max(value, state?.seen ?? 0) });
+  if (!isNext || list === EVERYTHING) return lost(versions, kind);
+  if (by === self) return;
+  const ids = list.split(",");
+  for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.changed(ids);
+}
+
+/** Compares the versions in the table with those that were heard; the first time it only learns them. */
+async function compare(versions: Versions, orm: Orm): Promise<void> {
+  const { known, hasMarks } = versions;
+  const { marks } = schema;
+  const rows = await orm
+    .select()
+    .from(marks)
+    .where(like(marks.key, `${VERSION_PREFIX}%`));
+  for (const { key, value } of rows) {
+    const kind = key.slice(VERSION_PREFIX.length);
+    const state = known.get(kind);
+    if (!state) {
+      known.set(kind, { version: hasMarks ? 0 : value, seen: value });
+    } else if (state.version < state.seen) {
+      // Announcements may be on their way for one round, not for two.
+      known.set(kind, { version: value, seen: value });
+      lost(versions, kind);
+    } else state.seen = value;
+  }
+  versions.hasMarks = true;
+}
+
 export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
-  /** Announcements of this very process, whose writers have re-read already, carry its name. */
+  /** Stands in the announcements of this very process. */
   const self = randomBytes(6).toString("hex");
-  const listeners = new Map<ChangeKind, ChangeListener[]>();
-  const known = new Map<string, Known>();
-  let learned: Promise<void> | undefined;
+  const versions: Versions = { listeners: new Map(), known: new Map(), hasMarks: false };
+  let started: Promise<void> | undefined;
   let poller: ReturnType<typeof setInterval> | undefined;
-  let hasMarks = false;
   let isClosed = false;
+  let isComparing = false;
+  let isListening = false;
 
-  const lost = (kind: string): void => {
-    for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.lost();
-  };
-
-  /** Who announces what, as the end of a payload. */
-  function told(ids: readonly (string | number)[]): string {
+  /** Who announces which ids, as the end of a payload. */
+  function announced(ids: readonly (string | number)[]): string {
     const list = ids.join(",");
     return `${self} ${list.length > MAX_PAYLOAD_CHARS ? EVERYTHING : list}`;
   }
 
-  function heard(payload: string): void {
-    const [kind = "", version = "", by = "", list = ""] = payload.split(" ");
-    const value = Number(version);
-    const state = known.get(kind);
-    // Nodes of the version before this one announce without versions: their changes are found by comparing.
-    if (!Number.isSafeInteger(value) || value < 1 || (state && value <= state.version)) return;
-    // A kind without a mark began with version 0. Before the marks are known nothing can be called consecutive.
-    const isNext = state ? value === state.version + 1 : hasMarks && value === 1;
-    known.set(kind, { version: value, seen: Math.max(value, state?.seen ?? 0) });
-    if (!isNext || list === EVERYTHING) return lost(kind);
-    if (by === self) return;
-    const ids = list.split(",");
-    for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.changed(ids);
-  }
-
-  /** Compares the versions in the table with those that were heard; the first time it only learns them. */
-  async function compare(): Promise<void> {
-    const { marks } = schema;
-    const rows = await orm
-      .select()
-      .from(marks)
-      .where(like(marks.key, `${VERSION_PREFIX}%`));
-    for (const { key, value } of rows) {
-      const kind = key.slice(VERSION_PREFIX.length);
-      const state = known.get(kind);
-      if (!state) {
-        known.set(kind, { version: hasMarks ? 0 : value, seen: value });
-      } else if (state.version < state.seen) {
-        // Announcements may be on their way for one round, not for two.
-        known.set(kind, { version: value, seen: value });
-        lost(kind);
-      } else state.seen = value;
-    }
-    hasMarks = true;
-  }
-
-  let isComparing = false;
-  let isListening = false;
   /** The driver subscribes anew after a lost connection; what was announced meanwhile is found here. */
   async function round(): Promise<void> {
     if (isComparing) return;
     isComparing = true;
     try {
       if (!isListening) {
-        await client.listen(CHANNEL, heard);
+        await client.listen(CHANNEL, (payload) => hear(versions, self, payload));
         isListening = true;
       }
-      await compare();
+      await compare(versions, orm);
     } catch {
       // The database is away for a moment: the next round catches up.
     } finally {
@@ -109,7 +118,7 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
   }
 
   async function start(): Promise<void> {
-    await compare();
+    await compare(versions, orm);
     if (isClosed) return;
     poller = setInterval(() => void round(), POLL_MS);
     poller.unref();
@@ -119,14 +128,14 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
   return {
     async announce(kind, ids) {
       if (ids.length === 0) return;
-      // One statement, so that versions are heard in their order: the row's lock is held until the commit that tells.
+      // One statement, so that versions are heard in their order: the row's lock is held until the commit that notifies.
       await client.unsafe(
         `with raised as (
            insert into marks (key, value) values ($1, 1)
            on conflict (key) do update set value = marks.value + 1 returning value
          )
          select pg_notify($2, $3::text || ' ' || raised.value || ' ' || $4::text) from raised`,
-        [VERSION_PREFIX + kind, CHANNEL, kind, told(ids)],
+        [VERSION_PREFIX + kind, CHANNEL, kind, announced(ids)],
       );
     },
     *announceSteps(tx, kind, ids) {
@@ -139,14 +148,15 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
           .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value} + 1` } })
           .returning({ value: marks.value }),
       );
-      const payload = `${kind} ${raised?.value ?? 0} ${told(ids)}`;
+      const payload = `${kind} ${raised?.value ?? 0} ${announced(ids)}`;
       yield* q(
-        tx.select({ told: sql`pg_notify(${CHANNEL}, ${payload})::text` }).from(sql`(select 1) as once`),
+        tx.select({ notified: sql`pg_notify(${CHANNEL}, ${payload})::text` }).from(sql`(select 1) as once`),
       );
     },
     onChange(kind, listener) {
+      const { listeners } = versions;
       listeners.set(kind, [...(listeners.get(kind) ?? []), listener]);
-      return (learned ??= start());
+      return (started ??= start());
     },
     close() {
       isClosed = true;

@@ -34,7 +34,7 @@ export interface Patience {
 }
 
 const PAUSE_MS = 250;
-const TELL_MS = 5000;
+const REPORT_MS = 5000;
 
 /**
  * A database that is away is waited for; one that answers with a refusal (password, unknown name) is not. Migrations
@@ -42,7 +42,7 @@ const TELL_MS = 5000;
  */
 async function openWhenThere(url: string, patience: Patience | undefined): Promise<Sql> {
   const until = performance.now() + (patience?.waitSeconds ?? 0) * 1000;
-  let toldAt = -Infinity;
+  let reportedAtMs = -Infinity;
   for (;;) {
     const client = openPostgres(url);
     try {
@@ -55,8 +55,8 @@ async function openWhenThere(url: string, patience: Patience | undefined): Promi
       await client.end({ timeout: 1 });
       const now = performance.now();
       if (now >= until || !isAway(error)) throw error;
-      if (now - toldAt >= TELL_MS) {
-        toldAt = now;
+      if (now - reportedAtMs >= REPORT_MS) {
+        reportedAtMs = now;
         const reason = error instanceof Error ? error.message : String(error);
         patience?.waiting(reason, Math.ceil((until - now) / 1000));
       }

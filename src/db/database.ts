@@ -20,6 +20,15 @@ export function* q<T>(query: Query<T>): Steps<T> {
   return (yield query) as T;
 }
 
+/** A row of a statement by hand; PostgreSQL's 64-bit numbers arrive as text. */
+export type RawRow = Record<string, string | number>;
+
+/** A statement by hand, on PostgreSQL alone: the builder's type hides it, because no schema checks what it answers. */
+export function rawQuery(orm: Orm, statement: SQL): Query<RawRow[]> {
+  const executor = orm as unknown as { execute(statement: SQL): Query<RawRow[]> };
+  return executor.execute(statement);
+}
+
 /** The embedded database was held by another process for longer than anybody waits; nothing was done. */
 export class DatabaseBusy extends Error {
   constructor() {

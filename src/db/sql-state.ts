@@ -1,5 +1,5 @@
 // Reads the database's own code from an error or from its causes (drizzle wraps the driver's error).
-// Refuses nothing: an error without a code gives the empty text.
+// An error without a code gives the empty text.
 
 /** SQLSTATE on PostgreSQL, `SQLITE_…` on SQLite. */
 export function sqlState(error: unknown): string {

@@ -1,4 +1,4 @@
-// What happens while another process holds the embedded database's file: queries wait in a line, the event loop does not.
+// What happens while another process holds the embedded database's file: queries wait in a queue, the event loop does not.
 // Refuses after the patience that a blocking wait had, with nothing done; refuses to wait inside an atomic block.
 import type { Database as BunSqlite, Statement } from "bun:sqlite";
 import type { Logger, Query } from "drizzle-orm";
@@ -21,7 +21,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** Those who met a held file, first come, first served. */
-export interface BusyLine {
+export interface BusyQueue {
   /** A transaction is open, in the one synchronous go in which its body runs: a statement of it cannot wait. */
   isInside: boolean;
   /** False while somebody waits: a write that came later goes behind them, and costs the event loop no try. */
@@ -41,7 +41,7 @@ interface Waiter {
   untilMs: number;
 }
 
-export function createBusyLine(client: BunSqlite): BusyLine {
+export function createBusyQueue(client: BunSqlite): BusyQueue {
   const waiting: Waiter[] = [];
   let serving: Promise<void> | undefined;
 
@@ -91,7 +91,7 @@ export function createBusyLine(client: BunSqlite): BusyLine {
     },
     wait,
     async settled() {
-      // A query of this very turn makes its first try, and perhaps gets into the line, in a microtask that comes later.
+      // A query of this very turn makes its first try, and perhaps gets into the queue, in a microtask that comes later.
       await new Promise<void>((resolve) => setImmediate(resolve));
       while (serving) await serving;
     },
@@ -104,7 +104,7 @@ export function createBusyLine(client: BunSqlite): BusyLine {
  */
 class PatientQuery extends PreparedQuery {
   constructor(
-    readonly line: BusyLine,
+    readonly queue: BusyQueue,
     readonly isWrite: boolean,
     ...rest: ConstructorParameters<typeof PreparedQuery>
   ) {
@@ -112,29 +112,29 @@ class PatientQuery extends PreparedQuery {
   }
 
   override run(values?: Record<string, unknown>): ReturnType<PreparedQuery["run"]> {
-    const { line } = this;
-    if (line.isInside) return super.run(values);
-    if (line.isEmpty || !this.isWrite) {
+    const { queue } = this;
+    if (queue.isInside) return super.run(values);
+    if (queue.isEmpty || !this.isWrite) {
       try {
         return super.run(values);
       } catch (error) {
-        line.assertBusy(error);
+        queue.assertBusy(error);
       }
     }
-    return line.wait(() => super.run(values)) as unknown as ReturnType<PreparedQuery["run"]>;
+    return queue.wait(() => super.run(values)) as unknown as ReturnType<PreparedQuery["run"]>;
   }
 
   override all(values?: Record<string, unknown>): unknown {
-    const { line } = this;
-    if (line.isInside) return super.all(values);
-    if (line.isEmpty || !this.isWrite) {
+    const { queue } = this;
+    if (queue.isInside) return super.all(values);
+    if (queue.isEmpty || !this.isWrite) {
       try {
         return super.all(values);
       } catch (error) {
-        line.assertBusy(error);
+        queue.assertBusy(error);
       }
     }
-    return line.wait(() => super.all(values));
+    return queue.wait(() => super.all(values));
   }
 }
 
@@ -144,7 +144,7 @@ type NoSchema = Record<string, never>;
 class PatientSession extends SQLiteBunSession<NoSchema, NoSchema> {
   constructor(
     readonly connection: BunSqlite,
-    readonly busyLine: BusyLine,
+    readonly busyLine: BusyQueue,
     readonly queryLogger: Logger,
     queryDialect: SQLiteSyncDialect,
   ) {
@@ -173,8 +173,13 @@ class PatientSession extends SQLiteBunSession<NoSchema, NoSchema> {
   }
 }
 
-/** drizzle's own, but that its queries wait in the line. */
-export function patientOrm(client: BunSqlite, line: BusyLine, logger: Logger): BunSQLiteDatabase {
+/** drizzle's own, but that its queries wait in the queue. */
+export function patientOrm(client: BunSqlite, queue: BusyQueue, logger: Logger): BunSQLiteDatabase {
   const dialect = new SQLiteSyncDialect({ casing: "snake_case" });
-  return new BunSQLiteDatabase("sync", dialect, new PatientSession(client, line, logger, dialect), undefined);
+  return new BunSQLiteDatabase(
+    "sync",
+    dialect,
+    new PatientSession(client, queue, logger, dialect),
+    undefined,
+  );
 }

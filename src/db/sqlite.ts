@@ -5,7 +5,7 @@ import { drizzle as drizzleProxy } from "drizzle-orm/sqlite-proxy";
 import { schema } from "../../drizzle/sqlite.ts";
 import type { Database, Orm, Steps } from "./database.ts";
 import type { ReaderReply, ReaderRequest } from "./reader-worker.ts";
-import { BUSY_MS, createBusyLine, patientOrm, SHORT_BUSY_MS } from "./sqlite-busy.ts";
+import { BUSY_MS, createBusyQueue, patientOrm, SHORT_BUSY_MS } from "./sqlite-busy.ts";
 
 /** In the binary every module lies at its root, and workers below it where they lay below src. */
 const READER_URL = new URL(
@@ -41,17 +41,17 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
   let beforeQuery = () => {};
   // From here on the event loop has others to serve.
   client.run(`pragma busy_timeout = ${SHORT_BUSY_MS}`);
-  const line = createBusyLine(client);
+  const queue = createBusyQueue(client);
   // drizzle tells its logger of every query just before it runs; inside an atomic block the block itself was told.
-  const logger = { logQuery: () => void (line.isInside || beforeQuery()) };
-  const orm = patientOrm(client, line, logger);
+  const logger = { logQuery: () => void (queue.isInside || beforeQuery()) };
+  const orm = patientOrm(client, queue, logger);
   const reader = startReader(path, () => beforeQuery());
   const checkpoints = startCheckpoints(client, () => reader.checkpoint());
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
-    if (line.isInside) throw new Error("an atomic block cannot be opened inside another");
+    if (queue.isInside) throw new Error("an atomic block cannot be opened inside another");
     beforeQuery();
-    line.isInside = true;
+    queue.isInside = true;
     try {
       client.run("begin immediate");
       const steps = body(orm as unknown as Orm);
@@ -66,7 +66,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       if (client.inTransaction) client.run("rollback");
       throw error;
     } finally {
-      line.isInside = false;
+      queue.isInside = false;
     }
   }
 
@@ -77,14 +77,14 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
     orm: orm as unknown as Orm,
     reader: reader.orm,
     async atomic(body) {
-      if (line.isEmpty) {
+      if (queue.isEmpty) {
         try {
           return drive(body);
         } catch (error) {
-          line.assertBusy(error);
+          queue.assertBusy(error);
         }
       }
-      return line.wait(() => drive(body));
+      return queue.wait(() => drive(body));
     },
     announce: async () => {},
     *announceSteps() {},
@@ -97,9 +97,9 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       return true;
     },
     close: async () => {
-      // Whoever asked in this very turn of the event loop may get into the line while it is looked at.
-      do await line.settled();
-      while (!line.isEmpty);
+      // Whoever asked in this very turn of the event loop may get into the queue while it is looked at.
+      do await queue.settled();
+      while (!queue.isEmpty);
       checkpoints.stop();
       reader.close();
       client.run(`pragma busy_timeout = ${BUSY_MS}`);

@@ -3,7 +3,7 @@
 import { jwt } from "@elysiajs/jwt";
 import { Elysia } from "elysia";
 import type { Accounts, UserAccount } from "../core/deps.ts";
-import { SESSION_SECONDS } from "../core/users/sessions.ts";
+import { SESSION_SECONDS } from "../core/users/session-rows.ts";
 import type { Session, Sessions } from "../core/users/sessions.ts";
 import type { SiteLimits } from "../core/kit/site-limits.ts";
 import { Role, UserStatus } from "../shared/enums.ts";

@@ -1,6 +1,6 @@
 // First figures of the dashboard, for the range and split that stand in the address.
 // Refuses other people's use to ordinary users; a range that is refused leaves the page to say so.
-import { askedOf } from "../../islands/screens/detail/asked.ts";
+import { usageQueryOf } from "../../islands/screens/detail/usage-query.ts";
 import type { DetailPageData, FirstSteps } from "../../islands/screens/detail/data.ts";
 import { dashboard, hasUsage } from "../core/logs/dashboard.ts";
 import type { UserAccount } from "../core/deps.ts";
@@ -20,7 +20,13 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
   const everyMinutes = deps.options.get("DataExportInterval");
   if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined, everyMinutes };
   const query = Object.fromEntries(url.searchParams);
-  const { range, step, figure, by, scope } = askedOf(query, deps.clock.nowMs(), timeZone, status, isAdmin);
+  const { range, step, figure, by, scope } = usageQueryOf(
+    query,
+    deps.clock.nowMs(),
+    timeZone,
+    status,
+    isAdmin,
+  );
   const userId = scope === "me" ? user.id : scope && ((await userIdOf(deps, scope.username)) ?? NOBODY);
   const ask = async () => {
     if (!isAdmin) assertOwnRange(range.from, range.to - 1);

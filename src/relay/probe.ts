@@ -1,9 +1,10 @@
-// One channel asked on purpose: a small test call, the account's balance, the list of its models.
-// Refuses to charge anybody, and types that have no call of the kind.
+// One channel asked on purpose: a small test call, the account's balance, the list of its models. Charges nobody, and one
+// bad key of several never speaks for its channel.
 import type { Channel } from "../core/channels/rows.ts";
 import type { ChannelProbe, ProbeResult } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
-import { parseJson } from "../protocol/json.ts";
+import { asObject, parseJson } from "../protocol/json.ts";
+import { openaiChat } from "../protocol/openai-chat/dialect.ts";
 import { scrub } from "../protocol/classify.ts";
 import { modelsUrl, routeFor } from "../providers/address.ts";
 import { readBalance } from "../providers/balance.ts";
@@ -11,16 +12,19 @@ import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
 import { Failure } from "../shared/failures.ts";
-import { askUpstream } from "./call/attempt.ts";
+import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./call/attempt.ts";
+import { askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
+import type { ChannelKey } from "./call/channel-keys.ts";
 import type { Relay } from "./call/pipeline.ts";
 import type { TestCall } from "./endpoints/test-endpoints.ts";
 
 const TIMEOUT_MS = 20_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Statuses as the provider means them: what a channel makes of them is for clients. */
+const UNMAPPED: Pick<Channel, "statusCodeMapping"> = { statusCodeMapping: new Map() };
 const FALLBACK_MODEL = "gpt-4o-mini";
 const JINA = 38;
 const MOKA = 44;
-/** An Anthropic-shaped list has its own header and the same form. */
 const UNTESTED: ReadonlyMap<number, string> = new Map([
   [2, "midjourney channel test is not supported"],
   [5, "midjourney plus channel test is not supported!!!"],
@@ -64,96 +68,162 @@ function unsupported(code: string): Failure {
   return new Failure("client", code);
 }
 
-function modelIds(json: unknown, strip: string): string[] {
-  const list = (json as { data?: unknown; models?: unknown } | undefined)?.data;
+function modelIds(answer: Readonly<Record<string, unknown>>, row: ProviderRow): string[] {
+  const strip = row.modelsListing?.strip ?? "";
+  const list = answer["data"];
   if (!Array.isArray(list)) throw new Failure("upstream-down", "models_unreadable");
   const ids = (list as unknown[]).flatMap((item) => {
-    const id = typeof item === "object" && item !== null ? (item as { id?: unknown }).id : item;
+    const id = asObject(item)?.["id"] ?? item;
     return typeof id === "string" && id !== "" ? [id.startsWith(strip) ? id.slice(strip.length) : id] : [];
   });
   return [...new Set(ids)].slice(0, 20_000);
 }
 
+/** The object that a provider answered with; a refusal says by its verdict whether it is the key's. */
+function answerOf(status: number, headers: Headers, text: string): Record<string, unknown> {
+  const json = parseJson(text);
+  if (status !== 200) {
+    const { failure, verdict, refusal } = upstreamFailure(
+      openaiChat,
+      UNMAPPED,
+      status,
+      json ?? text,
+      retryAfterOf(headers),
+    );
+    const { retryAfterSeconds } = failure;
+    const details = { params: { status }, internal: scrub(text), upstreamStatus: status };
+    throw new AttemptFailure(
+      new Failure("upstream-down", "upstream_status", {
+        ...details,
+        ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      }),
+      verdict,
+      refusal,
+    );
+  }
+  const answer = asObject(json);
+  if (!answer)
+    throw new Failure("upstream-down", "models_unreadable", { internal: scrub(text.slice(0, 200)) });
+  return answer;
+}
+
+function rowOf(type: number): ProviderRow {
+  const row = providerOf(type);
+  if (!row) throw unsupported("provider_unknown");
+  return row;
+}
+
+function modelsAddress(row: ProviderRow, channel: Pick<Channel, "baseUrl">): string {
+  const url = modelsUrl(row, channel);
+  if (url === undefined) throw unsupported("models_unsupported");
+  return url;
+}
+
 export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelProbe {
-  /** GET below a channel's own address: it is called there anyway. */
-  async function askChannel(
-    channel: Channel,
-    url: string,
-    headers: Record<string, string>,
-  ): Promise<unknown> {
-    const { proxy } = channel.setting;
-    const answer = await askUpstream({
-      url,
-      headers,
-      proxy: typeof proxy === "string" ? proxy : "",
-      reach: (address) => deps.reach.target(address, channel),
-      timeoutMs: TIMEOUT_MS,
-    });
-    return answerOf(answer.status, answer.text);
-  }
-
-  function answerOf(status: number, text: string): unknown {
-    if (status !== 200)
-      throw new Failure("upstream-down", "upstream_status", { params: { status }, internal: scrub(text) });
-    const json = parseJson(text);
-    if (typeof json !== "object" || json === null)
-      throw new Failure("upstream-down", "models_unreadable", { internal: scrub(text.slice(0, 200)) });
-    return json;
-  }
-
-  function rowOf(type: number): ProviderRow {
-    const row = providerOf(type);
-    if (!row) throw unsupported("provider_unknown");
-    return row;
-  }
-
   return {
-    async test(channel, model): Promise<ProbeResult> {
-      const startedMs = performance.now();
-      const untested = UNTESTED.get(channel.type);
-      const asked = model || channel.testModel || channel.models[0] || FALLBACK_MODEL;
-      if (untested !== undefined) {
-        return {
-          ms: 0,
-          isFatal: false,
-          failure: new Failure("client", "channel_untested", { text: untested }),
-        };
-      }
-      const { failure, isFatal } = await relay.probe(channel, testCallFor(asked, channel.type));
-      return { ms: performance.now() - startedMs, isFatal, ...(failure ? { failure } : {}) };
-    },
-    balance(channel) {
-      return readBalance({
-        row: rowOf(channel.type),
-        channel,
-        key: channel.keys[0] ?? "",
-        ask: async (url, headers) => (await askChannel(channel, url, headers)) as Record<string, unknown>,
-        nowMs: deps.clock.nowMs(),
-        currencyPerDollar: deps.options.get("Price"),
-      });
-    },
+    test: (channel, model) => testChannel(deps, relay, channel, model),
+    balance: (channel) => channelBalance(deps, channel),
     async models(channel) {
       const row = rowOf(channel.type);
-      const url = modelsUrl(row, channel);
-      if (url === undefined) throw unsupported("models_unsupported");
-      const headers = upstreamHeaders(row, { operation: "chat", key: channel.keys[0] ?? "" });
-      return modelIds(await askChannel(channel, url, headers), row.modelsListing?.strip ?? "");
+      const url = modelsAddress(row, channel);
+      const answer = await askWithKeys(deps, channel, (key) =>
+        askChannel(deps, channel, url, upstreamHeaders(row, { operation: "chat", key })),
+      );
+      return modelIds(answer, row);
     },
-    async typedModels({ baseUrl, type, key }, isTrusted) {
+    async typedModels({ baseUrl, type, key: typed }, isTrusted) {
       const row = rowOf(type);
-      const url = modelsUrl(row, { baseUrl: baseUrl.trim().replace(/\/+$/, "") });
-      if (url === undefined) throw unsupported("models_unsupported");
-      const [first = ""] = key.split("\n");
-      const headers = upstreamHeaders(row, { operation: "chat", key: first });
-      const answer = await deps.guard(url, {
-        headers,
-        maxBytes: MAX_ANSWER_BYTES,
-        timeoutMs: TIMEOUT_MS,
-        // Whoever runs the server may look into its own networks.
-        allow: isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [],
+      const url = modelsAddress(row, { baseUrl: baseUrl.trim().replace(/\/+$/, "") });
+      // Whoever runs the server may look into its own networks.
+      const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
+      // Nothing rests: these keys belong to no channel yet.
+      const { answer } = await askInTurn(typedKeys(typed), async (key) => {
+        const headers = upstreamHeaders(row, { operation: "chat", key });
+        const limits = { maxBytes: MAX_ANSWER_BYTES, timeoutMs: TIMEOUT_MS };
+        const guarded = await deps.guard(url, { headers, ...limits, allow });
+        return answerOf(guarded.status, guarded.headers, new TextDecoder().decode(guarded.bytes));
       });
-      const text = new TextDecoder().decode(answer.bytes);
-      return modelIds(answerOf(answer.status, text), row.modelsListing?.strip ?? "");
+      return modelIds(answer, row);
     },
   };
+}
+
+/** As they stand in the form, one to a line. */
+function typedKeys(text: string): ChannelKey[] {
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const keys = lines.length > 0 ? lines : [""];
+  return keys.slice(0, MAX_KEYS_ASKED).map((key, keyIndex) => ({ key, keyIndex }));
+}
+
+/** GET below a channel's own address: it is called there anyway. */
+async function askChannel(
+  deps: Deps,
+  channel: Channel,
+  url: string,
+  headers: Record<string, string>,
+): Promise<Record<string, unknown>> {
+  const { proxy } = channel.setting;
+  const {
+    status,
+    headers: answered,
+    text,
+  } = await askUpstream({
+    url,
+    headers,
+    proxy: typeof proxy === "string" ? proxy : "",
+    reach: (address) => deps.reach.target(address, channel),
+    timeoutMs: TIMEOUT_MS,
+  });
+  return answerOf(status, answered, text);
+}
+
+/** One key that works is enough for the channel: a test goes on to the next one when it is the key that is refused. */
+async function testChannel(
+  deps: Deps,
+  relay: Pick<Relay, "probe">,
+  channel: Channel,
+  model: string | undefined,
+): Promise<ProbeResult> {
+  const untested = UNTESTED.get(channel.type);
+  if (untested !== undefined) {
+    const failure = new Failure("client", "channel_untested", { text: untested });
+    return { ms: 0, isFatal: false, failure };
+  }
+  const name = model || channel.testModel || channel.models[0] || FALLBACK_MODEL;
+  const call = testCallFor(name, channel.type);
+  const keys = keysInOrder(deps, channel);
+  let result: ProbeResult = { ms: 0, isFatal: false };
+  for (const { key } of keys) {
+    const startedMs = performance.now();
+    // Each by itself: what is asked on purpose takes no turn from calls.
+    const { failure, isFatal } = await relay.probe({ ...channel, keys: [key] }, call);
+    result = { ms: performance.now() - startedMs, isFatal, ...(failure ? { failure } : {}) };
+    if (!isFatal) return result;
+  }
+  // Of many keys those that were not asked may work.
+  return { ...result, isFatal: result.isFatal && keys.length === channel.keys.length };
+}
+
+/** The balance of the first account that has anything left: the channel works as long as one of them does. */
+async function channelBalance(deps: Deps, channel: Channel): Promise<number> {
+  const row = rowOf(channel.type);
+  const read = (key: string): Promise<number> =>
+    readBalance({
+      row,
+      channel,
+      key,
+      ask: (url, headers) => askChannel(deps, channel, url, headers),
+      nowMs: deps.clock.nowMs(),
+      currencyPerDollar: deps.options.get("Price"),
+    });
+  const left = await askWithKeys(deps, channel, read, (balance) => balance > 0);
+  // Nothing is known of the accounts that were not asked: the channel is not empty because these are.
+  if (left <= 0 && channel.keys.length > MAX_KEYS_ASKED)
+    throw new Failure("upstream-down", "balance_unreadable", {
+      internal: `nothing left on the first ${MAX_KEYS_ASKED} accounts`,
+    });
+  return left;
 }

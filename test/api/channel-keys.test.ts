@@ -1,123 +1,188 @@
-// Keys of channels are write-only, also by way of an address: whoever may edit a channel cannot have its key sent to a
-// place of his own. A changed origin or proxy needs the key in the same call, or root; on both databases.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+// Tests, balances and model lists of channels with several keys: one bad key never takes the whole channel while another
+// works, and what is asked on purpose takes no turn from calls.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { ChannelStatus, Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
-import { startFakeUpstream } from "../support/fake-upstream.ts";
-import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { DATABASE_KINDS } from "../support/postgres.ts";
+import { answer, refuse, startFakeUpstream } from "../support/fake-upstream.ts";
+import type { FakeUpstream, Script } from "../support/fake-upstream.ts";
 
-interface Envelope {
+interface Reply {
   success: boolean;
   message: string;
-  code?: string;
-  field?: string;
-  data: unknown;
+  data?: unknown;
+  balance?: number;
 }
 
-const SECRET = "sk-the-operators-own-key-0123456789";
-const HOME = "https://provider.example/v1";
+const DEEPSEEK = 43;
+const MORE_THAN_ARE_ASKED = 25;
 
-describe.each(DATABASE_KINDS)("a saved key on %s", (database) => {
-  let app: TestApp;
-  let admin: TestUser;
-  let root: TestUser;
-  /** The administrator's own machine. */
-  let trap: FakeUpstream;
+let app: TestApp;
+let upstream: FakeUpstream;
+let root: TestUser;
 
-  beforeAll(async () => {
-    app = await startTestApp({ database });
-    admin = await app.createUser({ role: 10 });
-    root = await app.createUser({ role: 100 });
-    trap = await startFakeUpstream();
-  });
-  afterAll(async () => {
-    await app.close();
-    trap.stop();
-  });
+beforeAll(async () => {
+  app = await startTestApp();
+  upstream = await startFakeUpstream();
+  root = await app.createUser({ role: Role.root, quota: 0 });
+  await app.deps.options.set("AutomaticDisableChannelEnabled", "true");
+});
+afterAll(async () => {
+  await app.close();
+  upstream.stop();
+});
+beforeEach(async () => {
+  upstream.reset();
+  for (const { id } of await app.deps.db.orm.select().from(app.deps.db.t.channels))
+    await ask(`/${id}`, "DELETE");
+});
 
-  const call = async (method: string, path: string, body?: unknown, as = admin): Promise<Envelope> =>
-    (await app.call<Envelope>(method, `/api/channel${path}`, body, as)).body;
-  const add = (fields: Record<string, unknown> = {}) =>
-    app.createChannel({ baseUrl: HOME, key: SECRET, models: "gpt-4o-mini", ...fields });
-  const setting = (fields: Record<string, unknown>) => JSON.stringify(fields);
+const ask = (path: string, method = "GET", body?: unknown) =>
+  app.call<Reply>(method, `/api/channel${path}`, body, root).then((reply) => reply.body);
 
-  test("is not sent to an address of the editor's", async () => {
-    const id = await add();
-    expect(await call("PUT", "/", { id, base_url: trap.url })).toMatchObject({
-      success: false,
-      code: "channel_key_again",
-      field: "key",
-    });
-    const copy = (await call("POST", `/copy/${id}`, {})).data as { id: number };
-    expect(await call("PUT", "/", { id: copy.id, base_url: trap.url, status: 1 })).toMatchObject({
-      code: "channel_key_again",
-    });
-    for (const each of [id, copy.id]) expect(app.deps.routing.channel(each)?.baseUrl).toBe(HOME);
-    await call("PUT", "/", { id, setting: setting({ proxy: trap.url }) });
-    expect(app.deps.routing.channel(id)?.setting.proxy).toBeUndefined();
-    // A tag's edit and the lists of typed credentials know no saved key.
-    await call("POST", "/batch/tag", { ids: [id], tag: "t" });
-    await call("PUT", "/tag", {
-      tag: "t",
-      base_url: trap.url,
-      setting: setting({ proxy: trap.url }),
-      type: 8,
-    });
-    expect(app.deps.routing.channel(id)).toMatchObject({ baseUrl: HOME, type: 1 });
-    await call("POST", "/fetch_models", { id, base_url: trap.url, type: 1 });
-    expect(trap.requests.filter((request) => JSON.stringify(request.headers).includes(SECRET))).toEqual([]);
-  });
+const add = (keys: readonly string[], fields: Record<string, unknown> = {}) =>
+  app.createChannel({ baseUrl: upstream.url, models: "gpt-4o-mini", key: keys.join("\n"), ...fields });
 
-  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
-    ["another host", {}, { base_url: "https://evil.example/v1" }],
-    ["a host that begins alike", {}, { base_url: "https://provider.example.evil.example/v1" }],
-    ["a host behind a name", {}, { base_url: "https://provider.example@evil.example/v1" }],
-    ["another port", {}, { base_url: "https://provider.example:8443/v1" }],
-    ["no encryption", {}, { base_url: "http://provider.example/v1" }],
-    ["the type's own address", {}, { base_url: "" }],
-    ["an address where the type's own was used", { baseUrl: "" }, { base_url: HOME }],
-    ["another type's own address", { baseUrl: "" }, { type: 43 }],
-    ["an address beside another type", {}, { type: 8, base_url: "https://evil.example/{model}" }],
-    ["a proxy", {}, { setting: setting({ proxy: "http://evil.example:1" }) }],
-    [
-      "another proxy",
-      { setting: setting({ proxy: "http://own.example:1" }) },
-      { setting: setting({ proxy: "socks5://evil.example:1" }) },
-    ],
-    ["no proxy any more", { setting: setting({ proxy: "http://own.example:1" }) }, { setting: "" }],
-    ["an empty key beside it", {}, { base_url: "https://evil.example", key: " \n " }],
-  ])("needs to be typed again for %s", async (_name, before, edit) => {
-    const id = await add(before);
-    const refused = await call("PUT", "/", { id, ...edit });
-    expect(refused).toMatchObject({ success: false, code: "channel_key_again", field: "key" });
-    expect(refused.message).toBe("更换接口地址或代理需要重新填写密钥（或由超级管理员修改）");
-    expect(await call("PUT", "/", { id, ...edit, key: "sk-typed-again" })).toMatchObject({ success: true });
-    expect(app.deps.routing.channel(id)?.keys).toEqual(["sk-typed-again"]);
-    const other = await add(before);
-    const { key: _key, ...byRoot } = edit;
-    expect(await call("PUT", "/", { id: other, ...byRoot }, root)).toMatchObject({ success: true });
-    expect(app.deps.routing.channel(other)?.keys).toEqual([SECRET]);
+/** The upstream answers by the key that it is asked with; what is not listed is refused. */
+function byKey(answers: Record<string, Script>): void {
+  upstream.always((request) => answers[keyOf(request)] ?? refuse(401));
+}
+const keyOf = ({ headers }: { headers: Record<string, unknown> }): string =>
+  String(headers["authorization"]).slice("Bearer ".length);
+const keysAsked = (): string[] => upstream.requests.map(keyOf);
+
+function reasons(id: number): string[] {
+  const channel = app.deps.routing.channel(id);
+  return channel ? app.deps.keyring.states(channel).map(({ reason }) => reason) : [];
+}
+const statusOf = (id: number): number | undefined => app.deps.routing.channel(id)?.status;
+
+const ok = (body: unknown): Script => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  steps: [JSON.stringify(body)],
+});
+const list = ok({ data: [{ id: "only-model" }] });
+const left = (amount: number): Script =>
+  ok({ balance_infos: [{ currency: "CNY", total_balance: String(amount) }] });
+
+describe("the list of models", () => {
+  test("comes from the next key where the first is rejected, which rests; the list after it asks the good one at once", async () => {
+    const id = await add(["bad", "good"]);
+    byKey({ good: list });
+    expect((await ask(`/fetch_models/${id}`)).data).toEqual(["only-model"]);
+    expect(keysAsked()).toEqual(["bad", "good"]);
+    expect(reasons(id)).toEqual(["rejected", ""]);
+    await ask(`/fetch_models/${id}`);
+    expect(keysAsked()).toEqual(["bad", "good", "good"]);
+    expect(statusOf(id)).toBe(ChannelStatus.enabled);
   });
 
-  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
-    [
-      "what leads nowhere else",
-      {},
-      { name: "renamed", models: "a,b", model_mapping: '{"a":"b"}', priority: 3 },
-    ],
-    ["another path of the same origin", {}, { base_url: "https://PROVIDER.example:443/v2/" }],
-    ["the same address, written again", {}, { base_url: `${HOME}/`, type: 1 }],
-    ["the type's own address, written out", { baseUrl: "" }, { base_url: "https://api.openai.com" }],
-    [
-      "other settings beside the same proxy",
-      { setting: setting({ proxy: "http://own.example:1" }) },
-      { setting: setting({ force_format: true, proxy: "http://own.example:1" }) },
-    ],
-    ["an address for a channel that has no key", { key: "" }, { base_url: "https://other.example" }],
-  ])("need not be typed for %s", async (_name, before, edit) => {
-    const id = await add(before);
-    expect(await call("PUT", "/", { id, ...edit })).toMatchObject({ success: true, message: "" });
-    expect(app.deps.routing.channel(id)?.keys).toEqual([before["key"] === "" ? "" : SECRET]);
+  test("rests no key where all are refused: the address may refuse the keys of calls", async () => {
+    const id = await add(["one", "two"]);
+    byKey({});
+    expect(await ask(`/fetch_models/${id}`)).toMatchObject({ success: false });
+    expect(keysAsked()).toEqual(["one", "two"]);
+    expect(reasons(id)).toEqual(["", ""]);
+  });
+
+  test("is not asked for again when it is not the key that fails", async () => {
+    const id = await add(["one", "two"]);
+    upstream.always(refuse(500));
+    expect(await ask(`/fetch_models/${id}`)).toMatchObject({ success: false });
+    expect(keysAsked()).toEqual(["one"]);
+  });
+
+  test("comes from the first typed key that is accepted", async () => {
+    byKey({ good: list });
+    const typed = { base_url: upstream.url, type: 1, key: "bad\n\n good " };
+    expect((await ask("/fetch_models", "POST", typed)).data).toEqual(["only-model"]);
+    expect(keysAsked()).toEqual(["bad", "good"]);
+  });
+
+  test("takes no turn from calls", async () => {
+    const id = await add(["one", "two"]);
+    byKey({ one: list, two: list });
+    const channel = app.deps.routing.channel(id);
+    if (!channel) throw new Error("no channel");
+    for (const key of ["one", "two", "one"]) {
+      await ask(`/fetch_models/${id}`);
+      expect(app.deps.keyring.next(channel, app.deps.clock.monotonicMs()).key).toBe(key);
+    }
+  });
+});
+
+describe("the balance", () => {
+  test("is that of the next key where the first is rejected", async () => {
+    const id = await add(["bad", "good"], { type: DEEPSEEK });
+    byKey({ good: left(5) });
+    expect(await ask(`/update_balance/${id}`)).toMatchObject({ success: true, balance: 5 });
+    expect(reasons(id)).toEqual(["rejected", ""]);
+  });
+
+  test("of an empty account disables no channel whose other account has something left", async () => {
+    const id = await add(["empty", "full"], { type: DEEPSEEK });
+    byKey({ empty: left(0), full: left(3) });
+    await ask("/update_balance");
+    expect(statusOf(id)).toBe(ChannelStatus.enabled);
+    expect(app.deps.routing.channel(id)).toBeDefined();
+    expect(await ask(`/update_balance/${id}`)).toMatchObject({ success: true, balance: 3 });
+    expect(reasons(id)).toEqual(["", ""]);
+  });
+
+  test("of accounts that are all empty disables the channel", async () => {
+    const id = await add(["empty", "bare"], { type: DEEPSEEK });
+    byKey({ empty: left(0), bare: left(-1) });
+    await ask("/update_balance");
+    expect(statusOf(id)).toBe(ChannelStatus.autoDisabled);
+  });
+
+  test("of some empty accounts says nothing of the ones that were not asked", async () => {
+    const keys = Array.from({ length: MORE_THAN_ARE_ASKED }, (_, i) => `empty-${i}`);
+    const id = await add(keys, { type: DEEPSEEK });
+    byKey(Object.fromEntries(keys.map((key) => [key, left(0)])));
+    await ask("/update_balance");
+    expect(upstream.requests.length).toBeLessThan(MORE_THAN_ARE_ASKED);
+    expect(statusOf(id)).toBe(ChannelStatus.enabled);
+  });
+});
+
+describe("testing all", () => {
+  async function testAll(): Promise<void> {
+    const { finished } = await app.services.gateway.watch.testAll(false);
+    await finished;
+  }
+
+  test("leaves a channel in service whose first key is dead and whose second works", async () => {
+    const id = await add(["dead", "good"]);
+    byKey({ good: answer("hi") });
+    await testAll();
+    expect(statusOf(id)).toBe(ChannelStatus.enabled);
+    expect(keysAsked()).toEqual(["dead", "good"]);
+    expect(reasons(id)).toEqual(["", ""]);
+    expect(await ask(`/test/${id}`)).toMatchObject({ success: true });
+  });
+
+  test("disables a channel all of whose keys are dead", async () => {
+    const id = await add(["dead", "gone"]);
+    byKey({});
+    await testAll();
+    expect(statusOf(id)).toBe(ChannelStatus.autoDisabled);
+  });
+
+  test("revives a channel one of whose keys works again", async () => {
+    await app.deps.options.set("AutomaticEnableChannelEnabled", "true");
+    const id = await add(["dead", "good"], { status: ChannelStatus.autoDisabled });
+    byKey({ good: answer("hi") });
+    await testAll();
+    expect(statusOf(id)).toBe(ChannelStatus.enabled);
+  });
+
+  test("disables none for keys of which not all were asked", async () => {
+    const id = await add(Array.from({ length: MORE_THAN_ARE_ASKED }, (_, i) => `dead-${i}`));
+    byKey({});
+    await testAll();
+    expect(upstream.requests.length).toBeLessThan(MORE_THAN_ARE_ASKED);
+    expect(statusOf(id)).toBe(ChannelStatus.enabled);
   });
 });

@@ -13,7 +13,7 @@ import { calls, channel, done, openChannels, rowOf, writes } from "./channel-fix
 import type { OpenOptions } from "./channel-fixture.ts";
 import enFailure from "../../locales/en/failure.json";
 import zhFailure from "../../locales/zh/failure.json";
-import type { Asked, Island } from "./render.tsx";
+import type { SentRequest, Island } from "./render.tsx";
 
 beforeAll(async () => {
   // Parts that are loaded on demand: a slow first import must not decide a test.
@@ -284,7 +284,7 @@ describe("models", () => {
     await island.user.type(field(/^Key/), "sk-typed");
     await press(island, "Fetch from upstream");
     await done();
-    expect(island.asked.find(({ path }) => path.includes("fetch_models"))?.body).toEqual({
+    expect(island.requests.find(({ path }) => path.includes("fetch_models"))?.body).toEqual({
       base_url: "https://up.example.com",
       type: 1,
       key: "sk-typed",
@@ -341,7 +341,7 @@ describe("saving", () => {
     await island.user.type(drawer().getByRole("combobox", { name: "Test model" }), "gpt-4o");
     await press(island, "Save and test");
     await done();
-    const order = island.asked.map(({ method, path }) => `${method} ${path}`);
+    const order = island.requests.map(({ method, path }) => `${method} ${path}`);
     expect(order.indexOf("PUT /api/channel/")).toBeLessThan(order.indexOf("GET /api/channel/test/1"));
     expect(screen.queryByRole("dialog")).toBeNull();
     expect(rowOf("alpha").textContent).toContain("still broken");
@@ -409,7 +409,7 @@ describe("settings without JSON", () => {
     await island.user.type(group.getByLabelText("Upstream model, row 1"), "gpt-4o-2024-11-20");
     await press(island, "Save");
     await done();
-    const sent = (writes(island)[0] as Asked).body as { model_mapping: string };
+    const sent = (writes(island)[0] as SentRequest).body as { model_mapping: string };
     expect(JSON.parse(sent.model_mapping)).toEqual({ "gpt-4o": "gpt-4o-2024-11-20" });
   });
 });

@@ -2,14 +2,17 @@
 // Refuses calls that nobody prepared, like the page's own support.
 import { screen } from "@testing-library/react";
 import ChannelScreen from "../../islands/screens/channel.tsx";
-import type { ChannelPageData, ChannelRow } from "../../islands/screens/channel/row.ts";
+import type { ChannelPageData } from "../../islands/screens/channel/row.ts";
 import { renderScreen, settle } from "./render.tsx";
-import type { Asked, Island, IslandOptions } from "./render.tsx";
+import type { SentRequest, Island, IslandOptions } from "./render.tsx";
+import type { ChannelRow } from "../../islands/lib/wire.ts";
 
 export const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
 export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow {
   return {
+    key: "",
+    max_input_tokens: 0,
     id,
     type: 1,
     name: `channel ${id}`,
@@ -102,7 +105,7 @@ export function openChannels(options: OpenOptions = {}): Island {
   const island = renderScreen(ChannelScreen, { data, url: "/channel", user: { role: 10 }, ...rest });
   island.answer("GET /api/channel/search", { success: true, data: rows, total: rows.length });
   island.answer("GET /api/channel/summary", { success: true, data: data.summary });
-  island.answer("PUT /api/channel", ({ body }: Asked) => ({
+  island.answer("PUT /api/channel", ({ body }: SentRequest) => ({
     success: true,
     data: { ...rows.find(({ id }) => id === (body as { id: number }).id), ...(body as object) },
   }));
@@ -118,7 +121,7 @@ export function openChannels(options: OpenOptions = {}): Island {
 }
 
 export const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(name) });
-export const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+export const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 export const calls = (island: Island) =>
   writes(island).map(({ method, path, body }) => [method, path.replace(/\/$/, ""), body]);
 

@@ -4,7 +4,7 @@ import { screen, within } from "@testing-library/react";
 import { groupByTag, isTagRow } from "../../islands/screens/channel/row.ts";
 import { calls, channel, done, menu, openChannels, rowOf, ROWS, writes } from "./channel-fixture.ts";
 import type { OpenOptions } from "./channel-fixture.ts";
-import type { Asked, Island } from "./render.tsx";
+import type { SentRequest, Island } from "./render.tsx";
 
 beforeAll(async () => {
   // Parts that are loaded on demand: a slow first import must not decide a test.
@@ -98,7 +98,7 @@ describe("tag mode", () => {
 describe("the tag editor", () => {
   async function openEditor(language: "zh" | "en" = "en"): Promise<Island> {
     const island = openChannels({ url: "/channel?tag_edit=east", language });
-    island.answer("GET /api/channel/search", ({ query }: Asked) => ({
+    island.answer("GET /api/channel/search", ({ query }: SentRequest) => ({
       success: true,
       data: query["tag"] === "east" ? ROWS.slice(0, 2) : ROWS,
       total: 5,
@@ -200,7 +200,7 @@ describe("the tag of a selection", () => {
 describe("the models of a channel", () => {
   async function openTests(): Promise<Island> {
     const island = openChannels({ url: "/channel?test=4" });
-    island.answer("GET /api/channel/test/4", ({ query }: Asked) =>
+    island.answer("GET /api/channel/test/4", ({ query }: SentRequest) =>
       query["model"] === "claude-b"
         ? { success: false, message: "model not found", code: "x", time: 0.2 }
         : { success: true, message: "", time: 1.5 },
@@ -210,7 +210,7 @@ describe("the models of a channel", () => {
     return island;
   }
   const models = (island: Island) =>
-    island.asked.filter(({ path }) => path === "/api/channel/test/4").map(({ query }) => query["model"]);
+    island.requests.filter(({ path }) => path === "/api/channel/test/4").map(({ query }) => query["model"]);
 
   test("all are tested in turn, each result beside its model, with a sum", async () => {
     const island = await openTests();

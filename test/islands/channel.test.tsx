@@ -13,7 +13,7 @@ import {
   ROWS,
   writes,
 } from "./channel-fixture.ts";
-import type { Asked } from "./render.tsx";
+import type { SentRequest } from "./render.tsx";
 
 beforeAll(async () => {
   // Parts that are loaded on demand: a slow first import must not decide a test.
@@ -78,7 +78,7 @@ describe("views and filters", () => {
     await island.user.click(views.getByRole("link", { name: /Auto-disabled/ }));
     await done();
     expect(location.search).toBe("?status=3");
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/channel/search",
       query: { status: "3", untested: "", tag_mode: "", p: "0", page_size: "10" },
     });
@@ -98,7 +98,7 @@ describe("views and filters", () => {
     await pick("Sort by ID");
     expect(localStorage.getItem("id-sort")).toBe("true");
     expect(document.cookie).toContain("id-sort=true");
-    expect(island.asked.at(-1)?.query["sort"]).toBe("-id");
+    expect(island.requests.at(-1)?.query["sort"]).toBe("-id");
     await pick("Tag mode");
     expect(localStorage.getItem("enable-tag-mode")).toBe("true");
     expect(location.search).toContain("tag_mode=true");
@@ -110,7 +110,7 @@ describe("views and filters", () => {
     const key = "sk-0123456789abcdef0123456789abcdef";
     const island = openChannels();
     const found: Record<string, unknown[]> = { [key]: [ROWS[3]] };
-    island.answer("GET /api/channel/search", ({ query }: Asked) => ({
+    island.answer("GET /api/channel/search", ({ query }: SentRequest) => ({
       success: true,
       data: found[query["keyword"] ?? ""] ?? [],
       total: 1,
@@ -262,7 +262,7 @@ describe("tests", () => {
     resolve({ success: true, message: "", time: 0.42 });
     await done();
     expect(screen.getByText("alpha answered in 0.42 s")).toBeTruthy();
-    expect(island.asked.some(({ path }) => path === "/api/channel/search")).toBe(true);
+    expect(island.requests.some(({ path }) => path === "/api/channel/search")).toBe(true);
   });
 
   test("what the provider said stands in the row", async () => {
@@ -390,7 +390,7 @@ describe("balances, copies, repairs", () => {
 describe("deleting", () => {
   test("one channel is named, many are counted, and those in use are told", async () => {
     const island = openChannels();
-    island.answer("POST /api/channel/batch", ({ body }: Asked) => ({
+    island.answer("POST /api/channel/batch", ({ body }: SentRequest) => ({
       success: true,
       data: (body as { ids: number[] }).ids.length,
     }));

@@ -47,14 +47,14 @@ function topsOf(path: string, height: number): Map<number, number> {
 describe("scales", () => {
   test("grid lines are round, start above zero and hold the highest value", () => {
     fc.assert(
-      fc.property(fc.double({ min: 0.001, max: 1e9, noNaN: true }), fc.boolean(), (most, isWhole) => {
-        const { top, ticks } = scaleOf(most, 1, isWhole);
+      fc.property(fc.double({ min: 0.001, max: 1e9, noNaN: true }), fc.boolean(), (most, isInteger) => {
+        const { top, ticks } = scaleOf(most, 1, isInteger);
         expect(top).toBeGreaterThanOrEqual(most * (1 - 1e-9));
         expect(ticks.length).toBeGreaterThan(0);
         expect(ticks.length).toBeLessThan(6);
         expect(ticks.at(-1)).toBe(top);
         for (const tick of ticks) {
-          if (isWhole) expect(Number.isInteger(tick)).toBe(true);
+          if (isInteger) expect(Number.isInteger(tick)).toBe(true);
           // Three figures at most, whatever the size.
           expect(Math.abs(Number(tick.toPrecision(3)) / tick - 1)).toBeLessThan(1e-9);
         }

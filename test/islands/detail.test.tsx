@@ -4,13 +4,14 @@ import { act, fireEvent, screen, within } from "@testing-library/react";
 import { renderToString } from "react-dom/server";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import DetailScreen from "../../islands/screens/detail.tsx";
-import { askedOf, fits } from "../../islands/screens/detail/asked.ts";
+import { usageQueryOf, fits } from "../../islands/screens/detail/usage-query.ts";
 import { forgetColours } from "../../islands/screens/detail/data.ts";
-import type { DetailPageData, UseData } from "../../islands/screens/detail/data.ts";
+import type { DetailPageData } from "../../islands/screens/detail/data.ts";
 import { t } from "../../islands/lib/i18n.ts";
 import { tableOf } from "../../islands/screens/detail/export.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { UsageSummary } from "../../islands/lib/wire.ts";
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -24,7 +25,7 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks());
 
 /** Three hours of use; quota in units of 1/500,000 dollar. */
-function use(part: Partial<UseData> = {}): UseData {
+function use(part: Partial<UsageSummary> = {}): UsageSummary {
   const from = NEXT_HOUR - 3 * HOUR;
   return {
     from,
@@ -98,7 +99,7 @@ describe("the first paint", () => {
     ]);
     expect(within(chart("Failed requests")).getByText("2 failed requests, 9% of all")).toBeTruthy();
     expect(within(chart("Average response time")).getByText("2.0 s average response time")).toBeTruthy();
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
   });
 
   test("is whole without script, in both languages", () => {
@@ -181,7 +182,7 @@ describe("drilling down", () => {
     await settle();
     const from = NEXT_HOUR - 3 * HOUR;
     expect(location.search).toBe(`?start_timestamp=${from}&end_timestamp=${from + 2 * HOUR}`);
-    expect(island.asked[0]?.query).toMatchObject({
+    expect(island.requests[0]?.query).toMatchObject({
       start_timestamp: String(from),
       end_timestamp: String(from + 2 * HOUR - 1),
       granularity: "hour",
@@ -199,8 +200,8 @@ describe("the question in the address", () => {
     await island.user.selectOptions(screen.getByRole("combobox", { name: "Time range" }), "7d");
     await settle();
     expect(location.search).toBe("?show=count&by=key&range=7d");
-    expect(island.asked.map(({ path }) => path)).toEqual(Array(3).fill("/api/data/self/summary"));
-    expect(island.asked[2]?.query).toEqual({
+    expect(island.requests.map(({ path }) => path)).toEqual(Array(3).fill("/api/data/self/summary"));
+    expect(island.requests[2]?.query).toEqual({
       start_timestamp: String(Date.UTC(2026, 10, 14) / 1000),
       end_timestamp: String(Date.UTC(2026, 10, 21) / 1000 - 1),
       granularity: "day",
@@ -250,7 +251,7 @@ describe("the question in the address", () => {
       ["day", "7d", 7],
       ["week", "30d", 30],
     ] as const) {
-      const asked = askedOf({}, NOW_MS, "UTC", { data_export_default_time: step }, false);
+      const asked = usageQueryOf({}, NOW_MS, "UTC", { data_export_default_time: step }, false);
       expect([asked.step, asked.range.preset, asked.range.to - asked.range.from]).toEqual([
         step,
         preset,
@@ -258,18 +259,18 @@ describe("the question in the address", () => {
       ]);
     }
     // A chosen range decides the step by itself.
-    expect(askedOf({ range: "24h" }, NOW_MS, "UTC", { data_export_default_time: "week" }, false).step).toBe(
-      "hour",
-    );
+    expect(
+      usageQueryOf({ range: "24h" }, NOW_MS, "UTC", { data_export_default_time: "week" }, false).step,
+    ).toBe("hour");
   });
 
   test("ranges are whole bars of the visitor's calendar, never more than users may ask for", () => {
     const clock = (seconds: number) =>
       new Date(seconds * 1000).toLocaleString("sv-SE", { timeZone: "America/New_York" });
     const november = Date.UTC(2025, 10, 20, 3);
-    const { range } = askedOf({ range: "7d" }, november, "America/New_York", {}, false);
+    const { range } = usageQueryOf({ range: "7d" }, november, "America/New_York", {}, false);
     expect([clock(range.from), clock(range.to)]).toEqual(["2025-11-13 00:00:00", "2025-11-20 00:00:00"]);
-    const month = askedOf({ range: "30d" }, november, "America/New_York", {}, false).range;
+    const month = usageQueryOf({ range: "30d" }, november, "America/New_York", {}, false).range;
     expect(month.to - month.from).toBe(30 * DAY);
     expect(fits("hour", { from: 0, to: 120 * HOUR })).toBe(true);
     expect(fits("hour", { from: 0, to: 121 * HOUR })).toBe(false);
@@ -287,13 +288,13 @@ describe("while the page is looked at", () => {
     jest.useFakeTimers({ now: NOW_MS });
     const island = open({ page: { everyMinutes: 3 } });
     await later(2.9);
-    expect(island.asked.length).toBe(0);
+    expect(island.requests.length).toBe(0);
     await later(0.2);
-    expect(island.asked.map(({ path }) => path)).toEqual(["/api/data/self/summary"]);
+    expect(island.requests.map(({ path }) => path)).toEqual(["/api/data/self/summary"]);
     island.unmount();
     const fixed = open({ url: `/detail?start_timestamp=${NEXT_HOUR - 3 * HOUR}&end_timestamp=${NEXT_HOUR}` });
     await later(60);
-    expect(fixed.asked.length).toBe(0);
+    expect(fixed.requests.length).toBe(0);
   });
 
   test("nothing is asked while nobody looks", async () => {
@@ -301,10 +302,10 @@ describe("while the page is looked at", () => {
     const island = open({ page: { everyMinutes: 1 } });
     Object.defineProperty(document, "hidden", { configurable: true, value: true });
     await later(10);
-    expect(island.asked.length).toBe(0);
+    expect(island.requests.length).toBe(0);
     Reflect.deleteProperty(document, "hidden");
     await later(1);
-    expect(island.asked.length).toBe(1);
+    expect(island.requests.length).toBe(1);
   });
 });
 
@@ -329,16 +330,16 @@ describe("whose use", () => {
     };
     await ask("bob");
     expect(location.search).toBe("?username=bob");
-    expect(island.asked.at(-1)).toMatchObject({ path: "/api/data/summary", query: { username: "bob" } });
+    expect(island.requests.at(-1)).toMatchObject({ path: "/api/data/summary", query: { username: "bob" } });
     expect(hrefs(/^Open in the usage log/)).toContain("username=bob");
     await island.user.selectOptions(screen.getByRole("combobox", { name: "Whose usage" }), "me");
     await settle();
     expect(location.search).toBe("?scope=me");
-    expect(island.asked.at(-1)?.path).toBe("/api/data/self/summary");
+    expect(island.requests.at(-1)?.path).toBe("/api/data/self/summary");
     expect(hrefs(/^Open in the usage log/)).toContain("username=ada");
     await island.user.selectOptions(screen.getByRole("combobox", { name: "Whose usage" }), "all");
     await settle();
-    expect(island.asked.at(-1)?.query.username).toBeUndefined();
+    expect(island.requests.at(-1)?.query.username).toBeUndefined();
   });
 
   test("names that are gone are told by their number, and are no way to the log", () => {

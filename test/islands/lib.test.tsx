@@ -36,7 +36,7 @@ describe("calls", () => {
       data: { system_name: "2024-01-01T00:00:00Z", version: "007" },
     });
     const status = await call(api.status.get());
-    expect(island.asked[0]?.headers["new-api-user"]).toBe("7");
+    expect(island.requests[0]?.headers["new-api-user"]).toBe("7");
     expect(status.system_name).toBe("2024-01-01T00:00:00Z");
     expect(status.version).toBe("007");
   });
@@ -96,12 +96,12 @@ describe("lists", () => {
 
   function List() {
     const table = useTableQuery(10);
-    const question = String(table.page);
+    const queryKey = String(table.page);
     const list = useList<string>({
       initial: { rows: ["first"], total: 30 },
-      question,
+      queryKey,
       load: async () => {
-        const waiting = (pages[question] ??= Promise.withResolvers<string[]>());
+        const waiting = (pages[queryKey] ??= Promise.withResolvers<string[]>());
         return { rows: await waiting.promise, total: 30 };
       },
     });

@@ -2,11 +2,12 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import LogScreen from "../../islands/screens/log.tsx";
-import type { LogOther, LogPageData, LogRow } from "../../islands/screens/log/row.ts";
+import type { LogOther, LogPageData } from "../../islands/screens/log/row.ts";
 import { rowKeyOf } from "../../islands/screens/log/row.ts";
 import { stepsOf } from "../../islands/screens/log/steps.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { LogRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
@@ -35,6 +36,8 @@ const OTHER: LogOther = {
 
 function row(id: number, part: Partial<LogRow> = {}, other: LogOther = OTHER): LogRow {
   return {
+    use_time: 2,
+    token_id: 1,
     id,
     created_at: NOW - id * 60,
     type: 2,
@@ -113,12 +116,14 @@ function open(options: IslandOptions & { page?: Partial<LogPageData> } = {}): Is
 const heads = () => screen.getAllByRole("columnheader").map((each) => each.textContent);
 const tableRows = () => within(screen.getByRole("table", { name: "Usage log" })).getAllByRole("row");
 const listCalls = (island: Island) =>
-  island.asked.filter(({ path }) => path === "/api/log" || path === "/api/log/" || path === "/api/log/self");
+  island.requests.filter(
+    ({ path }) => path === "/api/log" || path === "/api/log/" || path === "/api/log/self",
+  );
 
 describe("what is shown", () => {
   test("the first paint needs no call: figures, histogram and rows come with the page", () => {
     const island = open();
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
     expect(screen.getByText("$10.00")).toBeTruthy();
     expect(screen.getByText("3,456")).toBeTruthy();
     expect(screen.getByText("16 entries, 2 of them errors")).toBeTruthy();
@@ -172,7 +177,7 @@ describe("filters", () => {
       page_size: "10",
     });
     for (const path of ["/api/log/stat", "/api/log/histogram"]) {
-      expect(island.asked.findLast((call) => call.path === path)?.query).toMatchObject({
+      expect(island.requests.findLast((call) => call.path === path)?.query).toMatchObject({
         type: "5",
         channel: "7",
       });
@@ -185,12 +190,12 @@ describe("filters", () => {
     const island = open({ page: { isAdmin: false }, url: "/log?username=bob&channel=7" });
     await island.user.click(screen.getByRole("link", { name: "Top-up" }));
     await settle();
-    expect(island.asked.map(({ path }) => path).toSorted()).toEqual([
+    expect(island.requests.map(({ path }) => path).toSorted()).toEqual([
       "/api/log/self",
       "/api/log/self/histogram",
       "/api/log/self/stat",
     ]);
-    for (const { query } of island.asked) {
+    for (const { query } of island.requests) {
       expect(query).not.toHaveProperty("username");
       expect(query).not.toHaveProperty("channel");
     }
@@ -221,7 +226,7 @@ describe("filters", () => {
     const island = open({ page: { total: 30 } });
     await island.user.keyboard("]");
     await settle();
-    expect(island.asked.map(({ path, query }) => `${path.replace(/\/$/, "")} ${query.p}`)).toEqual([
+    expect(island.requests.map(({ path, query }) => `${path.replace(/\/$/, "")} ${query.p}`)).toEqual([
       "/api/log 2",
     ]);
     island.answer("GET /api/log/stat", { success: false, message: "no figures", code: "x" });
@@ -310,10 +315,10 @@ describe("live", () => {
     expect(rows[1]).toContain("fresh one");
     expect(rows[2]).toBe("New above this line");
     expect(screen.getByText("1–4 of 4")).toBeTruthy();
-    const before = island.asked.length;
+    const before = island.requests.length;
     fireEvent.click(screen.getByRole("button", { name: "Stop live" }));
     await poll();
-    expect(island.asked.length).toBe(before);
+    expect(island.requests.length).toBe(before);
     expect(screen.queryByText("New above this line")).toBeNull();
   });
 

@@ -32,12 +32,12 @@ const password = () => screen.getByLabelText("Password") as HTMLInputElement;
 
 describe("signing in", () => {
   test("works by keyboard alone, stores the user and goes to the API keys", async () => {
-    const { user, answer, asked } = open();
+    const { user, answer, requests } = open();
     answer("POST /api/user/login", { success: true, message: "", data: ACCOUNT, default_credentials: false });
     expect(document.activeElement).toBe(name());
     await user.keyboard("root{Tab}secret-1{Enter}");
     await settle();
-    expect(asked[0]?.body).toEqual({ username: "root", password: "secret-1" });
+    expect(requests[0]?.body).toEqual({ username: "root", password: "secret-1" });
     expect(JSON.parse(localStorage.getItem("user") ?? "{}")).toEqual(ACCOUNT);
     expect(visited).toEqual(["/token"]);
   });
@@ -63,11 +63,11 @@ describe("signing in", () => {
   });
 
   test("an empty field is not sent and gets the cursor", async () => {
-    const { user, asked } = open();
+    const { user, requests } = open();
     await user.type(name(), "root{Enter}");
     expect((await screen.findByRole("alert")).textContent).toContain("Please enter username and password");
     expect(document.activeElement).toBe(password());
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test("password managers know the fields", () => {
@@ -118,7 +118,7 @@ describe("default credentials", () => {
     await island.user.type(screen.getByLabelText("New password"), "much-better-1");
     await island.user.type(screen.getByLabelText("Confirm the new password"), "much-better-1{Enter}");
     await settle();
-    const change = island.asked.at(-1);
+    const change = island.requests.at(-1);
     expect(change?.body).toEqual({ password: "much-better-1", original_password: "123456" });
     expect(change?.headers["new-api-user"]).toBe("3");
     expect(visited).toEqual(["/token"]);

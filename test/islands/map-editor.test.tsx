@@ -20,7 +20,7 @@ function Editor({ start = "", kind = "text" as MapKind }) {
       value={text}
       onChange={setText}
       kind={kind}
-      keyLabel="Asked"
+      keyLabel="SentRequest"
       valueLabel="Sent"
       valueSuggestions={["gpt-4o", "gpt-4o-mini"]}
     />
@@ -106,13 +106,13 @@ describe("rows", () => {
     expect(screen.getByText("Model mapping: nothing set")).toBeTruthy();
     await user.click(screen.getByRole("button", { name: "Add row" }));
     await settle();
-    expect(document.activeElement).toBe(cell("Asked", 1));
+    expect(document.activeElement).toBe(cell("SentRequest", 1));
     await user.keyboard("gpt-4{Enter}");
     await settle();
     expect(document.activeElement).toBe(cell("Sent", 1));
     await user.keyboard("gpt-4o{Enter}");
     await settle();
-    expect(document.activeElement).toBe(cell("Asked", 2));
+    expect(document.activeElement).toBe(cell("SentRequest", 2));
     await user.keyboard("o1{Enter}");
     await settle();
     await user.keyboard("o3");
@@ -126,12 +126,12 @@ describe("rows", () => {
 
   test("a name that stands twice is told at its rows and kept until it is mended", async () => {
     const { user } = renderPart(<Editor start='{"a": "1", "b": "2"}' />);
-    await user.clear(cell("Asked", 2));
-    await user.type(cell("Asked", 2), "a");
+    await user.clear(cell("SentRequest", 2));
+    await user.type(cell("SentRequest", 2), "a");
     expect(screen.getByText("“a” stands twice (line 3)")).toBeTruthy();
-    expect(cell("Asked", 2).getAttribute("aria-invalid")).toBe("true");
-    expect(cell("Asked", 1).value).toBe("a");
-    await user.type(cell("Asked", 2), "2");
+    expect(cell("SentRequest", 2).getAttribute("aria-invalid")).toBe("true");
+    expect(cell("SentRequest", 1).value).toBe("a");
+    await user.type(cell("SentRequest", 2), "2");
     expect(screen.queryByText(/stands twice/)).toBeNull();
     expect(JSON.parse(latest)).toEqual({ a: "1", a2: "2" });
   });
@@ -167,7 +167,7 @@ describe("text", () => {
     await user.tab();
     expect(raw.value).toBe('{\n  "b": "2"\n}');
     await user.click(screen.getByRole("tab", { name: "Table" }));
-    expect(cell("Asked", 1).value).toBe("b");
+    expect(cell("SentRequest", 1).value).toBe("b");
   });
 
   test("the arrow keys change the tab", async () => {
@@ -201,9 +201,9 @@ test("in a form the map is checked, its error belongs to it, and the save carrie
           form={form}
           name="mapping"
           label="Model mapping"
-          hint="Asked and sent"
+          hint="SentRequest and sent"
           kind="text"
-          keyLabel="Asked"
+          keyLabel="SentRequest"
           valueLabel="Sent"
         />
       </DrawerForm>
@@ -212,7 +212,7 @@ test("in a form the map is checked, its error belongs to it, and the save carrie
   const { user } = renderPart(<Drawer />);
   const group = screen.getByRole("group", { name: "Model mapping" });
   expect(document.getElementById(group.getAttribute("aria-describedby") ?? "")?.textContent).toBe(
-    "Asked and sent",
+    "SentRequest and sent",
   );
   await user.click(within(group).getByRole("button", { name: "Add row" }));
   await settle();
@@ -223,7 +223,7 @@ test("in a form the map is checked, its error belongs to it, and the save carrie
   await settle();
   expect(saved).toEqual([]);
   expect(screen.getByText("“a” stands twice (line 3)")).toBeTruthy();
-  expect(document.activeElement).toBe(screen.getByLabelText("Asked, row 1"));
+  expect(document.activeElement).toBe(screen.getByLabelText("SentRequest, row 1"));
   await user.click(screen.getAllByRole("button", { name: "Remove a" })[1]!);
   await user.type(screen.getByLabelText("Sent, row 1"), "0");
   await user.click(screen.getByRole("button", { name: "Save" }));

@@ -2,10 +2,11 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import DrawingScreen from "../../islands/screens/midjourney.tsx";
-import { actionKey, codeWord, statusWord } from "../../islands/screens/midjourney/row.ts";
-import type { DrawingPageData, DrawingRow } from "../../islands/screens/midjourney/row.ts";
+import { actionKey, codeLabel, statusLabel } from "../../islands/screens/midjourney/row.ts";
+import type { DrawingPageData } from "../../islands/screens/midjourney/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { DrawingRow } from "../../islands/lib/wire.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12);
 
@@ -14,6 +15,10 @@ afterEach(() => jest.useRealTimers());
 
 function drawing(id: number, part: Partial<DrawingRow> = {}): DrawingRow {
   return {
+    description: "",
+    state: "",
+    buttons: "",
+    properties: "",
     id,
     code: 1,
     user_id: 9,
@@ -75,7 +80,7 @@ const rowOf = (text: RegExp) => screen.getByRole("row", { name: text });
 describe("columns", () => {
   test("administrators see channel, submit result and state; the words follow the codes", () => {
     const island = open();
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
     expect(heads()).toEqual(expect.arrayContaining(["Channel", "Submit result", "Status"]));
     expect(rowOf(/17320001/).textContent).toContain("30.0 s");
     expect(rowOf(/17320001/).textContent).toContain("Imagine");
@@ -108,9 +113,9 @@ describe("columns", () => {
       "MODAL",
       "",
       "toString",
-    ].map((status) => statusWord(status)[0]);
+    ].map((status) => statusLabel(status)[0]);
     expect(tones).toEqual(["off", "attention", "running", "ok", "broken", "attention", "off", "off"]);
-    expect([1, 21, 22, 0, 99].map((code) => codeWord(code)[1])).toEqual([
+    expect([1, 21, 22, 0, 99].map((code) => codeLabel(code)[1])).toEqual([
       "midjourney.code.1",
       "midjourney.code.21",
       "midjourney.code.22",
@@ -133,7 +138,7 @@ describe("filters", () => {
     const island = open({ url: "/midjourney?channel_id=42" });
     await island.user.type(screen.getByRole("searchbox", { name: "Task id" }), "1732{Enter}");
     await settle();
-    const { path, query } = island.asked.at(-1)!;
+    const { path, query } = island.requests.at(-1)!;
     expect(path).toBe("/api/mj/");
     expect(query).toMatchObject({ mj_id: "1732", channel_id: "42", p: "1", page_size: "10" });
     expect(Number(query.end_timestamp) - Number(query.start_timestamp)).toBe((30 * 86_400 + 3600) * 1000);
@@ -144,8 +149,8 @@ describe("filters", () => {
     const island = open({ page: { isAdmin: false }, url: "/midjourney?channel_id=42" });
     await island.user.click(screen.getByRole("button", { name: "Query" }));
     await settle();
-    expect(island.asked.at(-1)?.path).toBe("/api/mj/self");
-    expect(island.asked.at(-1)?.query).not.toHaveProperty("channel_id");
+    expect(island.requests.at(-1)?.path).toBe("/api/mj/self");
+    expect(island.requests.at(-1)?.query).not.toHaveProperty("channel_id");
   });
 
   test("an answer with its total is understood as well as bare rows, and a refusal is told", async () => {
@@ -174,16 +179,16 @@ describe("what runs", () => {
     island.answer("GET /api/mj", { success: true, data: done });
     await round();
     expect(rowOf(/17320002/).textContent).toContain("100%");
-    const asked = island.asked.length;
+    const asked = island.requests.length;
     await round();
-    expect(island.asked.length).toBe(asked);
+    expect(island.requests.length).toBe(asked);
   });
 
   test("a page on which everything has ended asks nothing", async () => {
     jest.useFakeTimers();
     const island = open({ page: { rows: [ROWS[0]!] } });
     await round();
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
   });
 });
 
@@ -231,14 +236,14 @@ describe("callbacks", () => {
     expect(screen.getByText(/Midjourney callbacks are off: some upstreams/)).toBeTruthy();
     await island.user.click(screen.getByRole("button", { name: "Accept callbacks" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       method: "PUT",
       body: { key: "MjNotifyEnabled", value: "true" },
     });
     expect(screen.queryByText(/some upstreams/)).toBeNull();
     await island.user.click(screen.getByRole("button", { name: "Undo" }));
     await settle();
-    expect(island.asked.at(-1)?.body).toEqual({ key: "MjNotifyEnabled", value: "false" });
+    expect(island.requests.at(-1)?.body).toEqual({ key: "MjNotifyEnabled", value: "false" });
     expect(screen.getByText(/some upstreams/)).toBeTruthy();
   });
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { cleanup, screen, within } from "@testing-library/react";
 import { ApiFailure } from "../../islands/lib/api.ts";
 import { useForm } from "../../islands/lib/form.ts";
-import { useWhole } from "../../islands/lib/whole.ts";
+import { useCompleteChoices } from "../../islands/lib/complete-choices.ts";
 import Playground from "../../islands/screens/playground.tsx";
 import TokenScreen from "../../islands/screens/token.tsx";
 import { CopyButton } from "../../islands/ui/copy-button.tsx";
@@ -89,12 +89,12 @@ describe("invitation", () => {
     await island.user.clear(field);
     await island.user.type(field, "4{Enter}");
     await settle();
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
     expect(field.getAttribute("aria-invalid")).toBe("true");
     await island.user.clear(field);
     await island.user.type(field, "3{Enter}");
     await settle();
-    expect(island.asked.map(({ body }) => body)).toEqual([{ quota: 1_500_000 }]);
+    expect(island.requests.map(({ body }) => body)).toEqual([{ quota: 1_500_000 }]);
     expect(moved).toBe(1_500_000);
     // Nothing is left that could be moved.
     expect(screen.queryByRole("textbox")).toBeNull();
@@ -115,8 +115,8 @@ test("a button to copy has one look, whatever its caller asks for", () => {
 
 describe("a list of which the page brought only the beginning", () => {
   function Names({ isCut, load }: { isCut: boolean; load: () => Promise<string[]> }) {
-    const { all, isWhole } = useWhole(["one"], isCut, load);
-    return <p>{`${all.join(" ")}${isWhole ? "" : " …"}`}</p>;
+    const { all, isComplete } = useCompleteChoices(["one"], isCut, load);
+    return <p>{`${all.join(" ")}${isComplete ? "" : " …"}`}</p>;
   }
 
   test("is completed behind the first paint; a whole one asks nothing", async () => {
@@ -160,7 +160,7 @@ describe("a list of which the page brought only the beginning", () => {
     expect(group.getByRole("status").textContent).toContain("and 50 more");
     // Enter in the search looks for a model; it does not make the key.
     await island.user.type(group.getByRole("searchbox"), "149{Enter}");
-    expect(island.asked.filter(({ method }) => method !== "GET")).toEqual([]);
+    expect(island.requests.filter(({ method }) => method !== "GET")).toEqual([]);
     await island.user.tab();
     await island.user.keyboard(" ");
     expect((dialog.getByRole("textbox", { name: /^Models/ }) as HTMLTextAreaElement).value).toBe("model-149");
@@ -185,7 +185,9 @@ describe("a list of which the page brought only the beginning", () => {
     });
     await settle();
     await settle();
-    expect(island.asked.find(({ path }) => path === "/api/user/models")?.query).toEqual({ group: "default" });
+    expect(island.requests.find(({ path }) => path === "/api/user/models")?.query).toEqual({
+      group: "default",
+    });
     const picker = screen.getByRole("combobox", { name: "Model" }) as HTMLInputElement;
     await island.user.click(picker);
     expect(within(screen.getByRole("listbox")).getAllByRole("option")).toHaveLength(100);

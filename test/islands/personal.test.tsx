@@ -39,6 +39,17 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
   const { self, ...rest } = part;
   const data: PersonalData = {
     self: {
+      password: "",
+      original_password: "",
+      status: 1,
+      verification_code: "",
+      access_token: null,
+      aff_code: "aB3x",
+      aff_count: 0,
+      aff_quota: 0,
+      aff_history_quota: 0,
+      inviter_id: 0,
+      DeletedAt: null,
       id: 7,
       username: "ada",
       display_name: "Ada",
@@ -82,7 +93,7 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
 }
 
 const section = (name: string) => within(screen.getByRole("region", { name }));
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function retype(island: Island, input: HTMLElement, text: string) {
   await island.user.clear(input);
@@ -154,7 +165,7 @@ describe("the account", () => {
     await island.user.click(card.getByRole("button", { name: "Renew the token" }));
     const dialog = await screen.findByRole("dialog", { name: "Renew the system access token?" });
     await island.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
-    expect(island.asked.filter(({ path }) => path === "/api/user/token")).toHaveLength(1);
+    expect(island.requests.filter(({ path }) => path === "/api/user/token")).toHaveLength(1);
   });
 
   test("bindings say what is bound, what could be, and what this site has not switched on", () => {

@@ -9,7 +9,7 @@ import { bodyOf } from "../../islands/screens/playground/request.ts";
 import { sampleOf } from "../../islands/screens/playground/samples.ts";
 import { gptFirst } from "../../islands/screens/playground/settings.tsx";
 import { renderScreen, settle } from "./render.tsx";
-import type { Asked, IslandOptions } from "./render.tsx";
+import type { SentRequest, IslandOptions } from "./render.tsx";
 
 const DATA = {
   groups: [
@@ -64,7 +64,7 @@ const lastMessage = () => {
   return last;
 };
 
-function sentMessages(call: Asked | undefined) {
+function sentMessages(call: SentRequest | undefined) {
   return ((call?.body ?? {}) as { messages?: { role: string; content: string }[] }).messages ?? [];
 }
 
@@ -87,8 +87,8 @@ describe("asking", () => {
     expect(lastMessage().textContent).toContain("gpt-4o-mini");
     expect(lastMessage().textContent).toContain("1,200 prompt · 7 completion tokens");
     expect(lastMessage().textContent).toMatch(/first token \d+ ms/);
-    expect(island.asked[0]?.headers["new-api-user"]).toBe("7");
-    expect(island.asked[0]?.body).toEqual({
+    expect(island.requests[0]?.headers["new-api-user"]).toBe("7");
+    expect(island.requests[0]?.body).toEqual({
       model: "gpt-4o-mini",
       group: "default",
       messages: [
@@ -108,7 +108,7 @@ describe("asking", () => {
     fireEvent.keyDown(composer(), { key: "Enter", isComposing: true });
     fireEvent.keyDown(composer(), { key: "Enter", keyCode: 229 });
     await settle();
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
     expect(composer().value).toBe("one\ntwo");
   });
 
@@ -117,10 +117,10 @@ describe("asking", () => {
     const answer = stream();
     island.answer(PATH, () => answer.response);
     await island.user.type(composer(), "   {Enter}");
-    expect(island.asked.length).toBe(0);
+    expect(island.requests.length).toBe(0);
     await island.user.type(composer(), "a{Enter}");
     await island.user.type(composer(), "b{Enter}");
-    expect(island.asked.length).toBe(1);
+    expect(island.requests.length).toBe(1);
     expect(composer().value).toContain("b");
     await answer.end();
   });
@@ -136,7 +136,7 @@ describe("asking", () => {
     island.answer(PATH, () => streamed(chunk("three"), DONE));
     await island.user.type(composer(), "3{Enter}");
     await settle();
-    const sent = sentMessages(island.asked.at(-1)).map(({ role, content }) => `${role}: ${content}`);
+    const sent = sentMessages(island.requests.at(-1)).map(({ role, content }) => `${role}: ${content}`);
     expect(sent.slice(1)).toEqual(["user: 1", "assistant: one", "user: 2", "user: 3"]);
   });
 
@@ -151,7 +151,7 @@ describe("asking", () => {
     await settle();
     expect(lastMessage().textContent).toContain("Whole.");
     expect(lastMessage().textContent).not.toContain("first token");
-    expect(island.asked[0]?.body).toMatchObject({ stream: false });
+    expect(island.requests[0]?.body).toMatchObject({ stream: false });
   });
 });
 
@@ -255,7 +255,7 @@ describe("tidying up", () => {
     await island.user.type(composer(), "after{Enter}");
     await settle();
     const contents = () =>
-      sentMessages(island.asked.at(-1))
+      sentMessages(island.requests.at(-1))
         .map((each) => each.content)
         .slice(1);
     expect(contents()).toEqual(["after"]);
@@ -359,7 +359,7 @@ describe("settings", () => {
     const island = open({ data: { ...DATA, models: [] }, user: { role: 100 } });
     expect(screen.getByRole("link", { name: "Add a channel" }).getAttribute("href")).toBe("/channel?new=1");
     await island.user.type(composer(), "hi{Enter}");
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
   });
 
   test("names that begin with gpt come first", () => {

@@ -2,15 +2,19 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
-import type { CodeRow, RedemptionPageData } from "../../islands/screens/redemption/row.ts";
+import type { RedemptionPageData } from "../../islands/screens/redemption/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { CodeRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 const KEY = "0123456789abcdef0123456789ab";
 
 function code(id: number, part: Partial<CodeRow> = {}): CodeRow {
   return {
+    user_id: 1,
+    count: 0,
+    DeletedAt: null,
     id,
     key: `${KEY}${String(id).padStart(4, "0")}`,
     status: 1,
@@ -49,7 +53,7 @@ function open(options: IslandOptions & { rows?: CodeRow[] } = {}): Island {
 }
 
 const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(name) });
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function menuOf(island: Island, name: string): Promise<string[]> {
   await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
@@ -113,7 +117,7 @@ describe("the list", () => {
     const island = open();
     await island.user.click(screen.getByRole("link", { name: "Used" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/redemption/search",
       query: { status: "3", p: "1", page_size: "10" },
     });

@@ -1,5 +1,5 @@
 // Renders a screen or a part of the kit as a page would: boot data, texts, and a server made of prepared answers.
-// Refuses calls that no test prepared: they fail with what was asked.
+// Refuses calls that no test prepared: they fail with what was requested.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { act, render } from "@testing-library/react";
@@ -46,7 +46,7 @@ export const TEST_USER: BootUser = {
   quota: 5_000_000,
 };
 
-export interface Asked {
+export interface SentRequest {
   method: string;
   path: string;
   query: Record<string, string>;
@@ -68,8 +68,8 @@ export interface IslandOptions {
 export interface Island extends RenderResult {
   user: UserEvent;
   /** Every call so far. */
-  asked: Asked[];
-  /** "GET /api/token": the envelope to answer, a function of what was asked, or a Response. Last one wins. */
+  requests: SentRequest[];
+  /** "GET /api/token": the envelope to answer, a function of what was sent, or a Response. Last one wins. */
   answer(call: string, reply: unknown): void;
   /** Addresses that the page was sent to. */
   visited: string[];
@@ -101,7 +101,7 @@ export function renderPart(part: ReactNode, options: IslandOptions = {}): Island
 export function renderScreen(screen: ComponentType, options: IslandOptions = {}): Island {
   const language = options.language ?? "en";
   const url = options.url ?? "/";
-  const asked: Asked[] = [];
+  const requests: SentRequest[] = [];
   const visited: string[] = [];
   const replies = new Map<string, unknown>();
   for (const stop of stopListening) stop();
@@ -128,18 +128,18 @@ export function renderScreen(screen: ComponentType, options: IslandOptions = {})
     const at = new URL(input, "http://localhost");
     const method = init?.method ?? "GET";
     const text = typeof init?.body === "string" ? init.body : "";
-    const call: Asked = {
+    const call: SentRequest = {
       method,
       path: at.pathname,
       query: Object.fromEntries(at.searchParams),
       body: text === "" ? undefined : JSON.parse(text),
       headers: Object.fromEntries(new Headers(init?.headers).entries()),
     };
-    asked.push(call);
+    requests.push(call);
     const prepared = replies.get(`${method} ${at.pathname.replace(/\/$/, "")}`);
     if (prepared === undefined) throw new Error(`no answer was prepared for ${method} ${at.pathname}`);
     const reply =
-      typeof prepared === "function" ? await (prepared as (call: Asked) => unknown)(call) : prepared;
+      typeof prepared === "function" ? await (prepared as (call: SentRequest) => unknown)(call) : prepared;
     return reply instanceof Response ? reply : Response.json(reply);
   };
   interceptNavigation((to) => visited.push(to));
@@ -148,7 +148,7 @@ export function renderScreen(screen: ComponentType, options: IslandOptions = {})
   return {
     ...result,
     user: userEvent.setup(),
-    asked,
+    requests,
     visited,
     answer: (call, reply) => replies.set(call.replace(/\/$/, ""), reply),
   };

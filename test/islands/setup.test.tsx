@@ -35,14 +35,14 @@ describe("the wizard", () => {
     expect((await screen.findByRole("link", { name: "Add your first channel" })).getAttribute("href")).toBe(
       "/channel?new=1",
     );
-    expect(island.asked[0]?.body).toEqual({
+    expect(island.requests[0]?.body).toEqual({
       username: "root",
       password: "long-enough-1",
       confirmPassword: "long-enough-1",
       SelfUseModeEnabled: true,
       DemoSiteEnabled: false,
     });
-    expect(island.asked[1]?.path).toBe("/api/user/login");
+    expect(island.requests[1]?.path).toBe("/api/user/login");
     expect(localStorage.getItem("user")).toContain("root");
   });
 
@@ -56,7 +56,7 @@ describe("the wizard", () => {
     expect(screen.getByText("密码长度至少为8个字符")).toBeTruthy();
     expect(screen.getByText("两次输入的密码不一致")).toBeTruthy();
     expect(document.activeElement).toBe(field("用户名"));
-    expect(island.asked).toEqual([]);
+    expect(island.requests).toEqual([]);
   });
 
   test("keeps what was typed when going back", async () => {
@@ -78,7 +78,7 @@ describe("the wizard", () => {
     await island.user.click(next());
     await island.user.click(screen.getByRole("button", { name: "Initialise the system" }));
     await settle();
-    expect(island.asked.map(({ body }) => body)).toEqual([
+    expect(island.requests.map(({ body }) => body)).toEqual([
       { SelfUseModeEnabled: false, DemoSiteEnabled: false },
     ]);
   });

@@ -2,11 +2,12 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { act, screen, within } from "@testing-library/react";
 import TaskScreen from "../../islands/screens/task.tsx";
-import { clipsOf, statusWord } from "../../islands/screens/task/row.ts";
-import type { TaskPageData, TaskRow } from "../../islands/screens/task/row.ts";
-import { percentOf } from "../../islands/lib/task-list.ts";
+import { clipsOf, statusLabel } from "../../islands/screens/task/row.ts";
+import type { TaskPageData } from "../../islands/screens/task/row.ts";
+import { percentOf } from "../../islands/lib/task-screen.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { TaskRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
@@ -26,6 +27,9 @@ const SONGS = [
 
 function task(id: number, part: Partial<TaskRow> = {}): TaskRow {
   return {
+    created_at: 1,
+    updated_at: 1,
+    user_id: 1,
     id,
     platform: "suno",
     action: "MUSIC",
@@ -89,7 +93,7 @@ describe("the list", () => {
       "",
       "what",
     ];
-    expect(all.map((status) => statusWord(status)[1])).toEqual([
+    expect(all.map((status) => statusLabel(status)[1])).toEqual([
       "task.status.NOT_START",
       "task.status.SUBMITTED",
       "task.status.QUEUED",
@@ -130,7 +134,7 @@ describe("filters", () => {
     await island.user.selectOptions(screen.getByRole("combobox", { name: "Status" }), "QUEUED");
     await island.user.type(screen.getByRole("searchbox", { name: "Task id" }), "task-9{Enter}");
     await settle();
-    const { path, query } = island.asked.at(-1)!;
+    const { path, query } = island.requests.at(-1)!;
     expect(path).toBe("/api/task/");
     expect(query).toMatchObject({ task_id: "task-9", status: "QUEUED", channel_id: "36" });
     expect(query).not.toHaveProperty("end_timestamp");
@@ -146,11 +150,11 @@ describe("filters", () => {
     });
     await island.user.click(screen.getByRole("button", { name: "Query" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/task/self",
       query: { start_timestamp: "1760000000", end_timestamp: "1760003600" },
     });
-    expect(island.asked.at(-1)?.query).not.toHaveProperty("channel_id");
+    expect(island.requests.at(-1)?.query).not.toHaveProperty("channel_id");
   });
 
   test("what runs refreshes by itself", async () => {

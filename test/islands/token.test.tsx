@@ -5,10 +5,11 @@ import { interceptLeaving } from "../../islands/lib/leave.ts";
 import { fillChatLink } from "../../islands/lib/chat-links.ts";
 import TokenScreen from "../../islands/screens/token.tsx";
 import { batchName, isNameLong, stateOf, wrongIpLine } from "../../islands/screens/token/row.ts";
-import type { TokenPageData, TokenRow } from "../../islands/screens/token/row.ts";
+import type { TokenPageData } from "../../islands/screens/token/row.ts";
 import { SAMPLE_NAMES, sampleCode } from "../../islands/screens/token/samples.ts";
 import { renderPart, renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { TokenRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 const KEY = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL";
@@ -29,6 +30,8 @@ afterEach(() => {
 
 function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
   return {
+    user_id: 1,
+    DeletedAt: null,
     id,
     name: `key ${id}`,
     key: `${KEY.slice(0, 46)}${String(id).padStart(2, "0")}`,
@@ -79,7 +82,7 @@ function open(options: IslandOptions & { rows?: TokenRow[] } = {}): Island {
 }
 
 const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(name) });
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function menu(island: Island, name: string, item: string) {
   await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
@@ -119,13 +122,13 @@ describe("the list", () => {
     const island = open();
     await island.user.click(screen.getByRole("link", { name: "Expired" }));
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/token",
       query: { p: "0", size: "10", status: "3" },
     });
     await island.user.type(screen.getByRole("searchbox", { name: "Search names" }), "lap{Enter}");
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/token/search",
       query: { keyword: "lap", status: "3", p: "0", size: "10" },
     });

@@ -49,7 +49,7 @@ function open(options: IslandOptions & { reward?: number } = {}): Island {
 }
 
 const field = () => screen.getByRole("textbox", { name: "Codes" });
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 const line = (key: string, quota: number, message = "") => ({ key, quota, success: quota > 0, message });
 
 describe("redeeming", () => {
@@ -80,7 +80,7 @@ describe("redeeming", () => {
     expect((field() as HTMLTextAreaElement).value).toBe("bbbb2222");
     expect(screen.getByTestId("balance").textContent).toBe("$11.50");
     // The history is asked for again.
-    expect(island.asked.at(-1)).toMatchObject({ path: "/api/log/self", query: { type: "1" } });
+    expect(island.requests.at(-1)).toMatchObject({ path: "/api/log/self", query: { type: "1" } });
   });
 
   test("nothing and too many are refused before the server, in the specification's words", async () => {

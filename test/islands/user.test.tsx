@@ -3,12 +3,20 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
 import UserScreen from "../../islands/screens/user.tsx";
 import { actionsFor, balanceAfter, quotaProblem } from "../../islands/screens/user/row.ts";
-import type { UserPageData, UserRow } from "../../islands/screens/user/row.ts";
+import type { UserPageData } from "../../islands/screens/user/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
+import type { UserRow } from "../../islands/lib/wire.ts";
 
 function person(id: number, part: Partial<UserRow> = {}): UserRow {
   return {
+    password: "",
+    original_password: "",
+    verification_code: "",
+    access_token: null,
+    aff_code: "",
+    aff_quota: 0,
+    setting: "",
     id,
     username: `user${id}`,
     display_name: `User ${id}`,
@@ -79,7 +87,7 @@ function open(options: IslandOptions = {}): Island {
 }
 
 const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(`^${name}`) });
-const writes = (island: Island) => island.asked.filter(({ method }) => method !== "GET");
+const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function menuOf(island: Island, name: string): Promise<string[]> {
   await island.user.click(screen.getByRole("button", { name: `Actions for ${name}` }));
@@ -159,7 +167,7 @@ describe("the list", () => {
     const island = open({ url: "/user?group=vip" });
     await island.user.type(screen.getByRole("searchbox"), "bo{Enter}");
     await settle();
-    expect(island.asked.at(-1)).toMatchObject({
+    expect(island.requests.at(-1)).toMatchObject({
       path: "/api/user/search",
       query: { keyword: "bo", group: "vip", p: "1", page_size: "10" },
     });

@@ -1,15 +1,17 @@
 // What the channel screen does to channels: status with undo, tests, balances, copies, tags, deletions. Loaded on first use.
 // Refuses to delete without naming what and how many.
-import { api, ApiFailure, call, callWhole, failureMessage } from "../../lib/api.ts";
+import { api, ApiFailure, call, callForBody, failureMessage } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
+import { deleteRows } from "../../ui/delete-rows.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
-import type { ChannelRow, ListRow, TagRow } from "./row.ts";
+import type { ListRow, TagRow } from "./row.ts";
 import { dollarsText, isTagRow, STATUS_ENABLED } from "./row.ts";
 import { noteRun } from "./use-channels.ts";
 import type { Channels } from "./use-channels.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const TESTS_AT_ONCE = 3;
 const POLL_MS = 1000;
@@ -147,28 +149,22 @@ export async function remove(
     return;
   }
   const inUse = rows.filter((row) => row.status === STATUS_ENABLED).length;
-  const yes = await confirm({
-    title:
-      rows.length === 1
-        ? t("channel.deleteOne", { name: first.name })
-        : t("channel.deleteMany", { count: rows.length }),
+  const count = rows.length;
+  await deleteRows({
+    count,
+    title: count === 1 ? t("channel.deleteOne", { name: first.name }) : t("channel.deleteMany", { count }),
     text: [
-      t(rows.length === 1 ? "channel.deleteOneText" : "channel.deleteText"),
-      ...(inUse > 0 && rows.length > 1 ? [t("channel.deleteInUse", { count: inUse })] : []),
+      t(count === 1 ? "channel.deleteOneText" : "channel.deleteText"),
+      ...(inUse > 0 && count > 1 ? [t("channel.deleteInUse", { count: inUse })] : []),
     ].join(" "),
-    action: rows.length === 1 ? t("common.delete") : t("channel.deleteManyAction", { count: rows.length }),
-    isDanger: true,
-    ...(rows.length > 20 ? { typed: String(rows.length) } : {}),
+    action: count === 1 ? t("common.delete") : t("channel.deleteManyAction", { count }),
+    run: async () => {
+      const deleted = await call(api.channel.batch.post({ ids: rows.map(({ id }) => id) }));
+      return t("channel.deletedCount", { count: Number(deleted) });
+    },
+    refresh: channels.refresh,
+    clear,
   });
-  if (!yes) return;
-  try {
-    const count = await call(api.channel.batch.post({ ids: rows.map(({ id }) => id) }));
-    toast({ text: t("channel.deletedCount", { count: Number(count) }) });
-    clear?.();
-  } catch (error) {
-    toastFailure(error);
-  }
-  await channels.refresh();
 }
 
 /** Both kinds of disabled ones, counted anew before the question. */
@@ -207,8 +203,8 @@ export async function testOnce(id: number, model?: string): Promise<TestAnswer> 
   try {
     const running = api.channel.test({ id }).get({ query: model === undefined ? {} : { model } });
     // The time stands beside the message, also where the provider refused.
-    const whole = (await callWhole(running)) as { time?: number };
-    return { isGood: true, ms: Math.round((whole.time ?? 0) * 1000), message: "" };
+    const body = (await callForBody(running)) as { time?: number };
+    return { isGood: true, ms: Math.round((body.time ?? 0) * 1000), message: "" };
   } catch (error) {
     return { isGood: false, ms: 0, message: failureMessage(error) };
   }
@@ -301,7 +297,7 @@ export async function followRun(channels: Channels): Promise<void> {
 
 export async function updateBalance(channels: Channels, row: ChannelRow): Promise<void> {
   try {
-    const { balance } = (await callWhole(api.channel.update_balance({ id: row.id }).get())) as {
+    const { balance } = (await callForBody(api.channel.update_balance({ id: row.id }).get())) as {
       balance: number;
     };
     toast({

@@ -9,7 +9,7 @@ import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import type { ChannelRow, ListRow, TagRow, TestState, TypeNames } from "./row.ts";
+import type { ListRow, TagRow, TestState, TypeNames } from "./row.ts";
 import {
   dollarsText,
   isTagRow,
@@ -21,6 +21,7 @@ import {
   STATUS_ENABLED,
   typeName,
 } from "./row.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const STATUS: Record<number, [StatusTone, string]> = {
   [STATUS_ENABLED]: ["ok", "common.enabled"],
@@ -43,28 +44,23 @@ export interface ColumnContext {
 }
 
 export function channelColumns(context: ColumnContext): Column<ListRow>[] {
-  const { t, types, tests, save, onStatus, onToggleTag, onBalance } = context;
-  const each =
-    (cell: (row: ChannelRow) => React.ReactNode) =>
-    (row: ListRow): React.ReactNode =>
-      isTagRow(row) ? null : cell(row);
-  const number = (name: "priority" | "weight", min: number): Column<ListRow> => ({
-    id: name,
-    title: t(name === "weight" ? "channel.weight" : "channel.priority"),
-    align: "end",
-    isSortable: true,
-    cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
-    edit: {
-      kind: "number",
-      min,
-      value: (row) => row[name] ?? "",
-      check: (text) =>
-        /^-?\d+$/.test(text.trim()) && Number(text) >= min
-          ? undefined
-          : t(name === "weight" ? "channel.weightWrong" : "channel.priorityWrong"),
-      save: (row, text) => save(row, name, text),
-    },
-  });
+  return [
+    ...identityColumns(context),
+    ...servingColumns(context),
+    numberColumn(context, "priority", -999),
+    numberColumn(context, "weight", 0),
+    ...originColumns(context),
+  ];
+}
+
+/** A cell that heads of tags leave empty. */
+const channelCell =
+  (cell: (row: ChannelRow) => React.ReactNode) =>
+  (row: ListRow): React.ReactNode =>
+    isTagRow(row) ? null : cell(row);
+
+/** Which channel it is, and whether it works. */
+function identityColumns({ t, types, onStatus, onToggleTag }: ColumnContext): Column<ListRow>[] {
   return [
     {
       id: "name",
@@ -101,17 +97,23 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         isAllowed: (row) => !isTagRow(row),
       },
     },
+  ];
+}
+
+/** What it serves, how fast, and what that costs. */
+function servingColumns({ t, types, tests, save, onBalance }: ColumnContext): Column<ListRow>[] {
+  return [
     {
       id: "type",
       title: t("channel.type"),
       isHiddenByDefault: true,
       isSortable: true,
-      cell: each((row) => <Chip>{typeName(types, row.type, language.value)}</Chip>),
+      cell: channelCell((row) => <Chip>{typeName(types, row.type, language.value)}</Chip>),
     },
     {
       id: "group",
       title: t("channel.groups"),
-      cell: each((row) => <Names text={row.group} />),
+      cell: channelCell((row) => <Names text={row.group} />),
       edit: {
         kind: "text",
         value: (row) => (isTagRow(row) ? "" : row.group),
@@ -119,7 +121,11 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
         isAllowed: (row) => !isTagRow(row),
       },
     },
-    { id: "models", title: t("channel.modelsTitle"), cell: each((row) => <Names text={row.models} />) },
+    {
+      id: "models",
+      title: t("channel.modelsTitle"),
+      cell: channelCell((row) => <Names text={row.models} />),
+    },
     {
       id: "response_time",
       title: t("channel.responseTime"),
@@ -139,15 +145,40 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       title: t("channel.balance"),
       align: "end",
       isSortable: true,
-      cell: each((row) => <Balance row={row} t={t} onUpdate={() => onBalance(row)} />),
+      cell: channelCell((row) => <Balance row={row} t={t} onUpdate={() => onBalance(row)} />),
     },
-    number("priority", -999),
-    number("weight", 0),
+  ];
+}
+
+/** A number that is changed in place; of a tag whose channels differ, no number is shown. */
+function numberColumn({ t, save }: ColumnContext, name: "priority" | "weight", min: number): Column<ListRow> {
+  return {
+    id: name,
+    title: t(name === "weight" ? "channel.weight" : "channel.priority"),
+    align: "end",
+    isSortable: true,
+    cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
+    edit: {
+      kind: "number",
+      min,
+      value: (row) => row[name] ?? "",
+      check: (text) =>
+        /^-?\d+$/.test(text.trim()) && Number(text) >= min
+          ? undefined
+          : t(name === "weight" ? "channel.weightWrong" : "channel.priorityWrong"),
+      save: (row, text) => save(row, name, text),
+    },
+  };
+}
+
+/** Its tag, and when it was tested and made. */
+function originColumns({ t, save }: ColumnContext): Column<ListRow>[] {
+  return [
     {
       id: "tag",
       title: t("channel.tag"),
       isHiddenByDefault: true,
-      cell: each((row) => (row.tag ? <Chip>{row.tag}</Chip> : "–")),
+      cell: channelCell((row) => (row.tag ? <Chip>{row.tag}</Chip> : "–")),
       edit: {
         kind: "text",
         value: (row) => (isTagRow(row) ? "" : (row.tag ?? "")),
@@ -159,13 +190,13 @@ export function channelColumns(context: ColumnContext): Column<ListRow>[] {
       id: "tested",
       title: t("channel.tested"),
       isHiddenByDefault: true,
-      cell: each((row) => <When at={row.test_time} never={t("channel.notTested")} />),
+      cell: channelCell((row) => <When at={row.test_time} never={t("channel.notTested")} />),
     },
     {
       id: "created",
       title: t("channel.created"),
       isHiddenByDefault: true,
-      cell: each((row) => <When at={row.created_time} />),
+      cell: channelCell((row) => <When at={row.created_time} />),
     },
   ];
 }

@@ -1,18 +1,22 @@
 // The channel editor: provider, connection, models, routing, rewrite; saving, and saving with a test.
 // Refuses a channel without name, key (when new) or models, and texts that are no JSON; keys are never echoed.
-import { useEffect, useRef, useState } from "react";
-import { keyHint, providerForm, splitsKeysByLine } from "../../../src/shared/provider-forms.ts";
-import { api, ApiFailure, call } from "../../lib/api.ts";
+import { useRef, useState } from "react";
+import { providerForm } from "../../../src/shared/provider-forms.ts";
 import { useForm } from "../../lib/form.ts";
-import { language, useT } from "../../lib/i18n.ts";
+import type { Errors } from "../../lib/form.ts";
+import { useT } from "../../lib/i18n.ts";
+import type { Translate } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
-import { readJson, writeItem } from "../../lib/storage.ts";
+import type { ChannelRow, ChannelSummary } from "../../lib/wire.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { DrawerForm } from "../../ui/drawer.tsx";
-import { Field, SecretField, Section, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
-import { KeysList } from "./keys-list.tsx";
-import type { ChannelPageData, ChannelRow, ChannelSummary } from "./row.ts";
+import { Section } from "../../ui/form.tsx";
+import { ConnectionPart, endsInVersion, keyCount, providerField } from "./connection-part.tsx";
+import { useModelLists } from "./model-lists.ts";
+import type { ModelLists } from "./model-lists.ts";
+import type { ChannelPageData } from "./row.ts";
 import { namesOf } from "./row.ts";
+import { saveChannel, withoutSecrets } from "./save.ts";
 import { TypeField } from "./type-field.tsx";
 import type { ChannelValues } from "./values.ts";
 import {
@@ -22,7 +26,6 @@ import {
   isProxy,
   NEW_CHANNEL,
   REWRITE_FIELDS,
-  trimmedBase,
   valuesOf,
   wrongNetworks,
 } from "./values.ts";
@@ -30,7 +33,6 @@ import {
 const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
-const CUSTOM_TYPE = 8;
 const JSON_FIELDS = ["modelMapping", "statusCodeMapping", "paramOverride", "otherSettings"] as const;
 /** Related models where a type has none of its own. */
 const RELATED = /^(gpt-|text-)/;
@@ -45,91 +47,59 @@ export interface ChannelDrawerProps {
   onSaved: (ids: readonly number[], shouldTest: boolean) => void;
 }
 
-type Presets = Record<string, readonly string[] | null>;
-
-/** Where the last lists are kept; the specification names the key. */
-const MODELS_KEY = "channel_models";
-
-function isPresets(value: unknown): value is Presets {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return false;
-  return Object.values(value).every(
-    (each) => each === null || (Array.isArray(each) && each.every((name) => typeof name === "string")),
-  );
+function isEmptyOrIntegerFrom(value: number | undefined, least: number): boolean {
+  return Number.isInteger(value ?? 0) && (value ?? 0) >= least;
 }
 
-/** Model lists of the product: those of the last time at once, the present ones when they are there. */
-function useModelLists(): { presets: Presets; all: readonly string[] } {
-  const [lists, setLists] = useState(() => ({
-    presets: readJson<Presets>(MODELS_KEY, isPresets, {}),
-    all: [] as readonly string[],
-  }));
-  useEffect(() => {
-    let isOver = false;
-    void Promise.all([call(api.models.get()), call(api.channel.models.get())]).then(
-      ([presets, all]) => {
-        writeItem(MODELS_KEY, JSON.stringify(presets));
-        if (!isOver) setLists({ presets: presets as Presets, all: all.map(({ id }) => id) });
-      },
-      // Without them the editor works; only filling in is not offered.
-      () => undefined,
-    );
-    return () => {
-      isOver = true;
-    };
-  }, []);
-  return lists;
+function problemsOf(t: Translate, values: ChannelValues, isNew: boolean): Errors<ChannelValues> {
+  const [wrongNetwork] = wrongNetworks(values.allowNetworks);
+  return {
+    ...(values.name.trim() === "" ? { name: t("channel.nameMissing") } : {}),
+    ...(isNew && values.key.trim() === "" ? { key: t("channel.keyMissing") } : {}),
+    ...(namesOf(values.models).length === 0 ? { models: t("channel.modelsMissing") } : {}),
+    ...(namesOf(values.groups).length === 0 ? { groups: t("form.required") } : {}),
+    ...(isEmptyOrIntegerFrom(values.priority, -999) ? {} : { priority: t("channel.priorityWrong") }),
+    ...(isEmptyOrIntegerFrom(values.weight, 0) ? {} : { weight: t("channel.weightWrong") }),
+    ...(isProxy(values.proxy) ? {} : { proxy: t("channel.proxyWrong") }),
+    ...(wrongNetwork === undefined
+      ? {}
+      : { allowNetworks: t("channel.networkWrong", { line: wrongNetwork }) }),
+    ...Object.fromEntries(
+      JSON_FIELDS.filter((name) => !isJsonObject(values[name])).map((name) => [
+        name,
+        t(name === "modelMapping" ? "channel.mappingNotJson" : "channel.notJson"),
+      ]),
+    ),
+  };
+}
+
+/** The type's own models; where it has none, those that most providers serve. */
+function relatedModels({ presets, all }: ModelLists, type: number): readonly string[] {
+  const own = presets[String(type)] ?? [];
+  return own.length > 0 ? own : all.filter((name) => RELATED.test(name));
 }
 
 export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: ChannelDrawerProps) {
   const t = useT();
   const isNew = row === undefined;
-  const { presets, all } = useModelLists();
+  const lists = useModelLists();
   const shouldTest = useRef(false);
   const [initial] = useState(() => (row ? valuesOf(row) : NEW_CHANNEL));
   const form = useForm<ChannelValues>({
     initial,
     ...(isNew ? { draftKey: "channel", secrets: ["key", "other", "proxy"] as const } : {}),
-    validate: (values) => ({
-      ...(values.name.trim() === "" ? { name: t("channel.nameMissing") } : {}),
-      ...(isNew && values.key.trim() === "" ? { key: t("channel.keyMissing") } : {}),
-      ...(namesOf(values.models).length === 0 ? { models: t("channel.modelsMissing") } : {}),
-      ...(namesOf(values.groups).length === 0 ? { groups: t("form.required") } : {}),
-      ...(Number.isInteger(values.priority ?? 0) && (values.priority ?? 0) >= -999
-        ? {}
-        : { priority: t("channel.priorityWrong") }),
-      ...(Number.isInteger(values.weight ?? 0) && (values.weight ?? 0) >= 0
-        ? {}
-        : { weight: t("channel.weightWrong") }),
-      ...(isProxy(values.proxy) ? {} : { proxy: t("channel.proxyWrong") }),
-      ...networksError(values.allowNetworks, (line) => t("channel.networkWrong", { line })),
-      ...Object.fromEntries(
-        JSON_FIELDS.filter((name) => !isJsonObject(values[name])).map((name) => [
-          name,
-          t(name === "modelMapping" ? "channel.mappingNotJson" : "channel.notJson"),
-        ]),
-      ),
-    }),
+    validate: (values) => problemsOf(t, values, isNew),
   });
   const { values, set } = form;
-  const to = language.value;
   const provider = providerForm(values.type);
-  const fieldOf = (name: string) => provider?.fields?.find((each) => each.name === name);
-  const base = fieldOf("base_url");
-  const other = fieldOf("other");
-  const organization = fieldOf("openai_organization");
-  const own = presets[String(values.type)] ?? [];
-  const related = own.length > 0 ? own : all.filter((name) => RELATED.test(name));
-  const keyLines = values.key.split("\n").filter((line) => line.trim() !== "").length;
-  const keys = splitsKeysByLine(values.type) ? keyLines : Math.min(keyLines, 1);
-  const endsInVersion = /\/v1\/*$/.test(values.baseUrl.trim()) && values.type !== CUSTOM_TYPE;
-  const OtherField = other?.multiline ? TextAreaField : TextField;
+  const related = relatedModels(lists, values.type);
   const rewritten = REWRITE_FIELDS.filter((name) => values[name] !== "" && values[name] !== false).length;
   const [wasRewritten] = useState(rewritten > 0);
   const isRewriteWrong = REWRITE_FIELDS.some((name) => form.errors[name] !== undefined);
 
   const save = async () => {
     const withTest = shouldTest.current;
-    if (endsInVersion) {
+    if (endsInVersion(values)) {
       const goOn = await confirm({
         title: t("channel.v1Title"),
         text: t("channel.v1Text"),
@@ -137,35 +107,27 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
       });
       if (!goOn) throw new DOMException("kept open", "AbortError");
     }
-    try {
-      const ids = row
-        ? [(await call(api.channel.put({ id: row.id, ...changedBody(initial, values) }))).id]
-        : await create(values, keys > 1);
-      onSaved(ids, withTest);
-    } catch (error) {
-      throw atField(error);
-    }
+    onSaved(await saveChannel({ row, initial, values, hasSeveralKeys: keyCount(values) > 1 }), withTest);
   };
-
-  /** A new channel takes one key; the others join it in a second call, since several would make channels of their own. */
-  const create = async (now: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> => {
-    const body = { key: "", ...bodyOf(now) };
-    if (!hasSeveral || !now.keysTogether) return call(api.channel.post(body));
-    const [first = ""] = body.key.split("\n").filter((line) => line.trim() !== "");
-    const ids = await call(api.channel.post({ ...body, key: first }));
-    for (const id of ids) await call(api.channel.put({ id, key: body.key }));
-    return ids;
-  };
-
   const pickType = (type: number) => {
-    const before = fieldOf("other")?.defaultValue ?? "";
-    const preset = providerForm(type)?.fields?.find((each) => each.name === "other")?.defaultValue ?? "";
-    if (values.other === before) set("other", preset);
-    const old = own.join(",");
+    const modelsOf = (of: number) => (lists.presets[String(of)] ?? []).join(",");
+    const otherOf = (of: number) => providerField(of, "other")?.defaultValue ?? "";
+    if (values.other === otherOf(values.type)) set("other", otherOf(type));
     // Presets follow the type as long as nobody has chosen models by hand.
-    if (isNew && (values.models === "" || values.models === old))
-      set("models", (presets[String(type)] ?? []).join(","));
+    if (isNew && (values.models === "" || values.models === modelsOf(values.type)))
+      set("models", modelsOf(type));
     set("type", type);
+  };
+  const saveAndTest = () => {
+    if (row && !form.isDirty) {
+      onSaved([row.id], true);
+      onClose();
+      return;
+    }
+    shouldTest.current = true;
+    form.element.current?.requestSubmit();
+    // Saving has begun, or validation has refused: a later plain save tests nothing.
+    shouldTest.current = false;
   };
 
   return (
@@ -186,22 +148,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
           : withoutSecrets({ key: "", ...bodyOf(current) }),
       })}
       actions={
-        <button
-          type="button"
-          className="btn btn-default"
-          disabled={form.isBusy}
-          onClick={() => {
-            if (row && !form.isDirty) {
-              onSaved([row.id], true);
-              onClose();
-              return;
-            }
-            shouldTest.current = true;
-            form.element.current?.requestSubmit();
-            // Saving has begun, or validation has refused: a later plain save tests nothing.
-            shouldTest.current = false;
-          }}
-        >
+        <button type="button" className="btn btn-default" disabled={form.isBusy} onClick={saveAndTest}>
           {t("channel.saveAndTest")}
         </button>
       }
@@ -212,99 +159,12 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
           <p className="field-error mb-4">{t(`channel.type.${provider.status}`)}</p>
         ) : null}
       </Section>
-      <Section title={t("channel.section.connection")}>
-        <TextField
-          form={form}
-          name="name"
-          label={t("channel.name")}
-          isRequired
-          input={{ autoFocus: true, autoComplete: "off" }}
-        />
-        <Field
-          form={form}
-          name="baseUrl"
-          label={base?.label[to] ?? t("channel.baseUrl")}
-          isRequired={base?.required === true}
-          hint={
-            endsInVersion ? (
-              <span role="status" className="text-warning-strong">
-                {t("channel.v1Text")}
-              </span>
-            ) : (
-              (base?.hint?.[to] ?? t("channel.baseUrlHint"))
-            )
-          }
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="url"
-              name="baseUrl"
-              className="input mono"
-              placeholder={provider?.baseUrl ?? ""}
-              autoComplete="off"
-              spellCheck={false}
-              value={values.baseUrl}
-              onChange={(event) => set("baseUrl", event.target.value)}
-              onBlur={() => {
-                if (values.baseUrl !== trimmedBase(values.baseUrl))
-                  set("baseUrl", trimmedBase(values.baseUrl));
-                control.onBlur();
-              }}
-            />
-          )}
-        </Field>
-        <SecretField
-          form={form}
-          name="key"
-          label={fieldOf("key")?.label[to] ?? t("channel.key")}
-          isSet={!isNew}
-          isRequired={isNew}
-          rows={isNew ? 3 : 2}
-          hint={[
-            isNew ? "" : t("form.secret.keep"),
-            keyHint(values.type)[to],
-            keys > 1
-              ? t(isNew && !values.keysTogether ? "channel.keyCount" : "channel.keyTurns", { count: keys })
-              : "",
-          ]
-            .filter(Boolean)
-            .join(" · ")}
-        />
-        {isNew && keys > 1 ? (
-          <SwitchField
-            form={form}
-            name="keysTogether"
-            label={t("channel.keysTogether")}
-            hint={t("channel.keysTogetherHint")}
-          />
-        ) : null}
-        {row && row.key_count > 1 ? <KeysList id={row.id} count={row.key_count} /> : null}
-        {other ? (
-          <OtherField
-            form={form}
-            name="other"
-            label={other.label[to]}
-            hint={other.hint?.[to]}
-            isRequired={other.required === true}
-            isMono
-          />
-        ) : null}
-        {organization ? (
-          <TextField
-            form={form}
-            name="organization"
-            label={organization.label[to]}
-            hint={organization.hint?.[to]}
-            isMono
-          />
-        ) : null}
-      </Section>
+      <ConnectionPart form={form} row={row} />
       <RoutingPart
         form={form}
         row={row}
         related={related}
-        all={all}
+        all={lists.all}
         groups={data.groups}
         tags={tags.map(({ tag }) => tag)}
       />
@@ -317,38 +177,4 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
       </Section>
     </DrawerForm>
   );
-}
-
-/** The form's names of fields that the server calls otherwise. */
-const FIELDS: Record<string, keyof ChannelValues & string> = {
-  base_url: "baseUrl",
-  openai_organization: "organization",
-  group: "groups",
-  test_model: "testModel",
-  model_mapping: "modelMapping",
-  status_code_mapping: "statusCodeMapping",
-  param_override: "paramOverride",
-  setting: "otherSettings",
-};
-
-function atField(error: unknown): unknown {
-  if (!(error instanceof ApiFailure) || error.field === undefined) return error;
-  const field = error.code === "channel_proxy_invalid" ? "proxy" : (FIELDS[error.field] ?? error.field);
-  return new ApiFailure(error.code, error.status, error.message, field, undefined, error.requestId);
-}
-
-function networksError(text: string, say: (line: string) => string): { allowNetworks?: string } {
-  const [wrong] = wrongNetworks(text);
-  return wrong === undefined ? {} : { allowNetworks: say(wrong) };
-}
-
-/** For a command that is shown around: no key, and no name and password of a proxy. */
-function withoutSecrets<T extends { key?: string | undefined; setting?: string | undefined }>(body: T): T {
-  return {
-    ...body,
-    ...(body.key === undefined ? {} : { key: "<key>" }),
-    ...(body.setting === undefined
-      ? {}
-      : { setting: body.setting.replace(/(:\/\/)[^"/@]+@/g, "$1<user>:<password>@") }),
-  };
 }

@@ -6,19 +6,11 @@ import { timeZone } from "../../lib/boot.ts";
 import { formatDateTime } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
-
-interface KeyState {
-  index: number;
-  tail: string;
-  /** Unix seconds; 0: it works. */
-  rests_until: number;
-  reason: string;
-  detail: string;
-}
+import type { ChannelKeyState } from "../../lib/wire.ts";
 
 export function KeysList({ id, count }: { id: number; count: number }) {
   const t = useT();
-  const [keys, setKeys] = useState<readonly KeyState[]>();
+  const [keys, setKeys] = useState<readonly ChannelKeyState[]>();
   const [failure, setFailure] = useState<string>();
   const load = () => {
     setFailure(undefined);
@@ -45,7 +37,9 @@ export function KeysList({ id, count }: { id: number; count: number }) {
             {key.rests_until > 0 ? (
               <StatusDot
                 tone="attention"
-                reason={[t(`channel.rest.${key.reason}`), wordsOf(key.detail)].filter(Boolean).join(": ")}
+                reason={[t(`channel.rest.${key.reason}`), upstreamMessage(key.detail)]
+                  .filter(Boolean)
+                  .join(": ")}
               >
                 {t("channel.restsUntil", {
                   time: formatDateTime(key.rests_until * 1000, timeZone.value).slice(5, 16),
@@ -62,7 +56,7 @@ export function KeysList({ id, count }: { id: number; count: number }) {
 }
 
 /** The message inside an upstream's JSON error, or the text as it came. */
-function wordsOf(detail: string): string {
+function upstreamMessage(detail: string): string {
   try {
     const { error } = JSON.parse(detail) as { error?: { message?: unknown } | string };
     const message = typeof error === "object" ? error.message : error;

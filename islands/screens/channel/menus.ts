@@ -4,35 +4,29 @@ import {
   Ban,
   CircleCheck,
   Copy,
-  FileTerminal,
   FlaskConical,
   ListChecks,
   Pencil,
-  RotateCw,
   ScrollText,
   Trash2,
   Wallet,
   Wrench,
 } from "lucide-react";
-import { curlOf } from "../../lib/curl.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
-import { copyText } from "../../ui/copy-button.tsx";
+import { curlItem, refreshItem } from "../../ui/list-menu.ts";
 import type { MenuGroups } from "../../ui/menu.tsx";
+import { withActions } from "./load-actions.ts";
 import type { ListRow } from "./row.ts";
 import { isTagRow, STATUS_DISABLED, STATUS_ENABLED } from "./row.ts";
 import type { Channels } from "./use-channels.ts";
 
-type Actions = typeof import("./actions.ts");
-
 export interface MenuContext {
   t: Translate;
   channels: Channels;
-  /** Loads the actions and runs one; failures are shown. */
-  act: (work: (actions: Actions) => Promise<void>) => void;
 }
 
-export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGroups {
+export function rowMenu({ t, channels }: MenuContext, row: ListRow): MenuGroups {
   if (isTagRow(row)) {
     return [
       [
@@ -46,7 +40,7 @@ export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGr
           id: "test",
           label: t("channel.tagTest"),
           icon: FlaskConical,
-          onSelect: () => act((actions) => actions.testChannels(channels, row.channels)),
+          onSelect: () => withActions((actions) => actions.testChannels(channels, row.channels)),
         },
       ],
       [
@@ -54,13 +48,13 @@ export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGr
           id: "enable",
           label: t("channel.tagEnable"),
           icon: CircleCheck,
-          onSelect: () => act((actions) => actions.setTagStatus(channels, row, true)),
+          onSelect: () => withActions((actions) => actions.setTagStatus(channels, row, true)),
         },
         {
           id: "disable",
           label: t("channel.tagDisable"),
           icon: Ban,
-          onSelect: () => act((actions) => actions.setTagStatus(channels, row, false)),
+          onSelect: () => withActions((actions) => actions.setTagStatus(channels, row, false)),
         },
       ],
     ];
@@ -72,7 +66,7 @@ export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGr
         id: "test",
         label: t("channel.test"),
         icon: FlaskConical,
-        onSelect: () => act((actions) => actions.testChannels(channels, [row])),
+        onSelect: () => withActions((actions) => actions.testChannels(channels, [row])),
       },
       {
         id: "test-models",
@@ -84,7 +78,7 @@ export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGr
         id: "balance",
         label: t("channel.updateBalance"),
         icon: Wallet,
-        onSelect: () => act((actions) => actions.updateBalance(channels, row)),
+        onSelect: () => withActions((actions) => actions.updateBalance(channels, row)),
       },
     ],
     [
@@ -93,7 +87,7 @@ export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGr
         id: "copy",
         label: t("channel.copy"),
         icon: Copy,
-        onSelect: () => act((actions) => actions.copyOne(channels, row)),
+        onSelect: () => withActions((actions) => actions.copyOne(channels, row)),
       },
       { id: "log", label: t("channel.log"), icon: ScrollText, href: `/log?channel=${row.id}` },
     ],
@@ -103,13 +97,13 @@ export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGr
             id: "disable",
             label: t("common.disable"),
             icon: Ban,
-            onSelect: () => act((actions) => actions.setStatus(channels, [row], STATUS_DISABLED)),
+            onSelect: () => withActions((actions) => actions.setStatus(channels, [row], STATUS_DISABLED)),
           }
         : {
             id: "enable",
             label: t("common.enable"),
             icon: CircleCheck,
-            onSelect: () => act((actions) => actions.setStatus(channels, [row], STATUS_ENABLED)),
+            onSelect: () => withActions((actions) => actions.setStatus(channels, [row], STATUS_ENABLED)),
           },
     ],
     [
@@ -118,14 +112,14 @@ export function rowMenu({ t, channels, act }: MenuContext, row: ListRow): MenuGr
         label: t("common.delete"),
         icon: Trash2,
         isDanger: true,
-        onSelect: () => act((actions) => actions.remove(channels, [row])),
+        onSelect: () => withActions((actions) => actions.remove(channels, [row])),
       },
     ],
   ];
 }
 
-export function pageMenu({ t, channels, act }: MenuContext): MenuGroups {
-  const { summary, query, table } = channels;
+export function pageMenu({ t, channels }: MenuContext): MenuGroups {
+  const { summary, table } = channels;
   const disabled = summary.disabled + summary.auto_disabled;
   return [
     [
@@ -134,42 +128,30 @@ export function pageMenu({ t, channels, act }: MenuContext): MenuGroups {
         label: t("channel.testAll"),
         icon: FlaskConical,
         isDisabled: channels.run !== undefined,
-        onSelect: () => act((actions) => actions.testAll(channels)),
+        onSelect: () => withActions((actions) => actions.testAll(channels)),
       },
       {
         id: "balances",
         label: t("channel.updateBalances"),
         icon: Wallet,
-        onSelect: () => act((actions) => actions.updateBalances(channels)),
+        onSelect: () => withActions((actions) => actions.updateBalances(channels)),
       },
     ],
     [
-      {
-        id: "refresh",
-        label: t("common.refresh"),
-        icon: RotateCw,
-        onSelect: () => void channels.refresh(),
-      },
+      refreshItem(t, channels.refresh),
       {
         id: "repair",
         label: t("channel.repair"),
         icon: Wrench,
-        onSelect: () => act((actions) => actions.repair(channels)),
+        onSelect: () => withActions((actions) => actions.repair(channels)),
       },
-      {
-        id: "curl",
-        label: t("table.copyCurl"),
-        icon: FileTerminal,
-        onSelect: () => {
-          const { new: _new, edit: _edit, test: _test, tag_edit: _tag, ...filters } = query;
-          void copyText(
-            curlOf({
-              path: "/api/channel/search",
-              query: { ...filters, p: table.page - 1, page_size: table.pageSize },
-            }),
-          );
-        },
-      },
+      curlItem(t, () => {
+        const { new: _new, edit: _edit, test: _test, tag_edit: _tag, ...filters } = table.query;
+        return {
+          path: "/api/channel/search",
+          query: { ...filters, p: table.page - 1, page_size: table.pageSize },
+        };
+      }),
     ],
     [
       {
@@ -178,7 +160,7 @@ export function pageMenu({ t, channels, act }: MenuContext): MenuGroups {
         icon: Trash2,
         isDanger: true,
         isDisabled: disabled === 0,
-        onSelect: () => act((actions) => actions.removeDisabled(channels)),
+        onSelect: () => withActions((actions) => actions.removeDisabled(channels)),
       },
     ],
   ];

@@ -6,11 +6,11 @@ import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { copyText } from "../../ui/copy-button.tsx";
 import { announce, toast } from "../../lib/toasts.ts";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import type { ChannelValues } from "./values.ts";
 import { trimmedBase } from "./values.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const SEARCHABLE_FROM = 12;
 /** Some upstreams offer thousands. */
@@ -222,9 +222,9 @@ interface TicksProps {
 function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
   const t = useT();
   const id = useId();
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   const found = names.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
-  const shown = isWhole ? found : found.slice(0, TICKS_AT_FIRST);
+  const shown = isExpanded ? found : found.slice(0, TICKS_AT_FIRST);
   if (names.length === 0) return null;
   const isAll = found.length > 0 && found.every((name) => chosen.has(name));
   const toggle = (some: readonly string[], isOn: boolean) => {
@@ -265,7 +265,7 @@ function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
         ))}
       </ul>
       {found.length > shown.length ? (
-        <button type="button" className="btn btn-sm btn-ghost text-primary" onClick={() => setWhole(true)}>
+        <button type="button" className="btn btn-sm btn-ghost text-primary" onClick={() => setExpanded(true)}>
           {t("channel.showMore", { count: found.length - shown.length })}
         </button>
       ) : null}

@@ -1,36 +1,7 @@
 // What the channel screen knows of a channel, the heads of tag mode, and the small readings of a row.
 // Refuses to carry keys: they go to the server and never come back.
 import type { Language } from "../../../src/shared/enums.ts";
-
-export interface ChannelRow {
-  id: number;
-  type: number;
-  name: string;
-  status: number;
-  models: string;
-  group: string;
-  priority: number;
-  weight: number;
-  tag: string | null;
-  base_url: string;
-  other: string;
-  openai_organization: string | null;
-  test_model: string | null;
-  auto_ban: number;
-  model_mapping: string;
-  status_code_mapping: string;
-  param_override: string;
-  setting: string;
-  other_info: string;
-  response_time: number;
-  test_time: number;
-  balance: number;
-  balance_updated_time: number;
-  used_quota: number;
-  created_time: number;
-  key_count: number;
-  keys_resting: number;
-}
+import type { ChannelRow, ChannelSummary, ListPageData } from "../../lib/wire.ts";
 
 /** Head of the channels of one tag in tag mode. */
 export interface TagRow {
@@ -48,22 +19,10 @@ export interface TagRow {
 
 export type ListRow = ChannelRow | TagRow;
 
-export interface ChannelSummary {
-  total: number;
-  enabled: number;
-  disabled: number;
-  auto_disabled: number;
-  untested: number;
-  tags: readonly { tag: string; count: number }[];
-}
-
 /** By type: its name, or the Chinese and the English one. */
 export type TypeNames = Record<string, string | readonly string[]>;
 
-export interface ChannelPageData {
-  rows: ChannelRow[];
-  total: number;
-  pageSize: number;
+export interface ChannelPageData extends ListPageData<ChannelRow> {
   summary: ChannelSummary;
   groups: string[];
   types: TypeNames;

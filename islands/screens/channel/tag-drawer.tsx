@@ -4,17 +4,17 @@ import { useEffect, useId, useState } from "react";
 import type { ReactNode } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
-import type { Form } from "../../lib/form.ts";
+import type { Errors, Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
 import type { Translate } from "../../lib/i18n.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import { NumberField, TextField } from "../../ui/form.tsx";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import { isJsonObject } from "./values.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const MappingField = lazyPart(() => import("./mapping-field.tsx"));
 
@@ -95,72 +95,82 @@ interface LoadedProps {
   onSaved: () => void;
 }
 
+const isSet = (values: TagValues, name: FieldName) => namesOf(values.set).includes(name);
+
+function problemsOf(t: Translate, values: TagValues, tag: string | undefined): Errors<TagValues> {
+  return {
+    ...(isSet(values, "priority") && !isIntegerFrom(values.priority, -999)
+      ? { priority: t("channel.priorityWrong") }
+      : {}),
+    ...(isSet(values, "weight") && !isIntegerFrom(values.weight, 0)
+      ? { weight: t("channel.weightWrong") }
+      : {}),
+    ...(isSet(values, "models") && namesOf(values.models).length === 0
+      ? { models: t("channel.modelsMissing") }
+      : {}),
+    ...(isSet(values, "groups") && namesOf(values.groups).length === 0 ? { groups: t("form.required") } : {}),
+    ...(isSet(values, "modelMapping") && !isJsonObject(values.modelMapping)
+      ? { modelMapping: t("channel.mappingNotJson") }
+      : {}),
+    ...(isSet(values, "tag") && tag === undefined && values.tag.trim() === ""
+      ? { tag: t("channel.tagMissing") }
+      : {}),
+  };
+}
+
+/** One call for a tag; channels of a selection follow each other. Only what is set is sent. */
+async function saveFields(
+  values: TagValues,
+  tag: string | undefined,
+  rows: readonly ChannelRow[],
+): Promise<void> {
+  const body = {
+    ...(isSet(values, "priority") ? { priority: values.priority ?? 0 } : {}),
+    ...(isSet(values, "weight") ? { weight: values.weight ?? 0 } : {}),
+    ...(isSet(values, "models") ? { models: namesOf(values.models).join(",") } : {}),
+    ...(isSet(values, "modelMapping") ? { model_mapping: values.modelMapping.trim() } : {}),
+  };
+  const groups = namesOf(values.groups).join(",");
+  const newTag = values.tag.trim();
+  if (tag !== undefined) {
+    await call(
+      api.channel.tag.put({
+        tag,
+        ...body,
+        ...(isSet(values, "groups") ? { groups } : {}),
+        ...(isSet(values, "tag") ? { new_tag: newTag } : {}),
+      }),
+    );
+    return;
+  }
+  for (const { id } of rows) {
+    await call(
+      api.channel.put({
+        id,
+        ...body,
+        ...(isSet(values, "groups") ? { group: groups } : {}),
+        ...(isSet(values, "tag") ? { tag: newTag } : {}),
+      }),
+    );
+  }
+}
+
 function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
   const [initial] = useState(() => (rows.length > 0 ? commonValues(rows) : BLANK));
-  const isSet = (values: TagValues, name: FieldName) => namesOf(values.set).includes(name);
-  const form = useForm<TagValues>({
-    initial,
-    validate: (values) => ({
-      ...(isSet(values, "priority") && !isWhole(values.priority, -999)
-        ? { priority: t("channel.priorityWrong") }
-        : {}),
-      ...(isSet(values, "weight") && !isWhole(values.weight, 0) ? { weight: t("channel.weightWrong") } : {}),
-      ...(isSet(values, "models") && namesOf(values.models).length === 0
-        ? { models: t("channel.modelsMissing") }
-        : {}),
-      ...(isSet(values, "groups") && namesOf(values.groups).length === 0
-        ? { groups: t("form.required") }
-        : {}),
-      ...(isSet(values, "modelMapping") && !isJsonObject(values.modelMapping)
-        ? { modelMapping: t("channel.mappingNotJson") }
-        : {}),
-      ...(isSet(values, "tag") && tag === undefined && values.tag.trim() === ""
-        ? { tag: t("channel.tagMissing") }
-        : {}),
-    }),
-  });
+  const form = useForm<TagValues>({ initial, validate: (values) => problemsOf(t, values, tag) });
   const { values } = form;
   const chosen = FIELDS.filter((name) => isSet(values, name));
 
   const save = async () => {
-    const body = {
-      ...(chosen.includes("priority") ? { priority: values.priority ?? 0 } : {}),
-      ...(chosen.includes("weight") ? { weight: values.weight ?? 0 } : {}),
-      ...(chosen.includes("models") ? { models: namesOf(values.models).join(",") } : {}),
-      ...(chosen.includes("modelMapping") ? { model_mapping: values.modelMapping.trim() } : {}),
-    };
-    const groupText = namesOf(values.groups).join(",");
-    const hasGroups = chosen.includes("groups");
-    if (tag !== undefined) {
-      await call(
-        api.channel.tag.put({
-          tag,
-          ...body,
-          ...(hasGroups ? { groups: groupText } : {}),
-          ...(chosen.includes("tag") ? { new_tag: values.tag.trim() } : {}),
-        }),
-      );
-    } else {
-      for (const { id } of rows) {
-        await call(
-          api.channel.put({
-            id,
-            ...body,
-            ...(hasGroups ? { group: groupText } : {}),
-            ...(chosen.includes("tag") ? { tag: values.tag.trim() } : {}),
-          }),
-        );
-      }
+    if (chosen.length === 0) {
+      toast({ key: "unchanged", tone: "info", text: t("channel.tagUnchanged") });
+      throw new DOMException("kept open", "AbortError");
     }
+    await saveFields(values, tag, rows);
     toast({ key: "channel tag", text: t("channel.tagSaved", { count: rows.length }) });
     onSaved();
   };
 
-  const part = (name: FieldName, label: string, field: (isDisabled: boolean) => ReactNode) => (
-    <SetField form={form} name={name} label={label} t={t}>
-      {field(!isSet(values, name))}
-    </SetField>
-  );
   return (
     <DrawerForm
       form={form}
@@ -173,47 +183,64 @@ function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
           : t("channel.tagEditTitle", { tag })
       }
       onClose={onClose}
-      onSave={async () => {
-        if (chosen.length === 0) {
-          toast({ key: "unchanged", tone: "info", text: t("channel.tagUnchanged") });
-          throw new DOMException("kept open", "AbortError");
-        }
-        await save();
-      }}
+      onSave={save}
     >
       <p className="text-muted mb-4">{t("channel.tagEditHint")}</p>
-      {part("tag", t(tag === undefined ? "channel.tag" : "channel.tagName"), (isDisabled) => (
+      <TagFields form={form} t={t} tag={tag} rows={rows} groups={groups} />
+      <section className="tag-preview" aria-label={t("channel.tagPreview")} aria-live="polite">
+        <p className="font-semibold">{t("channel.tagPreview")}</p>
+        {chosen.length === 0 ? (
+          <p className="text-muted">{t("channel.tagPreviewNone")}</p>
+        ) : (
+          <ul>
+            {chosen.map((name) => (
+              <li key={name}>{consequence({ t, name, values, tag, rows })}</li>
+            ))}
+          </ul>
+        )}
+      </section>
+    </DrawerForm>
+  );
+}
+
+interface TagFieldsProps extends Pick<LoadedProps, "t" | "tag" | "rows" | "groups"> {
+  form: Form<TagValues>;
+}
+
+/** Every field behind its switch. */
+function TagFields({ form, t, tag, rows, groups }: TagFieldsProps) {
+  const part = (name: FieldName, label: string, field: (isDisabled: boolean) => ReactNode) => (
+    <SetField form={form} name={name} label={label} t={t}>
+      {field(!isSet(form.values, name))}
+    </SetField>
+  );
+  const number = (name: "priority" | "weight", label: string, min: number) =>
+    part(name, label, (isDisabled) => (
+      <NumberField
+        form={form}
+        name={name}
+        label={label}
+        min={min}
+        step={1}
+        isDisabled={isDisabled}
+        {...mixedPlaceholder(rows, name, t)}
+      />
+    ));
+  const tagLabel = t(tag === undefined ? "channel.tag" : "channel.tagName");
+  return (
+    <>
+      {part("tag", tagLabel, (isDisabled) => (
         <TextField
           form={form}
           name="tag"
-          label={t(tag === undefined ? "channel.tag" : "channel.tagName")}
+          label={tagLabel}
           {...(tag === undefined ? {} : { hint: t("channel.tagNameHint") })}
           isDisabled={isDisabled}
           input={{ maxLength: 64, autoComplete: "off" }}
         />
       ))}
-      {part("priority", t("channel.priority"), (isDisabled) => (
-        <NumberField
-          form={form}
-          name="priority"
-          label={t("channel.priority")}
-          min={-999}
-          step={1}
-          isDisabled={isDisabled}
-          {...mixedPlaceholder(rows, "priority", t)}
-        />
-      ))}
-      {part("weight", t("channel.weight"), (isDisabled) => (
-        <NumberField
-          form={form}
-          name="weight"
-          label={t("channel.weight")}
-          min={0}
-          step={1}
-          isDisabled={isDisabled}
-          {...mixedPlaceholder(rows, "weight", t)}
-        />
-      ))}
+      {number("priority", t("channel.priority"), -999)}
+      {number("weight", t("channel.weight"), 0)}
       {part("models", t("channel.modelsTitle"), (isDisabled) => (
         <TokenField
           form={form}
@@ -239,23 +266,11 @@ function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
       {part("modelMapping", t("channel.modelMapping"), (isDisabled) => (
         <MappingField form={form} isDisabled={isDisabled} />
       ))}
-      <section className="tag-preview" aria-label={t("channel.tagPreview")} aria-live="polite">
-        <p className="font-semibold">{t("channel.tagPreview")}</p>
-        {chosen.length === 0 ? (
-          <p className="text-muted">{t("channel.tagPreviewNone")}</p>
-        ) : (
-          <ul>
-            {chosen.map((name) => (
-              <li key={name}>{consequence(t, name, values, tag, rows)}</li>
-            ))}
-          </ul>
-        )}
-      </section>
-    </DrawerForm>
+    </>
   );
 }
 
-function isWhole(value: number | undefined, least: number): boolean {
+function isIntegerFrom(value: number | undefined, least: number): boolean {
   return value !== undefined && Number.isInteger(value) && value >= least;
 }
 
@@ -264,14 +279,13 @@ function mixedPlaceholder(rows: readonly ChannelRow[], name: "priority" | "weigh
   return rows.every((row) => row[name] === first) ? {} : { input: { placeholder: t("channel.mixed") } };
 }
 
+interface ConsequenceOptions extends Pick<LoadedProps, "t" | "tag" | "rows"> {
+  name: FieldName;
+  values: TagValues;
+}
+
 /** One sentence for each field that is set: what changes, and of how many channels it really differs. */
-function consequence(
-  t: Translate,
-  name: FieldName,
-  values: TagValues,
-  tag: string | undefined,
-  rows: readonly ChannelRow[],
-): string {
+function consequence({ t, name, values, tag, rows }: ConsequenceOptions): string {
   const next = { priority: values.priority, weight: values.weight };
   switch (name) {
     case "tag": {

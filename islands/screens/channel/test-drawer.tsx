@@ -8,8 +8,8 @@ import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { testOnce } from "./actions.ts";
 import type { TestAnswer } from "./actions.ts";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 const SHOWN_AT_FIRST = 100;
 
@@ -20,26 +20,23 @@ export interface TestDrawerProps {
   onClose: () => void;
 }
 
-export default function TestDrawer({ row, onClose }: TestDrawerProps) {
-  const t = useT();
-  const [search, setSearch] = useState("");
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+interface TestRun {
+  results: ReadonlyMap<string, Result>;
+  isRunning: boolean;
+  start: (models: readonly string[]) => Promise<void>;
+  /** Ends the run before the next model. */
+  stop: () => void;
+}
+
+/** Tests models one after another; leaving the drawer stops the run. */
+function useTestRun(channelId: number): TestRun {
   const [results, setResults] = useState<ReadonlyMap<string, Result>>(new Map());
   const [isRunning, setRunning] = useState(false);
-  const [isWhole, setWhole] = useState(false);
   const isStopped = useRef(false);
-  useEffect(
-    () => () => {
-      isStopped.current = true;
-    },
-    [],
-  );
-
-  const models = namesOf(row.models);
-  const found = models.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
-  const shown = isWhole ? found : found.slice(0, SHOWN_AT_FIRST);
-  const picked = found.filter((name) => chosen.has(name));
-  const isAll = found.length > 0 && picked.length === found.length;
+  const stop = () => {
+    isStopped.current = true;
+  };
+  useEffect(() => stop, []);
   const note = (name: string, result: Result | undefined) =>
     setResults((before) => {
       const next = new Map(before);
@@ -47,8 +44,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
       else next.set(name, result);
       return next;
     });
-
-  const run = async (names: readonly string[]) => {
+  const start = async (names: readonly string[]) => {
     isStopped.current = false;
     setRunning(true);
     for (const name of names) note(name, "waiting");
@@ -56,52 +52,31 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
       if (isStopped.current) note(name, undefined);
       else {
         note(name, "running");
-        note(name, await testOnce(row.id, name));
+        note(name, await testOnce(channelId, name));
       }
     }
     setRunning(false);
   };
+  return { results, isRunning, start, stop };
+}
 
-  const done = [...results.values()].filter((each) => typeof each === "object");
-  const failed = done.filter((each) => !each.isGood).length;
+export default function TestDrawer({ row, onClose }: TestDrawerProps) {
+  const t = useT();
+  const [search, setSearch] = useState("");
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [isExpanded, setExpanded] = useState(false);
+  const run = useTestRun(row.id);
+
+  const models = namesOf(row.models);
+  const found = models.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
+  const shown = isExpanded ? found : found.slice(0, SHOWN_AT_FIRST);
   return (
     <Drawer
       isOpen
       title={t("channel.testTitle", { name: row.name })}
       width="normal"
       onClose={onClose}
-      footer={
-        <>
-          <span className="mr-auto text-muted" role="status">
-            {done.length > 0
-              ? t("channel.test.summary", { passed: done.length - failed, failed })
-              : t("channel.testChosen", { count: picked.length })}
-          </span>
-          {isRunning ? (
-            <button
-              type="button"
-              className="btn btn-default"
-              onClick={() => {
-                isStopped.current = true;
-              }}
-            >
-              <Square aria-hidden size={14} />
-              {t("channel.testStop")}
-            </button>
-          ) : (
-            <button
-              type="button"
-              className="btn btn-primary"
-              disabled={found.length === 0}
-              onClick={() => void run(picked.length > 0 ? picked : found)}
-            >
-              {picked.length > 0
-                ? t("channel.testSome", { count: picked.length })
-                : t("channel.testEach", { count: found.length })}
-            </button>
-          )}
-        </>
-      }
+      footer={<TestFooter run={run} found={found} picked={found.filter((name) => chosen.has(name))} />}
     >
       <input
         type="search"
@@ -111,79 +86,141 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
         value={search}
         onChange={(event) => setSearch(event.target.value)}
       />
-      {found.length === 0 ? <p className="text-muted">{t("table.noMatch")}</p> : null}
-      {found.length > 0 ? (
-        <table className="test-table" aria-label={t("channel.modelsTitle")}>
-          <thead>
-            <tr>
-              <th scope="col">
-                <input
-                  type="checkbox"
-                  className="checkbox"
-                  aria-label={t("channel.chooseAll")}
-                  checked={isAll}
-                  onChange={() => setChosen(new Set(isAll ? [] : found))}
-                />
-              </th>
-              <th scope="col">{t("channel.modelsTitle")}</th>
-              <th scope="col">{t("channel.testResult")}</th>
-              <th scope="col">
-                <span className="sr-only">{t("table.actions")}</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((name) => (
-              <tr key={name}>
-                <td>
-                  <input
-                    type="checkbox"
-                    className="checkbox"
-                    aria-label={t("table.selectRow", { name })}
-                    checked={chosen.has(name)}
-                    onChange={() => {
-                      const next = new Set(chosen);
-                      if (!next.delete(name)) next.add(name);
-                      setChosen(next);
-                    }}
-                  />
-                </td>
-                <th scope="row" className="mono">
-                  {name}
-                  {name === row.test_model ? (
-                    <span className="chip ml-2">{t("channel.testModel")}</span>
-                  ) : null}
-                </th>
-                <td>
-                  <ResultCell result={results.get(name)} />
-                </td>
-                <td>
-                  <button
-                    type="button"
-                    className="icon-button icon-small"
-                    aria-label={t("channel.testOne", { name })}
-                    title={t("channel.testOne", { name })}
-                    disabled={isRunning}
-                    onClick={() => void run([name])}
-                  >
-                    <FlaskConical aria-hidden size={14} />
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      ) : null}
+      {found.length === 0 ? (
+        <p className="text-muted">{t("table.noMatch")}</p>
+      ) : (
+        <ModelTable
+          run={run}
+          found={found}
+          shown={shown}
+          chosen={chosen}
+          onChoose={setChosen}
+          testModel={row.test_model}
+        />
+      )}
       {found.length > shown.length ? (
         <button
           type="button"
           className="btn btn-sm btn-ghost text-primary mt-2"
-          onClick={() => setWhole(true)}
+          onClick={() => setExpanded(true)}
         >
           {t("channel.showMore", { count: found.length - shown.length })}
         </button>
       ) : null}
     </Drawer>
+  );
+}
+
+interface TestFooterProps {
+  run: TestRun;
+  found: readonly string[];
+  picked: readonly string[];
+}
+
+function TestFooter({ run, found, picked }: TestFooterProps) {
+  const t = useT();
+  const done = [...run.results.values()].filter((each) => typeof each === "object");
+  const failed = done.filter((each) => !each.isGood).length;
+  return (
+    <>
+      <span className="mr-auto text-muted" role="status">
+        {done.length > 0
+          ? t("channel.test.summary", { passed: done.length - failed, failed })
+          : t("channel.testChosen", { count: picked.length })}
+      </span>
+      {run.isRunning ? (
+        <button type="button" className="btn btn-default" onClick={run.stop}>
+          <Square aria-hidden size={14} />
+          {t("channel.testStop")}
+        </button>
+      ) : (
+        <button
+          type="button"
+          className="btn btn-primary"
+          disabled={found.length === 0}
+          onClick={() => void run.start(picked.length > 0 ? picked : found)}
+        >
+          {picked.length > 0
+            ? t("channel.testSome", { count: picked.length })
+            : t("channel.testEach", { count: found.length })}
+        </button>
+      )}
+    </>
+  );
+}
+
+interface ModelTableProps {
+  run: TestRun;
+  /** What the search found, and what of it is shown. */
+  found: readonly string[];
+  shown: readonly string[];
+  chosen: ReadonlySet<string>;
+  onChoose: (chosen: ReadonlySet<string>) => void;
+  testModel: string | null;
+}
+
+function ModelTable({ run, found, shown, chosen, onChoose, testModel }: ModelTableProps) {
+  const t = useT();
+  const isAll = found.every((name) => chosen.has(name));
+  return (
+    <table className="test-table" aria-label={t("channel.modelsTitle")}>
+      <thead>
+        <tr>
+          <th scope="col">
+            <input
+              type="checkbox"
+              className="checkbox"
+              aria-label={t("channel.chooseAll")}
+              checked={isAll}
+              onChange={() => onChoose(new Set(isAll ? [] : found))}
+            />
+          </th>
+          <th scope="col">{t("channel.modelsTitle")}</th>
+          <th scope="col">{t("channel.testResult")}</th>
+          <th scope="col">
+            <span className="sr-only">{t("table.actions")}</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {shown.map((name) => (
+          <tr key={name}>
+            <td>
+              <input
+                type="checkbox"
+                className="checkbox"
+                aria-label={t("table.selectRow", { name })}
+                checked={chosen.has(name)}
+                onChange={() => {
+                  const next = new Set(chosen);
+                  if (!next.delete(name)) next.add(name);
+                  onChoose(next);
+                }}
+              />
+            </td>
+            <th scope="row" className="mono">
+              {name}
+              {name === testModel ? <span className="chip ml-2">{t("channel.testModel")}</span> : null}
+            </th>
+            <td>
+              <ResultCell result={run.results.get(name)} />
+            </td>
+            <td>
+              <button
+                type="button"
+                className="icon-button icon-small"
+                aria-label={t("channel.testOne", { name })}
+                title={t("channel.testOne", { name })}
+                disabled={run.isRunning}
+                onClick={() => void run.start([name])}
+              >
+                <FlaskConical aria-hidden size={14} />
+              </button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

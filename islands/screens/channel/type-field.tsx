@@ -10,8 +10,8 @@ import { language, useT } from "../../lib/i18n.ts";
 import { Field } from "../../ui/form.tsx";
 import type { ChannelValues } from "./values.ts";
 
-function matches(form: ProviderForm, question: string): boolean {
-  const words = question.toLowerCase().split(/\s+/).filter(Boolean);
+function matches(form: ProviderForm, search: string): boolean {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const text = `${form.label.zh} ${form.label.en} ${form.id} ${form.baseUrl}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }
@@ -21,37 +21,26 @@ export interface TypeFieldProps {
   onPick: (type: number) => void;
 }
 
-export function TypeField({ form, onPick }: TypeFieldProps) {
-  const t = useT();
-  const id = useId();
-  const [question, setQuestion] = useState<string>();
+/** A combobox over the provider types: what is typed, what it finds, and which of that the keys point at. */
+function useTypeSearch({ form, onPick }: TypeFieldProps) {
+  /** undefined: the list is closed. */
+  const [search, setSearch] = useState<string>();
   const [at, setAt] = useState(0);
-  const list = useRef<HTMLDivElement>(null);
-  const isOpen = question !== undefined;
+  const isOpen = search !== undefined;
   const current = providerForm(form.values.type);
   const known = offeredProviders();
   // Of a channel from elsewhere: its type is kept, though nobody may choose it anew.
   const all = current && !known.includes(current) ? [current, ...known] : known;
-  const found = isOpen ? all.filter((each) => matches(each, question)) : [];
-  const to = language.value;
-  const name = current?.label[to] ?? `#${form.values.type}`;
-
-  useEffect(() => {
-    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
-  }, [at, isOpen]);
-
+  const found = isOpen ? all.filter((each) => matches(each, search)) : [];
+  const close = () => setSearch(undefined);
   const open = () => {
     if (isOpen) return;
-    setQuestion("");
-    setAt(
-      Math.max(
-        0,
-        all.findIndex((each) => each.id === form.values.type),
-      ),
-    );
+    setSearch("");
+    const chosen = all.findIndex((each) => each.id === form.values.type);
+    setAt(Math.max(0, chosen));
   };
   const pick = (type: ProviderForm | undefined) => {
-    setQuestion(undefined);
+    close();
     if (type && type.id !== form.values.type) onPick(type.id);
   };
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
@@ -70,10 +59,22 @@ export function TypeField({ form, onPick }: TypeFieldProps) {
     } else if (event.key === "Escape" && isOpen) {
       event.preventDefault();
       event.stopPropagation();
-      setQuestion(undefined);
+      close();
     }
   };
+  const type = (text: string) => {
+    setSearch(text);
+    setAt(0);
+  };
+  return { search, isOpen, current, found, active: found[at], open, close, pick, type, onKeyDown };
+}
 
+export function TypeField({ form, onPick }: TypeFieldProps) {
+  const t = useT();
+  const id = useId();
+  const search = useTypeSearch({ form, onPick });
+  const { isOpen, active } = search;
+  const name = search.current?.label[language.value] ?? `#${form.values.type}`;
   return (
     <Field form={form} name="type" label={t("channel.type")}>
       {(control) => (
@@ -85,65 +86,82 @@ export function TypeField({ form, onPick }: TypeFieldProps) {
               aria-expanded={isOpen}
               aria-controls={`${id}-list`}
               aria-autocomplete="list"
-              aria-activedescendant={isOpen && found[at] ? `${id}-${found[at].id}` : undefined}
+              aria-activedescendant={isOpen && active ? `${id}-${active.id}` : undefined}
               className="grow"
               autoComplete="off"
               spellCheck={false}
-              value={question ?? name}
+              value={search.search ?? name}
               placeholder={name}
-              onClick={open}
-              onChange={(event) => {
-                setQuestion(event.target.value);
-                setAt(0);
-              }}
+              onClick={search.open}
+              onChange={(event) => search.type(event.target.value)}
               onBlur={() => {
-                setQuestion(undefined);
+                search.close();
                 control.onBlur();
               }}
-              onKeyDown={onKeyDown}
+              onKeyDown={search.onKeyDown}
             />
             <ChevronsUpDown aria-hidden size={14} className="text-muted" />
           </div>
           {isOpen ? (
-            <div
-              ref={list}
-              id={`${id}-list`}
-              role="listbox"
-              aria-label={t("channel.type")}
-              className="type-list"
-            >
-              {found.length === 0 ? <p className="field-hint">{t("channel.typeNone")}</p> : null}
-              {(["openai", "own", "tasks"] as const).map((group) => {
-                const members = found.filter((each) => each.group === group);
-                return members.length === 0 ? null : (
-                  <div key={group} role="group" aria-label={t(`channel.typeGroup.${group}`)}>
-                    <p aria-hidden>{t(`channel.typeGroup.${group}`)}</p>
-                    {members.map((each) => (
-                      <div
-                        key={each.id}
-                        id={`${id}-${each.id}`}
-                        role="option"
-                        aria-selected={found[at] === each}
-                        data-chosen={each.id === form.values.type ? "" : undefined}
-                        // Before the field loses the focus.
-                        onMouseDown={(event) => {
-                          event.preventDefault();
-                          pick(each);
-                        }}
-                      >
-                        {each.label[to]}
-                        {each.status === "legacy" ? (
-                          <span className="text-muted"> · {t("channel.typeLegacy")}</span>
-                        ) : null}
-                      </div>
-                    ))}
-                  </div>
-                );
-              })}
-            </div>
+            <TypeList
+              id={id}
+              found={search.found}
+              active={active}
+              chosen={form.values.type}
+              onPick={search.pick}
+            />
           ) : null}
         </div>
       )}
     </Field>
+  );
+}
+
+interface TypeListProps {
+  id: string;
+  found: readonly ProviderForm[];
+  /** The one that Enter takes. */
+  active: ProviderForm | undefined;
+  chosen: number;
+  onPick: (type: ProviderForm) => void;
+}
+
+function TypeList({ id, found, active, chosen, onPick }: TypeListProps) {
+  const t = useT();
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }, [active]);
+  return (
+    <div ref={list} id={`${id}-list`} role="listbox" aria-label={t("channel.type")} className="type-list">
+      {found.length === 0 ? <p className="field-hint">{t("channel.typeNone")}</p> : null}
+      {(["openai", "own", "tasks"] as const).map((group) => {
+        const members = found.filter((each) => each.group === group);
+        return members.length === 0 ? null : (
+          <div key={group} role="group" aria-label={t(`channel.typeGroup.${group}`)}>
+            <p aria-hidden>{t(`channel.typeGroup.${group}`)}</p>
+            {members.map((each) => (
+              <div
+                key={each.id}
+                id={`${id}-${each.id}`}
+                role="option"
+                aria-selected={active === each}
+                data-chosen={each.id === chosen ? "" : undefined}
+                // Before the field loses the focus.
+                onMouseDown={(event) => {
+                  event.preventDefault();
+                  onPick(each);
+                }}
+              >
+                {each.label[language.value]}
+                {each.status === "legacy" ? (
+                  <span className="text-muted"> · {t("channel.typeLegacy")}</span>
+                ) : null}
+              </div>
+            ))}
+          </div>
+        );
+      })}
+    </div>
   );
 }

@@ -1,15 +1,17 @@
 // The list of the channel screen and what hangs on it: counts of the views, results of tests, a run over all channels.
 // Refuses to lose the address: filters, order and page stand there; only closed tags are the page's own.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { api, call, callWhole } from "../../lib/api.ts";
+import { api, call, callForBody } from "../../lib/api.ts";
 import { bootData } from "../../lib/boot.ts";
-import { useList } from "../../lib/list.ts";
+import { useListScreen } from "../../lib/list-screen.ts";
+import type { PageRequest, ShownList } from "../../lib/list-screen.ts";
 import type { ListState } from "../../lib/list.ts";
 import { useTableQuery } from "../../lib/table-query.ts";
 import type { TableQuery } from "../../lib/table-query.ts";
 import { setQuery } from "../../lib/url-state.ts";
-import type { ChannelPageData, ChannelRow, ChannelSummary, ListRow, TestState } from "./row.ts";
-import { groupByTag, VIEW_FIELDS } from "./row.ts";
+import type { ChannelRow, ChannelSummary } from "../../lib/wire.ts";
+import type { ChannelPageData, ListRow, TestState } from "./row.ts";
+import { groupByTag, isTagRow, VIEW_FIELDS } from "./row.ts";
 
 export interface RunProgress {
   isRunning: boolean;
@@ -40,14 +42,12 @@ export function noteRun(isStarted: boolean): void {
 
 export interface Channels {
   data: ChannelPageData;
+  /** With the parameters in force: the address, or what this browser remembers where the address is bare. */
   table: TableQuery;
-  /** Parameters in force: the address, or what this browser remembers where the address is bare. */
-  query: Record<string, string>;
   list: ListState<ChannelRow>;
   /** The rows as they are shown: in tag mode with the heads of the tags. */
-  shown: ListState<ListRow>;
+  shown: ShownList<ListRow>;
   isTagMode: boolean;
-  isFiltered: boolean;
   summary: ChannelSummary;
   /** List and counts anew. */
   refresh: () => Promise<void>;
@@ -56,42 +56,63 @@ export interface Channels {
   setTest: (id: number, state: TestState) => void;
   run: RunProgress | undefined;
   setRun: (run: RunProgress | undefined) => void;
-  /** Every channel of the filter, for actions beyond the page. */
-  loadAll: () => Promise<readonly ChannelRow[]>;
+}
+
+type ChannelFilters = Record<(typeof VIEW_FIELDS)[number], string>;
+
+async function fetchChannels(filters: ChannelFilters, { page, pageSize }: PageRequest) {
+  const { data, total } = await callForBody(
+    api.channel.search.get({ query: { ...filters, p: String(page - 1), page_size: String(pageSize) } }),
+  );
+  return { rows: data, total };
+}
+
+/** Until the page has come alive a bare address stands for what is remembered; then it is written out. */
+function useRememberedQuery({ pageSize, remembered }: ChannelPageData): TableQuery {
+  const table = useTableQuery(pageSize);
+  const [isFresh, setFresh] = useState(true);
+  const isBare = Object.keys(table.query).length === 0;
+  useEffect(() => {
+    if (isBare && Object.keys(remembered).length > 0) setQuery(remembered, { replace: true });
+    setFresh(false);
+    // Once, for the first address.
+  }, []);
+  return isFresh && isBare ? { ...table, query: { ...remembered } } : table;
+}
+
+/** How far a run over all channels is; nothing is shown of it once the page is left. */
+function useRunProgress(): Pick<Channels, "run" | "setRun"> {
+  const [run, setRun] = useState<RunProgress>();
+  const isGone = useRef(false);
+  useEffect(() => {
+    isGone.current = false;
+    return () => {
+      isGone.current = true;
+    };
+  }, []);
+  return {
+    run,
+    setRun: (next) => {
+      if (!isGone.current) setRun(next);
+    },
+  };
 }
 
 export function useChannels(): Channels {
   const data = bootData<ChannelPageData>();
-  const table = useTableQuery(data.pageSize);
-  const { page, pageSize } = table;
-  // Until the page has come alive a bare address stands for what is remembered; then it is written out.
-  const [isFresh, setFresh] = useState(true);
-  const isBare = Object.keys(table.query).length === 0;
-  const query = isFresh && isBare ? { ...data.remembered } : table.query;
-  useEffect(() => {
-    if (isBare && Object.keys(data.remembered).length > 0) setQuery(data.remembered, { replace: true });
-    setFresh(false);
-    // Once, for the first address.
-  }, []);
-
-  const filters = Object.fromEntries(VIEW_FIELDS.map((name) => [name, query[name] ?? ""])) as Record<
-    (typeof VIEW_FIELDS)[number],
-    string
-  >;
+  const table = useRememberedQuery(data);
+  const filters = Object.fromEntries(
+    VIEW_FIELDS.map((name) => [name, table.query[name] ?? ""]),
+  ) as ChannelFilters;
   const isTagMode = filters.tag_mode === "true";
-  const isFiltered = VIEW_FIELDS.some(
-    (name) => name !== "tag_mode" && name !== "sort" && filters[name] !== "",
-  );
-  const ask = async (paging: { p?: string; page_size?: string }) => {
-    const answer = await callWhole(api.channel.search.get({ query: { ...filters, ...paging } }));
-    const whole = answer as { data: ChannelRow[]; total?: number };
-    return { rows: whole.data, total: whole.total ?? -1 };
-  };
-  const list = useList<ChannelRow>({
-    initial: data,
-    question: JSON.stringify([filters, page, pageSize]),
-    load: () => ask({ p: String(page - 1), page_size: String(pageSize) }),
+  const screen = useListScreen<ChannelRow>({
+    data,
+    table,
+    filters,
+    arranging: ["tag_mode", "sort"],
+    fetchPage: (request) => fetchChannels(filters, request),
   });
+  const { list } = screen;
 
   const [summary, setSummary] = useState(data.summary);
   const { refresh: refreshList } = list;
@@ -106,24 +127,15 @@ export function useChannels(): Channels {
     () => (isTagMode ? groupByTag(list.rows, closed) : list.rows),
     [isTagMode, list.rows, closed],
   );
+  const selected = useRef<readonly ListRow[]>([]);
   const [tests, setTests] = useState<ReadonlyMap<number, TestState>>(new Map());
-  const [run, setRun] = useState<RunProgress>();
-  const isGone = useRef(false);
-  useEffect(() => {
-    isGone.current = false;
-    return () => {
-      isGone.current = true;
-    };
-  }, []);
 
   return {
     data,
     table,
-    query,
     list,
-    shown: { ...list, rows, refresh, patch: () => () => undefined },
+    shown: { ...screen, selected, list: { ...list, rows, refresh, patch: () => () => undefined } },
     isTagMode,
-    isFiltered,
     summary,
     refresh,
     toggleTag(tag) {
@@ -133,17 +145,11 @@ export function useChannels(): Channels {
     },
     tests,
     setTest: (id, state) => setTests((before) => new Map(before).set(id, state)),
-    run,
-    setRun: (next) => {
-      if (!isGone.current) setRun(next);
-    },
-    async loadAll() {
-      const rows: ChannelRow[] = [];
-      for (let at = 0; ; at++) {
-        const next = await ask({ p: String(at), page_size: "100" });
-        rows.push(...next.rows);
-        if (next.rows.length < 100) return rows;
-      }
-    },
+    ...useRunProgress(),
   };
+}
+
+/** The channels among rows: heads of tags are none. */
+export function plainRows(rows: readonly ListRow[]): ChannelRow[] {
+  return rows.filter((row): row is ChannelRow => !isTagRow(row));
 }

@@ -1,8 +1,8 @@
 // What the channel editor holds, made from a row and back into the body of a call.
 // Refuses to send what was not changed, and to lose settings that it has no field for.
 import { jsonObject } from "../../../src/shared/json-object.ts";
-import type { ChannelRow } from "./row.ts";
 import { namesOf } from "./row.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
 
 export interface ChannelValues extends Record<string, unknown> {
   type: number;

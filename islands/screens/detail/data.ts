@@ -2,31 +2,7 @@
 // Refuses to sum by itself: lines, leaders and what is left are the server's.
 import { assignSlots, sumOf } from "../../lib/chart.ts";
 import type { ChartSeries } from "../../lib/chart.ts";
-import type { Step } from "../../../src/shared/local-time.ts";
-import type { Dimension, Figure } from "./asked.ts";
-
-export interface UseSeries {
-  id: string;
-  name: string;
-  values: number[];
-}
-
-/** As `core/logs/dashboard.ts` answers. */
-export interface UseData {
-  from: number;
-  to: number;
-  step: Step;
-  by: Dimension;
-  figure: Figure;
-  at: number[];
-  lines: Record<Figure, number[]>;
-  series: UseSeries[];
-  otherSize: number;
-  errors: number[];
-  ms: number[];
-  previous: Record<Figure, number>;
-  elapsed: number;
-}
+import type { UsageSeries, UsageSummary } from "../../lib/wire.ts";
 
 /** What stands between an empty installation and its first figures; undefined where there are figures. */
 export interface FirstSteps {
@@ -38,7 +14,7 @@ export interface FirstSteps {
 export interface DetailPageData {
   isAdmin: boolean;
   /** undefined: the address asks for what the server refuses; the call will say why. */
-  use: UseData | undefined;
+  use: UsageSummary | undefined;
   /** Quota that the visitor used in all. */
   used: number;
   first: FirstSteps | undefined;
@@ -59,9 +35,9 @@ export function forgetColours(): void {
 }
 
 /** What the series leave of their figure, per bar. */
-export function othersOf(use: UseData): number[] {
+export function othersOf(use: UsageSummary): number[] {
   return use.lines[use.figure].map(
-    (whole, bar) => whole - sumOf(use.series.map(({ values }) => values[bar] ?? 0)),
+    (total, bar) => total - sumOf(use.series.map(({ values }) => values[bar] ?? 0)),
   );
 }
 
@@ -70,8 +46,8 @@ export function othersOf(use: UseData): number[] {
  * own.
  */
 export function rankedSeries(
-  use: UseData,
-  labelOf: (series: UseSeries) => string,
+  use: UsageSummary,
+  labelOf: (series: UsageSeries) => string,
   otherLabel: string,
 ): RankedSeries[] {
   const memory = memories.get(use.by) ?? new Map<string, number>();
@@ -94,13 +70,13 @@ export function rankedSeries(
   return shown;
 }
 
-/** What the log is filtered by to show what is behind a series; undefined where it cannot be asked for. */
-export function filterOfSeries(use: UseData, id: string): Record<string, string> | undefined {
+/** What the log is filtered by to show what is behind a series; undefined where it cannot be usage for. */
+export function filterOfSeries(use: UsageSummary, id: string): Record<string, string> | undefined {
   const series = use.series.find((each) => `${use.by} ${each.id}` === id);
   if (!series) return undefined;
   if (use.by === "model") return { model_name: series.id };
   if (use.by === "channel") return { channel: series.id };
-  // Names are what the log filters by: who has none any more cannot be asked for.
+  // Names are what the log filters by: who has none any more cannot be usage for.
   if (series.name === "") return undefined;
   return use.by === "user" ? { username: series.name } : { token_name: series.name };
 }

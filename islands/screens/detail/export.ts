@@ -3,13 +3,13 @@
 import { csvText } from "../../lib/csv.ts";
 import { formatDateTime } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
-import type { UseData } from "./data.ts";
 import { othersOf } from "./data.ts";
-import { labelOf } from "./words.ts";
+import { labelOf } from "./sentences.ts";
+import type { UsageSummary } from "../../lib/wire.ts";
 
 export function tableOf(
   t: Translate,
-  use: UseData,
+  use: UsageSummary,
   perUnit: number,
   zone: string,
 ): { name: string; text: string } {

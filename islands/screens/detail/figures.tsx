@@ -8,13 +8,13 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { Money } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/chart-spark.tsx";
 import { sumOf } from "../../lib/chart.ts";
-import type { UseData } from "./data.ts";
-import { changeText } from "./words.ts";
+import { changeText } from "./sentences.ts";
+import type { UsageSummary } from "../../lib/wire.ts";
 
 const DAY = 86_400;
 
 export interface FiguresProps {
-  use: UseData;
+  use: UsageSummary;
   /** Whether the figures are the visitor's own: only then does the balance belong to them. */
   isOwn: boolean;
   used: number;

@@ -2,10 +2,10 @@
 // Refuses to ask while a name is being typed: Enter applies it.
 import { useEffect, useState } from "react";
 import { useT } from "../../lib/i18n.ts";
-import type { Asked } from "./asked.ts";
+import type { UsageQuery } from "./usage-query.ts";
 
 export interface ScopeFieldProps {
-  scope: Asked["scope"];
+  scope: UsageQuery["scope"];
   onChange: (patch: Record<string, string | undefined>) => void;
 }
 

@@ -7,13 +7,13 @@ import type { TimeAxis } from "../../lib/chart.ts";
 import { formatCompact, formatDuration, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { BarChart } from "../../ui/chart-bars.tsx";
-import type { UseData } from "./data.ts";
-import { speedText } from "./words.ts";
+import { speedText } from "./sentences.ts";
+import type { UsageSummary } from "../../lib/wire.ts";
 
 const PLOT = 96;
 
 export interface SideChartsProps {
-  use: UseData;
+  use: UsageSummary;
   axis: TimeAxis;
   cursor: ChartCursor;
   /** The log of the failures that are shown or pointed at. */
@@ -70,7 +70,7 @@ export function SideCharts({ use, axis, cursor, errorHref }: SideChartsProps) {
         format={formatDuration}
         formatAxis={(value) => (value === 0 ? "0" : formatDuration(value))}
         textOf={(first, last) => speedText(use, first, last)}
-        isWhole={false}
+        isInteger={false}
         unit={1000}
         empty={<p className="text-muted">{t("detail.empty")}</p>}
       />

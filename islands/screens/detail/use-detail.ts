@@ -7,12 +7,13 @@ import { status, timeZone, user } from "../../lib/boot.ts";
 import { useList } from "../../lib/list.ts";
 import type { ListPhase } from "../../lib/list.ts";
 import type { Query } from "../../lib/url-state.ts";
-import { askedOf } from "./asked.ts";
-import type { Asked } from "./asked.ts";
-import type { DetailPageData, UseData } from "./data.ts";
+import { usageQueryOf } from "./usage-query.ts";
+import type { UsageQuery } from "./usage-query.ts";
+import type { DetailPageData } from "./data.ts";
+import type { UsageSummary } from "../../lib/wire.ts";
 
 /** Parameters of the call, by its own names. */
-export function parametersOf({ range, step, figure, by, scope }: Asked) {
+export function parametersOf({ range, step, figure, by, scope }: UsageQuery) {
   return {
     start_timestamp: String(range.from),
     end_timestamp: String(range.to - 1),
@@ -24,30 +25,35 @@ export function parametersOf({ range, step, figure, by, scope }: Asked) {
   };
 }
 
-export function pathOf({ scope }: Asked): string {
+export function pathOf({ scope }: UsageQuery): string {
   return scope === "me" ? "/api/data/self/summary" : "/api/data/summary";
 }
 
 export function useDetail(
   data: DetailPageData,
   query: Query,
-  asked: Asked,
-): { use: UseData | undefined; phase: ListPhase; failure: string | undefined; refresh: () => Promise<void> } {
+  usage: UsageQuery,
+): {
+  use: UsageSummary | undefined;
+  phase: ListPhase;
+  failure: string | undefined;
+  refresh: () => Promise<void>;
+} {
   useSignals();
   // Hours are the same everywhere; days and weeks are those of the zone.
-  const zone = asked.step === "hour" && asked.range.preset !== "today" ? "" : timeZone.value;
-  const { range, step, figure, by, scope } = asked;
-  const list = useList<UseData>({
+  const zone = usage.step === "hour" && usage.range.preset !== "today" ? "" : timeZone.value;
+  const { range, step, figure, by, scope } = usage;
+  const list = useList<UsageSummary>({
     initial: data.use && { rows: [data.use], total: 1 },
     // Relative ranges stay relative: the passing of time is no new question.
-    question: JSON.stringify([range.preset ?? [range.from, range.to], step, figure, by, scope, zone]),
+    queryKey: JSON.stringify([range.preset ?? [range.from, range.to], step, figure, by, scope, zone]),
     async load(signal) {
-      const now = askedOf(query, Date.now(), timeZone.peek(), status.peek(), data.isAdmin);
+      const now = usageQueryOf(query, Date.now(), timeZone.peek(), status.peek(), data.isAdmin);
       const options = { query: parametersOf(now), fetch: { signal } };
       const use = await (now.scope === "me"
         ? call(api.data.self.summary.get(options))
         : call(api.data.summary.get(options)));
-      return { rows: [use as UseData], total: 1 };
+      return { rows: [use], total: 1 };
     },
   });
   const { refresh } = list;
@@ -66,10 +72,10 @@ export function useDetail(
 
 /** The log's address for what lies behind a number. */
 export function logHref(
-  asked: Asked,
+  usage: UsageQuery,
   filter: { from: number; to: number; type: 2 | 5; more?: Record<string, string> },
 ): string {
-  const { scope } = asked;
+  const { scope } = usage;
   const own = scope === "me" ? user.peek() : undefined;
   const params = new URLSearchParams({
     type: String(filter.type),

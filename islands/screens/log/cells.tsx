@@ -4,8 +4,8 @@ import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import type { LogRow } from "./row.ts";
 import { CONSUME, ERROR, FIRST_TOKEN_MS, otherOf, typeKey, WHOLE_MS } from "./row.ts";
+import type { LogRow } from "../../lib/wire.ts";
 
 export function TypeWord({ type, text }: { type: number; text: string }) {
   const tone = type === ERROR ? "broken" : type === CONSUME ? "ok" : type === 1 ? "running" : "off";

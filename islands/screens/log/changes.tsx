@@ -3,8 +3,9 @@
 import type { ReactNode } from "react";
 import { hasText, useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import type { LogOther, LogRow } from "./row.ts";
+import type { LogOther } from "./row.ts";
 import { ERROR } from "./row.ts";
+import type { LogRow } from "../../lib/wire.ts";
 
 const DIALECTS: Record<string, string> = {
   "openai-chat": "OpenAI Chat",

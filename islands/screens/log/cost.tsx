@@ -7,7 +7,8 @@ import { status } from "../../lib/boot.ts";
 import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { Money } from "../../ui/badges.tsx";
-import type { LogOther, LogRow } from "./row.ts";
+import type { LogOther } from "./row.ts";
+import type { LogRow } from "../../lib/wire.ts";
 
 const PRICE_TEXT: Record<CostLine["per"], string> = {
   mtok: "log.cost.perMillion",

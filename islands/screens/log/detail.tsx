@@ -13,9 +13,10 @@ import { Drawer } from "../../ui/drawer.tsx";
 import { Changes, dialectName, ErrorPart } from "./changes.tsx";
 import { TypeWord } from "./cells.tsx";
 import { CostSum, isExplained } from "./cost.tsx";
-import type { LogOther, LogRow } from "./row.ts";
+import type { LogOther } from "./row.ts";
 import { CONSUME, ERROR, otherOf, typeKey } from "./row.ts";
 import { Waterfall } from "./waterfall.tsx";
+import type { LogRow } from "../../lib/wire.ts";
 
 export interface LogDetailProps {
   row: LogRow;

@@ -4,8 +4,8 @@ import { status, timeZone } from "../../lib/boot.ts";
 import { formatDateTime } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import type { CsvCell } from "../../lib/csv.ts";
-import type { LogRow } from "./row.ts";
 import { CONSUME, ERROR, otherOf, typeKey } from "./row.ts";
+import type { LogRow } from "../../lib/wire.ts";
 
 interface ExportColumn {
   title: string;

@@ -7,7 +7,7 @@ import { useChartCursor } from "../../lib/chart-cursor.ts";
 import type { Span } from "../../lib/chart-cursor.ts";
 import { formatDateTime, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import type { LogBucket, LogHistogramData } from "./row.ts";
+import type { LogBucket, LogHistogramData } from "../../lib/wire.ts";
 
 export interface HistogramProps {
   data: LogHistogramData;
@@ -114,32 +114,40 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         <span>{size > 2 ? timeText(buckets[Math.floor(size / 2)]?.at ?? 0) : ""}</span>
         <span>{size > 0 ? timeText((buckets.at(-1)?.at ?? 0) + step) : ""}</span>
       </div>
-      <details className="histogram-table">
-        <summary>{t("log.histogram.asTable")}</summary>
-        <div className="overflow-auto max-h-60">
-          <table className="sum-table">
-            <thead>
-              <tr>
-                <th scope="col">{t("log.time")}</th>
-                <th scope="col">{t("log.histogram.entries")}</th>
-                <th scope="col">{t("log.histogram.errors")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {buckets
-                .filter((bucket) => bucket.count + bucket.errors > 0)
-                .map((bucket) => (
-                  <tr key={bucket.at}>
-                    <th scope="row">{formatDateTime(bucket.at * 1000, zone).slice(0, 16)}</th>
-                    <td>{formatNumber(bucket.count + bucket.errors)}</td>
-                    <td>{formatNumber(bucket.errors)}</td>
-                  </tr>
-                ))}
-            </tbody>
-          </table>
-        </div>
-      </details>
+      <BucketTable buckets={buckets} zone={zone} />
     </figure>
+  );
+}
+
+/** The same numbers for those who do not see the bars. */
+function BucketTable({ buckets, zone }: { buckets: readonly LogBucket[]; zone: string }) {
+  const t = useT();
+  return (
+    <details className="histogram-table">
+      <summary>{t("log.histogram.asTable")}</summary>
+      <div className="overflow-auto max-h-60">
+        <table className="sum-table">
+          <thead>
+            <tr>
+              <th scope="col">{t("log.time")}</th>
+              <th scope="col">{t("log.histogram.entries")}</th>
+              <th scope="col">{t("log.histogram.errors")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {buckets
+              .filter((bucket) => bucket.count + bucket.errors > 0)
+              .map((bucket) => (
+                <tr key={bucket.at}>
+                  <th scope="row">{formatDateTime(bucket.at * 1000, zone).slice(0, 16)}</th>
+                  <td>{formatNumber(bucket.count + bucket.errors)}</td>
+                  <td>{formatNumber(bucket.errors)}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
   );
 }
 

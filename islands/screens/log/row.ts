@@ -1,26 +1,6 @@
 // What the usage log screen knows of a row, and the reading of its JSON.
 // Refuses nothing: rows of older or other gateways may lack any field.
-
-export interface LogRow {
-  id: number;
-  created_at: number;
-  type: number;
-  user_id: number;
-  username: string;
-  token_name: string;
-  group: string;
-  model_name: string;
-  channel: number;
-  channel_name: string;
-  is_stream: boolean;
-  use_time_ms: number;
-  prompt_tokens: number;
-  completion_tokens: number;
-  quota: number;
-  content: string;
-  other: string;
-  request_id?: string;
-}
+import type { ListPageData, LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 
 export interface Attempt {
   channel: number;
@@ -53,29 +33,7 @@ export interface LogOther extends Record<string, unknown> {
   status_code?: number;
 }
 
-export interface LogStat {
-  quota: number;
-  rpm: number;
-  tpm: number;
-}
-
-export interface LogBucket {
-  at: number;
-  count: number;
-  errors: number;
-}
-
-export interface LogHistogramData {
-  from: number;
-  step: number;
-  buckets: LogBucket[];
-  isCut: boolean;
-}
-
-export interface LogPageData {
-  rows: LogRow[];
-  total: number;
-  pageSize: number;
+export interface LogPageData extends ListPageData<LogRow> {
   stat: LogStat;
   histogram: LogHistogramData;
   isAdmin: boolean;

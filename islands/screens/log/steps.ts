@@ -1,6 +1,7 @@
 // The steps of one call on a shared axis, as far as its row tells them.
 // Refuses to invent: without attempts (old rows, users' rows) only first token and rest are known.
-import type { LogOther, LogRow } from "./row.ts";
+import type { LogOther } from "./row.ts";
+import type { LogRow } from "../../lib/wire.ts";
 
 export type StepKind = "checks" | "attempt" | "answer" | "stream" | "firstToken" | "rest" | "whole";
 

@@ -1,22 +1,25 @@
 // Rows, figures and histogram of the usage log for the filter in the address, and the live tail.
 // Refuses to move the reader: what comes in while somebody reads below the top waits until it is asked for.
-import { useEffect, useRef, useState } from "react";
-import { api, call, callWhole } from "../../lib/api.ts";
+import { useRef, useState } from "react";
+import { api, call } from "../../lib/api.ts";
 import { timeZone } from "../../lib/boot.ts";
-import { useList } from "../../lib/list.ts";
-import type { ListPage, ListState } from "../../lib/list.ts";
+import { filterKeyOf, useListScreen } from "../../lib/list-screen.ts";
+import type { ListScreenState, PageRequest } from "../../lib/list-screen.ts";
+import type { ListPage } from "../../lib/list.ts";
+import type { TableQuery } from "../../lib/table-query.ts";
 import { rangeOf } from "../../lib/time-range.ts";
 import type { Query } from "../../lib/url-state.ts";
-import { announce, toastFailure } from "../../lib/toasts.ts";
-import type { LogHistogramData, LogPageData, LogRow, LogStat } from "./row.ts";
+import { toastFailure } from "../../lib/toasts.ts";
+import type { LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
+import { useLiveTail } from "./live-tail.ts";
 import { rowKeyOf } from "./row.ts";
+import type { LogPageData } from "./row.ts";
 
-const LIVE_MS = 5000;
-const SPOKEN_MS = 10_000;
 /** Relative ranges end now; a little ahead, so that a fast call right now is in. */
 const AHEAD_SECONDS = 60;
 export const DEFAULT_RANGE = "7d";
 
+/** As they stand in the address; "" where it has none. The last two are the administrators'. */
 export type LogFilters = Record<"type" | "token_name" | "model_name" | "group", string> & {
   username?: string;
   channel?: string;
@@ -24,7 +27,7 @@ export type LogFilters = Record<"type" | "token_name" | "model_name" | "group", 
 
 export function filtersOf(query: Query, isAdmin: boolean): LogFilters {
   return {
-    type: query.type ?? "0",
+    type: query.type === "0" ? "" : (query.type ?? ""),
     token_name: query.token_name ?? "",
     model_name: query.model_name ?? "",
     group: query.group ?? "",
@@ -32,39 +35,44 @@ export function filtersOf(query: Query, isAdmin: boolean): LogFilters {
   };
 }
 
-/** Parameters of the call for the range in the address, as of this moment. */
-export function periodOf(query: Query, nowMs: number): { start_timestamp: string; end_timestamp: string } {
-  const range = rangeOf(query, nowMs, timeZone.peek(), DEFAULT_RANGE);
+export type LogParameters = LogFilters & { start_timestamp: string; end_timestamp: string };
+
+/** Parameters of the calls for filters and range in the address, as of this moment. */
+export function logParameters(query: Query, isAdmin: boolean): LogParameters {
+  const filters = filtersOf(query, isAdmin);
+  const range = rangeOf(query, Date.now(), timeZone.peek(), DEFAULT_RANGE);
   return {
+    ...filters,
+    type: filters.type || "0",
     start_timestamp: String(range.from),
     end_timestamp: String(range.preset ? range.to + AHEAD_SECONDS : range.to),
   };
 }
 
-export type LogParameters = LogFilters & { start_timestamp: string; end_timestamp: string };
-
-export async function askRows(
+export async function fetchLogs(
   isAdmin: boolean,
   parameters: LogParameters,
-  page: number,
-  pageSize: number,
-  signal: AbortSignal,
+  { page, pageSize, signal }: PageRequest,
 ): Promise<ListPage<LogRow>> {
   const query = { ...parameters, p: String(page), page_size: String(pageSize) };
-  const fetch = { signal };
-  const whole = isAdmin
-    ? await callWhole(api.log.get({ query, fetch }))
-    : await callWhole(api.log.self.get({ query, fetch }));
-  const { items, total } = (whole as { data: { items: LogRow[]; total: number } }).data;
+  const fetch = signal ? { signal } : {};
+  const { items, total } = await (isAdmin
+    ? call(api.log.get({ query, fetch }))
+    : call(api.log.self.get({ query, fetch })));
   return { rows: items, total };
 }
 
-async function askFigures(
+interface LogFigures {
+  stat: LogStat;
+  histogram: LogHistogramData;
+}
+
+export async function fetchFigures(
   isAdmin: boolean,
   query: LogParameters,
-  signal: AbortSignal,
-): Promise<{ stat: LogStat; histogram: LogHistogramData }> {
-  const fetch = { signal };
+  signal: AbortSignal | undefined,
+): Promise<LogFigures> {
+  const fetch = signal ? { signal } : {};
   const [stat, histogram] = isAdmin
     ? await Promise.all([
         call(api.log.stat.get({ query, fetch })),
@@ -74,130 +82,94 @@ async function askFigures(
         call(api.log.self.stat.get({ query, fetch })),
         call(api.log.self.histogram.get({ query, fetch })),
       ]);
-  return { stat: stat as LogStat, histogram: histogram as LogHistogramData };
+  return { stat, histogram };
 }
 
-export interface Logs {
-  list: ListState<LogRow>;
-  stat: LogStat;
-  histogram: LogHistogramData;
+export interface Logs extends LogFigures {
+  screen: ListScreenState<LogRow>;
   /** Rows at the top that came in since the reader began. */
   freshCount: number;
   /** Rows that wait because somebody reads. */
   waiting: number;
   showWaiting: () => void;
-  endLive: () => void;
 }
 
 export interface LogsOptions {
   data: LogPageData;
-  query: Query;
-  page: number;
-  pageSize: number;
+  table: TableQuery;
   isLive: boolean;
   onLiveEnd: () => void;
   /** Whether new rows would move what somebody looks at. */
   isReading: () => boolean;
 }
 
-export function useLogs({ data, query, page, pageSize, isLive, onLiveEnd, isReading }: LogsOptions): Logs {
+export function useLogs({ data, table, isLive, onLiveEnd, isReading }: LogsOptions): Logs {
   const { isAdmin } = data;
-  const [figures, setFigures] = useState({ stat: data.stat, histogram: data.histogram });
+  const { query, page, pageSize } = table;
+  const [figures, setFigures] = useState<LogFigures>({ stat: data.stat, histogram: data.histogram });
+  /** The rows that were there when the reader began. */
   const [baseline, setBaseline] = useState<ReadonlySet<string>>();
   const [waiting, setWaiting] = useState<ListPage<LogRow> & { count: number }>();
   const filters = filtersOf(query, isAdmin);
-  const filterText = JSON.stringify([filters, query.range, query.start_timestamp, query.end_timestamp]);
+  const filterKey = filterKeyOf(filters, table);
+  const figuresFor = useRef(filterKey);
+  const keysOf = (rows: readonly LogRow[]) => new Set(rows.map((row) => rowKeyOf(row, isAdmin)));
 
-  const figuresFor = useRef(filterText);
-  const list = useList<LogRow>({
-    initial: data,
-    question: `${filterText} ${page} ${pageSize}`,
-    async load(signal) {
-      const parameters = { ...filters, ...periodOf(query, Date.now()) };
-      const isTurn = figuresFor.current === filterText && page !== 1;
+  const screen = useListScreen<LogRow>({
+    data,
+    table,
+    filters,
+    async fetchPage(request) {
+      const parameters = logParameters(query, isAdmin);
+      const isTurn = figuresFor.current === filterKey && page !== 1;
       // Figures are beside the point of the list: without them the rows are still shown.
       const beside = isTurn
         ? Promise.resolve()
-        : askFigures(isAdmin, parameters, signal).then((next) => {
-            figuresFor.current = filterText;
+        : fetchFigures(isAdmin, parameters, request.signal).then((next) => {
+            figuresFor.current = filterKey;
             setFigures(next);
           });
-      const [rows] = await Promise.all([
-        askRows(isAdmin, parameters, page, pageSize, signal),
+      const [found] = await Promise.all([
+        fetchLogs(isAdmin, parameters, request),
         beside.catch(toastFailure),
       ]);
       setWaiting(undefined);
-      setBaseline((before) => before && new Set(rows.rows.map((row) => rowKeyOf(row, isAdmin))));
-      return rows;
+      setBaseline((before) => before && keysOf(found.rows));
+      return found;
     },
   });
+  const { list } = screen;
 
-  const key = (row: LogRow) => rowKeyOf(row, isAdmin);
-  const latest = useRef({ list, filters, query, pageSize, isReading, onLiveEnd });
-  latest.current = { list, filters, query, pageSize, isReading, onLiveEnd };
-
-  useEffect(() => {
-    if (!isLive) {
+  useLiveTail({
+    isLive,
+    tailKey: `${isAdmin} ${filterKey} ${page}`,
+    rowKey: (row) => rowKeyOf(row, isAdmin),
+    rows: list.rows,
+    fetchNewest: (signal) => fetchLogs(isAdmin, logParameters(query, isAdmin), { page: 1, pageSize, signal }),
+    onRound: async (newest, freshCount, signal) => {
+      if (freshCount > 0) {
+        if (isReading()) setWaiting({ ...newest, count: freshCount });
+        else list.replace(newest);
+      }
+      setFigures(await fetchFigures(isAdmin, logParameters(query, isAdmin), signal));
+    },
+    onStart: (rows) => setBaseline(keysOf(rows)),
+    onStop: () => {
       setBaseline(undefined);
       setWaiting(undefined);
-      return undefined;
-    }
-    setBaseline(new Set(latest.current.list.rows.map(key)));
-    const controller = new AbortController();
-    const { signal } = controller;
-    let unspoken = 0;
-    let spokenAtMs = 0;
-    let timer: ReturnType<typeof setTimeout>;
-    const seen = new Set(latest.current.list.rows.map(key));
+    },
+    onEnd: onLiveEnd,
+  });
 
-    const poll = async () => {
-      const now = latest.current;
-      const parameters = { ...now.filters, ...periodOf(now.query, Date.now()) };
-      const next = await askRows(isAdmin, parameters, 1, now.pageSize, signal);
-      if (signal.aborted) return;
-      const shown = new Set(latest.current.list.rows.map(key));
-      const count = next.rows.filter((row) => !shown.has(key(row))).length;
-      unspoken += next.rows.filter((row) => !seen.has(key(row))).length;
-      for (const row of next.rows) seen.add(key(row));
-      if (count > 0) {
-        if (latest.current.isReading()) setWaiting({ ...next, count });
-        else latest.current.list.replace(next);
-      }
-      if (unspoken > 0 && Date.now() - spokenAtMs >= SPOKEN_MS) {
-        announce("log.newRows", { count: unspoken });
-        unspoken = 0;
-        spokenAtMs = Date.now();
-      }
-      setFigures(await askFigures(isAdmin, parameters, signal));
-    };
-    const again = () => {
-      timer = setTimeout(() => {
-        // Nobody looks at a hidden tab.
-        const round = document.hidden ? Promise.resolve() : poll();
-        round.then(again, (error: unknown) => {
-          if (signal.aborted) return;
-          toastFailure(error, "live");
-          latest.current.onLiveEnd();
-        });
-      }, LIVE_MS);
-    };
-    again();
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [isLive, isAdmin, filterText, page]);
-
-  const freshCount = baseline ? list.rows.findIndex((row) => baseline.has(key(row))) : 0;
+  const known = baseline ? list.rows.findIndex((row) => baseline.has(rowKeyOf(row, isAdmin))) : 0;
   return {
-    list,
+    screen,
     ...figures,
-    freshCount: Math.max(0, freshCount),
+    freshCount: Math.max(0, known),
     waiting: waiting?.count ?? 0,
     showWaiting() {
       if (waiting) list.replace(waiting);
       setWaiting(undefined);
     },
-    endLive: onLiveEnd,
   };
 }

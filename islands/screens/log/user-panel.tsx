@@ -8,18 +8,7 @@ import { patchUrl } from "../../lib/url-state.ts";
 import { Chip, Money, StatusDot } from "../../ui/badges.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { Notice } from "../../ui/feedback.tsx";
-
-interface UserFacts {
-  id: number;
-  username: string;
-  display_name: string;
-  role: number;
-  status: number;
-  group: string;
-  quota: number;
-  used_quota: number;
-  request_count: number;
-}
+import type { UserRow } from "../../lib/wire.ts";
 
 const ROLES: Record<number, string> = {
   1: "common.role.user",
@@ -37,14 +26,14 @@ export interface UserPanelProps {
 
 export default function UserPanel({ id, name, onClose, onLog }: UserPanelProps) {
   const t = useT();
-  const [facts, setFacts] = useState<UserFacts>();
+  const [facts, setFacts] = useState<UserRow>();
   const [failure, setFailure] = useState<string>();
   useEffect(() => {
     const controller = new AbortController();
     setFacts(undefined);
     setFailure(undefined);
     call(api.user({ id: String(id) }).get({ fetch: { signal: controller.signal } })).then(
-      (answer) => setFacts(answer as UserFacts),
+      setFacts,
       (error: unknown) => {
         if (!isAbort(error) && !controller.signal.aborted) setFailure(failureMessage(error));
       },

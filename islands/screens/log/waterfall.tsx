@@ -2,9 +2,10 @@
 // Refuses bars without numbers: every step says its start and length in words too.
 import { formatDuration } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import type { LogOther, LogRow } from "./row.ts";
+import type { LogOther } from "./row.ts";
 import { stepsOf } from "./steps.ts";
 import type { Step } from "./steps.ts";
+import type { LogRow } from "../../lib/wire.ts";
 
 const TONE: Partial<Record<Step["kind"], string>> = {
   checks: "off",

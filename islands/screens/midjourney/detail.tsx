@@ -6,8 +6,8 @@ import { Money, StatusDot, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { ChannelTag, Elapsed, ProgressBar } from "../../ui/task-cells.tsx";
-import type { DrawingRow } from "./row.ts";
-import { actionKey, codeWord, statusWord } from "./row.ts";
+import { actionKey, codeLabel, statusLabel } from "./row.ts";
+import type { DrawingRow } from "../../lib/wire.ts";
 
 export interface DrawingDetailProps {
   row: DrawingRow;
@@ -18,8 +18,8 @@ export interface DrawingDetailProps {
 
 export default function DrawingDetail({ row, isAdmin, onClose, onImage }: DrawingDetailProps) {
   const t = useT();
-  const [codeTone, codeKey] = codeWord(row.code);
-  const [tone, key] = statusWord(row.status);
+  const [codeTone, codeKey] = codeLabel(row.code);
+  const [tone, key] = statusLabel(row.status);
   const at = (ms: number) => <When at={Math.floor(ms / 1000)} isAbsolute />;
   return (
     <Drawer isOpen width="peek" title={t(actionKey(row.action))} onClose={onClose}>

@@ -5,8 +5,8 @@ import type { TableQuery } from "../../lib/table-query.ts";
 import { StatusDot, When } from "../../ui/badges.tsx";
 import { Pagination } from "../../ui/pagination.tsx";
 import { ProgressBar } from "../../ui/task-cells.tsx";
-import type { DrawingRow } from "./row.ts";
-import { actionKey, statusWord } from "./row.ts";
+import { actionKey, statusLabel } from "./row.ts";
+import type { DrawingRow } from "../../lib/wire.ts";
 
 export interface GalleryProps {
   rows: readonly DrawingRow[];
@@ -23,7 +23,7 @@ export function Gallery({ rows, isAdmin, table, total, onImage, onOpen }: Galler
     <>
       <ul className="gallery">
         {rows.map((row) => {
-          const [tone, key] = statusWord(row.status);
+          const [tone, key] = statusLabel(row.status);
           const prompt = row.prompt || row.prompt_en;
           return (
             <li key={row.id} className="gallery-card">

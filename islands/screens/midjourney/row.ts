@@ -1,31 +1,9 @@
 // What the drawing log knows of a task, and the words for its codes.
 // Refuses nothing: what is not known is called unknown.
 import type { StatusTone } from "../../ui/badges.tsx";
+import type { DrawingRow, ListPageData } from "../../lib/wire.ts";
 
-export interface DrawingRow {
-  id: number;
-  code: number;
-  user_id?: number;
-  action: string;
-  mj_id: string;
-  prompt: string;
-  prompt_en: string;
-  /** Milliseconds, as all times of a row. */
-  submit_time: number;
-  start_time: number;
-  finish_time: number;
-  image_url: string;
-  status: string;
-  progress: string;
-  fail_reason: string;
-  channel_id: number;
-  quota?: number;
-}
-
-export interface DrawingPageData {
-  rows: DrawingRow[];
-  total: number;
-  pageSize: number;
+export interface DrawingPageData extends ListPageData<DrawingRow> {
   isAdmin: boolean;
 }
 
@@ -47,7 +25,7 @@ const CODES: Record<number, [StatusTone, string]> = {
   22: ["attention", "midjourney.code.22"],
 };
 
-export function codeWord(code: number): [StatusTone, string] {
+export function codeLabel(code: number): [StatusTone, string] {
   return CODES[code] ?? ["off", "common.unknown"];
 }
 
@@ -60,6 +38,6 @@ const STATUS: Record<string, [StatusTone, string]> = {
   MODAL: ["attention", "midjourney.status.MODAL"],
 };
 
-export function statusWord(status: string): [StatusTone, string] {
+export function statusLabel(status: string): [StatusTone, string] {
   return (Object.hasOwn(STATUS, status) ? STATUS[status] : undefined) ?? ["off", "common.unknown"];
 }

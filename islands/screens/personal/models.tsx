@@ -1,7 +1,7 @@
 // The models one may call: ten first, then all of them by the beginning of their names; searched, copied, priced on hover.
 // Refuses to print thousands at once: the search narrows what is left out.
 import { useEffect, useRef, useState } from "react";
-import { api, call, callWhole } from "../../lib/api.ts";
+import { api, call, callForBody } from "../../lib/api.ts";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import { dollarsPerMTok } from "../../../src/shared/cost.ts";
 import { status, user } from "../../lib/boot.ts";
@@ -50,29 +50,17 @@ export function modelGroups(models: readonly string[]): ModelGroup[] {
   return rest.length > 0 ? [...named, { prefix: "", models: rest }] : named;
 }
 
-interface Pricing {
-  data: {
-    model_name: string;
-    quota_type: number;
-    model_ratio: number;
-    model_price: number;
-    completion_ratio: number;
-  }[];
-  group_ratio: Record<string, number>;
-}
-
 /** Prices of the visitor's own group, fetched when somebody looks. */
 function usePrices(): { look: () => void; textOf: (model: string) => string | undefined } {
   const t = useT();
   const [prices, setPrices] = useState<ReadonlyMap<string, string>>();
-  const isAsked = useRef(false);
+  const isRequested = useRef(false);
   return {
     look() {
-      if (isAsked.current) return;
-      isAsked.current = true;
-      callWhole(api.pricing.get()).then(
-        (answer) => {
-          const { data, group_ratio: ratios } = answer as unknown as Pricing;
+      if (isRequested.current) return;
+      isRequested.current = true;
+      callForBody(api.pricing.get()).then(
+        ({ data, group_ratio: ratios }) => {
           const ratio = ratios[user.peek()?.group ?? ""] ?? 1;
           const perUnit = status.peek().quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
           setPrices(
@@ -112,8 +100,8 @@ export function ModelsCard({ models, count, isExpanded }: ModelsCardProps) {
   const [term, setTerm] = useState("");
   const [isOpen, setOpen] = useState(isExpanded);
   const { look, textOf } = usePrices();
-  const isWhole = all.length >= count;
-  const needsAll = (isOpen || term.trim() !== "") && !isWhole;
+  const isComplete = all.length >= count;
+  const needsAll = (isOpen || term.trim() !== "") && !isComplete;
 
   useEffect(() => {
     if (!needsAll) return undefined;

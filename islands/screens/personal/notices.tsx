@@ -4,8 +4,9 @@ import { Send } from "lucide-react";
 import { useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
-import type { Errors } from "../../lib/form.ts";
+import type { Errors, Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
+import type { Translate } from "../../lib/i18n.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import { SecretField, TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
@@ -58,33 +59,33 @@ function bodyOf(values: NoticeValues) {
   };
 }
 
-export function NoticesCard({
-  setting,
-  hasSecret,
-  email,
-  acceptsUnpriced,
-}: {
+export interface NoticesCardProps {
   setting: Setting;
   hasSecret: boolean;
   /** The account's own address. */
   email: string;
-  /** What the other card says now: the setting is stored as a whole. */
+  /** What the other card says now: both are one setting. */
   acceptsUnpriced: () => boolean;
-}) {
-  const t = useT();
-  const [isSecretSet, setSecretSet] = useState(hasSecret);
-  const [isTesting, setTesting] = useState(false);
-  const validate = ({ kind, threshold, url, mail }: NoticeValues): Errors<NoticeValues> => ({
+}
+
+function problemsOf(t: Translate, { kind, threshold, url, mail }: NoticeValues): Errors<NoticeValues> {
+  return {
     ...(threshold === undefined || !(threshold > 0) ? { threshold: t("personal.badThreshold") } : {}),
     ...(kind === "webhook" && !isSecureUrl(url) ? { url: t("personal.badWebhook") } : {}),
     ...(kind === "email" && mail.trim() !== "" && !/^[^\s@]+@[^\s@]+$/.test(mail.trim())
       ? { mail: t("personal.badMail") }
       : {}),
-  });
+  };
+}
+
+/** Saves the notices; keeps in mind whether a secret is set. */
+function useNotices({ setting, hasSecret, acceptsUnpriced }: NoticesCardProps) {
+  const t = useT();
+  const [isSecretSet, setSecretSet] = useState(hasSecret);
   const form = useForm<NoticeValues>({
     initial: valuesOf(setting),
     secrets: ["secret"],
-    validate,
+    validate: (values) => problemsOf(t, values),
   });
   const { values } = form;
   const save = async () => {
@@ -103,9 +104,114 @@ export function NoticesCard({
       toastFailure(error, "notices");
     }
   };
-  /** What is typed is tested, saved or not. */
+  return { form, isSecretSet, save };
+}
+
+export function NoticesCard(props: NoticesCardProps) {
+  const t = useT();
+  const { form, isSecretSet, save } = useNotices(props);
+  return (
+    <Card id="notices" title={t("personal.notices")} note={t("personal.noticesNote")}>
+      <form
+        ref={form.element}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <KindField form={form} />
+        {form.values.kind === "webhook" ? (
+          <WebhookFields form={form} isSecretSet={isSecretSet} />
+        ) : (
+          <MailField form={form} email={props.email} />
+        )}
+        <MoneyField
+          form={form}
+          name="threshold"
+          label={t("personal.threshold")}
+          isRequired
+          presets={PRESETS}
+          presetsLabel={t("personal.thresholdPresets")}
+        />
+        <SaveRow isBusy={form.isBusy} isDirty={form.isDirty}>
+          <TestButton form={form} />
+        </SaveRow>
+      </form>
+    </Card>
+  );
+}
+
+type NoticeForm = Form<NoticeValues>;
+
+function KindField({ form }: { form: NoticeForm }) {
+  const t = useT();
+  return (
+    <fieldset className="field">
+      <legend className="field-label">{t("personal.noticeKind")}</legend>
+      <div className="join mt-1">
+        {KINDS.map((kind) => (
+          <input
+            key={kind}
+            type="radio"
+            name="kind"
+            className="btn btn-sm join-item"
+            aria-label={t(`personal.kind.${kind}`)}
+            checked={form.values.kind === kind}
+            onChange={() => form.set("kind", kind)}
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function WebhookFields({ form, isSecretSet }: { form: NoticeForm; isSecretSet: boolean }) {
+  const t = useT();
+  return (
+    <>
+      <TextField
+        form={form}
+        name="url"
+        label={t("personal.webhookUrl")}
+        hint={t("personal.webhookHint")}
+        isRequired
+        type="url"
+        isMono
+        input={{ maxLength: 2048, placeholder: "https://", autoComplete: "off", spellCheck: false }}
+      />
+      <SecretField
+        form={form}
+        name="secret"
+        label={t("personal.webhookSecret")}
+        hint={t(isSecretSet ? "personal.webhookSecretKept" : "personal.webhookSecretHint")}
+        isSet={isSecretSet}
+      />
+    </>
+  );
+}
+
+function MailField({ form, email }: { form: NoticeForm; email: string }) {
+  const t = useT();
+  return (
+    <TextField
+      form={form}
+      name="mail"
+      label={t("personal.mail")}
+      hint={email === "" ? t("personal.mailNeeded") : t("personal.mailHint", { email })}
+      type="email"
+      input={{ maxLength: 320, placeholder: email, autoComplete: "email" }}
+    />
+  );
+}
+
+/** Sends a notice to what is typed, saved or not. */
+function TestButton({ form }: { form: NoticeForm }) {
+  const t = useT();
+  const { values } = form;
+  const [isTesting, setTesting] = useState(false);
   const test = async () => {
-    const problems = Object.entries(validate(values));
+    const problems = Object.entries(problemsOf(t, values));
     for (const [name, text] of problems) form.fail(name, text ?? "");
     if (problems.length > 0) return;
     setTesting(true);
@@ -118,85 +224,17 @@ export function NoticesCard({
       setTesting(false);
     }
   };
-
   return (
-    <Card id="notices" title={t("personal.notices")} note={t("personal.noticesNote")}>
-      <form
-        ref={form.element}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <fieldset className="field">
-          <legend className="field-label">{t("personal.noticeKind")}</legend>
-          <div className="join mt-1">
-            {KINDS.map((kind) => (
-              <input
-                key={kind}
-                type="radio"
-                name="kind"
-                className="btn btn-sm join-item"
-                aria-label={t(`personal.kind.${kind}`)}
-                checked={values.kind === kind}
-                onChange={() => form.set("kind", kind)}
-              />
-            ))}
-          </div>
-        </fieldset>
-        {values.kind === "webhook" ? (
-          <>
-            <TextField
-              form={form}
-              name="url"
-              label={t("personal.webhookUrl")}
-              hint={t("personal.webhookHint")}
-              isRequired
-              type="url"
-              isMono
-              input={{ maxLength: 2048, placeholder: "https://", autoComplete: "off", spellCheck: false }}
-            />
-            <SecretField
-              form={form}
-              name="secret"
-              label={t("personal.webhookSecret")}
-              hint={t(isSecretSet ? "personal.webhookSecretKept" : "personal.webhookSecretHint")}
-              isSet={isSecretSet}
-            />
-          </>
-        ) : (
-          <TextField
-            form={form}
-            name="mail"
-            label={t("personal.mail")}
-            hint={email === "" ? t("personal.mailNeeded") : t("personal.mailHint", { email })}
-            type="email"
-            input={{ maxLength: 320, placeholder: email, autoComplete: "email" }}
-          />
-        )}
-        <MoneyField
-          form={form}
-          name="threshold"
-          label={t("personal.threshold")}
-          isRequired
-          presets={PRESETS}
-          presetsLabel={t("personal.thresholdPresets")}
-        />
-        <SaveRow isBusy={form.isBusy} isDirty={form.isDirty}>
-          <button
-            type="button"
-            className="btn btn-default"
-            disabled={form.isBusy || isTesting}
-            aria-busy={isTesting}
-            onClick={() => void test()}
-          >
-            <Send aria-hidden size={16} />
-            {t("personal.test")}
-          </button>
-        </SaveRow>
-      </form>
-    </Card>
+    <button
+      type="button"
+      className="btn btn-default"
+      disabled={form.isBusy || isTesting}
+      aria-busy={isTesting}
+      onClick={() => void test()}
+    >
+      <Send aria-hidden size={16} />
+      {t("personal.test")}
+    </button>
   );
 }
 

@@ -3,15 +3,13 @@
 import { useId } from "react";
 import { shortText } from "../../../src/shared/short-text.ts";
 import { useT } from "../../lib/i18n.ts";
+import type { GroupMap } from "../../lib/wire.ts";
 import { RatioBadge } from "../../ui/badges.tsx";
 import type { Settings } from "./conversation.ts";
 import { ModelPicker } from "./model-picker.tsx";
 
-export interface Group {
-  name: string;
-  desc: string;
-  ratio: number;
-}
+/** A group that the visitor may call with. */
+export type Group = GroupMap[string] & { name: string };
 
 /** Names that begin with "gpt" come first, as the specification says; otherwise the given order stays. */
 export function gptFirst(names: readonly string[]): string[] {

@@ -1,8 +1,9 @@
 // The state of the playground: settings, conversations, the running answer, and what people do with them.
 // Refuses two answers at once, and to lose an answer that is already there when the page is left.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import type { Dispatch, SetStateAction } from "react";
 import { api, call } from "../../lib/api.ts";
-import { useWhole } from "../../lib/whole.ts";
+import { useCompleteChoices } from "../../lib/complete-choices.ts";
 import { announce } from "../../lib/toasts.ts";
 import type { Conversation, Message, Settings, Stored } from "./conversation.ts";
 import {
@@ -54,9 +55,9 @@ function start(data: PlaygroundData): Stored {
 }
 
 /** What the page brought, and behind a cut list all groups and every model of the chosen one. */
-function useWholeData(data: PlaygroundData, group: string): PlaygroundData {
+function useCompleteData(data: PlaygroundData, group: string): PlaygroundData {
   const isCut = data.isCut === true;
-  const groups = useWhole<Group[]>(data.groups, isCut, async () => {
+  const groups = useCompleteChoices<Group[]>(data.groups, isCut, async () => {
     const all = Object.entries(await call(api.user.self.groups.get())).map(([name, choice]) => ({
       name,
       ...choice,
@@ -64,25 +65,27 @@ function useWholeData(data: PlaygroundData, group: string): PlaygroundData {
     const [own] = data.groups;
     return all.sort((a, b) => Number(b.name === own?.name) - Number(a.name === own?.name));
   });
-  const models = useWhole<string[]>(
+  const models = useCompleteChoices<string[]>(
     [],
     isCut && group !== "",
     () => call(api.user.models.get({ query: { group } })),
     group,
   );
   return useMemo(() => {
-    if (!isCut || !groups.isWhole || !models.isWhole) return data;
+    if (!isCut || !groups.isComplete || !models.isComplete) return data;
     const at = groups.all.findIndex(({ name }) => name === group);
     return { groups: groups.all, models: models.all.map((name): [string, number[]] => [name, [at]]) };
-  }, [data, group, isCut, groups.all, groups.isWhole, models.all, models.isWhole]);
+  }, [data, group, isCut, groups.all, groups.isComplete, models.all, models.isComplete]);
 }
 
-export function usePlayground(page: PlaygroundData) {
+type SetStored = Dispatch<SetStateAction<Stored>>;
+
+/** Settings and conversations of this browser: read when the page has come alive, written whenever no answer runs. */
+function useStored(page: PlaygroundData, isRunning: boolean) {
   const [stored, setStored] = useState<Stored>(() => start(page));
-  const data = useWholeData(page, stored.settings.group);
+  const data = useCompleteData(page, stored.settings.group);
   /** False until local storage was read: the server's render cannot know it. */
   const [isLoaded, setLoaded] = useState(false);
-  const [running, setRunning] = useState<AbortController>();
   const latest = useRef(stored);
   latest.current = stored;
 
@@ -97,38 +100,37 @@ export function usePlayground(page: PlaygroundData) {
   }, [page, data]);
 
   useEffect(() => {
-    if (isLoaded && !running) writeStored(stored);
-  }, [isLoaded, running, stored]);
+    if (isLoaded && !isRunning) writeStored(stored);
+  }, [isLoaded, isRunning, stored]);
   useEffect(() => {
-    if (!running) return undefined;
+    if (!isRunning) return undefined;
     const save = () => writeStored(latest.current);
     window.addEventListener("pagehide", save);
     return () => {
       window.removeEventListener("pagehide", save);
     };
-  }, [running]);
+  }, [isRunning]);
+  return { stored, setStored, latest, data, isLoaded };
+}
 
-  const change = useCallback((id: string, next: (conversation: Conversation) => Conversation) => {
-    setStored((before) => ({
-      ...before,
-      conversations: before.conversations.map((each) => (each.id === id ? next(each) : each)),
-    }));
-  }, []);
+type ChangeConversation = (id: string, next: (conversation: Conversation) => Conversation) => void;
 
-  /** Asks with these messages as the conversation so far; the answer is put behind them. */
-  const answer = useCallback(
+function messageOf(part: Pick<Message, "role" | "content" | "status"> & Partial<Message>): Message {
+  return { id: newId(), createAt: Date.now(), ...part };
+}
+
+/** Calls the model with these messages as the conversation so far; the answer is put behind them. */
+function useAnswer(
+  latest: { current: Stored },
+  change: ChangeConversation,
+  setRunning: (running: AbortController | undefined) => void,
+) {
+  return useCallback(
     async (messages: readonly Message[]) => {
       const { settings, current, conversations } = latest.current;
       const conversation = conversations.find(({ id }) => id === current);
       if (!conversation || settings.model === "") return;
-      const reply: Message = {
-        id: newId(),
-        role: "assistant",
-        content: "",
-        createAt: Date.now(),
-        status: "loading",
-        model: settings.model,
-      };
+      const reply = messageOf({ role: "assistant", content: "", status: "loading", model: settings.model });
       const controller = new AbortController();
       setRunning(controller);
       change(current, (before) => ({ ...before, messages: [...messages, reply] }));
@@ -141,7 +143,18 @@ export function usePlayground(page: PlaygroundData) {
     },
     [change],
   );
+}
 
+export function usePlayground(page: PlaygroundData) {
+  const [running, setRunning] = useState<AbortController>();
+  const { stored, setStored, latest, data, isLoaded } = useStored(page, running !== undefined);
+  const change = useCallback<ChangeConversation>((id, next) => {
+    setStored((before) => ({
+      ...before,
+      conversations: before.conversations.map((each) => (each.id === id ? next(each) : each)),
+    }));
+  }, []);
+  const answer = useAnswer(latest, change, setRunning);
   const conversation = useMemo(
     () => stored.conversations.find(({ id }) => id === stored.current) ?? newConversation(),
     [stored],
@@ -157,20 +170,14 @@ export function usePlayground(page: PlaygroundData) {
     isRunning: running !== undefined,
     groups: data.groups,
     setSettings: (patch: Partial<Settings>) => {
-      // Of another group's models nothing is known yet: they are asked for with the page's own data.
+      // Of another group's models nothing is known yet: they are fetched with the page's own data.
       const known = page.isCut && patch.group !== undefined ? page : data;
       setStored((before) => ({ ...before, settings: usable({ ...before.settings, ...patch }, known) }));
     },
     resetSettings: () =>
       setStored((before) => ({ ...before, settings: usable(defaultSettings(FAVOURITE, ""), data) })),
     send(text: string) {
-      const message: Message = {
-        id: newId(),
-        role: "user",
-        content: text,
-        createAt: Date.now(),
-        status: "complete",
-      };
+      const message = messageOf({ role: "user", content: text, status: "complete" });
       void answer([...conversation.messages, message]);
     },
     stop: () => running?.abort(),
@@ -178,23 +185,7 @@ export function usePlayground(page: PlaygroundData) {
       const at = conversation.messages.findIndex((each) => each.id === id);
       if (at > 0) void answer(conversation.messages.slice(0, at));
     },
-    /** Gives back what undoes it. */
-    remove(id: string): () => void {
-      const { messages, clearedAt } = conversation;
-      const at = messages.findIndex((each) => each.id === id);
-      change(conversation.id, (before) => ({
-        ...before,
-        messages: before.messages.filter((each) => each.id !== id),
-        // The cut stays where it was.
-        clearedAt: before.clearedAt === id ? (messages[at - 1]?.id ?? "") : before.clearedAt,
-      }));
-      return () =>
-        change(conversation.id, (before) => ({
-          ...before,
-          messages: before.messages.toSpliced(at, 0, ...messages.slice(at, at + 1)),
-          clearedAt,
-        }));
-    },
+    remove: (id: string) => removeMessage(conversation, id, change),
     clearContext: () =>
       change(conversation.id, (before) => ({ ...before, clearedAt: before.messages.at(-1)?.id ?? "" })),
     restoreContext: () => change(conversation.id, (before) => ({ ...before, clearedAt: "" })),
@@ -207,13 +198,34 @@ export function usePlayground(page: PlaygroundData) {
         current: fresh.id,
       }));
     },
-    /** Deletes the open conversation; gives back what undoes it. */
-    removeConversation(): () => void {
-      const before = latest.current;
-      const left = before.conversations.filter(({ id }) => id !== before.current);
-      const conversations = left.length > 0 ? left : [newConversation()];
-      setStored({ ...before, conversations, current: conversations[0]?.id ?? "" });
-      return () => setStored((now) => ({ ...before, settings: now.settings }));
-    },
+    removeConversation: () => removeOpenConversation(latest.current, setStored),
   };
+}
+
+export type Playground = ReturnType<typeof usePlayground>;
+
+/** Gives back what undoes it. */
+function removeMessage(conversation: Conversation, id: string, change: ChangeConversation): () => void {
+  const { messages, clearedAt } = conversation;
+  const at = messages.findIndex((each) => each.id === id);
+  change(conversation.id, (before) => ({
+    ...before,
+    messages: before.messages.filter((each) => each.id !== id),
+    // The cut stays where it was.
+    clearedAt: before.clearedAt === id ? (messages[at - 1]?.id ?? "") : before.clearedAt,
+  }));
+  return () =>
+    change(conversation.id, (before) => ({
+      ...before,
+      messages: before.messages.toSpliced(at, 0, ...messages.slice(at, at + 1)),
+      clearedAt,
+    }));
+}
+
+/** Deletes the open conversation; gives back what undoes it. */
+function removeOpenConversation(before: Stored, setStored: SetStored): () => void {
+  const left = before.conversations.filter(({ id }) => id !== before.current);
+  const conversations = left.length > 0 ? left : [newConversation()];
+  setStored({ ...before, conversations, current: conversations[0]?.id ?? "" });
+  return () => setStored((now) => ({ ...before, settings: now.settings }));
 }

@@ -12,7 +12,8 @@ import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
 import { NumberField, TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
 import { MAX_CODES, MAX_NAME_CHARACTERS, NEW_CODE, quotaPresets, STATUS, UNUSED, USED } from "./row.ts";
-import type { CodeBatch, CodeRow, CodeValues } from "./row.ts";
+import type { CodeBatch, CodeValues } from "./row.ts";
+import type { CodeRow } from "../../lib/wire.ts";
 
 export interface CodeDrawerProps {
   /** undefined: new codes. */

@@ -3,24 +3,9 @@
 import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import type { CsvCell } from "../../lib/csv.ts";
 import type { StatusTone } from "../../ui/badges.tsx";
+import type { CodeRow, ListPageData } from "../../lib/wire.ts";
 
-export interface CodeRow {
-  id: number;
-  key: string;
-  status: number;
-  name: string;
-  quota: number;
-  created_time: number;
-  redeemed_time: number;
-  used_user_id: number;
-  used_username: string;
-}
-
-export interface RedemptionPageData {
-  rows: CodeRow[];
-  total: number;
-  pageSize: number;
-}
+export type RedemptionPageData = ListPageData<CodeRow>;
 
 export interface CodeValues extends Record<string, unknown> {
   name: string;

@@ -6,8 +6,9 @@ import { Money, StatusDot, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { ChannelTag, Elapsed, ProgressRing } from "../../ui/task-cells.tsx";
-import type { Clip, TaskRow } from "./row.ts";
-import { actionKey, clipsOf, parsedData, statusWord } from "./row.ts";
+import type { Clip } from "./row.ts";
+import { actionKey, clipsOf, parsedData, statusLabel } from "./row.ts";
+import type { TaskRow } from "../../lib/wire.ts";
 
 export interface TaskDetailProps {
   row: TaskRow;
@@ -17,7 +18,7 @@ export interface TaskDetailProps {
 
 export default function TaskDetail({ row, isAdmin, onClose }: TaskDetailProps) {
   const t = useT();
-  const [tone, key] = statusWord(row.status);
+  const [tone, key] = statusLabel(row.status);
   const clips = clipsOf(row.data);
   const json = JSON.stringify(
     { ...row, data: parsedData(row.data), properties: parsedData(row.properties) },

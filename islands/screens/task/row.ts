@@ -1,31 +1,9 @@
 // What the task log knows of a creative task: the words for its states, and what its data can be played as.
 // Refuses addresses that are no web addresses: results come from upstreams.
 import type { StatusTone } from "../../ui/badges.tsx";
+import type { ListPageData, TaskRow } from "../../lib/wire.ts";
 
-export interface TaskRow {
-  id: number;
-  user_id?: number;
-  channel_id: number;
-  platform: string;
-  action: string;
-  task_id: string;
-  status: string;
-  progress: string;
-  fail_reason: string;
-  /** Seconds, as all times of a row. */
-  submit_time: number;
-  start_time: number;
-  finish_time: number;
-  quota?: number;
-  /** JSON, or its text. */
-  data?: unknown;
-  properties?: unknown;
-}
-
-export interface TaskPageData {
-  rows: TaskRow[];
-  total: number;
-  pageSize: number;
+export interface TaskPageData extends ListPageData<TaskRow> {
   isAdmin: boolean;
 }
 
@@ -46,7 +24,7 @@ const STATUS: Record<string, [StatusTone, string]> = {
   "": ["running", "task.status.submitting"],
 };
 
-export function statusWord(status: string): [StatusTone, string] {
+export function statusLabel(status: string): [StatusTone, string] {
   return (Object.hasOwn(STATUS, status) ? STATUS[status] : undefined) ?? ["off", "task.status.UNKNOWN"];
 }
 

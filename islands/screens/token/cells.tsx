@@ -7,7 +7,7 @@ import type { StatusTone } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 import { stateOf } from "./row.ts";
-import type { TokenRow } from "./row.ts";
+import type { TokenRow } from "../../lib/wire.ts";
 
 export const STATUS: Record<number, [StatusTone, string]> = {
   1: ["ok", "token.status.enabled"],

@@ -1,29 +1,8 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
 // Refuses nothing; the server checks every field again.
+import type { GroupMap, ListPageData, TokenRow } from "../../lib/wire.ts";
 
-export interface TokenRow {
-  id: number;
-  name: string;
-  key: string;
-  status: number;
-  created_time: number;
-  accessed_time: number;
-  expired_time: number;
-  remain_quota: number;
-  used_quota: number;
-  unlimited_quota: boolean;
-  model_limits_enabled: boolean;
-  model_limits: string;
-  allow_ips: string | null;
-  group: string;
-}
-
-export type GroupMap = Record<string, { desc: string; ratio: number }>;
-
-export interface TokenPageData {
-  rows: TokenRow[];
-  total: number;
-  pageSize: number;
+export interface TokenPageData extends ListPageData<TokenRow> {
   groups: GroupMap;
   models: string[];
   /** There are more groups or models than these. */

@@ -8,9 +8,9 @@ import { useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Notice } from "../../ui/feedback.tsx";
 import { openChat } from "./open-chat.ts";
-import type { TokenRow } from "./row.ts";
 import { SAMPLE_NAMES, sampleCode } from "./samples.ts";
 import type { SampleName } from "./samples.ts";
+import type { TokenRow } from "../../lib/wire.ts";
 
 const FALLBACK_MODEL = "gpt-4o-mini";
 
@@ -41,8 +41,8 @@ export default function UsePanel({ keys, isNew, models, onClose }: UsePanelProps
       : (offered[0] ?? FALLBACK_MODEL);
   if (!first) return null;
   const base = serverAddress();
-  const whole = `sk-${first.key}`;
-  const shown = isNew ? whole : `sk-${maskSecret(first.key)}`;
+  const fullKey = `sk-${first.key}`;
+  const shown = isNew ? fullKey : `sk-${maskSecret(first.key)}`;
   const tabs = [...SAMPLE_NAMES, "clients"] as const;
   return (
     <Notice tone="success" onClose={onClose}>
@@ -101,7 +101,7 @@ export default function UsePanel({ keys, isNew, models, onClose }: UsePanelProps
           </label>
         ) : null}
         {tab === "clients" ? null : (
-          <CopyButton text={sampleCode(tab, base, whole, model)} label={t("common.copy")} withText />
+          <CopyButton text={sampleCode(tab, base, fullKey, model)} label={t("common.copy")} withText />
         )}
       </div>
       {tab === "clients" ? (

@@ -9,13 +9,7 @@ import { useT } from "../../lib/i18n.ts";
 import { openBeside } from "../../lib/leave.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
-
-interface CodeResult {
-  key: string;
-  quota: number;
-  success: boolean;
-  message: string;
-}
+import type { CodeResult } from "../../lib/wire.ts";
 
 const MAX_CODES = 100;
 
@@ -24,56 +18,80 @@ export function codesOf(text: string): string[] {
   return [...new Set(text.split(/[\s,;，；、]+/).filter((key) => key !== ""))];
 }
 
-export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => void }) {
+interface Redemption {
+  text: string;
+  setText: (text: string) => void;
+  /** Why nothing was sent; "" where nothing is wrong. */
+  problem: string;
+  isBusy: boolean;
+  results: readonly CodeResult[];
+  redeem: () => Promise<void>;
+}
+
+/** What is typed, what is wrong with it, and what came of the codes; `onRefused` takes the reader back to the field. */
+function useRedemption(onCredited: (quota: number) => void, onRefused: () => void): Redemption {
   const t = useT();
-  const id = useId();
-  const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [results, setResults] = useState<readonly CodeResult[]>([]);
-  const link = status.peek().top_up_link as string | undefined;
 
-  const refuse = (words: string) => {
-    setProblem(words);
-    field.current?.focus();
+  const refuse = (reason: string) => {
+    setProblem(reason);
+    onRefused();
   };
-  const redeem = async () => {
-    const keys = codesOf(text);
-    if (keys.length === 0) return refuse(t("topup.codeMissing"));
-    if (keys.length > MAX_CODES) return refuse(t("topup.tooMany", { count: keys.length, max: MAX_CODES }));
-    setProblem("");
-    setBusy(true);
-    try {
-      const found = (await call(api.user.topup.batch.post({ keys }))) as CodeResult[];
-      const sum = found.reduce((total, result) => total + result.quota, 0);
-      setResults(found);
-      if (sum > 0) {
-        onCredited(sum);
-        toast({ key: "redeemed", text: t("topup.redeemed", { amount: formatQuota(sum) }) });
-      }
-      // What failed stays in the field, to be looked at.
-      setText(
-        found
-          .filter((result) => !result.success)
-          .map((result) => result.key)
-          .join("\n"),
-      );
-      if (sum === 0) field.current?.focus();
-    } catch (error) {
-      if (error instanceof ApiFailure) toastFailure(error, "redeem");
-      else toast({ key: "redeem", tone: "error", text: t("topup.failed") });
-    } finally {
-      setBusy(false);
+  const send = async (keys: string[]) => {
+    const found = await call(api.user.topup.batch.post({ keys }));
+    const sum = found.reduce((total, result) => total + result.quota, 0);
+    setResults(found);
+    if (sum > 0) {
+      onCredited(sum);
+      toast({ key: "redeemed", text: t("topup.redeemed", { amount: formatQuota(sum) }) });
     }
+    // What failed stays in the field, to be looked at.
+    const failed = found.filter((result) => !result.success);
+    setText(failed.map((result) => result.key).join("\n"));
+    if (sum === 0) onRefused();
   };
+  return {
+    text,
+    setText(next) {
+      setText(next);
+      setProblem("");
+    },
+    problem,
+    isBusy,
+    results,
+    async redeem() {
+      const keys = codesOf(text);
+      if (keys.length === 0) return refuse(t("topup.codeMissing"));
+      if (keys.length > MAX_CODES) return refuse(t("topup.tooMany", { count: keys.length, max: MAX_CODES }));
+      setProblem("");
+      setBusy(true);
+      try {
+        await send(keys);
+      } catch (error) {
+        if (error instanceof ApiFailure) toastFailure(error, "redeem");
+        else toast({ key: "redeem", tone: "error", text: t("topup.failed") });
+      } finally {
+        setBusy(false);
+      }
+    },
+  };
+}
 
+export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => void }) {
+  const t = useT();
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const redemption = useRedemption(onCredited, () => field.current?.focus());
+  const { problem, isBusy } = redemption;
+  const link = status.peek().top_up_link as string | undefined;
   const buy = () => {
     if (!link) return toast({ key: "no link", tone: "error", text: t("topup.noLink") });
     openBeside(link);
   };
 
-  const done = results.filter((result) => result.success).length;
   return (
     <section className="panel lg:row-span-2" aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`} className="font-semibold">
@@ -84,7 +102,7 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          if (!isBusy) void redeem();
+          if (!isBusy) void redemption.redeem();
         }}
       >
         <label className="field-label" htmlFor={id}>
@@ -95,17 +113,14 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
           id={id}
           className="textarea mono mt-1 w-full"
           rows={4}
-          value={text}
+          value={redemption.text}
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}
           aria-invalid={problem !== "" || undefined}
           aria-describedby={`${id}-hint`}
           placeholder={t("topup.codesPlaceholder")}
-          onChange={(event) => {
-            setText(event.target.value);
-            setProblem("");
-          }}
+          onChange={(event) => redemption.setText(event.target.value)}
           onKeyDown={(event) => {
             if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
             event.preventDefault();
@@ -131,24 +146,30 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
         </div>
       </form>
       <div role="status">
-        {results.length > 0 ? (
-          <>
-            <p className="mt-4 text-[13px] font-semibold">
-              {t("topup.resultsSum", { done, count: results.length })}
-            </p>
-            <ul className="mt-1 flex max-h-64 flex-col gap-1 overflow-auto" aria-label={t("topup.results")}>
-              {results.map((result) => (
-                <li key={result.key} className="flex flex-wrap items-baseline gap-x-3">
-                  <code className="mono flex-none">{maskSecret(result.key)}</code>
-                  <StatusDot tone={result.success ? "ok" : "broken"}>
-                    {result.success ? t("topup.plus", { amount: formatQuota(result.quota) }) : result.message}
-                  </StatusDot>
-                </li>
-              ))}
-            </ul>
-          </>
-        ) : null}
+        {redemption.results.length > 0 ? <ResultList results={redemption.results} /> : null}
       </div>
     </section>
+  );
+}
+
+function ResultList({ results }: { results: readonly CodeResult[] }) {
+  const t = useT();
+  const done = results.filter((result) => result.success).length;
+  return (
+    <>
+      <p className="mt-4 text-[13px] font-semibold">
+        {t("topup.resultsSum", { done, count: results.length })}
+      </p>
+      <ul className="mt-1 flex max-h-64 flex-col gap-1 overflow-auto" aria-label={t("topup.results")}>
+        {results.map((result) => (
+          <li key={result.key} className="flex flex-wrap items-baseline gap-x-3">
+            <code className="mono flex-none">{maskSecret(result.key)}</code>
+            <StatusDot tone={result.success ? "ok" : "broken"}>
+              {result.success ? t("topup.plus", { amount: formatQuota(result.quota) }) : result.message}
+            </StatusDot>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

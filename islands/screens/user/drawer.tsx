@@ -10,7 +10,8 @@ import { Section, SelectField, TextField } from "../../ui/form.tsx";
 import { UserFacts } from "./facts.tsx";
 import { QuotaFields } from "./quota-fields.tsx";
 import { accountProblems, quotaBody, quotaProblem, valuesOf } from "./row.ts";
-import type { UserRow, UserValues } from "./row.ts";
+import type { UserValues } from "./row.ts";
+import type { UserRow } from "../../lib/wire.ts";
 
 export interface UserDrawerProps {
   /** undefined: a new account. */

@@ -10,7 +10,7 @@ import { Chip, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { Section } from "../../ui/form.tsx";
 import { rankKey } from "./row.ts";
-import type { UserRow } from "./row.ts";
+import type { UserKey, UserRow } from "../../lib/wire.ts";
 
 const BINDINGS = ["email", "github_id", "oidc_id", "wechat_id", "telegram_id", "linux_do_id"] as const;
 const DAY_SECONDS = 86_400;
@@ -90,10 +90,6 @@ function Fact({ label, children }: { label: string; children: React.ReactNode })
   );
 }
 
-interface Histogram {
-  buckets: { at: number; count: number; errors: number }[];
-}
-
 const WIDTH = 300;
 const HEIGHT = 36;
 
@@ -111,7 +107,7 @@ function RecentUse({ row }: { row: UserRow }) {
         },
         fetch: { signal },
       }),
-    ) as Promise<Histogram>;
+    );
   });
   const log = patchUrl("/log", { username: row.username, range: `${DAYS}d` });
   const buckets = value?.buckets ?? [];
@@ -173,17 +169,6 @@ function RecentUse({ row }: { row: UserRow }) {
   );
 }
 
-interface KeyFacts {
-  id: number;
-  name: string;
-  status: number;
-  accessed_time: number;
-  expired_time: number;
-  unlimited_quota: boolean;
-  remain_quota: number;
-  used_quota: number;
-}
-
 const KEY_STATUS: Record<number, readonly [StatusTone, string]> = {
   1: ["ok", "common.enabled"],
   2: ["off", "common.disabled"],
@@ -192,7 +177,7 @@ const KEY_STATUS: Record<number, readonly [StatusTone, string]> = {
 };
 
 /** A key that a call would not find usable counts as what it would be told. */
-function keyStatus(key: KeyFacts, now: number): number {
+function keyStatus(key: UserKey, now: number): number {
   if (key.status !== 1) return key.status;
   if (key.expired_time !== -1 && key.expired_time * 1000 <= now) return 3;
   return !key.unlimited_quota && key.remain_quota <= 0 ? 4 : 1;
@@ -200,9 +185,8 @@ function keyStatus(key: KeyFacts, now: number): number {
 
 function Keys({ row }: { row: UserRow }) {
   const t = useT();
-  const { value, failure } = useLoaded(
-    String(row.id),
-    (signal) => call(api.user({ id: String(row.id) }).keys.get({ fetch: { signal } })) as Promise<KeyFacts[]>,
+  const { value, failure } = useLoaded(String(row.id), (signal) =>
+    call(api.user({ id: String(row.id) }).keys.get({ fetch: { signal } })),
   );
   if (failure !== undefined) return <p className="text-error">{failure}</p>;
   if (value === undefined) return <p className="text-muted">{t("common.loading")}</p>;

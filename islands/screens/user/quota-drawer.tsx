@@ -8,7 +8,8 @@ import { DrawerForm } from "../../ui/drawer.tsx";
 import { toast } from "../../lib/toasts.ts";
 import { QuotaFields } from "./quota-fields.tsx";
 import { balanceAfter, NO_CHANGE, quotaBody, quotaProblem } from "./row.ts";
-import type { QuotaValues, UserRow } from "./row.ts";
+import type { QuotaValues } from "./row.ts";
+import type { UserRow } from "../../lib/wire.ts";
 
 export default function QuotaDrawer({
   row,

@@ -1,32 +1,8 @@
 // What the user screen knows of an account, who may do what to whom, and the drawer's values.
 // Refuses nothing; the server holds the same rank rules.
+import type { ListPageData, UserRow } from "../../lib/wire.ts";
 
-export interface UserRow {
-  id: number;
-  username: string;
-  display_name: string;
-  role: number;
-  status: number;
-  email: string;
-  group: string;
-  quota: number;
-  used_quota: number;
-  request_count: number;
-  inviter_id: number;
-  aff_count: number;
-  aff_history_quota: number;
-  github_id: string;
-  oidc_id: string;
-  wechat_id: string;
-  telegram_id: string;
-  linux_do_id: string;
-  DeletedAt: string | null;
-}
-
-export interface UserPageData {
-  rows: UserRow[];
-  total: number;
-  pageSize: number;
+export interface UserPageData extends ListPageData<UserRow> {
   groups: string[];
 }
 

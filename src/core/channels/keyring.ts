@@ -27,6 +27,8 @@ export interface Keyring {
   first(channel: Channel, nowMs: number): { key: string; index: number };
   /** Puts one key to rest. Returns whether another key of the channel is still fit for service. */
   rest(channel: Channel, index: number, rest: KeyRest, nowMs: number): boolean;
+  /** Whether the provider rejected every key of the channel; a lone key stands for its channel. */
+  areAllRejected(channel: Channel): boolean;
   /** A key that answered needs no more rest. */
   wake(channel: Channel, index: number): void;
   states(channel: Channel): KeyState[];
@@ -96,6 +98,11 @@ export function createKeyring(): Keyring {
       const { states } = ringOf(channel);
       states.set(index, { index, restsUntilMs: nowMs + restMs, reason, detail });
       return channel.keys.some((_, at) => (states.get(at)?.restsUntilMs ?? 0) <= nowMs);
+    },
+    areAllRejected(channel) {
+      if (channel.keys.length < 2) return true;
+      const { states } = ringOf(channel);
+      return channel.keys.every((_, at) => states.get(at)?.reason === "rejected");
     },
     wake(channel, index) {
       if (channel.keys.length > 1) rings.get(channel.id)?.states.delete(index);

@@ -51,65 +51,83 @@ export interface RoutingSources {
   logger: Logger;
 }
 
-export async function createRouting({ db, seal, logger }: RoutingSources): Promise<Routing> {
-  const byId = new Map<number, Channel>();
+/** The channels by id, and by group and model for those that are enabled. */
+interface ChannelIndex {
+  readonly byId: Map<number, Channel>;
   /** group -> model -> channels that serve it, unsorted. */
-  const index = new Map<string, Map<string, Set<Channel>>>();
+  readonly served: Map<string, Map<string, Set<Channel>>>;
   /** Built on first use, dropped when a channel of that model changes. */
-  const built = new Map<string, Map<string, readonly Tier[]>>();
+  readonly tiers: Map<string, Map<string, readonly Tier[]>>;
+}
+
+function forEachPlace(channel: Channel, visit: (group: string, model: string) => void): void {
+  if (channel.status !== ChannelStatus.enabled) return;
+  for (const group of channel.groups) for (const model of channel.models) visit(group, model);
+}
+
+function removeChannel({ byId, served, tiers }: ChannelIndex, channel: Channel): void {
+  byId.delete(channel.id);
+  forEachPlace(channel, (group, model) => {
+    const models = served.get(group);
+    const channels = models?.get(model);
+    channels?.delete(channel);
+    if (channels?.size === 0) models?.delete(model);
+    if (models?.size === 0) served.delete(group);
+    tiers.get(group)?.delete(model);
+  });
+}
+
+function addChannel({ byId, served, tiers }: ChannelIndex, channel: Channel): void {
+  byId.set(channel.id, channel);
+  forEachPlace(channel, (group, model) => {
+    let models = served.get(group);
+    if (!models) served.set(group, (models = new Map()));
+    let channels = models.get(model);
+    if (!channels) models.set(model, (channels = new Set()));
+    channels.add(channel);
+    tiers.get(group)?.delete(model);
+  });
+}
+
+/** Whether anything changed. A row that reads as before keeps its object, and with it whatever hangs on that. */
+function putChannel(index: ChannelIndex, id: number, channel: Channel | undefined): boolean {
+  const old = index.byId.get(id);
+  if (old === channel || (old && channel && Bun.deepEquals(old, channel))) return false;
+  if (old) removeChannel(index, old);
+  if (channel) addChannel(index, channel);
+  return true;
+}
+
+function tiersOf({ served, tiers }: ChannelIndex, group: string, model: string): readonly Tier[] {
+  const known = tiers.get(group)?.get(model);
+  if (known) return known;
+  const channels = served.get(group)?.get(model);
+  if (!channels) return NO_TIERS;
+  const built = buildTiers(channels);
+  let models = tiers.get(group);
+  if (!models) tiers.set(group, (models = new Map()));
+  models.set(model, built);
+  return built;
+}
+
+function buildTiers(channels: ReadonlySet<Channel>): readonly Tier[] {
+  const byPriority = new Map<number, TierEntry[]>();
+  for (const channel of [...channels].sort((a, b) => a.id - b.id)) {
+    const entries = byPriority.get(channel.priority) ?? [];
+    entries.push({ channel, share: Math.max(0, channel.weight) + SHARE_FLOOR, current: 0 });
+    byPriority.set(channel.priority, entries);
+  }
+  return [...byPriority]
+    .sort(([a], [b]) => b - a)
+    .map(([priority, entries]): Tier => ({ priority, entries }));
+}
+
+export async function createRouting({ db, seal, logger }: RoutingSources): Promise<Routing> {
+  const index: ChannelIndex = { byId: new Map(), served: new Map(), tiers: new Map() };
+  const { byId, served } = index;
   const listeners: ((ids: readonly number[]) => void)[] = [];
 
-  function forEachPlace(channel: Channel, visit: (group: string, model: string) => void): void {
-    if (channel.status !== ChannelStatus.enabled) return;
-    for (const group of channel.groups) for (const model of channel.models) visit(group, model);
-  }
-
-  function remove(channel: Channel): void {
-    byId.delete(channel.id);
-    forEachPlace(channel, (group, model) => {
-      const models = index.get(group);
-      const served = models?.get(model);
-      served?.delete(channel);
-      if (served?.size === 0) models?.delete(model);
-      if (models?.size === 0) index.delete(group);
-      built.get(group)?.delete(model);
-    });
-  }
-
-  function add(channel: Channel): void {
-    byId.set(channel.id, channel);
-    forEachPlace(channel, (group, model) => {
-      let models = index.get(group);
-      if (!models) index.set(group, (models = new Map()));
-      let served = models.get(model);
-      if (!served) models.set(model, (served = new Set()));
-      served.add(channel);
-      built.get(group)?.delete(model);
-    });
-  }
-
-  function buildTiers(served: ReadonlySet<Channel>): readonly Tier[] {
-    const byPriority = new Map<number, TierEntry[]>();
-    for (const channel of [...served].sort((a, b) => a.id - b.id)) {
-      const entries = byPriority.get(channel.priority) ?? [];
-      entries.push({ channel, share: Math.max(0, channel.weight) + SHARE_FLOOR, current: 0 });
-      byPriority.set(channel.priority, entries);
-    }
-    return [...byPriority]
-      .sort(([a], [b]) => b - a)
-      .map(([priority, entries]): Tier => ({ priority, entries }));
-  }
-
-  /** Whether anything changed. A row that reads as before keeps its object, and with it whatever hangs on that. */
-  function put(id: number, channel: Channel | undefined): boolean {
-    const old = byId.get(id);
-    if (old === channel || (old && channel && Bun.deepEquals(old, channel))) return false;
-    if (old) remove(old);
-    if (channel) add(channel);
-    return true;
-  }
-
-  function tell(changed: readonly number[]): void {
+  function notify(changed: readonly number[]): void {
     if (changed.length > 0) for (const listener of listeners) listener(changed);
   }
 
@@ -122,22 +140,22 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
       const found = new Map(rows.map((row) => [row.id, row]));
       for (const id of part) {
         const row = found.get(id);
-        if (put(id, row && parseChannel(row, seal))) changed.push(id);
+        if (putChannel(index, id, row && parseChannel(row, seal))) changed.push(id);
       }
     }
-    tell(changed);
+    notify(changed);
   }
 
-  async function reload(): Promise<void> {
+  async function readAll(): Promise<void> {
     const rows = await db.orm.select().from(db.t.channels);
     const gone = new Set(byId.keys());
     const changed: number[] = [];
     for (const row of rows) {
       gone.delete(row.id);
-      if (put(row.id, parseChannel(row, seal))) changed.push(row.id);
+      if (putChannel(index, row.id, parseChannel(row, seal))) changed.push(row.id);
     }
-    for (const id of gone) if (put(id, undefined)) changed.push(id);
-    tell(changed);
+    for (const id of gone) if (putChannel(index, id, undefined)) changed.push(id);
+    notify(changed);
   }
 
   const quietly = (work: Promise<void>): void => {
@@ -154,33 +172,23 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
 
   await db.onChange("channels", {
     changed: (ids) => quietly(inTurn(() => readRows(ids.map(Number)))),
-    lost: () => quietly(inTurn(reload)),
+    lost: () => quietly(inTurn(readAll)),
   });
-  await inTurn(reload);
+  await inTurn(readAll);
 
   return {
     channel: (id) => byId.get(id),
     channels: () => byId.values(),
-    tiers(group, model) {
-      const known = built.get(group)?.get(model);
-      if (known) return known;
-      const served = index.get(group)?.get(model);
-      if (!served) return NO_TIERS;
-      const tiers = buildTiers(served);
-      let models = built.get(group);
-      if (!models) built.set(group, (models = new Map()));
-      models.set(model, tiers);
-      return tiers;
-    },
-    modelsOf: (group) => [...(index.get(group)?.keys() ?? [])].sort(),
-    enabledModels: () => [...new Set([...index.values()].flatMap((models) => [...models.keys()]))].sort(),
-    groups: () => [...index.keys()].sort(),
+    tiers: (group, model) => tiersOf(index, group, model),
+    modelsOf: (group) => [...(served.get(group)?.keys() ?? [])].sort(),
+    enabledModels: () => [...new Set([...served.values()].flatMap((models) => [...models.keys()]))].sort(),
+    groups: () => [...served.keys()].sort(),
     async refresh(ids) {
       if (ids.length === 0) return;
       await inTurn(() => readRows(ids));
       await db.announce("channels", ids);
     },
-    reload: () => inTurn(reload),
+    reload: () => inTurn(readAll),
     onChange: (listener) => {
       listeners.push(listener);
     },

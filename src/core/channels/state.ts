@@ -7,6 +7,7 @@ import type { Channel } from "./rows.ts";
 import type { Deps } from "../deps.ts";
 import { notifyRoot } from "../users/notify.ts";
 import type { NotifyDeps } from "../users/notify.ts";
+import { channelDisabled, channelDisabledFor, channelEnabled } from "../logs/sentences.ts";
 
 export type StateDeps = NotifyDeps & Pick<Deps, "routing" | "options">;
 
@@ -50,11 +51,11 @@ export async function disableChannel(deps: StateDeps, channel: Channel, reason: 
   const { enabled, autoDisabled } = ChannelStatus;
   if (!(await changeStatus(deps, channel, enabled, autoDisabled, otherInfo))) return false;
   deps.logger.warn("channel disabled", { channel: channel.id, name: channel.name, reason });
-  const title = `通道「${channel.name}」（#${channel.id}）已被禁用`;
+  const title = channelDisabled(channel);
   await notifyRoot(deps, {
     type: `channel_update_${channel.id}_${autoDisabled}`,
     title,
-    content: `${title}，原因：${reason}`,
+    content: channelDisabledFor(channel, reason),
     channelId: channel.id,
   });
   return true;
@@ -65,7 +66,7 @@ export async function reviveChannel(deps: StateDeps, channel: Channel): Promise<
   const { enabled, autoDisabled } = ChannelStatus;
   if (!(await changeStatus(deps, channel, autoDisabled, enabled, ""))) return false;
   deps.logger.info("channel enabled", { channel: channel.id, name: channel.name });
-  const title = `通道「${channel.name}」（#${channel.id}）已被启用`;
+  const title = channelEnabled(channel);
   await notifyRoot(deps, {
     type: `channel_update_${channel.id}_${enabled}`,
     title,

@@ -7,6 +7,7 @@ import type { Channel } from "./rows.ts";
 import { disableChannel, recordBalance, recordTest, reviveChannel } from "./state.ts";
 import type { StateDeps } from "./state.ts";
 import { notifyRoot } from "../users/notify.ts";
+import { CHANNEL_WITHOUT_BALANCE, CHANNELS_TESTED, channelTooSlow } from "../logs/sentences.ts";
 
 export interface ProbeResult {
   ms: number;
@@ -100,7 +101,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
       if (result.failure && result.isFatal && options.get("AutomaticDisableChannelEnabled"))
         await disableChannel(deps, channel, result.failure.internal ?? result.failure.code);
       else if (limit > 0 && seconds > limit && options.get("AutomaticDisableChannelEnabled"))
-        await disableChannel(deps, channel, `响应时间 ${seconds.toFixed(2)}s 超过阈值 ${limit.toFixed(2)}s`);
+        await disableChannel(deps, channel, channelTooSlow(seconds, limit));
     } else if (
       channel.status === ChannelStatus.autoDisabled &&
       !result.failure &&
@@ -126,7 +127,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
         if (error instanceof Failure && error.code === "balance_unsupported") return;
         throw error;
       }
-      if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, "余额不足");
+      if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, CHANNEL_WITHOUT_BALANCE);
     });
   }
 
@@ -148,8 +149,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
         if (isAnnounced && !isStopped)
           await notifyRoot(deps, {
             type: "channel_test",
-            title: "通道测试完成",
-            content: "所有通道测试已完成",
+            ...CHANNELS_TESTED,
           });
       };
       running = run();

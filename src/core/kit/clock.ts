@@ -1,5 +1,5 @@
 // The clock of the process: the time of day for what is stored or shown, a steady count for how long something takes.
-// Refuses to mix them: a clock that is set changes the first and never the second.
+// A clock that is set changes the first and never the second.
 import type { Clock } from "../deps.ts";
 
 export const systemClock: Clock = {

@@ -1,5 +1,5 @@
 // Bounds the wait for the database: the PostgreSQL driver may leave a query unanswered when connections break.
-// Refuses to cancel anything: what comes after the deadline is ignored, so callers must survive a late success.
+// Cancels nothing: what comes after the deadline is ignored, so callers must survive a late success.
 
 export class DeadlineExceeded extends Error {
   readonly code = "DATABASE_SILENT";

@@ -83,8 +83,8 @@ export function createSiteLimits(
     },
     wrongPerAddress(own) {
       const rule = ruleOf(own);
-      const asked: WrongRule | undefined = rule && { limit: rule.count, windowMs: rule.windowMs };
-      const limit = asked ? createWrongLimit(asked, monotonicMs) : FREE_FOR_WRONG;
+      const wrong: WrongRule | undefined = rule && { limit: rule.count, windowMs: rule.windowMs };
+      const limit = wrong ? createWrongLimit(wrong, monotonicMs) : FREE_FOR_WRONG;
       return {
         enter: (address) =>
           isTrusted(address) ? Promise.resolve(undefined) : limit.enter(addressGroup(address)),

@@ -8,8 +8,8 @@ const MAX_JSON_CHARACTERS = 2_000_000;
 
 /** Text that both databases can store: PostgreSQL refuses NUL, JSON parameters refuse lone surrogates. */
 export function storableText(text: string): string {
-  const whole = text.isWellFormed() ? text : text.toWellFormed();
-  return whole.includes("\0") ? whole.replaceAll("\0", "") : whole;
+  const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
+  return wellFormed.includes("\0") ? wellFormed.replaceAll("\0", "") : wellFormed;
 }
 
 /** Whether a row can have this text: what no column can hold need not be looked for. */

@@ -1,5 +1,5 @@
 // Finds forbidden words in prompts: case-insensitive substrings, thousands of words in one pass (Aho–Corasick).
-// Refuses nothing itself; it only tells which word was found first.
+// It only says which word was found first.
 
 export interface WordFilter {
   /** The first forbidden word in the text, in lower case; undefined when there is none. */

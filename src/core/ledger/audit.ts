@@ -1,4 +1,4 @@
-// Recomputes every sum of the books from what lies beneath it and lists each difference; zero is the only good answer.
+// Recomputes every sum of the tables from what lies beneath it and lists each difference; zero is the only good answer.
 // Refuses to mix moments: one statement sees one snapshot, also while calls are being settled.
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
@@ -32,19 +32,19 @@ const COUNT_PREFIX = "count:";
 const WAITING = "journal:waiting";
 const SKIPPED = "journal:skipped";
 
-function whole(value: SQL): SQL {
+function asInteger(value: SQL): SQL {
   return sql`cast(${value} as bigint)`;
 }
 
 /** Lines of one check whose expected and found figures differ. */
 function check(what: string, id: SQL, expected: SQL, found: SQL, from: SQL): SQL {
-  return sql`select ${sql.raw(`'${what}'`)} as what, ${id} as id, ${whole(expected)} as expected,
-    ${whole(found)} as found from ${from} where ${expected} <> ${found}`;
+  return sql`select ${sql.raw(`'${what}'`)} as what, ${id} as id, ${asInteger(expected)} as expected,
+    ${asInteger(found)} as found from ${from} where ${expected} <> ${found}`;
 }
 
 function count(table: string): SQL {
-  return sql`select ${sql.raw(`'${COUNT_PREFIX}${table}'`)} as what, '' as id, ${whole(sql`0`)} as expected,
-    ${whole(sql`count(*)`)} as found from ${sql.raw(table)}`;
+  return sql`select ${sql.raw(`'${COUNT_PREFIX}${table}'`)} as what, '' as id, ${asInteger(sql`0`)} as expected,
+    ${asInteger(sql`count(*)`)} as found from ${sql.raw(table)}`;
 }
 
 /** A text of whole numbers, written alike by both databases. */
@@ -54,8 +54,8 @@ function idText(value: SQL): SQL {
 
 /** What a node's row says besides its mark, where it says anything. */
 function ofNodes(what: string, figure: SQL): SQL {
-  return sql`select ${sql.raw(`'${what}'`)} as what, node_id as id, ${whole(sql`0`)} as expected,
-    ${whole(figure)} as found from nodes where ${figure} > 0`;
+  return sql`select ${sql.raw(`'${what}'`)} as what, node_id as id, ${asInteger(sql`0`)} as expected,
+    ${asInteger(figure)} as found from nodes where ${figure} > 0`;
 }
 
 function statement(): SQL {

@@ -1,5 +1,5 @@
 // Group commit: items that arrive in the same tick become durable together, at most 500 in one write.
-// Refuses to throw out of its timer; whoever handed in what could not be written is told.
+// Never throws out of its timer: the promise of what could not be written rejects.
 export const MAX_BATCH = 500;
 
 interface Waiting<T> {
@@ -26,7 +26,7 @@ export interface GroupCommitDeps<T> {
    * disk.
    */
   writeLater: (items: readonly T[]) => Promise<void>;
-  /** Told of items that could not be written; answers what those who handed them in are told. */
+  /** Called with items that could not be written; answers what their callers' promises reject with. */
   lost: (items: readonly T[], error: unknown) => unknown;
   /** Calls that are still running: with none the write waits for the disk itself, which is quicker for a lone caller. */
   running: () => number;
@@ -77,8 +77,8 @@ export function createGroupCommit<T>({
     if (!failed) for (const each of batch) each.resolve();
     else {
       const items = batch.map((each) => each.item);
-      const told = lost(items, failed.error);
-      for (const each of batch) each.reject(told);
+      const failure = lost(items, failed.error);
+      for (const each of batch) each.reject(failure);
     }
     if (waiting.length > 0) schedule();
     else {

@@ -17,7 +17,7 @@ import { SQLITE_FILE } from "../../db/connect.ts";
 import type { Database } from "../../db/database.ts";
 import { syncDirectory } from "./journal-files.ts";
 import { JOURNAL_NAME } from "./journal.ts";
-import { databaseNumber, findBooks, NUMBER_KEY } from "./node-lease.ts";
+import { databaseNumber, findStorePosition, NUMBER_KEY } from "./node-lease.ts";
 
 const NODE_FILE = "node.id";
 const NOTE_FILE = "database.id";
@@ -92,7 +92,7 @@ const isNumber = (text: string) => /^\d{1,15}$/.test(text);
 async function knowsNode(db: Database, dataDir: string): Promise<boolean> {
   const nodeId = findNodeId(dataDir);
   if (nodeId === undefined) return false;
-  return (await findBooks(db, nodeId)) !== undefined;
+  return (await findStorePosition(db, nodeId)) !== undefined;
 }
 
 /** The name of this data directory, if it has one. */

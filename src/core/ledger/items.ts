@@ -1,5 +1,6 @@
 // What the ledger queues, and the sums of one batch: users, tokens, channels and hours, each touched once.
-// Refuses to know a database: both of them and the journal work on these shapes.
+// Both databases and the journal work on these shapes.
+import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { LedgerAccounts, UserAccount } from "../deps.ts";
 import type { LogRow } from "../logs/rows.ts";
@@ -30,21 +31,10 @@ export interface UserSum {
   count: number;
 }
 
-export interface RollupSum {
-  hour: number;
-  userId: number;
-  modelName: string;
-  channelId: number;
-  tokenId: number;
-  group: string;
-  count: number;
-  quota: number;
-  promptTokens: number;
-  completionTokens: number;
-  useTimeMs: number;
-  loggedCount: number;
-  loggedQuota: number;
-}
+/** What keeps the sums of an hour apart. */
+export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId", "group"] as const;
+
+export type RollupSum = Database["t"]["rollups"]["$inferSelect"];
 
 export interface BatchSums {
   users: Map<number, UserSum>;

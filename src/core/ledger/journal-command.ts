@@ -1,4 +1,4 @@
-// `weir journal show | check | enter FILE | skip 101-150`: what the journal has and the books do not, for an operator.
+// `weir journal show | check | enter FILE | skip 101-150`: what the journal has and the tables do not, for an operator.
 // Refuses to run beside a server (the caller holds the directory's lock), to guess, and to give anything up unwritten.
 import {
   closeSync,
@@ -18,11 +18,11 @@ import { findNodeId } from "./installation.ts";
 import { readFrame, syncDirectory } from "./journal-files.ts";
 import { frameOf, TAIL_BYTES } from "./journal-frames.ts";
 import { lastOf, nameOf, recover, span, surveyFile } from "./journal-recovery.ts";
-import type { BooksPosition, Placement, Recovery, SurveyedFile } from "./journal-recovery.ts";
+import type { StorePosition, Placement, Recovery, SurveyedFile } from "./journal-recovery.ts";
 import { JOURNAL_NAME, surveyAll } from "./journal.ts";
 import { MAX_BATCH } from "./group-commit.ts";
 import type { LedgerItem } from "./items.ts";
-import { takeSeat } from "./node-lease.ts";
+import { takeLease } from "./node-lease.ts";
 
 export const SKIPPED_FILE = "skipped-settlements.jsonl";
 const USAGE = "usage: weir journal show | check | enter FILE | skip 101-150";
@@ -36,7 +36,7 @@ export interface JournalCommandDeps {
 
 interface Situation {
   nodeId: string;
-  books: BooksPosition;
+  stored: StorePosition;
   files: SurveyedFile[];
   found: Recovery;
 }
@@ -70,21 +70,21 @@ async function look({ db, dataDir }: JournalCommandDeps): Promise<Situation | un
   if (!node) return undefined;
   // Taken as a start takes it: a process elsewhere that lives under this id is not worked against.
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const seat = await takeSeat({ db, logger, clock: systemClock, nodeId, dataDir });
-  await seat.release();
-  const files = surveyAll(dataDir, seat.books);
-  return { nodeId, books: seat.books, files, found: recover(files, seat.books) };
+  const lease = await takeLease({ db, logger, clock: systemClock, nodeId, dataDir });
+  await lease.release();
+  const files = surveyAll(dataDir, lease.position);
+  return { nodeId, stored: lease.position, files, found: recover(files, lease.position) };
 }
 
-function report({ say }: JournalCommandDeps, { books, found }: Situation): number {
+function report({ say }: JournalCommandDeps, { stored, found }: Situation): number {
   for (const warning of found.warnings) say(`Note: ${warning}.`);
   for (const { from, to, sentence } of found.findings)
     say(`${sentence}. To give them up: weir journal skip ${from}-${to}`);
   if (found.findings.length > 0) return 1;
-  const waiting = found.end - books.mark;
+  const waiting = found.end - stored.mark;
   say(
     waiting > 0
-      ? `${span(books.mark + 1, found.end)} wait and are all there; the next start enters them.`
+      ? `${span(stored.mark + 1, found.end)} wait and are all there; the next start enters them.`
       : "The books have everything that is in the journal.",
   );
   return 0;
@@ -129,13 +129,13 @@ function ranges(frames: readonly Placement[]): string {
 /** Puts the file among the others when it has what is missing; the next start enters it in its order. */
 function enter(deps: JournalCommandDeps, situation: Situation, path: string): number {
   const { dataDir, say } = deps;
-  const { books, files, found } = situation;
+  const { stored, files, found } = situation;
   if (!existsSync(path)) {
     say(`${path} does not exist.`);
     return 2;
   }
   const bytes = readFileSync(path);
-  const added = surveyFile(path, bytes, books);
+  const added = surveyFile(path, bytes, stored);
   const known = new Set(
     files.flatMap((file) => file.frames).map(({ first, checksum }) => `${first} ${checksum}`),
   );
@@ -145,7 +145,7 @@ function enter(deps: JournalCommandDeps, situation: Situation, path: string): nu
     say(`${path} has nothing that the books and the journal lack${foreign}.`);
     return found.findings.length > 0 ? 1 : 0;
   }
-  const together = recover([...files, added], books);
+  const together = recover([...files, added], stored);
   const isInTwoVersions = together.findings.some(({ sentence }) => sentence.includes("two versions"));
   if (isInTwoVersions) {
     report(deps, { ...situation, found: together });
@@ -160,14 +160,14 @@ function enter(deps: JournalCommandDeps, situation: Situation, path: string): nu
 /** Writes what can still be read of the positions to a file, and puts entries in their place that charge nobody. */
 async function skip(deps: JournalCommandDeps, situation: Situation, range: string): Promise<number> {
   const { db, dataDir, say, nowMs = Date.now } = deps;
-  const { nodeId, books, files } = situation;
+  const { nodeId, stored, files } = situation;
   const match = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(range);
   const [from, to] = [Number(match?.[1]), Number(match?.[2] ?? match?.[1])];
-  const highest = Math.max(books.journaled, ...files.map((file) => file.last));
-  if (!match || from <= books.mark || to < from || to > highest) {
+  const highest = Math.max(stored.journaled, ...files.map((file) => file.last));
+  if (!match || from <= stored.mark || to < from || to > highest) {
     say(
-      highest > books.mark
-        ? `Only positions from ${books.mark + 1} to ${highest} can be given up, as in ${books.mark + 1}-${highest}.`
+      highest > stored.mark
+        ? `Only positions from ${stored.mark + 1} to ${highest} can be given up, as in ${stored.mark + 1}-${highest}.`
         : "The books have everything that is in the journal: there is nothing to give up.",
     );
     return 2;
@@ -175,20 +175,20 @@ async function skip(deps: JournalCommandDeps, situation: Situation, range: strin
   const touched = files
     .flatMap((file) => file.frames)
     .filter((frame) => frame.first <= to && lastOf(frame) >= from);
-  const over = touched.find((frame) => Math.max(frame.first, books.mark + 1) < from || lastOf(frame) > to);
+  const over = touched.find((frame) => Math.max(frame.first, stored.mark + 1) < from || lastOf(frame) > to);
   if (over) {
     say(
-      `${span(over.first, lastOf(over))} stand in one write: give up ${Math.max(over.first, books.mark + 1)}-${lastOf(over)} as a whole.`,
+      `${span(over.first, lastOf(over))} stand in one write: give up ${Math.max(over.first, stored.mark + 1)}-${lastOf(over)} as a whole.`,
     );
     return 2;
   }
-  // First the record, then the books' note, then the change: cut short, the command is given again.
+  // First the record, then the tables' note, then the change: cut short, the command is given again.
   const at = Math.floor(nowMs() / 1000);
   const lines: unknown[] = [{ nodeId, from, to, at }];
   for (const frame of touched) {
     const items = readFrame<LedgerItem>(frame.path, frame.begin, frame.end);
     for (const [index, item] of items.entries())
-      if (frame.first + index > books.mark) lines.push({ nodeId, position: frame.first + index, item });
+      if (frame.first + index > stored.mark) lines.push({ nodeId, position: frame.first + index, item });
   }
   writeDurably(
     join(dataDir, SKIPPED_FILE),
@@ -205,13 +205,13 @@ async function skip(deps: JournalCommandDeps, situation: Situation, range: strin
   for (let first = from; first <= to; first += MAX_BATCH) {
     const count = Math.min(MAX_BATCH, to - first + 1);
     const items = Array.from({ length: count }, (): LedgerItem => ({ skipped: true }));
-    const frame = frameOf(books.history, first, items);
+    const frame = frameOf(stored.history, first, items);
     frames.push(first + count > to ? frame : frame.subarray(0, frame.length - TAIL_BYTES));
   }
   addFile(dataDir, Buffer.concat(frames));
   say(`Given up: ${span(from, to)}. What could be read of them stands in ${SKIPPED_FILE}.`);
-  const after = surveyAll(dataDir, books);
-  return report(deps, { ...situation, files: after, found: recover(after, books) });
+  const after = surveyAll(dataDir, stored);
+  return report(deps, { ...situation, files: after, found: recover(after, stored) });
 }
 
 /** A further journal file, whole or not at all. */

@@ -1,19 +1,19 @@
-// What a start makes of the journal's files: which entries go on where the books end, and whether any are missing.
+// What a start makes of the journal's files: which entries go on where the tables end, and whether any are missing.
 // Refuses to guess: a gap, or two versions of one position, is a finding with a sentence, never a silent loss.
 import { endsInZeros, framesOf } from "./journal-frames.ts";
 import type { Frame } from "./journal-frames.ts";
 
-/** Where the books of this journal stand. */
-export interface BooksPosition {
+/** Where the tables of this journal stand. */
+export interface StorePosition {
   /** Everything up to here is entered, set aside or skipped. */
   mark: number;
-  /** Up to here the journal was durable, as the books know. */
+  /** Up to here the journal was durable, as the tables know. */
   journaled: number;
   /** Whose positions these are. */
   history: string;
 }
 
-/** A frame that the books do not have, or not wholly. */
+/** A frame that the tables do not have, or not wholly. */
 export interface Placement extends Pick<Frame, "first" | "count" | "begin" | "end" | "checksum"> {
   path: string;
 }
@@ -54,7 +54,7 @@ export interface Recovery {
   warnings: string[];
 }
 
-export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): SurveyedFile {
+export function surveyFile(path: string, bytes: Buffer, stored: StorePosition): SurveyedFile {
   const file: SurveyedFile = {
     path,
     size: bytes.length,
@@ -72,12 +72,12 @@ export function surveyFile(path: string, bytes: Buffer, books: BooksPosition): S
   for (const frame of framesOf(bytes)) {
     firstBegin = Math.min(firstBegin, frame.begin);
     const last = frame.first + frame.count - 1;
-    if (frame.history !== books.history) {
+    if (frame.history !== stored.history) {
       file.foreign++;
       file.foreignLast = Math.max(file.foreignLast, last);
       continue;
     }
-    if (last > books.mark) {
+    if (last > stored.mark) {
       const { first, count, begin, end, checksum } = frame;
       file.frames.push({ path, first, count, begin, end, checksum });
       isAnyBehind = true;
@@ -100,16 +100,16 @@ export function span(from: number, to: number): string {
   return from === to ? `position ${from}` : `positions ${from} to ${to}`;
 }
 
-export function recover(files: readonly SurveyedFile[], books: BooksPosition): Recovery {
+export function recover(files: readonly SurveyedFile[], stored: StorePosition): Recovery {
   const frames = files.flatMap((file) => file.frames).sort((a, b) => a.first - b.first || b.count - a.count);
   const chain: Placement[] = [];
   const findings: Finding[] = [];
-  let end = books.mark;
+  let end = stored.mark;
   const missing = (from: number, to: number, next?: Placement) => {
     const before = chain.at(-1);
     const place = before
       ? `the last whole write before ends at byte ${before.end} of ${nameOf(before.path)}`
-      : `the books end with position ${books.mark}`;
+      : `the books end with position ${stored.mark}`;
     const behind = next
       ? `the next one lies in ${nameOf(next.path)}`
       : "the books know that they were durable";
@@ -126,7 +126,7 @@ export function recover(files: readonly SurveyedFile[], books: BooksPosition): R
       // The same frame lying twice, as a copy makes it, is one.
       if (twin.first === frame.first && twin.checksum === frame.checksum) continue;
       findings.push({
-        from: Math.max(frame.first, books.mark + 1),
+        from: Math.max(frame.first, stored.mark + 1),
         to: last,
         sentence: `${span(frame.first, last)} of the journal stand there in two versions, in ${nameOf(twin.path)} and in ${nameOf(frame.path)}`,
       });
@@ -136,7 +136,7 @@ export function recover(files: readonly SurveyedFile[], books: BooksPosition): R
     chain.push(frame);
     end = last;
   }
-  if (end < books.journaled) missing(end + 1, books.journaled);
+  if (end < stored.journaled) missing(end + 1, stored.journaled);
   return { chain, end, findings, warnings: findings.length === 0 ? warningsAt(files, end) : [] };
 }
 

@@ -1,13 +1,14 @@
-// A node's seat: the row that holds its journal's mark, and the lease by which one process at a time moves it.
-// Refuses a second process under the same node id while the first lives, and tells a process whose seat was taken.
+// A node's lease on its row: the row holds the journal's mark, and one process at a time may move it.
+// Refuses a second process under the same node id while the first lives, and stops a process whose lease was taken.
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { and, eq, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
-import type { BooksPosition } from "./journal-recovery.ts";
+import type { StorePosition } from "./journal-recovery.ts";
 
 export const LEASE_SECONDS = 30;
 const RENEW_MS = 5000;
@@ -27,20 +28,20 @@ export class NodeTaken extends Error {
 }
 
 /** Nothing more may be entered under this node id by this process. */
-export class SeatLost extends Error {}
+export class LeaseLost extends Error {}
 
-export interface NodeSeat {
+export interface NodeLease {
   readonly nodeId: string;
   /** Stands in every statement that moves the mark. */
   readonly incarnation: number;
-  readonly books: BooksPosition;
-  /** False once another process has taken the seat, or the books fell back too far: nothing more may be answered. */
+  readonly position: StorePosition;
+  /** False once another process has taken the lease, or the tables fell back too far: nothing more may be answered. */
   readonly isHeld: boolean;
-  /** The process stood still so long that another may have taken the seat unheard: ask `confirm` before an answer. */
+  /** The process stood still so long that another may have taken the lease unheard: ask `confirm` before an answer. */
   isStale(): boolean;
-  /** Throws SeatLost when another has; in an outage of the database nobody can. */
+  /** Throws LeaseLost when another has; in an outage of the database nobody can. */
   confirm(): Promise<void>;
-  /** The mark as it stands in the books now; throws SeatLost when they are another process's. */
+  /** The mark as it stands in the tables now; throws LeaseLost when they are another process's. */
   look(): Promise<number>;
   /** Calls with the mark at each renewal of the lease. */
   watchMark(listener: (mark: number) => void): void;
@@ -50,7 +51,7 @@ export interface NodeSeat {
   release(): Promise<void>;
 }
 
-export interface SeatDeps {
+export interface LeaseDeps {
   db: Database;
   logger: Logger;
   clock: Pick<Clock, "monotonicMs">;
@@ -73,47 +74,73 @@ export function placeOf(dataDir: string): string {
   return createHash("sha256").update(`${machine} ${dev} ${ino}`).digest("hex").slice(0, 16);
 }
 
-/**
- * Takes the seat of a node. Whoever holds the lock of the same directory on the same machine knows that the last process
- * is gone and takes it at once; any other waits for a whole lease and is refused when it was renewed meanwhile.
- */
-export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
-  const { db, logger, nodeId, dataDir } = deps;
-  const { nodes } = db.t;
+/** What the statements of one process's lease share. */
+interface LeaseContext extends LeaseDeps {
+  leaseSeconds: number;
+  place: string;
+  /** On the embedded database the directory's lock is the lease: the file lies in it. */
+  isShared: boolean;
+  now: SQL<number>;
+  leaseEnd: SQL;
+}
+
+function contextOf(deps: LeaseDeps): LeaseContext {
   const leaseSeconds = deps.leaseSeconds ?? LEASE_SECONDS;
+  const isShared = deps.db.kind === "postgres";
+  return {
+    ...deps,
+    leaseSeconds,
+    place: placeOf(deps.dataDir),
+    isShared,
+    now: isShared ? sql<number>`floor(extract(epoch from now()))` : sql<number>`unixepoch()`,
+    leaseEnd: isShared ? sql`floor(extract(epoch from now())) + ${leaseSeconds}` : sql`0`,
+  };
+}
+
+interface LeaseRow {
+  incarnation: number;
+  history: string;
+  mark: number;
+  journaled: number;
+  leaseUntil: number;
+  place: string;
+  now: number;
+}
+
+async function findRow({ db, nodeId, now }: LeaseContext): Promise<LeaseRow | undefined> {
+  const { nodes } = db.t;
+  const [row] = await db.orm
+    .select({
+      incarnation: nodes.incarnation,
+      history: nodes.history,
+      mark: nodes.mark,
+      journaled: nodes.journaled,
+      leaseUntil: nodes.leaseUntil,
+      place: nodes.place,
+      now: now.mapWith(Number),
+    })
+    .from(nodes)
+    .where(eq(nodes.nodeId, nodeId));
+  return row;
+}
+
+/**
+ * Takes the lease of a node. Whoever holds the lock of the same directory on the same machine knows that the last process
+ * is gone and takes it at once; any other waits for a full lease and is refused when it was renewed meanwhile.
+ */
+export async function takeLease(deps: LeaseDeps): Promise<NodeLease> {
+  const context = contextOf(deps);
+  const { db, logger, nodeId, dataDir, leaseSeconds } = context;
   const pause = deps.pause ?? (() => Bun.sleep(LOOK_MS));
-  const place = placeOf(dataDir);
-  // On the embedded database the directory's lock is the lease: the file lies in it.
-  const isShared = db.kind === "postgres";
-  const now = isShared ? sql<number>`floor(extract(epoch from now()))` : sql<number>`unixepoch()`;
-  const leaseEnd = isShared ? sql`floor(extract(epoch from now())) + ${leaseSeconds}` : sql`0`;
-
-  async function find() {
-    const [row] = await db.orm
-      .select({
-        incarnation: nodes.incarnation,
-        history: nodes.history,
-        mark: nodes.mark,
-        journaled: nodes.journaled,
-        leaseUntil: nodes.leaseUntil,
-        place: nodes.place,
-        now: now.mapWith(Number),
-      })
-      .from(nodes)
-      .where(eq(nodes.nodeId, nodeId));
-    return row;
-  }
-
   let seen: { leaseUntil: number; incarnation: number; patience: number } | undefined;
-  let taken: { incarnation: number; mark: number; journaled: number; history: string } | undefined;
-  while (!taken) {
-    const row = await find();
+  for (;;) {
+    const row = await findRow(context);
     if (!row) {
       const history = historyOf(await databaseNumber(db), nodeId);
-      await db.orm.insert(nodes).values({ nodeId, history }).onConflictDoNothing();
+      await db.orm.insert(db.t.nodes).values({ nodeId, history }).onConflictDoNothing();
       continue;
     }
-    const isFree = !isShared || row.leaseUntil === 0 || row.place === place;
+    const isFree = !context.isShared || row.leaseUntil === 0 || row.place === context.place;
     if (!isFree && !seen) {
       logger.warn("another process held this node id last: waiting for its lease to end", {
         node: nodeId,
@@ -129,30 +156,47 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
         continue;
       }
     }
-    // Nobody else may have taken it since the look.
-    [taken] = await db.orm
-      .update(nodes)
-      .set({ incarnation: row.incarnation + 1, place, leaseUntil: leaseEnd, updatedAt: now })
-      .where(
-        and(
-          eq(nodes.nodeId, nodeId),
-          eq(nodes.incarnation, row.incarnation),
-          eq(nodes.leaseUntil, row.leaseUntil),
-        ),
-      )
-      .returning({
-        incarnation: nodes.incarnation,
-        mark: nodes.mark,
-        journaled: nodes.journaled,
-        history: nodes.history,
-      });
+    const taken = await raiseIncarnation(context, row);
+    if (taken) {
+      const { incarnation, ...position } = taken;
+      return keepLease(context, incarnation, position);
+    }
   }
+}
 
-  const { incarnation, mark, journaled, history } = taken;
+/** Undefined where somebody else has taken the row since it was read. */
+async function raiseIncarnation(
+  { db, nodeId, place, leaseEnd, now }: LeaseContext,
+  row: LeaseRow,
+): Promise<Pick<LeaseRow, "incarnation" | "mark" | "journaled" | "history"> | undefined> {
+  const { nodes } = db.t;
+  const [taken] = await db.orm
+    .update(nodes)
+    .set({ incarnation: row.incarnation + 1, place, leaseUntil: leaseEnd, updatedAt: now })
+    .where(
+      and(
+        eq(nodes.nodeId, nodeId),
+        eq(nodes.incarnation, row.incarnation),
+        eq(nodes.leaseUntil, row.leaseUntil),
+      ),
+    )
+    .returning({
+      incarnation: nodes.incarnation,
+      mark: nodes.mark,
+      journaled: nodes.journaled,
+      history: nodes.history,
+    });
+  return taken;
+}
+
+/** The lease from here on: renewed by a timer where nodes share the database. */
+function keepLease(context: LeaseContext, incarnation: number, position: StorePosition): NodeLease {
+  const { db, logger, clock, nodeId, dataDir, isShared, leaseEnd, now } = context;
+  const { nodes } = db.t;
   const own = and(eq(nodes.nodeId, nodeId), eq(nodes.incarnation, incarnation));
   let isHeld = true;
-  /** When the database was last asked, with whatever outcome. */
-  let askedAtMs = deps.clock.monotonicMs();
+  /** When the database last had a chance to say whose the lease is, with whatever outcome. */
+  let checkedAtMs = clock.monotonicMs();
   let onMark = (_mark: number) => {};
   let isRenewing = false;
 
@@ -163,23 +207,16 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
   }
 
   async function look(): Promise<number> {
-    const row = await find();
+    const row = await findRow(context);
     if (row?.incarnation === incarnation) return row.mark;
-    // An older state of the database was put back: the seat is still this process's, whose directory is locked.
-    if (row && row.place === place && row.incarnation < incarnation) {
-      const [back] = await db.orm
-        .update(nodes)
-        .set({ incarnation, leaseUntil: leaseEnd, updatedAt: now })
-        .where(and(eq(nodes.nodeId, nodeId), eq(nodes.incarnation, row.incarnation), eq(nodes.place, place)))
-        .returning({ mark: nodes.mark });
-      if (back) return back.mark;
-    }
+    const mark = row && (await restoreIncarnation(context, incarnation, row));
+    if (mark !== undefined) return mark;
     lose(
       row
         ? "another process has taken this node's id. Stop this one, and give each node a DATA_DIR of its own"
         : "the database does not know this node any more. Stop it, and see which database DATABASE_URL names",
     );
-    throw new SeatLost();
+    throw new LeaseLost();
   }
 
   async function renew(): Promise<void> {
@@ -194,10 +231,10 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
       const [row] = await within(DATABASE_WAIT_MS, Promise.resolve(renewed));
       onMark(row ? row.mark : await within(DATABASE_WAIT_MS, look()));
     } catch (error) {
-      // In an outage nobody can take the seat either: the journal rides it out.
+      // In an outage nobody can take the lease either: the journal rides it out.
       logger.debug("the lease of the node id could not be renewed", { error: String(error) });
     } finally {
-      askedAtMs = deps.clock.monotonicMs();
+      checkedAtMs = clock.monotonicMs();
       isRenewing = false;
     }
   }
@@ -207,18 +244,18 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
   return {
     nodeId,
     incarnation,
-    books: { mark, journaled, history },
+    position,
     get isHeld() {
       return isHeld;
     },
-    isStale: () => isShared && deps.clock.monotonicMs() - askedAtMs > STALE_MS,
+    isStale: () => isShared && clock.monotonicMs() - checkedAtMs > STALE_MS,
     async confirm() {
       try {
         await within(DATABASE_WAIT_MS, look());
       } catch (error) {
-        if (error instanceof SeatLost) throw error;
+        if (error instanceof LeaseLost) throw error;
       }
-      askedAtMs = deps.clock.monotonicMs();
+      checkedAtMs = clock.monotonicMs();
     },
     look,
     watchMark(listener) {
@@ -234,6 +271,25 @@ export async function takeSeat(deps: SeatDeps): Promise<NodeSeat> {
   };
 }
 
+/**
+ * The mark, where an older state of the database was put back: the lease is still this process's, whose directory is
+ * locked, and its incarnation is written again.
+ */
+async function restoreIncarnation(
+  { db, nodeId, place, leaseEnd, now }: LeaseContext,
+  incarnation: number,
+  row: LeaseRow,
+): Promise<number | undefined> {
+  if (row.place !== place || row.incarnation >= incarnation) return undefined;
+  const { nodes } = db.t;
+  const [restored] = await db.orm
+    .update(nodes)
+    .set({ incarnation, leaseUntil: leaseEnd, updatedAt: now })
+    .where(and(eq(nodes.nodeId, nodeId), eq(nodes.incarnation, row.incarnation), eq(nodes.place, place)))
+    .returning({ mark: nodes.mark });
+  return restored?.mark;
+}
+
 /** The key under which a database keeps a number of its own. */
 export const NUMBER_KEY = "database";
 
@@ -245,12 +301,12 @@ export async function databaseNumber(db: Database): Promise<number | undefined> 
 
 /** The same for a node's row that is made again, after an older state of the database was put back. */
 function historyOf(databaseNo: number | undefined, nodeId: string): string {
-  const said = databaseNo === undefined ? randomBytes(16) : `${databaseNo} ${nodeId}`;
-  return createHash("sha256").update(said).digest("hex").slice(0, 16);
+  const seed = databaseNo === undefined ? randomBytes(16) : `${databaseNo} ${nodeId}`;
+  return createHash("sha256").update(seed).digest("hex").slice(0, 16);
 }
 
-/** Where the books of a node stand, without taking its seat; undefined when they do not know it. */
-export async function findBooks(db: Database, nodeId: string): Promise<BooksPosition | undefined> {
+/** Where the tables of a node stand, without taking its lease; undefined when they do not know it. */
+export async function findStorePosition(db: Database, nodeId: string): Promise<StorePosition | undefined> {
   const { nodes } = db.t;
   const [row] = await db.orm
     .select({ mark: nodes.mark, journaled: nodes.journaled, history: nodes.history })

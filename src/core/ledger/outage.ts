@@ -1,16 +1,17 @@
 // Whether the shared database answers, and how many nodes live on it: what the ledger may trust its memory with.
-// Refuses to decide: it tells how long the silence lasts and the last count that was heard.
+// It decides nothing: it knows how long the silence lasts and the last count that was heard.
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import type { Query } from "../../db/database.ts";
+import { rawQuery } from "../../db/database.ts";
+import type { RawRow } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Deps } from "../deps.ts";
 
 /** From this age on other nodes spend unseen for so long that each may trust its share only (operations R2.8). */
 export const OUTAGE_MS = 5000;
 const BEAT_MS = 1000;
-/** A node tells every so many beats that it lives. */
-const TELL_BEATS = 5;
+/** A node writes every so many beats that it lives. */
+const SIGN_BEATS = 5;
 const ALIVE_SECONDS = 15;
 const FORGET_SECONDS = 86_400;
 const BEAT_WAIT_MS = 3000;
@@ -43,15 +44,12 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   let isBeating = false;
   let timer: ReturnType<typeof setInterval> | undefined;
 
-  function run(statement: SQL): Promise<Record<string, string | number>[]> {
-    const executor = db.orm as unknown as {
-      execute(statement: SQL): Query<Record<string, string | number>[]>;
-    };
-    return within(BEAT_WAIT_MS, Promise.resolve(executor.execute(statement)));
+  function run(statement: SQL): Promise<RawRow[]> {
+    return within(BEAT_WAIT_MS, Promise.resolve(rawQuery(db.orm, statement)));
   }
 
   async function beat(): Promise<void> {
-    if (beats++ % TELL_BEATS === 0) {
+    if (beats++ % SIGN_BEATS === 0) {
       await run(
         sql`insert into marks (key, value) values (${key}, ${now})
           on conflict (key) do update set value = excluded.value`,
@@ -68,7 +66,7 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   async function beatQuietly(): Promise<void> {
     if (isBeating) return;
     isBeating = true;
-    // A silence is told by those who wait for an answer.
+    // A silence is reported by those who wait for an answer.
     await beat().catch(() => undefined);
     isBeating = false;
   }

@@ -26,7 +26,7 @@ export interface SettledCall {
 const HOUR_SECONDS = 3600;
 
 /**
- * The hour whose sums have the charge; undefined when it is in no books. Rows of earlier versions do not know it: call
+ * The hour whose sums have the charge; undefined when it is in no table. Rows of earlier versions do not know it: call
  * this before the transaction, and hand what it finds to `refundSteps`. `submittedAt`: Unix seconds.
  */
 export async function settledHourOf(
@@ -74,7 +74,7 @@ function sumOfCall(db: Database, call: SettledCall): SQL | undefined {
 
 /**
  * Lowers user, key, channel and the hourly sum by the charge and marks the call's log row as given back, all inside the
- * caller's transaction. False when the settlement is not in these books (yet): nothing was changed then. The balance
+ * caller's transaction. False when the settlement is not in these tables (yet): nothing was changed then. The balance
  * needs no credit: it is what was credited less what was used. `hour` is what settledHourOf found. Every row is found by
  * its key: all streams of an embedded database stand still meanwhile. Call userChanged and tokenChanged after the commit.
  */

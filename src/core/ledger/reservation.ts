@@ -96,7 +96,7 @@ export class Hold implements Reservation, Indexed {
     if (this.#outcome) return;
     const given = this.#giveBack();
     this.durable = undefined;
-    // The queue has already told the log; an amount that stays away is returned by its lease.
+    // The queue has already logged it; an amount that stays away is returned by its lease.
     given.catch(() => undefined);
   }
 

@@ -23,7 +23,7 @@ export type EndReason =
   | "refusal";
 
 /**
- * What the upstream said of its usage: in full at its end; in part, before it came to its end; nothing; or absurd numbers
+ * What the upstream reported of its usage: in full at its end; in part, before it came to its end; nothing; or absurd numbers
  * (negative, not finite, beyond any context), which count as unknown.
  */
 export type UsageKnown = "reported" | "partial" | "missing" | "absurd";
@@ -73,8 +73,8 @@ const FAILED: Row = {
   partial: { none: N, some: P },
 };
 
-/** The upstream was asked, nobody waits for its answer any more, and it bills: at least the prompt. */
-const ASKED: Row = {
+/** The upstream has the request and bills it, though nobody waits for its answer any more: at least the prompt. */
+const BILLED_ANYWAY: Row = {
   reported: { none: R, some: R },
   partial: { none: P, some: P },
   missing: { none: Q, some: E },
@@ -92,9 +92,9 @@ const NOT_BEGUN: Row = {
 export const CHARGE_TABLE: Record<EndReason, Row> = {
   completed: COMPLETED,
   "client-gone": DELIVERED,
-  abandoned: ASKED,
-  draining: ASKED,
-  balance: ASKED,
+  abandoned: BILLED_ANYWAY,
+  draining: BILLED_ANYWAY,
+  balance: BILLED_ANYWAY,
   "upstream-error": NOT_BEGUN,
   "upstream-cut": DELIVERED,
   "upstream-stall": DELIVERED,

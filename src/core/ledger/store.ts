@@ -1,10 +1,11 @@
-// The books of either database: what the ledger asks of them, the mark that ties them to the journal, and the
-// balances that a batch leaves. Refuses to know a database: ledger-sqlite.ts and ledger-postgres.ts do.
-import type { BatchSums } from "./items.ts";
-import type { ChargedBalance } from "../deps.ts";
+// The ledger store: the tables of either database as the ledger sees them, filled from the journal.
+import type { BatchSums, LedgerItem } from "./items.ts";
+import type { ChargedBalance, Deps } from "../deps.ts";
+import type { Journal } from "./journal.ts";
+import type { JournalEntry } from "./journal-waiting.ts";
 
 /** The tables that everything in the journal ends up in, on either database. */
-export interface Books {
+export interface LedgerStore {
   /** Takes the journal up where the tables end. Call once, before the first entry of this process. */
   start(): Promise<void>;
   /** New entries are in the journal. */
@@ -16,10 +17,34 @@ export interface Books {
   close(): void;
 }
 
+/** What a batch leaves of the users and keys that it charged. */
+export interface Figures {
+  users: { id: number; quota: number; usedQuota: number; requestCount: number }[];
+  tokens: { id: number; remainQuota: number; usedQuota: number; status: number }[];
+}
+
+/** How the node's row moves with a batch: positions `first` to `last`, some of them not entered. */
+export interface MarkMove {
+  first: number;
+  last: number;
+  setAside: number;
+  skipped: number;
+}
+
 /** The new balances with what the batch took from each. */
-export function chargedBalances(
-  figures: readonly { id: number; quota: number }[],
-  sums: BatchSums["users"],
-): ChargedBalance[] {
+export function chargedBalances(figures: Figures["users"], sums: BatchSums["users"]): ChargedBalance[] {
   return figures.map(({ id, quota }) => ({ id, quota, charge: sums.get(id)?.charge ?? 0 }));
+}
+
+/** Keeps a person's copy of an entry that the database refuses for its content. */
+export function setEntryAside(
+  { journal, logger, clock }: Pick<Deps, "logger" | "clock"> & { journal: Journal<LedgerItem> },
+  entry: JournalEntry<LedgerItem>,
+  error: unknown,
+): void {
+  logger.error("a settlement was refused by the database and set aside", {
+    requestId: entry.item.row?.requestId,
+    error: String(error),
+  });
+  journal.setAside(entry, String(error), clock.nowMs());
 }

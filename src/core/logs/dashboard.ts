@@ -4,6 +4,7 @@ import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { countRows, sumOf } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { barsOf, bucketNumber, stepFor, stretchesOf } from "../../shared/local-time.ts";
@@ -97,41 +98,53 @@ function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[
   return sql`(${local} - ${local} % 86400)`;
 }
 
-/**
- * Use over time. The lines add up to what the log's rows of the same range do, and the series to no more than their line.
- * Throws `data_bars_many` when the step makes more than MOST_BARS bars.
- */
-export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Promise<Dashboard> {
-  const { db } = deps;
-  const { rollups, logs } = db.t;
-  const from = query.from - (query.from % HOUR_SECONDS);
-  const to = Math.max(from + HOUR_SECONDS, Math.ceil(query.to / HOUR_SECONDS) * HOUR_SECONDS);
-  const step = query.step ?? stepFor(to - from);
-  const bars = barsOf(from, to, step, query.zone, MOST_BARS);
-  if (!bars) throw new Failure("client", "data_bars_many", { params: { max: MOST_BARS } });
-  const stretches = stretchesOf(from, to, query.zone);
-  const filter: LogFilter = { type: 0, from, to };
-  if (query.userId !== undefined) filter.userId = query.userId;
+/** What a dashboard covers, in the units of its bars. */
+interface Span {
+  from: number;
+  to: number;
+  step: Step;
+  stretches: readonly Stretch[];
+  filter: LogFilter;
+}
 
-  const column = {
+/** The rollups' column that makes a series. */
+function seriesColumn({ rollups }: Database["t"], by: DashboardQuery["by"]): PgColumn {
+  return {
     model: rollups.modelName,
     user: rollups.userId,
     channel: rollups.channelId,
     key: rollups.tokenId,
-  }[query.by];
-  const tokens = sql`${rollups.promptTokens} + ${rollups.completionTokens}`;
-  const where = rollupWhere(db, filter, from, to);
-  const value = { quota: rollups.quota, count: rollups.count, tokens }[query.figure];
+  }[by];
+}
+
+function tokenSum({ rollups }: Database["t"]): SQL {
+  return sql`${rollups.promptTokens} + ${rollups.completionTokens}`;
+}
+
+/** Ids that the figure was used by, the largest first. */
+async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span) {
+  const { rollups } = db.t;
+  const column = seriesColumn(db.t, query.by);
+  const value = { quota: rollups.quota, count: rollups.count, tokens: tokenSum(db.t) }[query.figure];
   const ranked = await db.reader
     .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
     .from(rollups)
-    .where(where)
+    .where(rollupWhere(db, filter, from, to))
     .groupBy(column)
     .orderBy(desc(sql`value`), asc(sql`id`))
     .limit(MOST_RANKED);
-  const worthy = ranked.filter((row) => row.value > 0);
-  const own = worthy.slice(0, MOST_SERIES).map(({ id }) => id);
+  return ranked.filter((row) => row.value > 0).map(({ id }) => id);
+}
 
+/** Sums by unit of time and by series: `slot` is the series' place among `own`, -1 for all others. */
+function sumsByUnit(
+  db: Database,
+  by: DashboardQuery["by"],
+  { from, to, step, stretches, filter }: Span,
+  own: readonly (string | number)[],
+) {
+  const { rollups } = db.t;
+  const column = seriesColumn(db.t, by);
   const slot =
     own.length === 0
       ? sql`-1`
@@ -145,32 +158,57 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
       slot: slot.as("slot"),
       quota: rollups.quota,
       count: rollups.count,
-      tokens: tokens.as("tokens"),
+      tokens: tokenSum(db.t).as("tokens"),
       ms: rollups.useTimeMs,
     })
     .from(rollups)
-    .where(where)
+    .where(rollupWhere(db, filter, from, to))
     .as("found");
+  return db.reader
+    .select({
+      unit: inner.unit,
+      slot: inner.slot,
+      quota: sumOf(inner.quota),
+      count: sumOf(inner.count),
+      tokens: sumOf(sql`${inner.tokens}`),
+      ms: sumOf(inner.ms),
+    })
+    .from(inner)
+    .groupBy(inner.unit, inner.slot);
+}
+
+function errorsByUnit(db: Database, { from, to, step, stretches, filter }: Span) {
+  const { logs } = db.t;
   const failed = db.reader
     .select({ unit: unitOf(logs.createdAt, step, stretches).as("unit") })
     .from(logs)
     .where(rareWhere(db, { ...filter, type: LogType.error }, from, to))
     .as("failed");
+  return db.reader.select({ unit: failed.unit, total: countRows() }).from(failed).groupBy(failed.unit);
+}
+
+/**
+ * Use over time. The lines add up to what the log's rows of the same range do, and the series to no more than their line.
+ * Throws `data_bars_many` when the step makes more than MOST_BARS bars.
+ */
+export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Promise<Dashboard> {
+  const { db } = deps;
+  const from = query.from - (query.from % HOUR_SECONDS);
+  const to = Math.max(from + HOUR_SECONDS, Math.ceil(query.to / HOUR_SECONDS) * HOUR_SECONDS);
+  const step = query.step ?? stepFor(to - from);
+  const bars = barsOf(from, to, step, query.zone, MOST_BARS);
+  if (!bars) throw new Failure("client", "data_bars_many", { params: { max: MOST_BARS } });
+  const filter: LogFilter = { type: 0, from, to };
+  if (query.userId !== undefined) filter.userId = query.userId;
+  const span: Span = { from, to, step, stretches: stretchesOf(from, to, query.zone), filter };
+
+  const ranked = await ranking(db, query, span);
+  const own = ranked.slice(0, MOST_SERIES);
   const nowSeconds = Math.floor(deps.clock.nowMs() / 1000);
   const elapsed = Math.min(Math.max(nowSeconds - from, 0), to - from);
   const [rows, errorRows, names, previous] = await Promise.all([
-    db.reader
-      .select({
-        unit: inner.unit,
-        slot: inner.slot,
-        quota: sumOf(inner.quota),
-        count: sumOf(inner.count),
-        tokens: sumOf(sql`${inner.tokens}`),
-        ms: sumOf(inner.ms),
-      })
-      .from(inner)
-      .groupBy(inner.unit, inner.slot),
-    db.reader.select({ unit: failed.unit, total: countRows() }).from(failed).groupBy(failed.unit),
+    sumsByUnit(db, query.by, span, own),
+    errorsByUnit(db, span),
     namesOf(deps, query.by, own),
     sumsBetween(deps, filter, from - (to - from), from - (to - from) + elapsed),
   ]);
@@ -205,7 +243,7 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
     at: bars.at,
     lines,
     series,
-    otherSize: worthy.length - own.length,
+    otherSize: ranked.length - own.length,
     errors,
     ms,
     previous,
@@ -217,7 +255,7 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
 async function sumsBetween(deps: DashboardDeps, filter: LogFilter, from: number, to: number): Promise<Sums> {
   const { db } = deps;
   const { rollups, logs } = db.t;
-  const { whole, edges } = splitRange(Math.max(0, from), Math.max(0, to));
+  const { fullHours, edges } = splitRange(Math.max(0, from), Math.max(0, to));
   const [row] = await db.reader
     .select({
       quota: sumOf(rollups.quota),
@@ -225,7 +263,7 @@ async function sumsBetween(deps: DashboardDeps, filter: LogFilter, from: number,
       tokens: sumOf(sql`${rollups.promptTokens} + ${rollups.completionTokens}`),
     })
     .from(rollups)
-    .where(rollupWhere(db, filter, whole.from, whole.to));
+    .where(rollupWhere(db, filter, fullHours.from, fullHours.to));
   const sums: Sums = { quota: row?.quota ?? 0, count: row?.count ?? 0, tokens: row?.tokens ?? 0 };
   for (const edge of edges) {
     const [part] = await db.reader

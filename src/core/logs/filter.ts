@@ -125,7 +125,7 @@ export function rollupWhere(db: Database, filter: LogFilter, from: number, to: n
 
 export interface SplitRange {
   /** Whole hours, from included, to not included; empty when from >= to. */
-  whole: { from: number; to: number };
+  fullHours: { from: number; to: number };
   /** What is left on both sides, in rising order. */
   edges: { from: number; to: number }[];
 }
@@ -134,9 +134,9 @@ export interface SplitRange {
 export function splitRange(from: number, to: number): SplitRange {
   const first = Math.ceil(from / HOUR_SECONDS) * HOUR_SECONDS;
   const last = Math.floor(to / HOUR_SECONDS) * HOUR_SECONDS;
-  if (first >= last) return { whole: { from: first, to: first }, edges: from < to ? [{ from, to }] : [] };
+  if (first >= last) return { fullHours: { from: first, to: first }, edges: from < to ? [{ from, to }] : [] };
   const edges: SplitRange["edges"] = [];
   if (from < first) edges.push({ from, to: first });
   if (last < to) edges.push({ from: last, to });
-  return { whole: { from: first, to: last }, edges };
+  return { fullHours: { from: first, to: last }, edges };
 }

@@ -138,8 +138,8 @@ export async function logHistogram(deps: Pick<Deps, "db">, filter: LogFilter): P
   // Sums outlive the rows that were cleared; the list does not show these any more.
   const from = Math.max(filter.from, await clearedBefore(deps));
   if (wantsConsume(filter) && from < filter.to) {
-    const { whole, edges } = splitRange(from, filter.to);
-    add(await countSummed(deps, filter, whole.from, whole.to));
+    const { fullHours, edges } = splitRange(from, filter.to);
+    add(await countSummed(deps, filter, fullHours.from, fullHours.to));
     isCut = false;
     for (const edge of edges)
       add(await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to), start, step));

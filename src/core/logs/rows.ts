@@ -1,36 +1,18 @@
 // Builds rows of the log table, for settled calls and for everything else that is worth a line.
 // Refuses what a database cannot hold: NUL characters, broken surrogates, numbers outside the exact integers.
+import type { Schema } from "../../../drizzle/schema.ts";
 import { storableText } from "../kit/storable.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { LogEntry, Settlement, TokenAccount, UserAccount } from "../deps.ts";
 
-/** Columns of `logs` without its id. */
-export interface LogRow {
-  createdAt: number;
-  type: number;
-  userId: number;
-  channelId: number;
-  tokenId: number;
-  quota: number;
-  promptTokens: number;
-  completionTokens: number;
-  useTimeMs: number;
-  isStream: boolean;
-  requestId: string;
-  modelName: string;
-  username: string;
-  tokenName: string;
-  group: string;
-  content: string;
-  /** JSON text, or empty. */
-  other: string;
-}
+/** A row of `logs` without its id, as drizzle/schema.ts has it; `other` is JSON text, or empty. */
+export type LogRow = Omit<Schema["logs"]["$inferSelect"], "id">;
 
 /** Half of the exact range, so that no sum of a balance and one charge leaves it. */
 export const MAX_CHARGE = 2 ** 52;
 
 /** A charge or count: whole, never negative, never above MAX_CHARGE; what is not a number counts as 0. */
-export function boundedWhole(value: number): number {
+export function boundedInteger(value: number): number {
   if (!(value > 0)) return 0;
   return value >= MAX_CHARGE ? MAX_CHARGE : Math.trunc(value);
 }
@@ -48,10 +30,10 @@ export function settlementRow(
     userId: user.id,
     channelId: settlement.channelId,
     tokenId: token?.id ?? 0,
-    quota: boundedWhole(settlement.quota),
-    promptTokens: boundedWhole(settlement.promptTokens),
-    completionTokens: boundedWhole(settlement.completionTokens),
-    useTimeMs: boundedWhole(settlement.useTimeMs),
+    quota: boundedInteger(settlement.quota),
+    promptTokens: boundedInteger(settlement.promptTokens),
+    completionTokens: boundedInteger(settlement.completionTokens),
+    useTimeMs: boundedInteger(settlement.useTimeMs),
     isStream: settlement.isStream,
     requestId: storableText(requestId),
     modelName: storableText(settlement.modelName),
@@ -75,7 +57,7 @@ export function entryRow(entry: LogEntry, nowMs: number): LogRow {
     quota: Math.trunc(entry.quota ?? 0) || 0,
     promptTokens: 0,
     completionTokens: 0,
-    useTimeMs: boundedWhole(entry.useTimeMs ?? 0),
+    useTimeMs: boundedInteger(entry.useTimeMs ?? 0),
     isStream: entry.isStream ?? false,
     requestId: storableText(entry.requestId ?? ""),
     modelName: storableText(entry.modelName ?? ""),

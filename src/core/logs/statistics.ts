@@ -62,11 +62,11 @@ export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<numb
   if (from >= filter.to) return 0;
   let total = 0;
   if (wantsConsume(filter)) {
-    const { whole, edges } = splitRange(from, filter.to);
+    const { fullHours, edges } = splitRange(from, filter.to);
     const [row] = await db.reader
       .select({ total: sumOf(rollups.loggedCount) })
       .from(rollups)
-      .where(rollupWhere(db, filter, whole.from, whole.to));
+      .where(rollupWhere(db, filter, fullHours.from, fullHours.to));
     total += row?.total ?? 0;
     for (const edge of edges) total += await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to));
   }
@@ -87,13 +87,13 @@ export async function* segmentsOf(deps: StatDeps, filter: LogFilter): AsyncGener
   const { logs, rollups } = db.t;
   const from = Math.max(filter.from, await clearedBefore(deps));
   if (from >= filter.to) return;
-  const { whole, edges } = splitRange(from, filter.to);
+  const { fullHours, edges } = splitRange(from, filter.to);
   const edgeSegment = async (edge: { from: number; to: number }): Promise<Segment> => ({
     ...edge,
     count: await countRaw(deps, rawWhere(db, filter, edge.from, edge.to)),
   });
   const upper = edges.at(-1);
-  const hasUpper = upper !== undefined && upper.from >= whole.to;
+  const hasUpper = upper !== undefined && upper.from >= fullHours.to;
   if (hasUpper) yield await edgeSegment(upper);
 
   const rare = new Map<number, number>();
@@ -102,22 +102,22 @@ export async function* segmentsOf(deps: StatDeps, filter: LogFilter): AsyncGener
     const rows = await db.reader
       .select({ hour: hour.mapWith(Number), total: countRows() })
       .from(logs)
-      .where(rareWhere(db, filter, whole.from, whole.to))
+      .where(rareWhere(db, filter, fullHours.from, fullHours.to))
       .groupBy(hour);
     for (const row of rows) rare.set(row.hour, row.total);
   }
-  let end = whole.to;
-  while (end > whole.from) {
+  let end = fullHours.to;
+  while (end > fullHours.from) {
     const part = wantsConsume(filter)
       ? await db.reader
           .select({ hour: rollups.hour, total: sumOf(rollups.loggedCount) })
           .from(rollups)
-          .where(rollupWhere(db, filter, whole.from, end))
+          .where(rollupWhere(db, filter, fullHours.from, end))
           .groupBy(rollups.hour)
           .orderBy(desc(rollups.hour))
           .limit(HOURS_PER_QUERY)
       : [];
-    const start = part.length < HOURS_PER_QUERY ? whole.from : (part.at(-1)?.hour ?? whole.from);
+    const start = part.length < HOURS_PER_QUERY ? fullHours.from : (part.at(-1)?.hour ?? fullHours.from);
     const counts = new Map(part.map((row) => [row.hour, row.total]));
     for (const [hour, total] of rare) {
       if (hour >= start && hour < end) counts.set(hour, (counts.get(hour) ?? 0) + total);
@@ -153,11 +153,11 @@ export async function logStat(deps: Pick<Deps, "db" | "clock">, filter: LogFilte
   };
   let quota = 0;
   if (isSummed(filter)) {
-    const { whole, edges } = splitRange(filter.from, filter.to);
+    const { fullHours, edges } = splitRange(filter.from, filter.to);
     const [row] = await db.reader
       .select({ quota: sumOf(rollups.quota) })
       .from(rollups)
-      .where(rollupWhere(db, filter, whole.from, whole.to));
+      .where(rollupWhere(db, filter, fullHours.from, fullHours.to));
     quota = row?.quota ?? 0;
     for (const edge of edges) quota += await quotaBetween(edge.from, edge.to);
   } else quota = await quotaBetween(filter.from, filter.to);

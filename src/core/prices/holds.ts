@@ -1,4 +1,4 @@
-// How much is held back for a call before its upstream is asked, and which limit on the answer that amount pays.
+// How much is held back for a call before its upstream gets it, and which limit on the answer that amount pays.
 // Refuses to assume that an answer will be short: what is held is what the limit that is sent can cost.
 import { MAX_QUOTA } from "../../shared/money.ts";
 import { MAX_TOKEN_COUNT } from "../../shared/usage.ts";
@@ -78,8 +78,8 @@ export interface WantedHold {
 function covering(units: number): number {
   if (!(units > 0)) return 0;
   const near = Math.round(units);
-  const whole = Math.abs(units - near) <= Math.min(units * 1e-12, 1e-6) ? near : Math.ceil(units);
-  return Math.min(whole, MAX_QUOTA);
+  const covered = Math.abs(units - near) <= Math.min(units * 1e-12, 1e-6) ? near : Math.ceil(units);
+  return Math.min(covered, MAX_QUOTA);
 }
 
 const perToken = ({ outputRate, choices }: HoldTerms): number => outputRate * choices;
@@ -95,8 +95,8 @@ function tokensFor(terms: HoldTerms, amount: number): number {
   if (rate <= 0) return MAX_TOKEN_COUNT;
   const tokens = (amount - terms.fixedUnits) / rate;
   const near = Math.round(tokens);
-  const whole = Math.abs(tokens - near) <= 1e-6 ? near : Math.floor(tokens);
-  return Math.max(0, Math.min(whole, MAX_TOKEN_COUNT));
+  const paid = Math.abs(tokens - near) <= 1e-6 ? near : Math.floor(tokens);
+  return Math.max(0, Math.min(paid, MAX_TOKEN_COUNT));
 }
 
 /** The longest answer that may have to be paid: by the client's limit, else by what the model can. */
@@ -131,21 +131,21 @@ function withLeast(terms: HoldTerms, available: number, amount: number): number 
 
 /**
  * The hold of a call whose answer can only be bounded by a limit that its upstream keeps. `mayLimit`: such a limit can
- * be written into the request; otherwise the whole is held, or the call refused.
+ * be written into the request; otherwise the full amount is held, or the call refused.
  */
 export function limitedHold(terms: HoldTerms, available: number, mayLimit: boolean): WantedHold {
-  const whole = withLeast(terms, available, unitsFor(terms, mostTokens(terms)));
-  if (perToken(terms) <= 0) return { amount: whole, least: unitsFor(terms, 0) };
-  if (!mayLimit) return { amount: whole, least: whole };
+  const full = withLeast(terms, available, unitsFor(terms, mostTokens(terms)));
+  if (perToken(terms) <= 0) return { amount: full, least: unitsFor(terms, 0) };
+  if (!mayLimit) return { amount: full, least: full };
   const least = unitsFor(terms, leastTokens(terms));
-  if (whole <= available / SHARE) return { amount: whole, least };
+  if (full <= available / SHARE) return { amount: full, least };
   const ofShare = tokensFor(terms, available / SHARE);
   const tokens = Math.min(Math.max(ofShare, floorTokens(terms)), mostTokens(terms));
-  if (tokens === mostTokens(terms)) return { amount: whole, least };
+  if (tokens === mostTokens(terms)) return { amount: full, least };
   return { amount: unitsFor(terms, Math.min(tokens, mostSent(terms))), least };
 }
 
-/** The limit that has to be sent with what was held in the end; undefined = nothing: the whole is held. */
+/** The limit that has to be sent with what was held in the end; undefined = nothing: the full amount is held. */
 export function limitToSend(terms: HoldTerms, amount: number): number | undefined {
   if (perToken(terms) <= 0) return undefined;
   const paid = tokensFor(terms, amount);

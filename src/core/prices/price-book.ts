@@ -1,5 +1,5 @@
 // The price tables in force, as one snapshot built from the options and rebuilt when one of them changes.
-// Refuses nothing: the options were checked when they were set.
+// The options were checked when they were set.
 import type { OptionKey } from "../options/definitions.ts";
 import type { OptionStore } from "../options/store.ts";
 import { freezePrice, groupRatioOf, lookupPrice, missingPrice } from "./prices.ts";

@@ -1,15 +1,15 @@
-// Keeps reads and writes of accounts apart: a read that a write overtook is recognised as old.
-// Refuses to decide what to do with an old read: the reader repeats it or leaves it to the writer.
+// Reads of accounts in flight, kept apart from writes: a read that a write overtook is recognised as old. The reader
+// repeats it or leaves the row to its writer.
 
-/** One read under way, and which rows were written since it began. */
-export interface Flight {
+/** One read in flight, and which rows were written since it began. */
+export interface Overtaken {
   users: Set<number>;
   tokens: Set<number>;
 }
 
-export interface Flights {
-  /** Runs the read; its flight collects what is written meanwhile. */
-  during<T>(read: (flight: Flight) => Promise<T>): Promise<T>;
+export interface ReadsInFlight {
+  /** Runs the read, which is handed what is written meanwhile. */
+  track<T>(read: (overtaken: Overtaken) => Promise<T>): Promise<T>;
   wroteUser(id: number): void;
   wroteToken(id: number): void;
   /** The rows are busy until the returned function is called; both ends count as writes. */
@@ -18,37 +18,37 @@ export interface Flights {
   isTokenBusy(id: number): boolean;
 }
 
-export function createFlights(): Flights {
-  const flights = new Set<Flight>();
+export function createReadsInFlight(): ReadsInFlight {
+  const inFlight = new Set<Overtaken>();
   const busyUsers = new Map<number, number>();
   const busyTokens = new Map<number, number>();
 
   function wroteUser(id: number): void {
-    for (const flight of flights) flight.users.add(id);
+    for (const read of inFlight) read.users.add(id);
   }
 
   function wroteToken(id: number): void {
-    for (const flight of flights) flight.tokens.add(id);
+    for (const read of inFlight) read.tokens.add(id);
   }
 
   return {
-    async during(read) {
-      const flight: Flight = { users: new Set(), tokens: new Set() };
-      flights.add(flight);
+    async track(read) {
+      const overtaken: Overtaken = { users: new Set(), tokens: new Set() };
+      inFlight.add(overtaken);
       try {
-        return await read(flight);
+        return await read(overtaken);
       } finally {
-        flights.delete(flight);
+        inFlight.delete(overtaken);
       }
     },
     wroteUser,
     wroteToken,
     beginWrite(userIds, tokenIds) {
-      for (const id of userIds) hold(busyUsers, id, wroteUser);
-      for (const id of tokenIds) hold(busyTokens, id, wroteToken);
+      for (const id of userIds) beginBusy(busyUsers, id, wroteUser);
+      for (const id of tokenIds) beginBusy(busyTokens, id, wroteToken);
       return () => {
-        for (const id of userIds) letGo(busyUsers, id, wroteUser);
-        for (const id of tokenIds) letGo(busyTokens, id, wroteToken);
+        for (const id of userIds) endBusy(busyUsers, id, wroteUser);
+        for (const id of tokenIds) endBusy(busyTokens, id, wroteToken);
       };
     },
     isUserBusy: (id) => busyUsers.has(id),
@@ -56,12 +56,12 @@ export function createFlights(): Flights {
   };
 }
 
-function hold(counts: Map<number, number>, id: number, wrote: (id: number) => void): void {
+function beginBusy(counts: Map<number, number>, id: number, wrote: (id: number) => void): void {
   counts.set(id, (counts.get(id) ?? 0) + 1);
   wrote(id);
 }
 
-function letGo(counts: Map<number, number>, id: number, wrote: (id: number) => void): void {
+function endBusy(counts: Map<number, number>, id: number, wrote: (id: number) => void): void {
   const left = (counts.get(id) ?? 1) - 1;
   if (left > 0) counts.set(id, left);
   else counts.delete(id);

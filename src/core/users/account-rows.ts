@@ -1,5 +1,5 @@
 // Turns rows of users and tokens into the accounts of the hot path, and refreshes those in place.
-// Refuses nothing: settings and lists that do not parse count as absent.
+// Settings and lists that do not parse count as absent.
 import ipaddr from "ipaddr.js";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { TokenAccount, UserAccount, UserSetting } from "../deps.ts";
@@ -7,53 +7,57 @@ import type { TokenAccount, UserAccount, UserSetting } from "../deps.ts";
 export type UserRow = Schema["users"]["$inferSelect"];
 export type TokenRow = Schema["tokens"]["$inferSelect"];
 
+/** Sums that only this process knows. */
+const NO_SUMS = { reserved: 0, pending: 0, returning: 0 };
+
 export function userAccount(row: UserRow): UserAccount {
-  const account = { id: row.id, reserved: 0, pending: 0, returning: 0 } as UserAccount;
-  refreshUser(account, row);
-  return account;
+  return { id: row.id, ...NO_SUMS, ...userFields(row) };
 }
 
-/** Overwrites every field but the reservations of this process. */
+/** Overwrites every field but the sums of this process. */
 export function refreshUser(account: UserAccount, row: UserRow): void {
-  account.username = row.username;
-  account.displayName = row.displayName;
-  account.email = row.email;
-  account.role = row.role;
-  account.status = row.status;
-  account.group = row.group;
-  account.setting = parseSetting(row.setting);
-  account.sessionVersion = row.sessionVersion;
-  account.deleted = row.deletedAt !== null;
-  account.quota = row.quota;
-  account.usedQuota = row.usedQuota;
-  account.requestCount = row.requestCount;
+  Object.assign(account, userFields(row));
+}
+
+function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS> {
+  return {
+    username: row.username,
+    displayName: row.displayName,
+    email: row.email,
+    role: row.role,
+    status: row.status,
+    group: row.group,
+    setting: parseSetting(row.setting),
+    sessionVersion: row.sessionVersion,
+    deleted: row.deletedAt !== null,
+    quota: row.quota,
+    usedQuota: row.usedQuota,
+    requestCount: row.requestCount,
+  };
 }
 
 export function tokenAccount(row: TokenRow, user: UserAccount): TokenAccount {
-  const account = {
-    id: row.id,
-    userId: row.userId,
-    user,
-    reserved: 0,
-    pending: 0,
-    returning: 0,
-  } as TokenAccount;
-  refreshToken(account, row);
-  return account;
+  return { id: row.id, userId: row.userId, user, ...NO_SUMS, ...tokenFields(row) };
 }
 
-/** Overwrites every field but the owner and the reservations of this process. */
+/** Overwrites every field but the owner and the sums of this process. */
 export function refreshToken(account: TokenAccount, row: TokenRow): void {
-  account.name = row.name;
-  account.masked = `${row.keyHead.slice(0, 3)}***${row.keyTail.slice(-3)}`;
-  account.status = row.status;
-  account.expiredTime = row.expiredTime;
-  account.unlimitedQuota = row.unlimitedQuota;
-  account.remainQuota = row.remainQuota;
-  account.usedQuota = row.usedQuota;
-  account.modelLimits = row.modelLimitsEnabled ? parseModelLimits(row.modelLimits) : undefined;
-  account.allowIps = parseAllowIps(row.allowIps);
-  account.group = row.group;
+  Object.assign(account, tokenFields(row));
+}
+
+function tokenFields(row: TokenRow): Omit<TokenAccount, "id" | "userId" | "user" | keyof typeof NO_SUMS> {
+  return {
+    name: row.name,
+    masked: `${row.keyHead.slice(0, 3)}***${row.keyTail.slice(-3)}`,
+    status: row.status,
+    expiredTime: row.expiredTime,
+    unlimitedQuota: row.unlimitedQuota,
+    remainQuota: row.remainQuota,
+    usedQuota: row.usedQuota,
+    modelLimits: row.modelLimitsEnabled ? parseModelLimits(row.modelLimits) : undefined,
+    allowIps: parseAllowIps(row.allowIps),
+    group: row.group,
+  };
 }
 
 /** JSON of a user's setting; what cannot be read is none. */

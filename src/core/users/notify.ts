@@ -1,5 +1,5 @@
-// Who is told what: the operator what happened to channels, users that their balance runs low; by e-mail or webhook.
-// Refuses to flood: two notices of a kind in ten minutes, and to let a receiver that fails disturb what it is told of.
+// Notices: to the operator what happened to channels, to users that their balance runs low; by e-mail or webhook.
+// Refuses to flood: two notices of a kind in ten minutes, and to let a receiver that fails disturb what the notice is about.
 import { eq } from "drizzle-orm";
 import { LogType, Role } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";

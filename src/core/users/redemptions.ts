@@ -11,6 +11,7 @@ import type { Deps, UserAccount } from "../deps.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
+import { redeemed } from "../logs/sentences.ts";
 
 type RedemptionRow = Schema["redemptions"]["$inferSelect"];
 
@@ -276,7 +277,7 @@ export async function redeem(deps: Deps, user: UserAccount, text: string): Promi
       type: LogType.topUp,
       userId: user.id,
       username: user.username,
-      content: `通过兑换码充值 ${logQuotaText(row.quota, quotaDisplay(deps.options))}，兑换码ID ${row.id}`,
+      content: redeemed(logQuotaText(row.quota, quotaDisplay(deps.options)), row.id),
       quota: row.quota,
       // Lets the console say the same in the reader's language.
       other: { redemption_id: row.id },

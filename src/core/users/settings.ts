@@ -4,7 +4,7 @@ import { eq } from "drizzle-orm";
 import type { Language } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount, UserSetting } from "../deps.ts";
-import { rearm } from "./low-quota.ts";
+import { rearm } from "./low-quota-marks.ts";
 import { testNotice } from "./notice-texts.ts";
 import { deliver } from "./notify.ts";
 import type { Sealer } from "../kit/seal.ts";

@@ -68,9 +68,9 @@ export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAt
     const row = await rowFor(deps, name);
     // Name and address of one account are one; a name that nobody has is limited alike, so that it tells nothing.
     const account = row ? `#${row.id}` : name.toLowerCase();
-    // Asked in any case: the time it takes tells nothing either.
+    // Looked up in any case: the time it takes tells nothing either.
     const isKnown = await isKnownDevice(deps, row?.id ?? 0, deviceId);
-    const asked: [WrongLimit, string][] = isKnown
+    const guarding: [WrongLimit, string][] = isKnown
       ? [[perDevice, `${account} ${deviceId}`]]
       : [
           [perAddress, address],
@@ -80,7 +80,7 @@ export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAt
     const entered: [WrongLimit, string][] = [];
     let isWrong = false;
     try {
-      for (const [limit, key] of asked) {
+      for (const [limit, key] of guarding) {
         const seconds = await limit.enter(key);
         if (seconds !== undefined) throw tooMany(seconds);
         entered.push([limit, key]);

@@ -400,7 +400,7 @@ export async function setTokenStatus(
   return tokenJson(deps, saved);
 }
 
-/** The row stays for the books; the key ends at once. */
+/** The row stays for the tables; the key ends at once. */
 export async function deleteToken(deps: Deps, owner: UserAccount, id: number): Promise<void> {
   const { tokens } = deps.db.t;
   const [row] = await deps.db.orm

@@ -13,6 +13,7 @@ import { forgetDevices } from "./devices.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
+import { quotaChanged } from "../logs/sentences.ts";
 
 export type UserRow = Schema["users"]["$inferSelect"];
 
@@ -387,7 +388,7 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
         type: LogType.manage,
         userId: row.id,
         username: row.username,
-        content: `管理员将用户额度从 ${logQuotaText(before, display)}修改为 ${logQuotaText(after, display)}`,
+        content: quotaChanged(logQuotaText(before, display), logQuotaText(after, display)),
         other: {
           admin_info: { admin_id: actor.id, admin_username: actor.username },
           before,

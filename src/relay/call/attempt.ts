@@ -87,6 +87,11 @@ function verdictOf(failure: Failure): Verdict {
   }
 }
 
+/** What attempts threw, without what only the choice of the next one needs. */
+export function failureIn(thrown: unknown): unknown {
+  return thrown instanceof AttemptFailure ? thrown.failure : thrown;
+}
+
 /** Wraps a failure that began inside the gateway's own handling of the attempt. */
 export function attemptFailure(failure: Failure): AttemptFailure {
   return new AttemptFailure(failure, verdictOf(failure), undefined);
@@ -219,6 +224,108 @@ function boundedAnswer(response: Response, maxBytes: number): Response {
 
 type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up" | "draining";
 
+/** What ends an attempt before its answer is complete: its timers, a client that is gone for long, the end of the process. */
+interface AttemptWatch {
+  signal: AbortSignal;
+  abort(why: AbortCause): void;
+  /** The status line of an answer is there: a stream gets the timers of stream.ts, anything else has the deadline. */
+  answered(isStream: boolean): void;
+  settled: () => void;
+  explain: (error: unknown) => AttemptFailure;
+}
+
+function watchAttempt(
+  { firstByteMs, deadlineMs }: AttemptLimits,
+  call: Pick<Call, "request" | "body" | "hangUp">,
+  readingOn: ReadingOn,
+): AttemptWatch {
+  const clientSignal = call.request.signal;
+  const controller = new AbortController();
+  const startedMs = performance.now();
+  let cause: AbortCause | undefined;
+  const abort = (why: AbortCause): void => {
+    cause ??= why;
+    controller.abort();
+  };
+  const isFirstByteTighter = firstByteMs > 0 && firstByteMs < deadlineMs;
+  let timer = setTimeout(
+    () => abort(isFirstByteTighter ? "first-byte" : "deadline"),
+    isFirstByteTighter ? firstByteMs : deadlineMs,
+  );
+  let patience: ReturnType<typeof setTimeout> | undefined;
+  let isReadOn = false;
+  const onGone = (): void => {
+    isReadOn = true;
+    patience = setTimeout(() => abort("client-gone"), readingOn.begin(call));
+  };
+  clientSignal.addEventListener("abort", onGone, { once: true });
+  call.hangUp = abort;
+  return {
+    signal: controller.signal,
+    abort,
+    answered(isStream) {
+      // Where the deadline is the tighter one the timer is the deadline's already.
+      if (!isStream && !isFirstByteTighter) return;
+      clearTimeout(timer);
+      if (isStream) return;
+      const leftMs = Math.max(1, deadlineMs - (performance.now() - startedMs));
+      timer = setTimeout(() => abort("deadline"), leftMs);
+    },
+    settled() {
+      clearTimeout(timer);
+      clearTimeout(patience);
+      clientSignal.removeEventListener("abort", onGone);
+      call.hangUp = undefined;
+      if (isReadOn) readingOn.end(call);
+      isReadOn = false;
+    },
+    explain: (error) => explained(error, cause, clientSignal),
+  };
+}
+
+/** The failure that a broken attempt means, by what ended it. */
+function explained(error: unknown, cause: AbortCause | undefined, clientSignal: AbortSignal): AttemptFailure {
+  // The reader of a stream hangs up before it says why.
+  if (error instanceof Failure && (cause === undefined || cause === "hang-up")) return attemptFailure(error);
+  if (cause === "draining") return attemptFailure(drainingFailure());
+  // Also where a limit of ours ended the wait: no answer came, and nobody is there to read of the limit.
+  if (cause !== undefined && cause !== "hang-up" && clientSignal.aborted)
+    return attemptFailure(new Failure("client", "client_gone", { status: 499 }));
+  if (cause === "deadline")
+    return attemptFailure(new Failure("upstream-timeout", "deadline_exceeded", { type: "upstream_error" }));
+  if (cause === "first-byte")
+    return attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }));
+  return attemptFailure(
+    new Failure("upstream-down", "do_request_failed", {
+      status: 500,
+      type: "new_api_error",
+      internal: scrub(error instanceof Error ? error.message : String(error)),
+      retryable: true,
+      cause: error,
+    }),
+  );
+}
+
+/** The request itself; an adapter may send several. */
+function sendFor(request: UpstreamRequest, signal: AbortSignal, maxAnswerBytes: number): UpstreamFetch {
+  return async (url, init) => {
+    const { url: target, host } = await request.reach(url);
+    const answered = fetch(target, {
+      ...init,
+      ...AS_SENT,
+      ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),
+      redirect: "manual",
+      signal,
+      // Bun's own idle limit would cut a model that thinks for five minutes.
+      timeout: false,
+      ...(request.proxy === "" ? {} : { proxy: request.proxy }),
+    } as RequestInit);
+    return request.adapter
+      ? answered.then((answer) => boundedAnswer(unpacked(answer), maxAnswerBytes))
+      : answered;
+  };
+}
+
 /**
  * Sends the request; resolves with a 200 answer whose body is unread, throws an AttemptFailure for anything else. A client
  * that leaves does not end it: the upstream bills what it was asked, and is read on for a while.
@@ -231,78 +338,11 @@ export async function attempt(
   call: Pick<Call, "request" | "body" | "hangUp">,
   readingOn: ReadingOn,
 ): Promise<Opened> {
-  const clientSignal = call.request.signal;
-  const controller = new AbortController();
-  let cause: AbortCause | undefined;
-  const abort = (why: AbortCause): void => {
-    cause ??= why;
-    controller.abort();
-  };
-  const isFirstByteTighter = limits.firstByteMs > 0 && limits.firstByteMs < limits.deadlineMs;
-  let timer = setTimeout(
-    () => abort(isFirstByteTighter ? "first-byte" : "deadline"),
-    isFirstByteTighter ? limits.firstByteMs : limits.deadlineMs,
-  );
-  const startedMs = performance.now();
-  let patience: ReturnType<typeof setTimeout> | undefined;
-  let isReadOn = false;
-  const onGone = (): void => {
-    isReadOn = true;
-    patience = setTimeout(() => abort("client-gone"), readingOn.begin(call));
-  };
-  clientSignal.addEventListener("abort", onGone, { once: true });
-  call.hangUp = abort;
-  const settled = (): void => {
-    clearTimeout(timer);
-    clearTimeout(patience);
-    clientSignal.removeEventListener("abort", onGone);
-    call.hangUp = undefined;
-    if (isReadOn) readingOn.end(call);
-    isReadOn = false;
-  };
-
-  const explain = (error: unknown): AttemptFailure => {
-    // The reader of a stream hangs up before it says why.
-    if (error instanceof Failure && (cause === undefined || cause === "hang-up"))
-      return attemptFailure(error);
-    if (cause === "draining") return attemptFailure(drainingFailure());
-    // Also where a limit of ours ended the wait: no answer came, and nobody is there to be told of the limit.
-    if (cause !== undefined && cause !== "hang-up" && clientSignal.aborted)
-      return attemptFailure(new Failure("client", "client_gone", { status: 499 }));
-    if (cause === "deadline")
-      return attemptFailure(new Failure("upstream-timeout", "deadline_exceeded", { type: "upstream_error" }));
-    if (cause === "first-byte")
-      return attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }));
-    return attemptFailure(
-      new Failure("upstream-down", "do_request_failed", {
-        status: 500,
-        type: "new_api_error",
-        internal: scrub(error instanceof Error ? error.message : String(error)),
-        retryable: true,
-        cause: error,
-      }),
-    );
-  };
-
+  const watch = watchAttempt(limits, call, readingOn);
+  const { signal, settled, explain } = watch;
   let response: Response;
   try {
-    const { signal } = controller;
-    const send: UpstreamFetch = async (url, init) => {
-      const { url: target, host } = await request.reach(url);
-      const answered = fetch(target, {
-        ...init,
-        ...AS_SENT,
-        ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),
-        redirect: "manual",
-        signal,
-        // Bun's own idle limit would cut a model that thinks for five minutes.
-        timeout: false,
-        ...(request.proxy === "" ? {} : { proxy: request.proxy }),
-      } as RequestInit);
-      return request.adapter
-        ? answered.then((answer) => boundedAnswer(unpacked(answer), limits.maxAnswerBytes))
-        : answered;
-    };
+    const send = sendFor(request, signal, limits.maxAnswerBytes);
     const { url, headers, body } = request;
     response = request.adapter
       ? await request.adapter(send, signal)
@@ -317,18 +357,9 @@ export async function attempt(
     if (error instanceof AttemptFailure) throw error;
     throw explain(error);
   }
-  // The whole of a plain answer stands under the deadline; a stream gets the timers of stream.ts.
   const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
-  if (isStream) clearTimeout(timer);
-  else if (isFirstByteTighter) {
-    // Otherwise the timer is the deadline's already.
-    clearTimeout(timer);
-    timer = setTimeout(
-      () => abort("deadline"),
-      Math.max(1, limits.deadlineMs - (performance.now() - startedMs)),
-    );
-  }
-  return { response, isStream, abort: () => abort("hang-up"), explain, settled };
+  watch.answered(isStream);
+  return { response, isStream, abort: () => watch.abort("hang-up"), explain, settled };
 }
 
 /** The whole body of an opened answer; a break and one above the cap become the failure of the attempt. */

@@ -2,7 +2,7 @@
 import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
-import { AttemptFailure } from "./attempt.ts";
+import { failureIn } from "./attempt.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
@@ -38,7 +38,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       return await openAnswer(services, call, plan, attempt.limits);
     });
   } catch (error) {
-    const failure = error instanceof AttemptFailure ? error.failure : error;
+    const failure = failureIn(error);
     throw failure instanceof Failure ? new CallFailed(failure, plan) : error;
   }
 }

@@ -1,5 +1,5 @@
-// Takes a channel out of service when its upstream says that key or account no longer work.
-// Refuses to act unless the operator switched it on and the channel allows it; only a real change is announced.
+// Takes a channel out of service when its upstream says that key or account no longer work; only a real change is
+// announced.
 import type { Channel } from "../../core/channels/rows.ts";
 import { disableChannel } from "../../core/channels/state.ts";
 import type { StateDeps } from "../../core/channels/state.ts";
@@ -21,7 +21,7 @@ const FATAL_TYPES: ReadonlySet<string> = new Set([
 /** Gemini answers 403 for a bad key. */
 const FORBIDDEN_IS_FATAL_TYPE = 24;
 
-export function isFatal(refusal: UpstreamRefusal, channelType: number, keywords: readonly string[]): boolean {
+function isFatal(refusal: UpstreamRefusal, channelType: number, keywords: readonly string[]): boolean {
   if (refusal.status === 401) return true;
   if (refusal.status === 403 && channelType === FORBIDDEN_IS_FATAL_TYPE) return true;
   if (FATAL_CODES.has(refusal.code) || FATAL_TYPES.has(refusal.type)) return true;
@@ -29,15 +29,19 @@ export function isFatal(refusal: UpstreamRefusal, channelType: number, keywords:
   return message !== "" && keywords.some((keyword) => message.includes(keyword.toLowerCase()));
 }
 
-/** Looks at a failed attempt and disables its channel when it must. Never throws. */
-export async function disableIfFatal(
-  deps: StateDeps,
+/** Whether the refusal takes what it refused out of service: the operator wants it, the channel allows it. */
+export function mustDisable(
+  { options }: Pick<StateDeps, "options">,
   channel: Channel,
   refusal: UpstreamRefusal,
-): Promise<void> {
+): boolean {
+  if (!channel.autoBan || !options.get("AutomaticDisableChannelEnabled")) return false;
+  return isFatal(refusal, channel.type, options.get("AutomaticDisableKeywords"));
+}
+
+/** Disables the channel because of what its upstream said. Never throws. */
+export async function disableFor(deps: StateDeps, channel: Channel, refusal: UpstreamRefusal): Promise<void> {
   try {
-    if (!channel.autoBan || !deps.options.get("AutomaticDisableChannelEnabled")) return;
-    if (!isFatal(refusal, channel.type, deps.options.get("AutomaticDisableKeywords"))) return;
     await disableChannel(deps, channel, scrub(refusal.message) || `status code ${refusal.status}`);
   } catch (error) {
     deps.logger.error("channel could not be disabled", { channel: channel.id, error: String(error) });

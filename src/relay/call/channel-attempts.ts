@@ -8,9 +8,9 @@ import { LogType } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { publicText } from "../wire/render-failure.ts";
 import type { Caller } from "./admission.ts";
-import { attemptFailure, AttemptFailure, mayRetry } from "./attempt.ts";
+import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
-import { disableIfFatal } from "./auto-disable.ts";
+import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
 import { goneReason } from "./plan.ts";
@@ -149,7 +149,7 @@ function nextChannel({ services, request, policy, excluded }: Run): Channel | un
 
 /** What this channel's dialect cannot express another one's may: that is no failed attempt of anybody. */
 function isBeyond(thrown: unknown): boolean {
-  const failure = thrown instanceof AttemptFailure ? thrown.failure : thrown;
+  const failure = failureIn(thrown);
   return failure instanceof Failure && failure.code === "unsupported_field";
 }
 
@@ -163,11 +163,15 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   if (failure.code === "client_gone" || failure.code === "server_draining") return false;
   logFailure(run, channel, failed);
   if (request.isTest) return false;
+  const { refusal } = failed;
+  const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal);
   // A channel with more keys goes on with them: only the key that failed rests.
-  if (!restKey(deps, attempt, failed)) {
+  const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
+  if (!restKey(deps, attempt, rejected)) {
     excluded.add(channel.id);
     picker.report(channel.id, failed.verdict, deps.clock.monotonicMs(), failure.retryAfterSeconds);
-    if (failed.refusal) void disableIfFatal(deps, channel, failed.refusal);
+    // Where another key was only asked for patience, the channel works again when that is over.
+    if (isFatal && deps.keyring.areAllRejected(channel)) void disableFor(deps, channel, refusal);
   }
   if (request.request.signal.aborted) return false;
   return policy.mayRetry ? policy.mayRetry(failed, channel) : mayRetry(failed, channel.type);

@@ -1,5 +1,6 @@
 // Error rows of failed attempts: ten a minute for each key and reason, then one that says how many more there were.
 // Refuses to let a key fill the log for nothing: failed calls cost it no balance.
+import { moreErrors } from "../../core/logs/sentences.ts";
 import type { Deps, LogEntry } from "../../core/deps.ts";
 
 const MINUTE_MS = 60_000;
@@ -72,7 +73,7 @@ export function createErrorRows(
     const { sample, more } = minute;
     write({
       ...sample,
-      content: `一分钟内另有 ${more} 次相同原因的错误未逐条记录：${sample.content}`,
+      content: moreErrors(more, sample.content),
       // For readers of another language.
       other: { ...sample.other, more_errors: more },
     });

@@ -1,5 +1,6 @@
 // Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
 // Never guesses silently (an estimated charge says so in the log), and reads no price: the call's own is frozen.
+import { calledModel, chargeSentence } from "../../core/logs/sentences.ts";
 import { costOf } from "../../core/prices/prices.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
 import {
@@ -185,13 +186,8 @@ function withSearch(call: Call, usage: Usage): Usage {
 
 /** The sentence of the log row, in the words that clients of this log know. */
 function sentence(call: Call, decision: ChargeDecision): string {
-  const { ratios, groupRatio } = call.price;
-  const group = `分组倍率 ${groupRatio.toFixed(2)}`;
-  let text =
-    ratios.callPrice === undefined
-      ? `模型倍率 ${ratios.modelRatio.toFixed(2)}，补全倍率 ${ratios.completionRatio.toFixed(2)}，${group}`
-      : `模型价格 ${ratios.callPrice.toFixed(2)}，${group}`;
-  if (call.model.endsWith("-gizmo-*")) text += `，模型 ${call.model}`;
+  let text = chargeSentence(call.price);
+  if (call.model.endsWith("-gizmo-*")) text += calledModel(call.model);
   if (call.endpoint.remark) text += `, ${call.endpoint.remark(call.body.json)}`;
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
 }

@@ -1,5 +1,6 @@
 // Pictures: made from a prompt (JSON) or from other pictures (a form), priced by size, quality and number.
 // Refuses sizes that the model does not know, before anything is paid for.
+import { pictureRemark } from "../../core/logs/sentences.ts";
 import { pictureFactor } from "../../core/prices/prices.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -68,7 +69,7 @@ const COMMON = {
   factor: (body, model) => pictureFactor(model, sizeOf(body), text(body["quality"])),
   ownUsage: ({ body }) => Promise.resolve(ownUsage(body)),
   meterStream: mediaMeter,
-  remark: (body) => `大小 ${sizeOf(body) || "auto"}, 品质 ${body["quality"] === "hd" ? "hd" : "standard"}`,
+  remark: (body) => pictureRemark(sizeOf(body) || "auto", body["quality"] === "hd" ? "hd" : "standard"),
 } satisfies Partial<Endpoint>;
 
 export const imageGenerations: Endpoint = {

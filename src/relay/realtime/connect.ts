@@ -20,11 +20,14 @@ export interface SocketTarget {
   proxy: string;
 }
 
-export interface ConnectLimits {
+export interface SocketAttempt {
+  target: SocketTarget;
   /** Until the socket is open. */
   openMs: number;
   /** How long an open socket may stay silent before it is taken as it is; a session normally begins with an event. */
   firstEventMs: number;
+  channel: Pick<Channel, "statusCodeMapping">;
+  clientSignal: AbortSignal;
 }
 
 export interface UpstreamListener {
@@ -58,6 +61,10 @@ function firstError(frame: Frame): Record<string, unknown> | undefined {
   return event?.["type"] === "error" ? asObject(event["error"]) : undefined;
 }
 
+function timedOut(): AttemptFailure {
+  return attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }));
+}
+
 function unreachable(message: string): AttemptFailure {
   return attemptFailure(
     new Failure("upstream-down", "do_request_failed", {
@@ -70,13 +77,8 @@ function unreachable(message: string): AttemptFailure {
 }
 
 /** Resolves with an open socket, throws an AttemptFailure for anything else. */
-export function connectUpstream(
-  target: SocketTarget,
-  limits: ConnectLimits,
-  channel: Pick<Channel, "statusCodeMapping">,
-  clientSignal: AbortSignal,
-): Promise<UpstreamSocket> {
-  const { promise, resolve, reject } = Promise.withResolvers<UpstreamSocket>();
+export function connectUpstream(attempt: SocketAttempt): Promise<UpstreamSocket> {
+  const { target, channel } = attempt;
   let socket: ClientSocket;
   try {
     socket = openSocket(target.url, {
@@ -89,17 +91,81 @@ export function connectUpstream(
     return Promise.reject(unreachable(error instanceof Error ? error.message : String(error)));
   }
   socket.binaryType = "nodebuffer";
+  const mail: Mailbox = { early: [], closed: undefined, listener: undefined };
+  const opening = watchOpening(socket, mail, attempt);
 
-  const early: Frame[] = [];
-  let closed: { code: number; reason: string } | undefined;
-  let listener: UpstreamListener | undefined;
+  socket.onopen = () => opening.opened();
+  socket.onmessage = ({ data }) => {
+    const frame = data as Frame;
+    if (mail.listener) return mail.listener.message(frame);
+    const error = opening.isSettled() ? undefined : firstError(frame);
+    if (error)
+      return opening.fail(upstreamFailure(openaiChat, channel, statusOfEvent(error), { error }, null));
+    mail.early.push(frame);
+    opening.succeed();
+  };
+  socket.addEventListener("pong", () => mail.listener?.alive());
+  socket.addEventListener("ping", () => mail.listener?.alive());
+  socket.onerror = ({ message }) => {
+    const status = handshakeStatus(message);
+    if (status === undefined) opening.fail(unreachable(message));
+    // 101 is the only status that opens a socket: an ordinary page answers, but no realtime endpoint.
+    else opening.fail(upstreamFailure(openaiChat, channel, status < 400 ? 502 : status, "", null));
+  };
+  socket.onclose = ({ code, reason }) => {
+    if (mail.listener) return mail.listener.close(code, reason);
+    mail.closed = { code, reason };
+    opening.fail(closedEarly(channel, code, reason));
+  };
+  return opening.outcome;
+}
+
+/** Opened and closed again without a word: some servers refuse keys this way. */
+function closedEarly(
+  channel: Pick<Channel, "statusCodeMapping">,
+  code: number,
+  reason: string,
+): AttemptFailure {
+  if (code === 1008 || (code >= 3000 && code < 5000))
+    return upstreamFailure(openaiChat, channel, /key|auth/i.test(reason) ? 401 : 400, reason, null);
+  return unreachable(`closed with ${code} ${reason}`);
+}
+
+/** What the socket brings while nobody listens. */
+interface Mailbox {
+  early: Frame[];
+  closed: { code: number; reason: string } | undefined;
+  listener: UpstreamListener | undefined;
+}
+
+function listen(mail: Mailbox, listener: UpstreamListener): void {
+  mail.listener = listener;
+  for (const frame of mail.early.splice(0)) listener.message(frame);
+  if (mail.closed) listener.close(mail.closed.code, mail.closed.reason);
+}
+
+/** Until the socket is known to work or to fail; what comes later changes nothing. */
+interface Opening {
+  outcome: Promise<UpstreamSocket>;
+  isSettled(): boolean;
+  /** The handshake is through: the session's first event is waited for. */
+  opened(): void;
+  succeed(): void;
+  fail(failure: AttemptFailure): void;
+}
+
+function watchOpening(
+  socket: ClientSocket,
+  mail: Mailbox,
+  { openMs, firstEventMs, clientSignal }: SocketAttempt,
+): Opening {
+  const { promise, resolve, reject } = Promise.withResolvers<UpstreamSocket>();
   let isSettled = false;
-  let silence: ReturnType<typeof setTimeout> | undefined;
+  let timer = setTimeout(() => fail(timedOut()), openMs);
 
   function settle(): void {
     isSettled = true;
-    clearTimeout(opening);
-    clearTimeout(silence);
+    clearTimeout(timer);
     clientSignal.removeEventListener("abort", onGone);
   }
   function fail(failure: AttemptFailure): void {
@@ -111,59 +177,21 @@ export function connectUpstream(
   function succeed(): void {
     if (isSettled) return;
     settle();
-    resolve({
-      socket,
-      listen(to) {
-        listener = to;
-        for (const frame of early.splice(0)) to.message(frame);
-        if (closed) to.close(closed.code, closed.reason);
-      },
-    });
+    resolve({ socket, listen: (listener) => listen(mail, listener) });
   }
-  const onGone = (): void => fail(attemptFailure(new Failure("client", "client_gone", { status: 499 })));
-  const opening = setTimeout(
-    () =>
-      fail(attemptFailure(new Failure("upstream-timeout", "upstream_timeout", { type: "upstream_error" }))),
-    limits.openMs,
-  );
+  function onGone(): void {
+    fail(attemptFailure(new Failure("client", "client_gone", { status: 499 })));
+  }
   if (clientSignal.aborted) onGone();
   else clientSignal.addEventListener("abort", onGone, { once: true });
-
-  socket.onopen = () => {
-    clearTimeout(opening);
-    silence = setTimeout(succeed, limits.firstEventMs);
+  return {
+    outcome: promise,
+    isSettled: () => isSettled,
+    opened() {
+      clearTimeout(timer);
+      if (!isSettled) timer = setTimeout(succeed, firstEventMs);
+    },
+    succeed,
+    fail,
   };
-  socket.onmessage = ({ data }) => {
-    const frame = data as Frame;
-    if (listener) return listener.message(frame);
-    if (!isSettled) {
-      const error = firstError(frame);
-      if (error) {
-        fail(upstreamFailure(openaiChat, channel, statusOfEvent(error), { error }, null));
-        return;
-      }
-    }
-    early.push(frame);
-    succeed();
-  };
-  socket.addEventListener("pong", () => listener?.alive());
-  socket.addEventListener("ping", () => listener?.alive());
-  socket.onerror = (event) => {
-    const { message } = event;
-    const status = handshakeStatus(message);
-    if (status === undefined) fail(unreachable(message));
-    // 101 is the only status that opens a socket: an ordinary page answers, but no realtime endpoint.
-    else fail(upstreamFailure(openaiChat, channel, status < 400 ? 502 : status, "", null));
-  };
-  socket.onclose = ({ code, reason }) => {
-    if (listener) return listener.close(code, reason);
-    closed = { code, reason };
-    // Opened and closed again without a word: some servers refuse keys this way.
-    fail(
-      code === 1008 || (code >= 3000 && code < 5000)
-        ? upstreamFailure(openaiChat, channel, /key|auth/i.test(reason) ? 401 : 400, reason, null)
-        : unreachable(`closed with ${code} ${reason}`),
-    );
-  };
-  return promise;
 }

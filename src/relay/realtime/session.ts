@@ -19,8 +19,8 @@ import type { AttemptNote } from "../call/call.ts";
 import type { Frame, UpstreamSocket } from "./connect.ts";
 import { isOutput, readEvent, TurnMeter } from "./meter.ts";
 import type { RealtimeEvent, TurnEnd } from "./meter.ts";
-import { AHEAD_TOKENS, coverTurn, goodbyeOf, sentence, tokensOf, turnFields } from "./turn.ts";
-import type { Turn, TurnCover } from "./turn.ts";
+import { AHEAD_TOKENS, coverTurn, goodbyeOf, logSentence, tokensOf, turnFields } from "./turn-hold.ts";
+import type { TurnCover, TurnHold } from "./turn-hold.ts";
 import { asFailure, encodeFailure } from "../wire/render-failure.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 
@@ -47,11 +47,15 @@ export interface SessionParts {
   maxFrameBytes: number;
   upstream: UpstreamSocket;
   /** The first turn, held back before the upstream was called. */
-  turn: Turn;
+  firstTurn: TurnHold;
   /** A turn was charged: answers of the model are that long. */
   charged: (usage: Usage) => void;
   /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */
-  openTurn: (requestId: string, context: Usage | undefined, limit: number | undefined) => Promise<Turn>;
+  openTurn: (
+    requestId: string,
+    context: Usage | undefined,
+    outputLimit: number | undefined,
+  ) => Promise<TurnHold>;
   /** Why a turn cannot go on whose hold could not be lengthened. */
   refusal: () => Failure;
   /** A quick look: false when something about the key changed that `readmit` has to judge. */
@@ -77,7 +81,7 @@ interface Goodbye {
 export class RealtimeSession implements SocketHandlers {
   #client: ServerSocket | undefined;
   #meter: TurnMeter;
-  #turn: Turn | undefined;
+  #turn: TurnHold | undefined;
   #turnCount = 1;
   /** What was charged last: the next turn reads it again. */
   #context: Usage | undefined;
@@ -99,7 +103,7 @@ export class RealtimeSession implements SocketHandlers {
   #openedMs = performance.now();
 
   constructor(private readonly parts: SessionParts) {
-    this.#turn = parts.turn;
+    this.#turn = parts.firstTurn;
     this.#meter = new TurnMeter(parts.isTranscription);
   }
 
@@ -217,15 +221,15 @@ export class RealtimeSession implements SocketHandlers {
       const cover = this.#goodbye ? PAID : this.#cover(this.#meter.quick(event));
       if (cover instanceof Promise) {
         this.parts.upstream.socket.pause();
-        this.#settling = this.#whenPaid(cover, () => this.#tell(frame, event));
+        this.#settling = this.#whenPaid(cover, () => this.#deliver(frame, event));
         return;
       }
       if (!cover.isPaid) return this.#refuse();
     }
-    this.#tell(frame, event);
+    this.#deliver(frame, event);
   }
 
-  #tell(frame: Frame, event: RealtimeEvent): void {
+  #deliver(frame: Frame, event: RealtimeEvent): void {
     const end = this.#meter.server(event);
     if (end && this.#isNew(end)) {
       this.#isBusy = true;
@@ -349,7 +353,7 @@ export class RealtimeSession implements SocketHandlers {
     if (!turn) return undefined;
     const { counter, caller, channel, model, upstreamModel } = this.parts;
     const meter = this.#meter;
-    const { hold, price } = turn;
+    const { reservation, price } = turn;
     const tokens = meter.sawOutput ? "some" : "none";
     const isCut = end === "balance";
     const decision = decideCharge({ end, usage: usageTrust(reported, !isCut), tokens });
@@ -369,7 +373,7 @@ export class RealtimeSession implements SocketHandlers {
         ...(decision.rule === "release" ? { callCount: 0 } : {}),
       });
       const startedMs = meter.startedMs === 0 ? this.#openedMs : meter.startedMs;
-      await hold.settle({
+      await reservation.settle({
         quota: charge.quota,
         promptTokens: promptTokens(usage),
         completionTokens: completionTokens(usage),
@@ -378,7 +382,7 @@ export class RealtimeSession implements SocketHandlers {
         group: caller.group,
         isStream: true,
         useTimeMs: Math.round(performance.now() - startedMs),
-        content: sentence(turn, decision),
+        content: logSentence(turn, decision),
         ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
         other: Object.assign(charge.other, turnFields(this.parts, meter, end, decision)),
       });
@@ -386,7 +390,7 @@ export class RealtimeSession implements SocketHandlers {
       this.parts.charged(usage);
       return usage;
     } finally {
-      await hold.release();
+      await reservation.release();
       meter.next();
       this.#watchedTokens = 0;
     }
@@ -435,7 +439,7 @@ export class RealtimeSession implements SocketHandlers {
   async #giveBack(): Promise<void> {
     const turn = this.#turn;
     this.#turn = undefined;
-    await turn?.hold.release();
+    await turn?.reservation.release();
   }
 
   #nowQuiet(): void {

@@ -8,7 +8,7 @@ import { frameOf, TAIL_BYTES } from "../../../src/core/ledger/journal-frames.ts"
 import { JournalDamaged, openJournal } from "../../../src/core/ledger/journal.ts";
 import type { Journal } from "../../../src/core/ledger/journal.ts";
 import { recover, surveyFile } from "../../../src/core/ledger/journal-recovery.ts";
-import type { BooksPosition } from "../../../src/core/ledger/journal-recovery.ts";
+import type { StorePosition } from "../../../src/core/ledger/journal-recovery.ts";
 import { damages, sampleOf } from "../../support/journal-damage.ts";
 import type { DamagedFile } from "../../support/journal-damage.ts";
 import { silent } from "./support.ts";
@@ -61,7 +61,7 @@ const FILES: DamagedFile[] = [
   { name: "journal-5.log", bytes: Buffer.alloc(FILE_BYTES) },
 ];
 
-const booksAt = (mark: number, journaled: number): BooksPosition => ({
+const booksAt = (mark: number, journaled: number): StorePosition => ({
   mark,
   journaled,
   history: HISTORY,
@@ -84,7 +84,7 @@ function expected(mark: number, end: number): string[] {
 }
 
 /** What a start enters from such files; undefined when it refuses them. */
-function start(files: readonly DamagedFile[], books: BooksPosition): string[] | undefined {
+function start(files: readonly DamagedFile[], books: StorePosition): string[] | undefined {
   rmSync(dataDir, { recursive: true, force: true });
   dataDir = mkdtempSync(join(tmpdir(), "weir-journal-"));
   for (const { name, bytes } of files) writeFileSync(join(dataDir, name), bytes);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openJournal } from "../../../src/core/ledger/journal.ts";
 import type { Journal } from "../../../src/core/ledger/journal.ts";
-import type { BooksPosition } from "../../../src/core/ledger/journal-recovery.ts";
+import type { StorePosition } from "../../../src/core/ledger/journal-recovery.ts";
 import { silent } from "./support.ts";
 
 const LARGE = "x".repeat(64 * 1024);
@@ -20,11 +20,11 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
 const HISTORY = "00112233445566aa";
 
-function booksAt(mark: number, fields: Partial<BooksPosition> = {}): BooksPosition {
+function booksAt(mark: number, fields: Partial<StorePosition> = {}): StorePosition {
   return { mark, journaled: mark, history: HISTORY, ...fields };
 }
 
-function reopen(mark: number, fields: Partial<BooksPosition> = {}): Journal<string> {
+function reopen(mark: number, fields: Partial<StorePosition> = {}): Journal<string> {
   const journal = openJournal<string>(dataDir, silent, { keepMs: 0 });
   journal.resume(booksAt(mark, fields));
   return journal;

@@ -8,7 +8,7 @@ import { eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { frameOf } from "../../../src/core/ledger/journal-frames.ts";
 import { settlementRow } from "../../../src/core/logs/rows.ts";
-import { NodeTaken, SeatLost, takeSeat } from "../../../src/core/ledger/node-lease.ts";
+import { NodeTaken, LeaseLost, takeLease } from "../../../src/core/ledger/node-lease.ts";
 import { connect } from "../../../src/db/connect.ts";
 import { createTestDatabase, createPostgresDatabase, DATABASE_KINDS } from "../../support/postgres.ts";
 import { startServerProcess } from "../../support/server.ts";
@@ -29,7 +29,7 @@ const errorOf = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-describe("a node's seat on PostgreSQL", () => {
+describe("a node's lease on PostgreSQL", () => {
   let books: TestBooks;
   let elsewhere: string;
   beforeEach(async () => {
@@ -42,7 +42,7 @@ describe("a node's seat on PostgreSQL", () => {
     await books.close();
   });
 
-  const seatDeps = (dataDir: string) => ({
+  const leaseDeps = (dataDir: string) => ({
     db: books.db,
     logger: silent,
     clock: books.clock,
@@ -52,8 +52,8 @@ describe("a node's seat on PostgreSQL", () => {
 
   test("a copy of the directory waits the lease out, and is refused when it was renewed meanwhile", async () => {
     const { nodes } = books.db.t;
-    const renewed = takeSeat({
-      ...seatDeps(elsewhere),
+    const renewed = takeLease({
+      ...leaseDeps(elsewhere),
       async pause() {
         await books.db.orm.update(nodes).set({ leaseUntil: 4_000_000_000 }).where(eq(nodes.nodeId, "node-a"));
       },
@@ -67,13 +67,13 @@ describe("a node's seat on PostgreSQL", () => {
     await books.expectBalanced();
   });
 
-  test("a copy takes the seat of a node that renews no more; a node that lost it answers nothing more", async () => {
+  test("a copy takes the lease of a node that renews no more; a node that lost it answers nothing more", async () => {
     const user = await books.addUser(RICH);
     await spend(books, user.id, 7);
     await books.ledger.flush();
     let looks = 0;
-    const seat = await takeSeat({
-      ...seatDeps(elsewhere),
+    const lease = await takeLease({
+      ...leaseDeps(elsewhere),
       leaseSeconds: 1,
       async pause() {
         looks++;
@@ -81,7 +81,7 @@ describe("a node's seat on PostgreSQL", () => {
       },
     });
     expect(looks).toBeGreaterThan(5);
-    expect(seat.books.mark).toBe(1);
+    expect(lease.position.mark).toBe(1);
     // Its next batch, or its next renewal, tells the first.
     const held = await books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 5 });
     await spend(books, user.id, 7);
@@ -100,32 +100,32 @@ describe("a node's seat on PostgreSQL", () => {
     expect(failure).toMatchObject({ code: "ledger_down", status: 503 });
     // Nor is a call answered that was running.
     expect(await errorOf(held.settle(settlement(7)))).toMatchObject({ code: "ledger_down" });
-    await seat.release();
+    await lease.release();
   });
 
-  test("a process that was frozen, with its machine or alone, asks whose the seat is before it answers anything", async () => {
+  test("a process that was frozen, with its machine or alone, asks whose the lease is before it answers anything", async () => {
     const user = await books.addUser(RICH);
     const held = await books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 5 });
     books.clock.advance(60_000);
     await spend(books, user.id, 7);
     await books.ledger.flush();
-    const seat = await takeSeat({ ...seatDeps(elsewhere), leaseSeconds: 0, pause: () => Bun.sleep(50) });
+    const lease = await takeLease({ ...leaseDeps(elsewhere), leaseSeconds: 0, pause: () => Bun.sleep(50) });
     books.clock.advance(60_000);
     expect(await errorOf(held.settle(settlement(7)))).toMatchObject({ code: "ledger_down" });
-    expect(seat.books.mark).toBe(1);
-    await seat.release();
+    expect(lease.position.mark).toBe(1);
+    await lease.release();
   });
 
   test("whoever has the same directory takes over at once, and after a clean end everybody does", async () => {
     const pause = () => Promise.reject(new Error("it waited"));
     const place = books.dataDir;
-    const second = await takeSeat({ ...seatDeps(place), pause });
-    const third = await takeSeat({ ...seatDeps(place), pause });
+    const second = await takeLease({ ...leaseDeps(place), pause });
+    const third = await takeLease({ ...leaseDeps(place), pause });
     expect(third.incarnation).toBe(second.incarnation + 1);
-    expect(await errorOf(second.look())).toBeInstanceOf(SeatLost);
+    expect(await errorOf(second.look())).toBeInstanceOf(LeaseLost);
     expect([second.isHeld, third.isHeld]).toEqual([false, true]);
     await third.release();
-    await (await takeSeat({ ...seatDeps(elsewhere), pause })).release();
+    await (await takeLease({ ...leaseDeps(elsewhere), pause })).release();
   });
 
   test("a database that was set back while the node runs gets everything again, once", async () => {

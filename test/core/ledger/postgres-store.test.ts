@@ -7,7 +7,7 @@ import { eq, sql } from "drizzle-orm";
 import postgres from "postgres";
 import { openJournal, SET_ASIDE_FILE } from "../../../src/core/ledger/journal.ts";
 import type { LedgerItem } from "../../../src/core/ledger/items.ts";
-import { findBooks } from "../../../src/core/ledger/node-lease.ts";
+import { findStorePosition } from "../../../src/core/ledger/node-lease.ts";
 import { settlementRow } from "../../../src/core/logs/rows.ts";
 import type { Database } from "../../../src/db/database.ts";
 import { Failure } from "../../../src/shared/failures.ts";
@@ -276,7 +276,7 @@ describe("journal of one node", () => {
     const user = await books.addUser(RICH);
     await spend(books, user.id, 1);
     await books.ledger.close();
-    const position = await findBooks(books.db, "node-a");
+    const position = await findStorePosition(books.db, "node-a");
     if (!position) throw new Error("no books");
     const journal = openJournal<LedgerItem>(books.dataDir, silent);
     journal.resume(position);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { countRows, q } from "../../../src/db/database.ts";
 import { SQLITE_FILE } from "../../../src/db/connect.ts";
 import { countWaiting, SET_ASIDE_FILE } from "../../../src/core/ledger/journal.ts";
-import { findBooks } from "../../../src/core/ledger/node-lease.ts";
+import { findStorePosition } from "../../../src/core/ledger/node-lease.ts";
 import { lockFile } from "../../support/lock-file.ts";
 import { openBooks, requestId, settlement, startBooks } from "./support.ts";
 import type { Books, TestBooks } from "./support.ts";
@@ -36,7 +36,7 @@ async function stop(): Promise<void> {
 
 /** What the journal has and the tables do not. */
 async function waiting(node: Books = books): Promise<number> {
-  const position = await findBooks(node.db, "node-a");
+  const position = await findStorePosition(node.db, "node-a");
   return position ? countWaiting(node.dataDir, position) : -1;
 }
 

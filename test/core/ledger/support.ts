@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAccounts } from "../../../src/core/users/accounts.ts";
-import type { AccountLimits } from "../../../src/core/users/accounts.ts";
+import type { AccountLimits } from "../../../src/core/users/account-cache.ts";
 import type {
   LedgerAccounts,
   Logger,

@@ -222,12 +222,14 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       [0, END_OF_TIME],
     ];
     for (const [from, to] of cases) {
-      const { whole, edges } = splitRange(from, to);
-      const pieces = [...edges, ...(whole.from < whole.to ? [whole] : [])].sort((a, b) => a.from - b.from);
+      const { fullHours, edges } = splitRange(from, to);
+      const pieces = [...edges, ...(fullHours.from < fullHours.to ? [fullHours] : [])].sort(
+        (a, b) => a.from - b.from,
+      );
       const covered = pieces.reduce((sum, piece) => sum + piece.to - piece.from, 0);
       expect(covered).toBe(Math.max(0, to - from));
       expect(pieces.every((piece, at) => at === 0 || pieces[at - 1]?.to === piece.from)).toBe(true);
-      expect(whole.from % HOUR_SECONDS).toBe(0);
+      expect(fullHours.from % HOUR_SECONDS).toBe(0);
     }
   });
 

@@ -8,7 +8,7 @@ import { SMTPServer } from "smtp-server";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import type { UserAccount } from "../../../src/core/deps.ts";
 import type { Guard } from "../../../src/net/guard.ts";
-import { warningMark } from "../../../src/core/users/low-quota.ts";
+import { warningMark } from "../../../src/core/users/low-quota-marks.ts";
 import { notifyRoot } from "../../../src/core/users/notify.ts";
 import { Role } from "../../../src/shared/enums.ts";
 import { startTestApp } from "../../support/app.ts";

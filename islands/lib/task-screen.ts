@@ -1,10 +1,17 @@
 // Lists of drawing and creative tasks: asking for a page, refreshing by itself while something on it still runs.
 // Refuses to poll a page that nobody looks at, and one on which everything has ended.
+import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useRef } from "react";
 import { ApiFailure, fetchChecked } from "./api.ts";
+import { nowMs, timeZone } from "./boot.ts";
 import { t } from "./i18n.ts";
-import { useList } from "./list.ts";
-import type { LiveListState, ListPage } from "./list.ts";
+import { useListScreen } from "./list-screen.ts";
+import type { Filters, ListScreenState, PageRequest } from "./list-screen.ts";
+import type { ListPage } from "./list.ts";
+import type { TableQuery } from "./table-query.ts";
+import { rangeOf } from "./time-range.ts";
+import type { Preset, TimeRange } from "./time-range.ts";
+import type { ListPageData } from "./wire.ts";
 
 const REFRESH_MS = 5000;
 
@@ -25,7 +32,7 @@ interface PageBody<Row> {
 }
 
 /** A page of one of the task lists; both shapes of the answer are known: rows alone, and rows with their total. */
-export async function askTasks<Row>(
+export async function fetchTasks<Row>(
   path: string,
   query: Record<string, string>,
   signal?: AbortSignal,
@@ -59,26 +66,22 @@ export function isRunning({ progress, status }: TaskLike): boolean {
   return progress !== "100%" && status !== "SUCCESS" && status !== "FAILURE";
 }
 
-export interface TaskListOptions<Row> {
-  initial: ListPage<Row>;
-  question: string;
-  load: (signal?: AbortSignal) => Promise<ListPage<Row>>;
-}
-
-export function useTaskList<Row extends TaskLike>(options: TaskListOptions<Row>): LiveListState<Row> {
-  const list = useList<Row>(options);
-  const latest = useRef({ list, load: options.load });
-  latest.current = { list, load: options.load };
+/** Fetches the page again every five seconds while a task on it runs. */
+function useTaskRefresh<Row extends TaskLike>(
+  { list, queryKey }: Pick<ListScreenState<Row>, "list" | "queryKey">,
+  load: (signal: AbortSignal) => Promise<ListPage<Row>>,
+): void {
+  const latest = useRef({ list, load });
+  latest.current = { list, load };
   const isActive = list.rows.some(isRunning);
-  const { question } = options;
   useEffect(() => {
     if (!isActive) return undefined;
     const controller = new AbortController();
     const timer = setInterval(() => {
-      const { list: now, load } = latest.current;
+      const { list: now, load: loadNow } = latest.current;
       if (document.hidden || now.phase !== "ready") return;
       // A failed round is no news: the next one may work, and Refresh tells what is wrong.
-      void load(controller.signal).then(
+      void loadNow(controller.signal).then(
         (page) => controller.signal.aborted || latest.current.list.replace(page),
         () => undefined,
       );
@@ -87,6 +90,43 @@ export function useTaskList<Row extends TaskLike>(options: TaskListOptions<Row>)
       clearInterval(timer);
       controller.abort();
     };
-  }, [isActive, question]);
-  return list;
+  }, [isActive, queryKey]);
+}
+
+export interface TaskScreenOptions<Row> {
+  data: ListPageData<Row>;
+  table: TableQuery;
+  filters: Filters;
+  path: string;
+  /** The range of an address that names none. */
+  defaultRange: Preset;
+  /** The call's parameters for a range. */
+  periodOf: (range: TimeRange) => { start_timestamp: string; end_timestamp: string };
+}
+
+export interface TaskScreenState<Row> extends ListScreenState<Row> {
+  range: TimeRange;
+  /** The page's call, as of this moment. */
+  request: () => { path: string; query: Record<string, string> };
+}
+
+export function useTaskScreen<Row extends TaskLike>(options: TaskScreenOptions<Row>): TaskScreenState<Row> {
+  useSignals();
+  const { data, table, filters, path, defaultRange, periodOf } = options;
+  const { query } = table;
+  const parameters = ({ page, pageSize }: PageRequest) => ({
+    ...filters,
+    // Relative ranges end now.
+    ...periodOf(rangeOf(query, Date.now(), timeZone.peek(), defaultRange)),
+    p: String(page),
+    page_size: String(pageSize),
+  });
+  const fetchPage = (request: PageRequest) => fetchTasks<Row>(path, parameters(request), request.signal);
+  const screen = useListScreen<Row>({ data, table, filters, fetchPage });
+  useTaskRefresh(screen, (signal) => fetchPage({ page: table.page, pageSize: table.pageSize, signal }));
+  return {
+    ...screen,
+    range: rangeOf(query, nowMs.value, timeZone.value, defaultRange),
+    request: () => ({ path, query: parameters(table) }),
+  };
 }

@@ -12,7 +12,8 @@ import {
 } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { Preset } from "../../lib/time-range.ts";
-import type { RankedSeries, UseData, UseSeries } from "./data.ts";
+import type { RankedSeries } from "./data.ts";
+import type { UsageSeries, UsageSummary } from "../../lib/wire.ts";
 
 export interface Formats {
   format: (value: number) => string;
@@ -21,21 +22,21 @@ export interface Formats {
   formatAxis: (value: number) => string;
   /** What grid lines are cut at: quota units of a dollar, or single ones. */
   unit: number;
-  isWhole: boolean;
+  isInteger: boolean;
 }
 
-export function formatsOf({ figure }: UseData, site: SiteStatus): Formats {
+export function formatsOf({ figure }: UsageSummary, site: SiteStatus): Formats {
   const unit = site.quota_per_unit || 500_000;
   if (figure === "quota" && site.display_in_currency !== false) {
     const format = (value: number) => formatQuota(value, site);
     const formatAxis = (value: number) => formatDollars(value / unit).replace(/\.00$/, "");
-    return { format, formatShort: format, formatAxis, unit, isWhole: false };
+    return { format, formatShort: format, formatAxis, unit, isInteger: false };
   }
   const formatShort = figure === "tokens" ? formatCompact : formatNumber;
-  return { format: formatNumber, formatShort, formatAxis: formatCompact, unit: 1, isWhole: true };
+  return { format: formatNumber, formatShort, formatAxis: formatCompact, unit: 1, isInteger: true };
 }
 
-export function labelOf(t: Translate, { by }: UseData, series: UseSeries): string {
+export function labelOf(t: Translate, { by }: UsageSummary, series: UsageSeries): string {
   if (series.name !== "") return series.name;
   return by === "model" ? t("detail.noModel") : t(`detail.gone.${by}`, { id: series.id });
 }
@@ -55,16 +56,20 @@ export interface Sentences {
   summary: string;
 }
 
-export function sentencesOf(
-  t: Translate,
-  use: UseData,
-  { formatShort }: Formats,
-  shown: readonly RankedSeries[],
-  all: readonly RankedSeries[],
-  preset: Preset | undefined,
-  zone: string,
-): Sentences {
+export interface SentenceOptions {
+  t: Translate;
+  use: UsageSummary;
+  formats: Formats;
+  shown: readonly RankedSeries[];
+  all: readonly RankedSeries[];
+  /** undefined: a range that somebody chose. */
+  preset: Preset | undefined;
+  zone: string;
+}
+
+export function sentencesOf({ t, use, formats, shown, all, preset, zone }: SentenceOptions): Sentences {
   const { figure } = use;
+  const { formatShort } = formats;
   const value = sumOf(shown.map(({ total }) => total));
   const within = preset
     ? t(`detail.within.${preset}`)
@@ -73,7 +78,7 @@ export function sentencesOf(
         to: formatDateTime(use.to * 1000, zone).slice(5, 16),
       });
   const sum = t(`detail.sum.${figure}`, { value: formatShort(value), count: value });
-  // What was before is known of the whole only.
+  // What was before is known of all series together only.
   const change = shown.length === all.length ? changeText(t, value, use.previous[figure]) : "";
   const sentence = t(change === "" ? "detail.sentence" : "detail.sentenceChange", { sum, within, change });
   const leader = all[0];
@@ -83,7 +88,7 @@ export function sentencesOf(
 }
 
 /** Average response time of some bars. */
-export function speedText({ ms, lines }: UseData, first = 0, last = ms.length - 1): string {
+export function speedText({ ms, lines }: UsageSummary, first = 0, last = ms.length - 1): string {
   const calls = sumOf(lines.count.slice(first, last + 1));
   return calls === 0 ? "–" : formatDuration(sumOf(ms.slice(first, last + 1)) / calls);
 }

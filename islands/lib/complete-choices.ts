@@ -1,21 +1,21 @@
-// The whole of a list of choices of which the page brought only the beginning.
+// The complete list of choices of which the page brought only the beginning.
 // Refuses to stand in the way: until it is there, or when it cannot be had, the beginning stays.
 import { useEffect, useState } from "react";
 import { toastFailure } from "./toasts.ts";
 
 /** Loads while `isCut`; anew for another `key`. Failures are told once per key. */
-export function useWhole<T>(
+export function useCompleteChoices<T>(
   part: T,
   isCut: boolean,
   load: () => Promise<T>,
   key = "",
-): { all: T; isWhole: boolean } {
-  const [whole, setWhole] = useState<{ key: string; value: T }>();
+): { all: T; isComplete: boolean } {
+  const [loaded, setLoaded] = useState<{ key: string; value: T }>();
   useEffect(() => {
     if (!isCut) return undefined;
     let isGone = false;
     load().then(
-      (value) => isGone || setWhole({ key, value }),
+      (value) => isGone || setLoaded({ key, value }),
       (error: unknown) => isGone || toastFailure(error, "choices"),
     );
     return () => {
@@ -23,6 +23,6 @@ export function useWhole<T>(
     };
     // The caller's function is made anew with every render: what it asks for stands in the key.
   }, [isCut, key]);
-  const isThere = whole?.key === key;
-  return { all: isThere ? whole.value : part, isWhole: !isCut || isThere };
+  const isThere = loaded?.key === key;
+  return { all: isThere ? loaded.value : part, isComplete: !isCut || isThere };
 }

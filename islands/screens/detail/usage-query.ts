@@ -23,7 +23,7 @@ const MONTH = 30 * DAY;
 const DEFAULT_RANGE = { hour: "24h", day: "7d", week: "30d" } as const;
 const SECONDS = { hour: HOUR, day: DAY, week: 7 * DAY } as const;
 
-export interface Asked {
+export interface UsageQuery {
   /** Unix seconds of whole hours or days, the end not included; today's end lies ahead. */
   range: TimeRange;
   /** Named in the address; undefined: automatic. */
@@ -44,33 +44,33 @@ function isStep(text: string | undefined): text is Step {
 }
 
 /** Up to the next whole hour: in zones off it, an hour belongs to the day in which it begins. */
-function wholeHour(seconds: number): number {
+function roundUpToHour(seconds: number): number {
   return Math.ceil(seconds / HOUR) * HOUR;
 }
 
 /** Presets become whole bars: the current hour and the 23 before it, today and the 6 days before it. */
-function wholeRange({ preset, from, to }: TimeRange, nowMs: number, zone: string): TimeRange {
+function alignedRange({ preset, from, to }: TimeRange, nowMs: number, zone: string): TimeRange {
   const nextHour = (Math.floor(nowMs / 1000 / HOUR) + 1) * HOUR;
   if (preset === undefined) return { preset, from, to };
   if (preset === "1h") return { preset, from: nextHour - HOUR, to: nextHour };
   if (preset === "24h") return { preset, from: nextHour - DAY, to: nextHour };
   const today = startOfDay(nowMs, zone);
   const before = { today: 0, "7d": 6, "30d": 29 }[preset];
-  const end = wholeHour(addDays(today, 1, zone));
+  const end = roundUpToHour(addDays(today, 1, zone));
   // In the month in which clocks go back, 30 days are an hour longer than users may ask for.
-  return { preset, from: Math.max(wholeHour(addDays(today, -before, zone)), end - MONTH), to: end };
+  return { preset, from: Math.max(roundUpToHour(addDays(today, -before, zone)), end - MONTH), to: end };
 }
 
-export function askedOf(
+export function usageQueryOf(
   query: Query,
   nowMs: number,
   zone: string,
   site: { data_export_default_time?: string },
   isAdmin: boolean,
-): Asked {
+): UsageQuery {
   const siteStep: Step = isStep(site.data_export_default_time) ? site.data_export_default_time : "hour";
   const isPlain = query.range === undefined && query.start_timestamp === undefined;
-  const range = wholeRange(rangeOf(query, nowMs, zone, DEFAULT_RANGE[siteStep]), nowMs, zone);
+  const range = alignedRange(rangeOf(query, nowMs, zone, DEFAULT_RANGE[siteStep]), nowMs, zone);
   const granularity = isStep(query.granularity) ? query.granularity : undefined;
   const dimensions: readonly Dimension[] = isAdmin ? DIMENSIONS.admin : DIMENSIONS.user;
   return {

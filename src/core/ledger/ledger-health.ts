@@ -1,33 +1,40 @@
-// Whether a call may begin: what it will cost must be recordable, in the files and in the books that this process owns.
-// Refuses to open again on hope: only a write that was made durable, and files that lie where they lay, open the gate.
+// Whether a call may begin: what it will cost must be recordable, in the files and in the tables that this process owns.
+// Refuses to answer again on hope: only a write that was made durable, and files that lie where they lay, are proof.
 import { join } from "node:path";
 import { statSync } from "node:fs";
 import { SQLITE_FILE } from "../../db/connect.ts";
 import type { Deps } from "../deps.ts";
 import type { Journal } from "./journal.ts";
 import type { LedgerItem } from "./items.ts";
-import type { NodeSeat } from "./node-lease.ts";
+import type { NodeLease } from "./node-lease.ts";
 
 /** An upstream would be paid for what cannot be recorded; no more often is it tried whether it can. */
 const DOWN_MS = 1000;
 const LOOK_MS = 1000;
 
-export interface Gate {
-  /** Asked before every call: three comparisons while all is well. */
-  isOpen(): boolean;
+export interface LedgerHealth {
+  /** Looked at before every call: three comparisons while all is well. */
+  canRecord(): boolean;
   /** A write to the journal failed. */
-  failed(): void;
-  /** Throws when nothing more may be promised: the entry would stand in no book. */
-  assertHeld(): void;
+  writeFailed(): void;
+  /** Throws when nothing more may be promised: the entry would stand in no table. */
+  assertLeaseHeld(): void;
   close(): void;
 }
 
-export interface GateDeps extends Pick<Deps, "db" | "clock" | "logger" | "dataDir"> {
-  seat: NodeSeat;
+export interface LedgerHealthDeps extends Pick<Deps, "db" | "clock" | "logger" | "dataDir"> {
+  lease: NodeLease;
   journal: Journal<LedgerItem>;
 }
 
-export function createGate({ db, clock, logger, dataDir, seat, journal }: GateDeps): Gate {
+export function createLedgerHealth({
+  db,
+  clock,
+  logger,
+  dataDir,
+  lease,
+  journal,
+}: LedgerHealthDeps): LedgerHealth {
   let isDown = false;
   let downUntilMs = 0;
   let isThere = true;
@@ -50,8 +57,8 @@ export function createGate({ db, clock, logger, dataDir, seat, journal }: GateDe
   }, LOOK_MS);
   timer.unref();
 
-  function open(): boolean {
-    if (!seat.isHeld || !isThere || clock.monotonicMs() < downUntilMs) return false;
+  function recovers(): boolean {
+    if (!lease.isHeld || !isThere || clock.monotonicMs() < downUntilMs) return false;
     if (journal.prove()) {
       isDown = false;
       return true;
@@ -61,13 +68,13 @@ export function createGate({ db, clock, logger, dataDir, seat, journal }: GateDe
   }
 
   return {
-    isOpen: () => (!isDown && isThere && seat.isHeld && journal.isSound()) || open(),
-    failed() {
+    canRecord: () => (!isDown && isThere && lease.isHeld && journal.isSound()) || recovers(),
+    writeFailed() {
       isDown = true;
       downUntilMs = clock.monotonicMs() + DOWN_MS;
     },
-    assertHeld() {
-      if (!seat.isHeld) throw new Error("this process no longer holds its node id");
+    assertLeaseHeld() {
+      if (!lease.isHeld) throw new Error("this process no longer holds its node id");
     },
     close: () => clearInterval(timer),
   };

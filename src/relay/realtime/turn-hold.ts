@@ -1,4 +1,4 @@
-// One turn of a realtime session as the books see it: what is held back for it, and the sentence of its log row.
+// One turn of a realtime session as the ledger sees it: what is held back for it, and the sentence of its log row.
 // Refuses to let a turn go on that is not paid: its hold is lengthened before more of it passes.
 import type { Reservation } from "../../core/deps.ts";
 import { LEAST_TOKENS, ratesOf, STEP_TOKENS, unitsForMore } from "../../core/prices/holds.ts";
@@ -18,8 +18,8 @@ import type { AttemptNote } from "../call/call.ts";
 export const AHEAD_TOKENS = 16;
 
 /** One turn's amount and the price at which it is charged. */
-export interface Turn {
-  hold: Reservation;
+export interface TurnHold {
+  reservation: Reservation;
   price: CallPrice;
   /** Units of one token of output, at the dearest price that may apply. */
   outputRate: number;
@@ -69,13 +69,16 @@ function asInput({ input, output }: Usage): Usage {
  * Whether so much of the turn is paid, after its hold was lengthened where it can be; a promise where the database has to
  * be asked. `more` tells that it is paid well ahead.
  */
-export function coverTurn(turn: Turn, usage: Usage): TurnCover | Promise<TurnCover> {
-  const { hold, price, outputRate } = turn;
+export function coverTurn(turn: TurnHold, usage: Usage): TurnCover | Promise<TurnCover> {
+  const { reservation, price, outputRate } = turn;
   const due = costOf(price, usage, { surface: "realtime" }).quota;
   const ahead = due + unitsForMore(outputRate, AHEAD_TOKENS);
-  const judge = (): TurnCover => ({ isPaid: due <= hold.amount, isAhead: ahead <= hold.amount });
-  if (ahead <= hold.amount) return judge();
-  const grown = hold.grow(Math.max(unitsForMore(outputRate, STEP_TOKENS), ahead - hold.amount));
+  const judge = (): TurnCover => ({
+    isPaid: due <= reservation.amount,
+    isAhead: ahead <= reservation.amount,
+  });
+  if (ahead <= reservation.amount) return judge();
+  const grown = reservation.grow(Math.max(unitsForMore(outputRate, STEP_TOKENS), ahead - reservation.amount));
   return typeof grown === "number" ? judge() : grown.then(judge);
 }
 
@@ -87,7 +90,7 @@ export interface TurnCover {
 export const tokensOf = (usage: Usage): number => promptTokens(usage) + completionTokens(usage);
 
 /** The sentence of the log row, in the words that clients of this log know. */
-export function sentence({ price }: Turn, decision: ChargeDecision): string {
+export function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
   const { ratios, groupRatio } = price;
   const group = `分组倍率 ${groupRatio.toFixed(2)}`;
   const text =

@@ -1,0 +1,31 @@
+// What travels between the routes and the screens, by the islands' names: each derived from the type of its route.
+import type { api, ResponseBody, ResponseData } from "./api.ts";
+import type { ListPage } from "./list.ts";
+
+type User = ReturnType<typeof api.user>;
+
+export type TokenRow = ResponseData<typeof api.token.get>[number];
+export type ChannelRow = ResponseData<typeof api.channel.search.get>[number];
+export type ChannelSummary = ResponseData<typeof api.channel.summary.get>;
+export type ChannelKeyState = ResponseData<ReturnType<typeof api.channel.keys>["get"]>[number];
+export type UserRow = ResponseData<typeof api.user.search.get>["items"][number];
+export type UserKey = ResponseData<User["keys"]["get"]>[number];
+export type CodeRow = ResponseData<typeof api.redemption.search.get>["items"][number];
+export type CodeResult = ResponseData<typeof api.user.topup.batch.post>[number];
+export type DrawingRow = ResponseData<typeof api.mj.get>[number];
+export type TaskRow = ResponseData<typeof api.task.get>[number];
+export type LogRow = ResponseData<typeof api.log.get>["items"][number];
+export type LogStat = ResponseData<typeof api.log.stat.get>;
+export type LogHistogramData = ResponseData<typeof api.log.histogram.get>;
+export type LogBucket = LogHistogramData["buckets"][number];
+export type UsageSummary = ResponseData<typeof api.data.summary.get>;
+export type UsageSeries = UsageSummary["series"][number];
+export type Pricing = ResponseBody<typeof api.pricing.get>;
+/** Groups that a visitor may choose, by name. */
+export type GroupMap = ResponseData<typeof api.user.self.groups.get>;
+export type Self = ResponseData<typeof api.user.self.get>;
+
+/** The first page of a list as a page's loader gives it. */
+export interface ListPageData<Row> extends ListPage<Row> {
+  pageSize: number;
+}

@@ -1,0 +1,72 @@
+// Making and changing channels on the server, from the editor's values; and the same call for a curl command.
+// Refuses to name a key or a proxy's password in a command that is shown around.
+import { api, ApiFailure, call } from "../../lib/api.ts";
+import type { ChannelRow } from "../../lib/wire.ts";
+import { bodyOf, changedBody } from "./values.ts";
+import type { ChannelValues } from "./values.ts";
+
+/** The form's names of fields that the server calls otherwise. */
+const FIELDS: Record<string, keyof ChannelValues & string> = {
+  base_url: "baseUrl",
+  openai_organization: "organization",
+  group: "groups",
+  test_model: "testModel",
+  model_mapping: "modelMapping",
+  status_code_mapping: "statusCodeMapping",
+  param_override: "paramOverride",
+  setting: "otherSettings",
+};
+
+/** A refused field of the body belongs to the form's field of another name. */
+function atField(error: unknown): unknown {
+  if (!(error instanceof ApiFailure) || error.field === undefined) return error;
+  const field = error.code === "channel_proxy_invalid" ? "proxy" : (FIELDS[error.field] ?? error.field);
+  return new ApiFailure(error.code, error.status, error.message, field, undefined, error.requestId);
+}
+
+/** A new channel takes one key; the others join it in a second call, since several would make channels of their own. */
+export async function createChannel(values: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> {
+  const body = { key: "", ...bodyOf(values) };
+  if (!hasSeveral || !values.keysTogether) return call(api.channel.post(body));
+  const [first = ""] = body.key.split("\n").filter((line) => line.trim() !== "");
+  const ids = await call(api.channel.post({ ...body, key: first }));
+  for (const id of ids) await call(api.channel.put({ id, key: body.key }));
+  return ids;
+}
+
+export interface ChannelSave {
+  /** undefined: a new channel. */
+  row: ChannelRow | undefined;
+  initial: ChannelValues;
+  values: ChannelValues;
+  /** The key field holds several keys. */
+  hasSeveralKeys: boolean;
+}
+
+/** Ids of what was saved. */
+export async function saveChannel({
+  row,
+  initial,
+  values,
+  hasSeveralKeys,
+}: ChannelSave): Promise<readonly number[]> {
+  try {
+    if (!row) return await createChannel(values, hasSeveralKeys);
+    return [(await call(api.channel.put({ id: row.id, ...changedBody(initial, values) }))).id];
+  } catch (error) {
+    throw atField(error);
+  }
+}
+
+/** For a command that is shown around: no key, and no name and password of a proxy. */
+export function withoutSecrets<T extends { key?: string | undefined; setting?: string | undefined }>(
+  body: T,
+): T {
+  return {
+    ...body,
+    ...(body.key === undefined ? {} : { key: "<key>" }),
+    ...(body.setting === undefined
+      ? {}
+      : { setting: body.setting.replace(/(:\/\/)[^"/@]+@/g, "$1<user>:<password>@") }),
+  };
+}

@@ -1,0 +1,46 @@
+// The menu of a log row: it narrows the list to what the row has, and copies its request id.
+import { Copy, Filter } from "lucide-react";
+import type { Translate } from "../../lib/i18n.ts";
+import type { LogRow } from "../../lib/wire.ts";
+import { copyText } from "../../ui/copy-button.tsx";
+import type { MenuGroups } from "../../ui/menu.tsx";
+
+export interface RowMenuContext {
+  t: Translate;
+  isAdmin: boolean;
+  onFilter: (patch: Record<string, string | undefined>) => void;
+}
+
+export function rowMenu({ t, isAdmin, onFilter }: RowMenuContext, row: LogRow): MenuGroups {
+  const only = (name: string, value: string, label: string) =>
+    value === ""
+      ? []
+      : [
+          {
+            id: name,
+            label: t("log.only", { value: label }),
+            icon: Filter,
+            onSelect: () => onFilter({ [name]: value }),
+          },
+        ];
+  return [
+    [
+      ...only("model_name", row.model_name, row.model_name),
+      ...only("token_name", row.token_name, row.token_name),
+      ...(isAdmin ? only("username", row.username, row.username) : []),
+      ...(isAdmin && row.channel > 0
+        ? only("channel", String(row.channel), `${t("log.channel")} ${row.channel}`)
+        : []),
+    ],
+    row.request_id
+      ? [
+          {
+            id: "request",
+            label: t("log.copyRequestId"),
+            icon: Copy,
+            onSelect: () => void copyText(row.request_id),
+          },
+        ]
+      : [],
+  ];
+}

@@ -1,0 +1,110 @@
+// Columns of the drawing table.
+// Refuses channels, submit codes and states to ordinary users.
+import type { Translate } from "../../lib/i18n.ts";
+import { setQuery } from "../../lib/url-state.ts";
+import type { DrawingRow } from "../../lib/wire.ts";
+import { Moment, StatusDot } from "../../ui/badges.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import type { Column } from "../../ui/table-columns.ts";
+import { ChannelTag, Elapsed, ProgressBar, ShortText } from "../../ui/task-cells.tsx";
+import { actionKey, codeLabel, statusLabel } from "./row.ts";
+
+export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
+  const forAdmins = (column: Column<DrawingRow>) => (isAdmin ? [column] : []);
+  return [
+    {
+      id: "submit",
+      title: t("midjourney.submitted"),
+      isIdentity: true,
+      card: "title",
+      cell: (row) => <Moment at={Math.floor(row.submit_time / 1000)} />,
+    },
+    {
+      id: "elapsed",
+      title: t("midjourney.elapsed"),
+      align: "end",
+      cell: (row) =>
+        row.finish_time > 0 ? <Elapsed fromMs={row.submit_time} toMs={row.finish_time} /> : null,
+    },
+    ...forAdmins({
+      id: "channel",
+      title: t("midjourney.channel"),
+      cell: (row) => <ChannelTag id={row.channel_id} />,
+    }),
+    {
+      id: "action",
+      title: t("midjourney.actionTitle"),
+      card: "badge",
+      cell: (row) => <span className="chip">{t(actionKey(row.action))}</span>,
+    },
+    {
+      id: "task",
+      title: t("midjourney.taskId"),
+      cell: (row) =>
+        row.mj_id === "" ? null : (
+          <span className="inline-flex items-center gap-1 mono">
+            <ShortText text={row.mj_id} />
+            <CopyButton text={row.mj_id} label={t("table.copyIdOf", { id: row.mj_id })} />
+          </span>
+        ),
+    },
+    ...forAdmins({
+      id: "code",
+      title: t("midjourney.submitResult"),
+      cell: (row) => {
+        const [tone, key] = codeLabel(row.code);
+        return <StatusDot tone={tone}>{t(key)}</StatusDot>;
+      },
+    }),
+    ...forAdmins({
+      id: "status",
+      title: t("midjourney.statusTitle"),
+      cell: (row) => {
+        const [tone, key] = statusLabel(row.status);
+        return <StatusDot tone={tone}>{t(key)}</StatusDot>;
+      },
+    }),
+    {
+      id: "progress",
+      title: t("midjourney.progress"),
+      cell: (row) => <ProgressBar progress={row.progress} isFailed={row.status === "FAILURE"} />,
+    },
+    {
+      id: "image",
+      title: t("midjourney.image"),
+      cell: (row) =>
+        row.image_url === "" ? null : (
+          <button
+            type="button"
+            className="thumb"
+            aria-label={t("midjourney.openImage", { id: row.mj_id || row.id })}
+            onClick={() => setQuery({ image: row.id })}
+          >
+            <img src={row.image_url} alt="" loading="lazy" width={28} height={28} />
+          </button>
+        ),
+    },
+    { id: "prompt", title: t("midjourney.prompt"), cell: (row) => <ShortText text={row.prompt} /> },
+    {
+      id: "promptEn",
+      title: t("midjourney.promptEn"),
+      cell: (row) => <ShortText text={row.prompt_en} />,
+      isHiddenByDefault: isAdmin,
+    },
+    {
+      id: "fail",
+      title: t("midjourney.failReason"),
+      cell: (row) =>
+        row.fail_reason === "" ? null : (
+          <button
+            type="button"
+            className="short-text text-error"
+            title={row.fail_reason}
+            onClick={() => setQuery({ id: row.id })}
+          >
+            {row.fail_reason}
+          </button>
+        ),
+    },
+  ];
+}

@@ -1,0 +1,107 @@
+// The limits of an API key: which models it may call, and from where.
+import { useState } from "react";
+import { api, call } from "../../lib/api.ts";
+import { useCompleteChoices } from "../../lib/complete-choices.ts";
+import { formatNumber } from "../../lib/format.ts";
+import { useT } from "../../lib/i18n.ts";
+import { Section, SwitchField, TextAreaField } from "../../ui/form.tsx";
+import type { TokenForm } from "./drawer-parts.tsx";
+import type { TokenPageData } from "./row.ts";
+
+/** From so many models on there is a search over them, and no more than these stand there at once. */
+const FEW_CHIPS = 20;
+const MOST_CHIPS = 100;
+
+export function LimitsPart({ form, data }: { form: TokenForm; data: TokenPageData }) {
+  const t = useT();
+  const { limitModels, models: text, ips } = form.values;
+  const { all: models } = useCompleteChoices<readonly string[]>(
+    data.models,
+    data.isCut === true && limitModels,
+    () => call(api.user.models.get({ query: {} })),
+  );
+  return (
+    <Section title={t("token.limits")} isFolded={!limitModels && ips === ""}>
+      <SwitchField
+        form={form}
+        name="limitModels"
+        label={t("token.limitModels")}
+        hint={t("token.limitModelsHint")}
+      />
+      {limitModels ? (
+        <TextAreaField
+          form={form}
+          name="models"
+          label={t("token.models")}
+          hint={t("token.modelsHint")}
+          rows={4}
+          isMono
+        />
+      ) : null}
+      {limitModels && models.length > 0 ? (
+        <ModelPicker all={models} text={text} onChange={(next) => form.set("models", next)} />
+      ) : null}
+      <TextAreaField
+        form={form}
+        name="ips"
+        label={t("token.ips")}
+        hint={t("token.ipsHint")}
+        rows={3}
+        isMono
+      />
+    </Section>
+  );
+}
+
+/** Adds and removes models of the list by pressing their names. */
+function ModelPicker({
+  all,
+  text,
+  onChange,
+}: {
+  all: readonly string[];
+  text: string;
+  onChange: (text: string) => void;
+}) {
+  const t = useT();
+  const [term, setTerm] = useState("");
+  const chosen = new Set(text.split(/[\s,]+/).filter((name) => name !== ""));
+  const found = all.filter((name) => name.toLowerCase().includes(term.trim().toLowerCase()));
+  const more = found.length - MOST_CHIPS;
+  return (
+    <div className="mb-4" role="group" aria-label={t("token.pickModels")}>
+      {all.length > FEW_CHIPS ? (
+        <input
+          type="search"
+          className="input input-sm mb-2"
+          aria-label={t("common.choices.search")}
+          placeholder={t("common.choices.search")}
+          value={term}
+          onChange={(event) => setTerm(event.target.value)}
+          // Enter looks for a model here, it does not save the key.
+          onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
+        />
+      ) : null}
+      <div className="flex flex-wrap gap-1 max-h-40 overflow-auto">
+        {found.slice(0, MOST_CHIPS).map((name) => (
+          <button
+            key={name}
+            type="button"
+            className="chip mono"
+            aria-pressed={chosen.has(name)}
+            data-tone={chosen.has(name) ? "running" : undefined}
+            onClick={() => {
+              if (!chosen.delete(name)) chosen.add(name);
+              onChange([...chosen].join(","));
+            }}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <p className="field-hint" role="status">
+        {more > 0 ? t("common.choices.more", { count: more, number: formatNumber(more) }) : null}
+      </p>
+    </div>
+  );
+}

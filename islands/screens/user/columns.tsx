@@ -1,0 +1,73 @@
+// Columns of the user table.
+import { formatNumber, formatQuota } from "../../lib/format.ts";
+import type { Translate } from "../../lib/i18n.ts";
+import type { UserRow } from "../../lib/wire.ts";
+import { Chip, Money, StatusDot } from "../../ui/badges.tsx";
+import type { Column } from "../../ui/table-columns.ts";
+import { DISABLED, ENABLED, rankKey } from "./row.ts";
+
+export function userColumns(t: Translate): Column<UserRow>[] {
+  return [
+    {
+      id: "name",
+      title: t("user.name"),
+      isIdentity: true,
+      card: "title",
+      cell: (row) => (
+        <span className="inline-flex flex-col min-w-0">
+          <span className={row.DeletedAt === null ? "" : "line-through"}>{row.username}</span>
+          <span className="cell-sub">
+            #{row.id}
+            {row.email === "" ? "" : ` · ${row.email}`}
+          </span>
+        </span>
+      ),
+    },
+    {
+      id: "status",
+      title: t("user.status"),
+      card: "badge",
+      cell: (row) => {
+        if (row.DeletedAt !== null) return <StatusDot tone="off">{t("user.deleted")}</StatusDot>;
+        if (row.status === ENABLED) return <StatusDot tone="ok">{t("user.status.enabled")}</StatusDot>;
+        return row.status === DISABLED ? (
+          <StatusDot tone="broken">{t("user.status.disabled")}</StatusDot>
+        ) : (
+          <StatusDot tone="off">{t("user.status.locked")}</StatusDot>
+        );
+      },
+    },
+    { id: "group", title: t("user.group"), cell: (row) => <Chip>{row.group}</Chip> },
+    { id: "role", title: t("user.role"), cell: (row) => t(rankKey(row.role)) },
+    {
+      id: "quota",
+      title: t("user.quotaUsed"),
+      align: "end",
+      cell: (row) => (
+        <span className="inline-flex flex-col items-end">
+          <Money quota={row.quota} />
+          <span className="cell-sub">{t("user.usedOf", { amount: formatQuota(row.used_quota) })}</span>
+        </span>
+      ),
+    },
+    {
+      id: "requests",
+      title: t("user.requests"),
+      align: "end",
+      cell: (row) => formatNumber(row.request_count),
+    },
+    {
+      id: "inviter",
+      card: "hidden",
+      title: t("user.inviter"),
+      cell: (row) =>
+        row.inviter_id > 0 ? (
+          <a className="link" href={`/user?keyword=${row.inviter_id}`}>
+            #{row.inviter_id}
+          </a>
+        ) : (
+          <span className="text-muted">{t("common.none")}</span>
+        ),
+    },
+  ];
+}

@@ -1,0 +1,25 @@
+// Items that the menus of several screens share: refresh, export, the page's call as a curl command.
+import { Download, FileTerminal, RotateCw } from "lucide-react";
+import type { CurlRequest } from "../lib/curl.ts";
+import { curlOf } from "../lib/curl.ts";
+import type { Translate } from "../lib/i18n.ts";
+import { copyText } from "./copy-button.tsx";
+import type { MenuItem } from "./menu.tsx";
+
+export function refreshItem(t: Translate, refresh: () => Promise<void>): MenuItem {
+  return { id: "refresh", label: t("common.refresh"), icon: RotateCw, onSelect: () => void refresh() };
+}
+
+export function exportItem(t: Translate, start: () => void): MenuItem {
+  return { id: "export", label: t("table.export"), icon: Download, onSelect: start };
+}
+
+/** `request` is made when the item is pressed: relative ranges of time end then. */
+export function curlItem(t: Translate, request: () => CurlRequest): MenuItem {
+  return {
+    id: "curl",
+    label: t("table.copyCurl"),
+    icon: FileTerminal,
+    onSelect: () => void copyText(curlOf(request())),
+  };
+}

@@ -1,0 +1,202 @@
+// Journal entries into PostgreSQL's tables, a batch in one transaction. Refuses to enter anything twice: the node's mark
+// moves in the same transaction as the sums.
+import { sql } from "drizzle-orm";
+import type { Orm, Steps } from "../../db/database.ts";
+import { sqlState } from "../../db/sql-state.ts";
+import type { BalanceWatch, Deps, LedgerAccounts } from "../deps.ts";
+import { within } from "../kit/deadline.ts";
+import { endPending, sumUp } from "./items.ts";
+import type { BatchSums, LedgerItem } from "./items.ts";
+import { JournalDamaged } from "./journal.ts";
+import type { Journal } from "./journal.ts";
+import type { JournalEntry } from "./journal-waiting.ts";
+import type { NodeLease } from "./node-lease.ts";
+import { enterSums, rowInserts, rows } from "./postgres-statements.ts";
+import { chargedBalances, setEntryAside } from "./store.ts";
+import type { MarkMove } from "./store.ts";
+
+export interface PostgresApplierDeps extends Pick<Deps, "db" | "clock" | "logger"> {
+  lease: NodeLease;
+  journal: Journal<LedgerItem>;
+  accounts: LedgerAccounts;
+  /** Longest wait for one answer of the database, in milliseconds. */
+  databaseWaitMs: number;
+  balances?: BalanceWatch;
+  /** Called after each commit. */
+  answered?: () => void;
+}
+
+/** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */
+export class PositionMoved extends Error {}
+
+export interface PostgresApplier {
+  /** Position up to which PostgreSQL has everything. */
+  readonly applied: number;
+  start(applied: number): void;
+  /** Entries from here on were queued by this process and count in the memory of its accounts. */
+  ownBegin(firstOwn: number): void;
+  /** The next entries behind `applied`; throws PositionMoved, or what the database said. */
+  apply(entries: JournalEntry<LedgerItem>[]): Promise<void>;
+  /** The mark is looked up before the next entries are applied. */
+  doubtMark(): void;
+}
+
+type Entries = readonly JournalEntry<LedgerItem>[];
+
+/** A commit of PostgreSQL has been synced when it is answered. */
+const durableAlready = () => Promise.resolve();
+
+/** Data that PostgreSQL will never take (class 22) or a broken constraint (class 23): waiting does not help. */
+function isContentError(error: unknown): boolean {
+  return /^2[23]/.test(sqlState(error));
+}
+
+export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplier {
+  const { db, logger, accounts, journal, lease, databaseWaitMs } = deps;
+  const inserts = rowInserts(db.t);
+  let applied = 0;
+  let firstOwn = 0;
+  /** Up to here memory has followed: what is entered anew after the tables fell back counts there no second time. */
+  let ended = 0;
+  let isMarkKnown = false;
+
+  /** False where the entries were read behind another mark, or are in the tables already. */
+  async function confirmMark(entries: Entries): Promise<boolean> {
+    const mark = await within(databaseWaitMs, lease.look());
+    if (mark < applied) goBack(mark);
+    isMarkKnown = true;
+    if (mark < (entries[0]?.position ?? 0) - 1) return false;
+    const known = entries.filter((entry) => entry.position <= mark);
+    if (known.length > 0) acknowledge(known);
+    return known.length === 0;
+  }
+
+  /** An older state of the database was put back: what it lacks is entered again, or nothing more is answered. */
+  function goBack(mark: number): void {
+    logger.error("the database fell back: what it lacks is entered again from the journal", {
+      from: applied,
+      to: mark,
+    });
+    try {
+      journal.rewind(mark);
+      applied = mark;
+    } catch (error) {
+      if (error instanceof JournalDamaged) lease.lose(error.message);
+      throw error;
+    }
+  }
+
+  /** The entries are in the tables already, only the answer was lost: memory follows. */
+  function acknowledge(entries: Entries): void {
+    moved(entries);
+    endOwn(entries);
+    rereadUsers(deps, entries);
+  }
+
+  function moved(entries: Entries): void {
+    applied = entries.at(-1)?.position ?? applied;
+    journal.trim(applied, durableAlready);
+  }
+
+  function endOwn(entries: Entries): void {
+    for (const { position, item } of entries)
+      if (position >= firstOwn && position > ended) endPending(accounts, item);
+    ended = Math.max(ended, entries.at(-1)?.position ?? 0);
+  }
+
+  async function applyBatch(entries: Entries): Promise<void> {
+    const sums = sumUp(entries.map((entry) => entry.item));
+    const ids = idsOf(sums);
+    const endWrite = accounts.beginWrite(ids.userIds, ids.tokenIds);
+    try {
+      // Should it be committed after the deadline, the next try finds the mark moved.
+      const figures = await within(
+        databaseWaitMs,
+        db.atomic(function* (tx) {
+          yield* moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
+          return yield* enterSums(tx, inserts, sums, ids);
+        }),
+      );
+      deps.answered?.();
+      moved(entries);
+      for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
+      for (const each of figures.tokens) Object.assign(accounts.cachedToken(each.id) ?? {}, each);
+      endOwn(entries);
+      deps.balances?.charged(chargedBalances(figures.users, sums.users));
+    } catch (error) {
+      if (!isContentError(error)) throw error;
+      if (entries.length > 1) for (const entry of entries) await applyBatch([entry]);
+      else await setAside(entries, error);
+    } finally {
+      endWrite();
+    }
+  }
+
+  /** Without the mark's move every start would meet the entry again. */
+  async function setAside(entries: Entries, error: unknown): Promise<void> {
+    for (const entry of entries) setEntryAside(deps, entry, error);
+    await within(
+      databaseWaitMs,
+      db.atomic((tx) => moveMark(tx, deps, { ...spanOf(entries), setAside: 1, skipped: 0 })),
+    );
+    moved(entries);
+  }
+
+  return {
+    get applied() {
+      return applied;
+    },
+    start(position) {
+      applied = position;
+    },
+    ownBegin(position) {
+      firstOwn = position;
+    },
+    async apply(entries) {
+      if (isMarkKnown || (await confirmMark(entries))) await applyBatch(entries);
+    },
+    doubtMark() {
+      isMarkKnown = false;
+    },
+  };
+}
+
+/** The lease is this process's and the tables end right before the batch, or nothing of it is entered. */
+function* moveMark(
+  tx: Orm,
+  { lease, journal }: PostgresApplierDeps,
+  { first, last, setAside, skipped }: MarkMove,
+): Steps<void> {
+  const entered = last - first + 1 - setAside - skipped;
+  const moved = yield* rows(
+    tx,
+    sql`update nodes set mark = ${last}, journaled = ${journal.lastPosition}, entered = entered + ${entered},
+        set_aside = set_aside + ${setAside}, skipped = skipped + ${skipped}
+      where node_id = ${lease.nodeId} and incarnation = ${lease.incarnation} and mark = ${first - 1}
+      returning mark`,
+  );
+  if (moved.length === 0) throw new PositionMoved();
+}
+
+/** Accounts whose figures the lost answer would have brought. */
+function rereadUsers({ accounts, logger }: PostgresApplierDeps, entries: Entries): void {
+  const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
+  for (const id of ids) {
+    if (!accounts.cachedUser(id)) continue;
+    accounts.userChanged(id).catch((error: unknown) => {
+      logger.warn("account could not be re-read", { user: id, error: String(error) });
+    });
+  }
+}
+
+function spanOf(entries: Entries): Pick<MarkMove, "first" | "last"> {
+  return { first: entries[0]?.position ?? 0, last: entries.at(-1)?.position ?? 0 };
+}
+
+/** Whose rows a batch changes. */
+function idsOf(sums: BatchSums): { userIds: Set<number>; tokenIds: Set<number> } {
+  const userIds = new Set([...sums.users.keys(), ...sums.holds.map((hold) => hold.userId)]);
+  const tokenIds = new Set([...sums.tokens.keys(), ...sums.holds.map((hold) => hold.tokenId)]);
+  tokenIds.delete(0);
+  return { userIds, tokenIds };
+}

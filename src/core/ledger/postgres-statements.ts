@@ -1,0 +1,168 @@
+// PostgreSQL's statements for a batch: open reservations closed, sums added, log rows written. Each works on the whole
+// batch at once, handed over as one JSON text.
+import type { SQL } from "drizzle-orm";
+import { sql } from "drizzle-orm";
+import { q, rawQuery } from "../../db/database.ts";
+import type { Database, Orm, RawRow, Steps } from "../../db/database.ts";
+import { TokenStatus } from "../../shared/enums.ts";
+import type { BatchSums, DurableHold } from "./items.ts";
+import { addToKnownHour, logColumns, namesOf, rollupColumns } from "./row-columns.ts";
+import type { RowColumn } from "./row-columns.ts";
+import type { Figures } from "./store.ts";
+
+/** Runs a statement by hand inside an atomic body. */
+export function* rows(tx: Orm, statement: SQL): Steps<RawRow[]> {
+  return yield* q(rawQuery(tx, statement));
+}
+
+/** Locks the rows in the order of their ids, so that batches and reservations of several nodes cannot deadlock. */
+export function* lockRows(
+  tx: Orm,
+  table: "users" | "tokens" | "channels",
+  ids: Iterable<number>,
+): Steps<void> {
+  const list = JSON.stringify([...ids]);
+  if (list === "[]") return;
+  yield* rows(
+    tx,
+    sql`select id from ${sql.identifier(table)}
+      where id = any(array(select value::bigint from json_array_elements_text(${list}::json)))
+      order by id for no key update`,
+  );
+}
+
+/** The inserts, with the columns of the schema. */
+export interface RowInserts {
+  logs(rows: BatchSums["logs"]): SQL;
+  rollups(rows: BatchSums["rollups"]): SQL;
+}
+
+export function rowInserts(t: Database["t"]): RowInserts {
+  const ofLogs = logColumns(t);
+  const ofRollups = rollupColumns(t);
+  const logs = insertOf("logs", ofLogs);
+  const rollups = insertOf("rollups", ofRollups);
+  // In one order on every node, so that their batches cannot deadlock.
+  const end = sql.raw(`order by 1, 2, 3, 4, 5, 6 ${addToKnownHour(ofRollups)}`);
+  return { logs: (list) => logs(list), rollups: (list) => sql`${rollups(list)} ${end}` };
+}
+
+function insertOf<Row>(table: string, columns: readonly RowColumn<Row>[]): (list: readonly Row[]) => SQL {
+  const begin = sql.raw(`insert into ${table} (${namesOf(columns)}) select * from json_to_recordset(`);
+  const shape = sql.raw(`::json) as v(${columns.map(({ field, type }) => `"${field}" ${type}`).join(", ")})`);
+  return (list) => sql`${begin}${JSON.stringify(list)}${shape}`;
+}
+
+/** Everything of a batch but the mark. The ids are those of its sums and of its holds. */
+export function* enterSums(
+  tx: Orm,
+  inserts: RowInserts,
+  sums: BatchSums,
+  { userIds, tokenIds }: { userIds: Iterable<number>; tokenIds: Iterable<number> },
+): Steps<Figures> {
+  yield* lockRows(tx, "users", userIds);
+  yield* lockRows(tx, "tokens", tokenIds);
+  yield* lockRows(tx, "channels", sums.channels.keys());
+  const closed = yield* closeHolds(tx, sums.holds);
+  const figures = {
+    users: yield* chargeUsers(tx, sums, closed),
+    tokens: yield* chargeTokens(tx, sums, closed),
+  };
+  yield* chargeChannels(tx, sums);
+  if (sums.logs.length > 0) yield* rows(tx, inserts.logs(sums.logs));
+  if (sums.rollups.length > 0) yield* rows(tx, inserts.rollups(sums.rollups));
+  return figures;
+}
+
+/** Rows that are still open; one that its lease has already returned is charged in full instead. */
+function* closeHolds(tx: Orm, holds: DurableHold[]): Steps<DurableHold[]> {
+  if (holds.length === 0) return [];
+  const keys = JSON.stringify(holds.map((hold) => hold.key));
+  const found = yield* rows(
+    tx,
+    sql`delete from reservations
+      where request_id in (select value from json_array_elements_text(${keys}::json))
+      returning request_id, user_id, token_id, amount`,
+  );
+  return found.map(holdOf);
+}
+
+export function holdOf(row: RawRow): DurableHold {
+  return {
+    key: String(row.request_id),
+    userId: Number(row.user_id),
+    tokenId: Number(row.token_id),
+    amount: Number(row.amount),
+  };
+}
+
+/** What is given back, by user or by token. */
+export function givenBack(holds: DurableHold[], of: "userId" | "tokenId"): Map<number, number> {
+  const sums = new Map<number, number>();
+  for (const hold of holds) if (hold[of] !== 0) sums.set(hold[of], (sums.get(hold[of]) ?? 0) + hold.amount);
+  return sums;
+}
+
+function* chargeUsers(tx: Orm, sums: BatchSums, closed: DurableHold[]): Steps<Figures["users"]> {
+  const back = givenBack(closed, "userId");
+  const changes = [...new Set([...sums.users.keys(), ...back.keys()])].map((id) => {
+    const { charge, count } = sums.users.get(id) ?? { charge: 0, count: 0 };
+    return { id, take: charge - (back.get(id) ?? 0), charge, count };
+  });
+  if (changes.length === 0) return [];
+  const found = yield* rows(
+    tx,
+    sql`update users set quota = users.quota - v.take, used_quota = users.used_quota + v.charge,
+        request_count = users.request_count + v.count
+      from json_to_recordset(${JSON.stringify(changes)}::json)
+        as v(id bigint, take bigint, charge bigint, count bigint)
+      where users.id = v.id
+      returning users.id, users.quota, users.used_quota, users.request_count`,
+  );
+  return found.map((row) => ({
+    id: Number(row.id),
+    quota: Number(row.quota),
+    usedQuota: Number(row.used_quota),
+    requestCount: Number(row.request_count),
+  }));
+}
+
+/** A limited key is exhausted when nothing is left, not even in reservations that may still be given back. */
+function* chargeTokens(tx: Orm, sums: BatchSums, closed: DurableHold[]): Steps<Figures["tokens"]> {
+  const back = givenBack(closed, "tokenId");
+  const changes = [...new Set([...sums.tokens.keys(), ...back.keys()])].map((id) => {
+    const { charge, accessedTime } = sums.tokens.get(id) ?? { charge: 0, accessedTime: 0 };
+    return { id, take: charge - (back.get(id) ?? 0), charge, accessed: accessedTime };
+  });
+  if (changes.length === 0) return [];
+  const found = yield* rows(
+    tx,
+    sql`update tokens set remain_quota = tokens.remain_quota - v.take, used_quota = tokens.used_quota + v.charge,
+        accessed_time = greatest(tokens.accessed_time, v.accessed),
+        status = case when not tokens.unlimited_quota and tokens.status = ${TokenStatus.enabled}
+          and tokens.remain_quota - v.take + coalesce(
+            (select sum(r.amount) from reservations r where r.token_id = tokens.id), 0) <= 0
+          then ${TokenStatus.exhausted}::integer else tokens.status end
+      from json_to_recordset(${JSON.stringify(changes)}::json)
+        as v(id bigint, take bigint, charge bigint, accessed bigint)
+      where tokens.id = v.id
+      returning tokens.id, tokens.remain_quota, tokens.used_quota, tokens.status`,
+  );
+  return found.map((row) => ({
+    id: Number(row.id),
+    remainQuota: Number(row.remain_quota),
+    usedQuota: Number(row.used_quota),
+    status: Number(row.status),
+  }));
+}
+
+function* chargeChannels(tx: Orm, sums: BatchSums): Steps<void> {
+  const changes = [...sums.channels].map(([id, charge]) => ({ id, charge }));
+  if (changes.length === 0) return;
+  yield* rows(
+    tx,
+    sql`update channels set used_quota = channels.used_quota + v.charge
+      from json_to_recordset(${JSON.stringify(changes)}::json) as v(id bigint, charge bigint)
+      where channels.id = v.id`,
+  );
+}

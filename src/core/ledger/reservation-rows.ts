@@ -1,0 +1,202 @@
+// Rows of `reservations`: amounts that left a balance durably before the call. What a step takes is decided by the rows
+// of user and key under a lock; a lease returns what a dead node held.
+import { sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { Database, Orm, Steps } from "../../db/database.ts";
+import { MAX_QUOTA } from "../../shared/money.ts";
+import type { LedgerAccounts, TokenAccount, UserAccount } from "../deps.ts";
+import type { DurableHold } from "./items.ts";
+import { givenBack, holdOf, lockRows, rows } from "./postgres-statements.ts";
+
+/** How long a reservation stands without a sign of life from its node, which renews twice a minute. */
+const LEASE_SECONDS = 600;
+const SWEEP_ROWS = 500;
+
+/** By the database's clock, which all nodes share. */
+const LEASE_END = sql`floor(extract(epoch from now()))::bigint + ${LEASE_SECONDS}::bigint`;
+
+/** What is free of user and key, and what would be free without the open holds. */
+export interface Shortage {
+  userFree: number;
+  userWithoutHolds: number;
+  /** Both MAX_QUOTA for a key without a limit. */
+  tokenFree: number;
+  tokenWithoutHolds: number;
+}
+
+/** The rows are short of the amount. Thrown out of the transaction, which it rolls back. */
+export class BalanceShort extends Error {
+  constructor(readonly shortage: Shortage) {
+    super("short");
+  }
+}
+
+/** One step to be decided by the rows: the first of a hold, or one that lengthens it. */
+export interface Step {
+  row: DurableHold;
+  /** As much of this as there is; all or nothing where that is below `least`. */
+  more: number;
+  least: number;
+}
+
+/** Whose balances a step is taken from. */
+export interface Payers {
+  user: UserAccount;
+  /** Undefined where the key has no limit of its own. */
+  limited: TokenAccount | undefined;
+}
+
+/** What memory holds back of either and the database does not know. */
+export interface HeldInMemory {
+  user: number;
+  token: number;
+}
+
+export interface Taken {
+  amount: number;
+  quota: number;
+  remainQuota: number | undefined;
+}
+
+export function* sumOfRows(tx: Orm, column: "user_id" | "token_id", id: number): Steps<number> {
+  const [row] = yield* rows(
+    tx,
+    sql`select coalesce(sum(amount), 0) as amount from reservations where ${sql.identifier(column)} = ${id}`,
+  );
+  return Number(row?.amount ?? 0);
+}
+
+/** Throws BalanceShort. */
+export function* takeSteps(
+  tx: Orm,
+  nodeId: string,
+  { row, more, least }: Step,
+  { user, limited }: Payers,
+  held: HeldInMemory,
+): Steps<Taken> {
+  const { userId, tokenId } = row;
+  const { quota, remainQuota } = yield* readBalances(tx, row, more > 0);
+  const userFree = quota - held.user;
+  const tokenFree = remainQuota === undefined ? MAX_QUOTA : remainQuota - held.token;
+  const amount = Math.min(more, userFree, tokenFree);
+  if (amount < least || userFree <= 0 || tokenFree <= 0) {
+    throw new BalanceShort({
+      userFree,
+      userWithoutHolds: quota + (yield* sumOfRows(tx, "user_id", userId)) - user.pending,
+      tokenFree,
+      tokenWithoutHolds:
+        remainQuota === undefined
+          ? MAX_QUOTA
+          : remainQuota + (yield* sumOfRows(tx, "token_id", tokenId)) - (limited?.pending ?? 0),
+    });
+  }
+  if (amount === 0) return { amount, quota, remainQuota };
+  yield* rows(tx, sql`update users set quota = quota - ${amount}::bigint where id = ${userId}`);
+  if (tokenId !== 0)
+    yield* rows(
+      tx,
+      sql`update tokens set remain_quota = remain_quota - ${amount}::bigint where id = ${tokenId}`,
+    );
+  // A row that its lease has returned meanwhile is begun anew: its settlement gives back what stands there.
+  yield* rows(
+    tx,
+    sql`insert into reservations as r (request_id, user_id, token_id, amount, node_id, expires_at)
+      values (${row.key}, ${userId}, ${tokenId}, ${amount}, ${nodeId}, ${LEASE_END})
+      on conflict (request_id) do update set amount = r.amount + excluded.amount`,
+  );
+  return {
+    amount,
+    quota: quota - amount,
+    remainQuota: remainQuota === undefined ? undefined : remainQuota - amount,
+  };
+}
+
+/** The balances as the rows have them; what holds nothing back waits for nobody. */
+function* readBalances(
+  tx: Orm,
+  { userId, tokenId }: DurableHold,
+  isLocked: boolean,
+): Steps<Pick<Taken, "quota" | "remainQuota">> {
+  const lock = isLocked ? sql`for no key update` : sql``;
+  const [userRow] = yield* rows(
+    tx,
+    sql`select quota from users where id = ${userId} and deleted_at is null ${lock}`,
+  );
+  const quota = Number(userRow?.quota ?? 0);
+  if (tokenId === 0) return { quota, remainQuota: undefined };
+  const [tokenRow] = yield* rows(
+    tx,
+    sql`select remain_quota from tokens where id = ${tokenId} and deleted_at is null ${lock}`,
+  );
+  return { quota, remainQuota: Number(tokenRow?.remain_quota ?? 0) };
+}
+
+export async function renewLeases(db: Database, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return;
+  await db.atomic(function* (tx) {
+    yield* rows(
+      tx,
+      sql`update reservations set expires_at = ${LEASE_END}
+        where request_id in (select value from json_array_elements_text(${JSON.stringify(keys)}::json))`,
+    );
+  });
+}
+
+/** Of this node's earlier runs. */
+export function isOfNode(nodeId: string): SQL {
+  return sql`node_id = ${nodeId}`;
+}
+
+export function isExpired(): SQL {
+  return sql`expires_at < floor(extract(epoch from now()))`;
+}
+
+/** Gives back what the rows hold for which the condition is true, some hundreds in a transaction. */
+export async function returnReservations(
+  { db, accounts }: { db: Database; accounts: LedgerAccounts },
+  condition: SQL,
+): Promise<void> {
+  for (;;) {
+    const returned = await db.atomic((tx) => returnSteps(tx, condition));
+    for (const id of new Set(returned.map((hold) => hold.userId))) await accounts.userChanged(id);
+    for (const id of new Set(returned.map((hold) => hold.tokenId)))
+      if (id !== 0) await accounts.tokenChanged(id);
+    if (returned.length === 0) return;
+  }
+}
+
+function* returnSteps(tx: Orm, condition: SQL): Steps<DurableHold[]> {
+  const found = yield* rows(
+    tx,
+    sql`select request_id, user_id, token_id, amount from reservations where ${condition} limit ${SWEEP_ROWS}`,
+  );
+  if (found.length === 0) return [];
+  const seen = found.map(holdOf);
+  yield* lockRows(tx, "users", new Set(seen.map((hold) => hold.userId)));
+  yield* lockRows(tx, "tokens", new Set(seen.map((hold) => hold.tokenId)));
+  const keys = JSON.stringify(seen.map((hold) => hold.key));
+  const removed = yield* rows(
+    tx,
+    sql`delete from reservations
+      where request_id in (select value from json_array_elements_text(${keys}::json)) and ${condition}
+      returning request_id, user_id, token_id, amount`,
+  );
+  const holds = removed.map(holdOf);
+  yield* rows(
+    tx,
+    sql`update users set quota = users.quota + v.amount
+      from json_to_recordset(${amountList(givenBack(holds, "userId"))}::json) as v(id bigint, amount bigint)
+      where users.id = v.id`,
+  );
+  yield* rows(
+    tx,
+    sql`update tokens set remain_quota = tokens.remain_quota + v.amount
+      from json_to_recordset(${amountList(givenBack(holds, "tokenId"))}::json) as v(id bigint, amount bigint)
+      where tokens.id = v.id`,
+  );
+  return holds;
+}
+
+function amountList(sums: Map<number, number>): string {
+  return JSON.stringify([...sums].map(([id, amount]) => ({ id, amount })));
+}

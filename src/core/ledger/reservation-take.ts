@@ -1,0 +1,153 @@
+// One step of a reservation near zero, carried through: tried again while the database is away or while what is given
+// back is still on its way, until the time is over.
+import type { Database } from "../../db/database.ts";
+import { sqlState } from "../../db/sql-state.ts";
+import type { LedgerAccounts, TokenAccount, UserAccount } from "../deps.ts";
+import { DeadlineExceeded, within } from "../kit/deadline.ts";
+import type { DurableHold } from "./items.ts";
+import type { OutageWatch } from "./outage.ts";
+import { BalanceShort, takeSteps } from "./reservation-rows.ts";
+import type { Payers, Step, Taken } from "./reservation-rows.ts";
+
+/** The answer was lost on its way, so the commit may stand. */
+const LOST_ANSWERS = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET", "EPIPE"]);
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 500;
+/** How often a step looks again after what was on its way has arrived. */
+const MAX_LOOKS = 8;
+const FULL_LOOKS = 2;
+
+export interface TakerDeps {
+  db: Database;
+  nodeId: string;
+  accounts: LedgerAccounts;
+  /** Applies what is settled here but not yet in the database. */
+  drain: () => Promise<void>;
+  outage: OutageWatch;
+}
+
+export interface TakeRequest {
+  step: Step;
+  payers: Payers;
+  waitMs: number;
+  /** Is handed a row that a lost answer or a late commit may have left, and answers the row to go on with. */
+  onStray: (row: DurableHold) => DurableHold;
+}
+
+export interface Taker {
+  /** What memory holds back and the database does not know: open holds in memory and charges in the journal. */
+  unknownToDatabase(account: UserAccount | TokenAccount): number;
+  /** Rejects with BalanceShort, or with what the database said last when the time is over. */
+  take(request: TakeRequest): Promise<{ row: DurableHold; amount: number }>;
+}
+
+export function createTaker(deps: TakerDeps): Taker {
+  const { db, nodeId, accounts, outage, drain } = deps;
+  const written = createAmountsBeingWritten();
+
+  /** One try; `onStray` also hears of a commit that comes after the deadline. */
+  async function attempt({ payers, onStray }: TakeRequest, step: Step, untilMs: number): Promise<Taken> {
+    const { user, limited } = payers;
+    let isWaiting = true;
+    try {
+      // What memory holds is looked at when the transaction begins, and again when it is repeated.
+      const writing = db.atomic((tx) =>
+        takeSteps(tx, nodeId, step, payers, {
+          user: written.unknownToDatabase(user),
+          token: limited ? written.unknownToDatabase(limited) : 0,
+        }),
+      );
+      writing.then(
+        () => void (isWaiting || onStray(step.row)),
+        () => undefined,
+      );
+      return await within(Math.max(1, untilMs - performance.now()), writing);
+    } finally {
+      isWaiting = false;
+    }
+  }
+
+  async function takeUntil(
+    request: TakeRequest,
+    untilMs: number,
+  ): Promise<{ row: DurableHold; amount: number }> {
+    const { step, payers, onStray } = request;
+    const { user, limited } = payers;
+    let { row } = step;
+    let pauseMs = FIRST_PAUSE_MS;
+    for (let looks = 1; ;) {
+      const mayChange = isOnItsWay(user) || isOnItsWay(limited);
+      // Less than everything is taken only after what comes back was waited for.
+      const least = mayChange && looks <= FULL_LOOKS ? step.more : step.least;
+      try {
+        const taken = await attempt(request, { row, more: step.more, least }, untilMs);
+        outage.answered();
+        user.quota = taken.quota;
+        if (limited && taken.remainQuota !== undefined) limited.remainQuota = taken.remainQuota;
+        return { row, amount: taken.amount };
+      } catch (error) {
+        if (error instanceof BalanceShort) {
+          outage.answered();
+          if (!mayChange || looks++ >= MAX_LOOKS) throw error;
+          // What is being given back counts, and a charge that arrived during the query was counted twice.
+          await drain();
+          continue;
+        }
+        if (error instanceof DeadlineExceeded || isRefused(error)) throw error;
+        if (LOST_ANSWERS.has(sqlState(error))) row = onStray(row);
+        const leftMs = untilMs - performance.now();
+        if (leftMs <= 0) throw error;
+        await Bun.sleep(Math.min(pauseMs, leftMs));
+        pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
+      }
+    }
+  }
+
+  return {
+    unknownToDatabase: written.unknownToDatabase,
+    async take(request) {
+      const { step, payers, waitMs } = request;
+      const { user, limited } = payers;
+      const untilMs = performance.now() + waitMs;
+      written.begin(user, step.more);
+      if (limited) written.begin(limited, step.more);
+      const endWrite = accounts.beginWrite([user.id], limited ? [limited.id] : []);
+      try {
+        return await takeUntil(request, untilMs);
+      } finally {
+        endWrite();
+        written.end(user, step.more);
+        if (limited) written.end(limited, step.more);
+      }
+    },
+  };
+}
+
+/** Amounts whose row is being written: memory holds them back, the guard must not count them twice. */
+function createAmountsBeingWritten() {
+  const amounts = new Map<UserAccount | TokenAccount, number>();
+  return {
+    begin(account: UserAccount | TokenAccount, amount: number): void {
+      account.reserved += amount;
+      amounts.set(account, (amounts.get(account) ?? 0) + amount);
+    },
+    end(account: UserAccount | TokenAccount, amount: number): void {
+      account.reserved -= amount;
+      const left = (amounts.get(account) ?? 0) - amount;
+      if (left > 0) amounts.set(account, left);
+      else amounts.delete(account);
+    },
+    unknownToDatabase: (account: UserAccount | TokenAccount): number =>
+      Math.max(0, account.reserved - (amounts.get(account) ?? 0)),
+  };
+}
+
+function isOnItsWay(account: UserAccount | TokenAccount | undefined): boolean {
+  return account !== undefined && account.pending + account.returning > 0;
+}
+
+/** The database answered, and not that it is on its way down or up: waiting does not help. */
+function isRefused(error: unknown): boolean {
+  const state = sqlState(error);
+  return /^[0-9A-Z]{5}$/.test(state) && !/^(08|53|55|57|E)/.test(state);
+}

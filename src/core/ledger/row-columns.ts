@@ -1,0 +1,53 @@
+// The columns of the rows that a batch writes, read from the schema: the statements of both databases are built from
+// them, so that a column added to drizzle/schema.ts is written by both.
+import { getTableColumns } from "drizzle-orm";
+import type { Table } from "drizzle-orm";
+import { CasingCache } from "drizzle-orm/casing";
+import type { Database } from "../../db/database.ts";
+import type { LogRow } from "../logs/rows.ts";
+import { ROLLUP_KEY } from "./items.ts";
+import type { RollupSum } from "./items.ts";
+
+export interface RowColumn<Row> {
+  /** The row's property. */
+  field: keyof Row & string;
+  /** As the database knows it, quoted. */
+  name: string;
+  /** In the words of the database that the table was built for. */
+  type: string;
+}
+
+function columnsOf<Row>(table: Table): RowColumn<Row>[] {
+  const casing = new CasingCache("snake_case");
+  return Object.entries(getTableColumns(table)).map(([field, column]) => ({
+    field: field as keyof Row & string,
+    name: `"${casing.getColumnCasing(column)}"`,
+    type: column.getSQLType(),
+  }));
+}
+
+/** Without the id, which the database gives. */
+export function logColumns({ logs }: Database["t"]): RowColumn<LogRow>[] {
+  return columnsOf<LogRow & { id: number }>(logs).flatMap(({ field, ...column }) =>
+    field === "id" ? [] : [{ field, ...column }],
+  );
+}
+
+export function rollupColumns({ rollups }: Database["t"]): RowColumn<RollupSum>[] {
+  return columnsOf<RollupSum>(rollups);
+}
+
+export function namesOf(columns: readonly RowColumn<never>[]): string {
+  return columns.map(({ name }) => name).join(", ");
+}
+
+/** What an insert of sums ends with: where the hour is known already, everything that is no key is added to it. */
+export function addToKnownHour(columns: readonly RowColumn<RollupSum>[]): string {
+  const isKey = ({ field }: RowColumn<RollupSum>) => ROLLUP_KEY.some((key) => key === field);
+  const sums = columns.filter((column) => !isKey(column));
+  const added = sums.map(({ name }) => `${name} = rollups.${name} + excluded.${name}`);
+  return `on conflict (${columns
+    .filter(isKey)
+    .map(({ name }) => name)
+    .join(", ")}) do update set ${added.join(", ")}`;
+}

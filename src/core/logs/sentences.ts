@@ -1,0 +1,105 @@
+// Every Chinese sentence that is written into a log row, or into a notice that leaves one: old clients of the log read
+// them as they stand. The console says the same in the reader's language from the row's other fields.
+
+/** Ratios and prices as the log writes them. */
+const figure = (value: number): string => value.toFixed(2);
+
+/** What a call's charge was reckoned with, as far as the sentence names it. */
+export interface ChargeFigures {
+  readonly ratios: {
+    /** A fixed price, where the ratios do not count. */
+    readonly callPrice?: number | undefined;
+    readonly modelRatio: number;
+    readonly completionRatio: number;
+    readonly audioRatio: number;
+    readonly audioCompletionRatio: number;
+  };
+  readonly groupRatio: number;
+}
+
+export function chargeSentence({ ratios, groupRatio }: ChargeFigures): string {
+  const { callPrice, modelRatio, completionRatio } = ratios;
+  if (callPrice !== undefined) return fixedChargeSentence(callPrice, groupRatio);
+  return `模型倍率 ${figure(modelRatio)}，补全倍率 ${figure(completionRatio)}，分组倍率 ${figure(groupRatio)}`;
+}
+
+/** The same for a turn of a realtime session, whose sound has ratios of its own. */
+export function spokenChargeSentence({ ratios, groupRatio }: ChargeFigures): string {
+  const { callPrice, modelRatio, completionRatio, audioRatio, audioCompletionRatio } = ratios;
+  if (callPrice !== undefined) return fixedChargeSentence(callPrice, groupRatio);
+  return `模型倍率 ${figure(modelRatio)}，补全倍率 ${figure(completionRatio)}，音频倍率 ${figure(audioRatio)}，音频补全倍率 ${figure(audioCompletionRatio)}，分组倍率 ${figure(groupRatio)}`;
+}
+
+function fixedChargeSentence(callPrice: number, groupRatio: number): string {
+  return `模型价格 ${figure(callPrice)}，分组倍率 ${figure(groupRatio)}`;
+}
+
+/** Behind a charge: the name that was called, where many names share one price. */
+export function calledModel(model: string): string {
+  return `，模型 ${model}`;
+}
+
+/** Behind a charge: what makes one picture dearer than another. */
+export function pictureRemark(size: string, quality: string): string {
+  return `大小 ${size}, 品质 ${quality}`;
+}
+
+export function taskCharge(price: { price: number; groupRatio: number }, action: string): string {
+  return `模型固定价格 ${figure(price.price)}，分组倍率 ${figure(price.groupRatio)}，操作 ${action}`;
+}
+
+/** Of a drawing, by its upstream's id. */
+export function drawingFailed(id: string): string {
+  return `构图失败 ${id}`;
+}
+
+/** Of any other task, by its id. */
+export function taskFailed(id: string): string {
+  return `异步任务执行失败 ${id}`;
+}
+
+export function refunded(failure: string, quota: string): string {
+  return `${failure}，补偿 ${quota}`;
+}
+
+/** One row for all further errors of a minute that have the same reason. */
+export function moreErrors(count: number, sample: string): string {
+  return `一分钟内另有 ${count} 次相同原因的错误未逐条记录：${sample}`;
+}
+
+/** Content and key name of the row that a test of a channel leaves. */
+export const CHANNEL_TEST = "模型测试";
+
+export function quotaChanged(before: string, after: string): string {
+  return `管理员将用户额度从 ${before}修改为 ${after}`;
+}
+
+export function redeemed(quota: string, redemptionId: number): string {
+  return `通过兑换码充值 ${quota}，兑换码ID ${redemptionId}`;
+}
+
+interface NamedChannel {
+  id: number;
+  name: string;
+}
+
+export function channelDisabled({ id, name }: NamedChannel): string {
+  return `通道「${name}」（#${id}）已被禁用`;
+}
+
+export function channelDisabledFor(channel: NamedChannel, reason: string): string {
+  return `${channelDisabled(channel)}，原因：${reason}`;
+}
+
+export function channelEnabled({ id, name }: NamedChannel): string {
+  return `通道「${name}」（#${id}）已被启用`;
+}
+
+/** Reasons for which a channel is disabled by itself. */
+export function channelTooSlow(seconds: number, limitSeconds: number): string {
+  return `响应时间 ${figure(seconds)}s 超过阈值 ${figure(limitSeconds)}s`;
+}
+
+export const CHANNEL_WITHOUT_BALANCE = "余额不足";
+
+export const CHANNELS_TESTED = { title: "通道测试完成", content: "所有通道测试已完成" };

@@ -1,0 +1,160 @@
+// The maps in which accounts are found: users by id, keys by hash and id, bounded by second chance from the oldest on.
+// Refuses to drop an account with open reservations: those sums stand in this process only.
+import { refreshToken, refreshUser, tokenAccount, userAccount } from "./account-rows.ts";
+import type { TokenRow, UserRow } from "./account-rows.ts";
+import type { TokenAccount, UserAccount } from "../deps.ts";
+
+export interface AccountLimits {
+  maxTokens: number;
+  maxUsers: number;
+  maxMisses: number;
+}
+
+export interface UserEntry {
+  account: UserAccount;
+  tokens: Set<TokenEntry>;
+  /** Used since the last look for something to drop. */
+  touched: boolean;
+  usedRound: number;
+  readRound: number;
+}
+
+export interface TokenEntry {
+  account: TokenAccount;
+  owner: UserEntry;
+  hash: string;
+  touched: boolean;
+}
+
+export interface AccountCache {
+  readonly limits: AccountLimits;
+  readonly users: Map<number, UserEntry>;
+  readonly tokensByHash: Map<string, TokenEntry>;
+  readonly tokensById: Map<number, TokenEntry>;
+  /** Users that were used lately, which PostgreSQL's nodes re-read each round. */
+  readonly active: Set<UserEntry>;
+  /** Users whose overlapping writes leave their figures in doubt, until the next clean read. */
+  readonly uncertain: Set<number>;
+  /** Unknown key hashes and when (steady clock) they may be looked up again. */
+  readonly misses: Map<string, number>;
+  /** Counts the rounds in which active accounts are re-read. */
+  round: number;
+  /** The last round failed. */
+  isStale: boolean;
+}
+
+export function createAccountCache(limits: AccountLimits): AccountCache {
+  return {
+    limits,
+    users: new Map(),
+    tokensByHash: new Map(),
+    tokensById: new Map(),
+    active: new Set(),
+    uncertain: new Set(),
+    misses: new Map(),
+    round: 0,
+    isStale: false,
+  };
+}
+
+/** The user's one object in the process, brought up to the row. */
+export function putUser(cache: AccountCache, row: UserRow): UserEntry {
+  const { users, active, round } = cache;
+  const found = users.get(row.id);
+  if (found) {
+    refreshUser(found.account, row);
+    found.readRound = round;
+    active.add(found);
+    return found;
+  }
+  const entry = addUser(cache, userAccount(row), round);
+  if (users.size > cache.limits.maxUsers) evictUsers(cache);
+  return entry;
+}
+
+/** Also for a user that was evicted while somebody held it; it counts as read in the round that is given. */
+export function addUser(cache: AccountCache, account: UserAccount, readRound: number): UserEntry {
+  const { users, active, round } = cache;
+  const entry: UserEntry = { account, tokens: new Set(), touched: true, usedRound: round, readRound };
+  users.set(account.id, entry);
+  active.add(entry);
+  return entry;
+}
+
+/** The account is gone from the database. */
+export function dropUser(cache: AccountCache, id: number): void {
+  const entry = cache.users.get(id);
+  if (!entry) return;
+  entry.account.deleted = true;
+  removeUser(cache, entry);
+}
+
+function removeUser(cache: AccountCache, entry: UserEntry): void {
+  cache.uncertain.delete(entry.account.id);
+  cache.users.delete(entry.account.id);
+  cache.active.delete(entry);
+  for (const token of entry.tokens) dropToken(cache, token);
+}
+
+export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): TokenEntry {
+  const { tokensById, tokensByHash, limits } = cache;
+  const found = tokensById.get(row.id);
+  if (found && found.hash === row.keyHash && found.owner === owner) {
+    refreshToken(found.account, row);
+    return found;
+  }
+  if (found) dropToken(cache, found);
+  const account = tokenAccount(row, owner.account);
+  const entry: TokenEntry = { account, owner, hash: row.keyHash, touched: true };
+  tokensByHash.set(entry.hash, entry);
+  tokensById.set(account.id, entry);
+  owner.tokens.add(entry);
+  if (tokensByHash.size > limits.maxTokens) evictTokens(cache);
+  return entry;
+}
+
+export function dropToken({ tokensByHash, tokensById }: AccountCache, entry: TokenEntry): void {
+  if (tokensByHash.get(entry.hash) === entry) tokensByHash.delete(entry.hash);
+  if (tokensById.get(entry.account.id) === entry) tokensById.delete(entry.account.id);
+  entry.owner.tokens.delete(entry);
+}
+
+/** Remembers that no key has this hash. */
+export function addMiss({ misses, limits }: AccountCache, hash: string, untilMs: number): void {
+  if (misses.size >= limits.maxMisses) misses.clear();
+  misses.set(hash, untilMs);
+}
+
+function evictTokens(cache: AccountCache): void {
+  const { tokensByHash, limits } = cache;
+  let looks = 2 * tokensByHash.size;
+  for (const [hash, entry] of tokensByHash) {
+    if (tokensByHash.size <= limits.maxTokens || looks-- <= 0) return;
+    if (!entry.touched && !hasOpenSums(entry.account)) dropToken(cache, entry);
+    else {
+      entry.touched = false;
+      tokensByHash.delete(hash);
+      tokensByHash.set(hash, entry);
+    }
+  }
+}
+
+function evictUsers(cache: AccountCache): void {
+  const { users, limits } = cache;
+  let looks = 2 * users.size;
+  for (const [id, entry] of users) {
+    if (users.size <= limits.maxUsers || looks-- <= 0) return;
+    const isUsed =
+      hasOpenSums(entry.account) || [...entry.tokens].some((token) => hasOpenSums(token.account));
+    if (!entry.touched && !isUsed) removeUser(cache, entry);
+    else {
+      entry.touched = false;
+      users.delete(id);
+      users.set(id, entry);
+    }
+  }
+}
+
+function hasOpenSums(account: UserAccount | TokenAccount): boolean {
+  return account.reserved + account.pending + account.returning !== 0;
+}

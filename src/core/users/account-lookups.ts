@@ -1,0 +1,115 @@
+// Finds accounts: at once where memory has them, by a read that everybody shares who asks meanwhile where it does not.
+import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
+import { sha256Hex } from "../kit/seal.ts";
+import { addMiss, dropToken, dropUser, putToken, putUser } from "./account-cache.ts";
+import type { AccountCache, UserEntry } from "./account-cache.ts";
+import type { AccountQueries } from "./account-queries.ts";
+import type { ReadsInFlight } from "./account-reads.ts";
+
+const MISS_LIFE_MS = 1000;
+export const MAX_KEY_LENGTH = 256;
+
+export interface AccountLookupsDeps {
+  cache: AccountCache;
+  reads: ReadsInFlight;
+  queries: AccountQueries;
+  clock: Pick<Clock, "monotonicMs">;
+  /** Other nodes write the same rows. */
+  isShared: boolean;
+}
+
+export function createAccountLookups({ cache, reads, queries, clock, isShared }: AccountLookupsDeps) {
+  const { users, tokensByHash, tokensById, misses, active } = cache;
+  const userLoads = new Map<number, Promise<UserAccount | undefined>>();
+  const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
+
+  /** False on PostgreSQL for an account that was not re-read lately, unless the database is away anyway. */
+  function isFresh(entry: UserEntry): boolean {
+    entry.touched = true;
+    if (!isShared) return true;
+    entry.usedRound = cache.round;
+    if (cache.round - entry.readRound > 2 && !cache.isStale) return false;
+    active.add(entry);
+    return true;
+  }
+
+  function loadUser(id: number): Promise<UserAccount | undefined> {
+    let load = userLoads.get(id);
+    if (!load) {
+      load = findUser(id).finally(() => userLoads.delete(id));
+      userLoads.set(id, load);
+    }
+    return load;
+  }
+
+  async function findUser(id: number): Promise<UserAccount | undefined> {
+    const row = await queries.user(id);
+    if (!row || row.deletedAt !== null) {
+      dropUser(cache, id);
+      return undefined;
+    }
+    if (!reads.isUserBusy(id)) cache.uncertain.delete(id);
+    return putUser(cache, row).account;
+  }
+
+  function user(id: number): UserAccount | undefined | Promise<UserAccount | undefined> {
+    const entry = users.get(id);
+    return entry && isFresh(entry) ? entry.account : loadUser(id);
+  }
+
+  function loadToken(hash: string): Promise<TokenAccount | undefined> {
+    let load = tokenLoads.get(hash);
+    if (!load) {
+      load = findToken(hash).finally(() => tokenLoads.delete(hash));
+      tokenLoads.set(hash, load);
+    }
+    return load;
+  }
+
+  async function findToken(hash: string): Promise<TokenAccount | undefined> {
+    const row = await queries.token(hash);
+    if (row && row.deletedAt === null) {
+      await user(row.userId);
+      const owner = users.get(row.userId);
+      if (owner) return putToken(cache, row, owner).account;
+    }
+    const known = tokensByHash.get(hash);
+    if (known) dropToken(cache, known);
+    addMiss(cache, hash, clock.monotonicMs() + MISS_LIFE_MS);
+    return undefined;
+  }
+
+  function tokenByKey(key: string): TokenAccount | undefined | Promise<TokenAccount | undefined> {
+    if (key === "" || key.length > MAX_KEY_LENGTH) return undefined;
+    const hash = sha256Hex(key);
+    const entry = tokensByHash.get(hash);
+    if (entry) {
+      entry.touched = true;
+      return isFresh(entry.owner) ? entry.account : loadToken(hash);
+    }
+    const until = misses.get(hash);
+    if (until !== undefined) {
+      if (clock.monotonicMs() < until) return undefined;
+      misses.delete(hash);
+    }
+    return loadToken(hash);
+  }
+
+  /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
+  async function reloadUser(id: number): Promise<void> {
+    reads.wroteUser(id);
+    await userLoads.get(id)?.catch(() => undefined);
+    if (users.has(id)) await loadUser(id);
+  }
+
+  async function reloadToken(id: number): Promise<void> {
+    reads.wroteToken(id);
+    misses.clear();
+    const entry = tokensById.get(id);
+    if (!entry) return;
+    await tokenLoads.get(entry.hash)?.catch(() => undefined);
+    await loadToken(entry.hash);
+  }
+
+  return { user, tokenByKey, reloadUser, reloadToken };
+}

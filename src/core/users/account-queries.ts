@@ -1,0 +1,96 @@
+// Rows of users and keys as accounts are read from them: repeated while a write overtakes them, and waited for while
+// PostgreSQL is away.
+import { and, eq, isNull, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { isAway, readWhenBack } from "../../db/away.ts";
+import type { Database } from "../../db/database.ts";
+import { databaseDown } from "../kit/database-failure.ts";
+import { within } from "../kit/deadline.ts";
+import type { ReadsInFlight } from "./account-reads.ts";
+import type { TokenRow, UserRow } from "./account-rows.ts";
+
+const MAX_READS = 5;
+const READ_WAIT_MS = 5000;
+
+export interface AccountQueries {
+  user(id: number): Promise<UserRow | undefined>;
+  token(keyHash: string): Promise<TokenRow | undefined>;
+  userIdByAccessToken(hash: string): Promise<number | undefined>;
+  /** Both lists in one go, as they stand now. */
+  many(userIds: readonly number[], tokenIds: readonly number[]): Promise<[UserRow[], TokenRow[]]>;
+}
+
+/** `databaseWaitMs` is the longest wait for a database that is away. */
+export function createAccountQueries(
+  db: Database,
+  reads: ReadsInFlight,
+  databaseWaitMs: number,
+): AccountQueries {
+  const { users, tokens } = db.t;
+  const isShared = db.kind === "postgres";
+
+  /** A query that never comes back must not block its key for ever. */
+  function once<T>(query: PromiseLike<T>): PromiseLike<T> {
+    return isShared ? within(READ_WAIT_MS, Promise.resolve(query)) : query;
+  }
+
+  /** For what no memory knows: waits for the database, then its caller gets 503. */
+  async function answer<T>(query: () => PromiseLike<T>): Promise<T> {
+    if (!isShared) return query();
+    try {
+      return await readWhenBack(databaseWaitMs, () => once(query()));
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      throw databaseDown(error);
+    }
+  }
+
+  /** One text parameter, so that the statement stays the same whatever the number of ids. */
+  function idList(ids: readonly number[]): SQL {
+    return isShared
+      ? sql`(select value::bigint from json_array_elements_text(${JSON.stringify(ids)}::json))`
+      : sql`(select value from json_each(${JSON.stringify(ids)}))`;
+  }
+
+  return {
+    async user(id) {
+      for (let tries = 1; ; tries++) {
+        const { row, isOld } = await reads.track(async (overtaken) => {
+          const rows = await answer(() => db.orm.select().from(users).where(eq(users.id, id)));
+          return { row: rows[0], isOld: overtaken.users.has(id) };
+        });
+        if (!isOld || tries >= MAX_READS) return row;
+      }
+    },
+    async token(keyHash) {
+      for (let tries = 1; ; tries++) {
+        const { row, isOld } = await reads.track(async (overtaken) => {
+          const rows = await answer(() => db.orm.select().from(tokens).where(eq(tokens.keyHash, keyHash)));
+          const found = rows[0];
+          // For a key that is not there yet, any change may be its creation.
+          const isStale = found ? overtaken.tokens.has(found.id) : overtaken.tokens.size > 0;
+          return { row: found, isOld: isStale };
+        });
+        if (!isOld || tries >= MAX_READS) return row;
+      }
+    },
+    async userIdByAccessToken(hash) {
+      const [row] = await db.orm
+        .select({ id: users.id })
+        .from(users)
+        .where(and(eq(users.accessTokenHash, hash), isNull(users.deletedAt)));
+      return row?.id;
+    },
+    async many(userIds, tokenIds) {
+      const readUsers = db.orm
+        .select()
+        .from(users)
+        .where(sql`${users.id} in ${idList(userIds)}`);
+      const readTokens = db.orm
+        .select()
+        .from(tokens)
+        .where(sql`${tokens.id} in ${idList(tokenIds)}`);
+      return once(Promise.all([readUsers, readTokens]));
+    },
+  };
+}

@@ -1,0 +1,76 @@
+// One channel asked on the gateway's own account (tests, balances, model lists): key after key, until one is accepted.
+import type { Channel } from "../../core/channels/rows.ts";
+import type { Deps } from "../../core/deps.ts";
+import { AttemptFailure, failureIn } from "./attempt.ts";
+import { restKey } from "./channel-attempts.ts";
+
+export interface ChannelKey {
+  key: string;
+  /** Place in the channel's list, from 0. */
+  keyIndex: number;
+}
+
+/** Of a channel whose keys are all refused so many are asked, no more: each costs a call. */
+export const MAX_KEYS_ASKED = 20;
+
+/** The keys in the order in which they are asked: those that rest come last. No turn of theirs is taken from calls. */
+export function keysInOrder(
+  { keyring, clock }: Pick<Deps, "keyring" | "clock">,
+  channel: Channel,
+): ChannelKey[] {
+  const nowMs = clock.monotonicMs();
+  const isFit = keyring.states(channel).map(({ restsUntilMs }) => restsUntilMs <= nowMs);
+  const keys = channel.keys.map((key, keyIndex) => ({ key, keyIndex }));
+  const fit = keys.filter(({ keyIndex }) => isFit[keyIndex]);
+  const resting = keys.filter(({ keyIndex }) => !isFit[keyIndex]);
+  return [...fit, ...resting].slice(0, MAX_KEYS_ASKED);
+}
+
+interface RefusedKey {
+  keyIndex: number;
+  failed: AttemptFailure;
+}
+
+/**
+ * Asks with one key after the other until one is accepted; only a refusal of the key (an AttemptFailure with the verdict
+ * "rejected" or "limited") moves on to the next, anything else is thrown. An answer that is not `isEnough` moves on as
+ * well, and stands where no other key has a better one. Throws the failure of the last key when all were refused.
+ */
+export async function askInTurn<T>(
+  keys: readonly ChannelKey[],
+  ask: (key: string) => Promise<T>,
+  isEnough: (answer: T) => boolean = () => true,
+): Promise<{ answer: T; refused: RefusedKey[] }> {
+  const refused: RefusedKey[] = [];
+  let last: { answer: T } | undefined;
+  for (const { key, keyIndex } of keys) {
+    try {
+      last = { answer: await ask(key) };
+      if (isEnough(last.answer)) break;
+    } catch (thrown) {
+      if (!(thrown instanceof AttemptFailure) || !isRefusedKey(thrown)) throw failureIn(thrown);
+      refused.push({ keyIndex, failed: thrown });
+    }
+  }
+  if (last) return { answer: last.answer, refused };
+  throw failureIn(refused.at(-1)?.failed);
+}
+
+function isRefusedKey({ verdict }: AttemptFailure): boolean {
+  return verdict === "rejected" || verdict === "limited";
+}
+
+/**
+ * The channel's keys in turn. In contrast to a relayed call a refused key rests only once another one was accepted: some
+ * providers refuse every key that calls are made with on such an address (OpenAI's billing wants a session's).
+ */
+export async function askWithKeys<T>(
+  deps: Pick<Deps, "keyring" | "clock">,
+  channel: Channel,
+  ask: (key: string) => Promise<T>,
+  isEnough?: (answer: T) => boolean,
+): Promise<T> {
+  const { answer, refused } = await askInTurn(keysInOrder(deps, channel), ask, isEnough);
+  for (const { keyIndex, failed } of refused) restKey(deps, { channel, keyIndex }, failed);
+  return answer;
+}

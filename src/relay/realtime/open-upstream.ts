@@ -1,0 +1,128 @@
+// Opens a realtime session's upstream: channel after channel and key after key as for any other call, with the amount for
+// the first turn held back before each attempt.
+import type { Channel } from "../../core/channels/rows.ts";
+import { baseUrlOf, requireServed, routeFor, upstreamUrl } from "../../providers/address.ts";
+import { providerOf } from "../../providers/catalog.ts";
+import { upstreamHeaders } from "../../providers/headers.ts";
+import { Failure } from "../../shared/failures.ts";
+import { failureIn } from "../call/attempt.ts";
+import { attemptChannels } from "../call/channel-attempts.ts";
+import type { AttemptServices, ChannelAttempt } from "../call/channel-attempts.ts";
+import { mappedModel } from "../call/plan.ts";
+import { connectUpstream } from "./connect.ts";
+import type { SocketTarget, UpstreamSocket } from "./connect.ts";
+import { upstreamProtocols, upstreamQuery } from "./handshake.ts";
+import type { RealtimeRequest } from "./handshake.ts";
+import type { TurnHold } from "./turn-hold.ts";
+import type { TurnHolds } from "./turn-holds.ts";
+
+/** An upstream that opened its side, and what the first turn holds there. */
+export interface OpenedUpstream {
+  channel: Channel;
+  upstreamModel: string;
+  upstream: UpstreamSocket;
+  firstTurn: TurnHold;
+}
+
+const FIRST_EVENT_MS = 1000;
+
+/** Throws the failure of the last attempt. */
+export async function openUpstream(
+  services: AttemptServices,
+  holds: TurnHolds,
+  request: RealtimeRequest,
+): Promise<OpenedUpstream> {
+  const { model } = request;
+  try {
+    return await attemptChannels(
+      services,
+      request,
+      { accepts: (channel) => canServe(channel, model), dialect: "openai-chat" },
+      (attempt) => openOne(services, holds, request, attempt),
+    );
+  } catch (error) {
+    throw failureIn(error);
+  }
+}
+
+async function openOne(
+  { deps }: AttemptServices,
+  holds: TurnHolds,
+  request: RealtimeRequest,
+  attempt: ChannelAttempt,
+): Promise<OpenedUpstream> {
+  const { channel, limits } = attempt;
+  const site = deps.options.get("ServerAddress");
+  const { target, upstreamModel } = socketTarget(request, attempt, site);
+  await deps.reach.target(target.url, channel);
+  const { caller, model, requestId } = request;
+  const firstTurn = await holds.open({ caller, model, upstreamModel, requestId });
+  try {
+    const upstream = await connectUpstream({
+      target,
+      openMs: limits.firstByteMs > 0 ? Math.min(limits.firstByteMs, limits.deadlineMs) : limits.deadlineMs,
+      firstEventMs: FIRST_EVENT_MS,
+      channel,
+      clientSignal: request.request.signal,
+    });
+    return { channel, upstreamModel, upstream, firstTurn };
+  } catch (error) {
+    await firstTurn.reservation.release();
+    throw error;
+  }
+}
+
+function canServe(channel: Channel, model: string): boolean {
+  const row = providerOf(channel.type);
+  if (!row || row.status === "retired" || row.status === "later" || row.auth.kind === "adapter") return false;
+  if (channel.baseUrl === "" && row.baseUrl === "") return false;
+  const { modelMapping } = channel;
+  const mapped = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
+  const found = routeFor(row, "realtime", mapped);
+  return found !== undefined && found.route.adapter === undefined;
+}
+
+function unserved({ caller, model }: RealtimeRequest): Failure {
+  const params = { group: caller.group, model };
+  return new Failure("no-channel", "endpoint_unsupported", { params, retryable: true });
+}
+
+function socketTarget(
+  realtimeRequest: RealtimeRequest,
+  { channel, key }: ChannelAttempt,
+  site: string,
+): { target: SocketTarget; upstreamModel: string } {
+  const { request, offered, model } = realtimeRequest;
+  const row = providerOf(channel.type);
+  if (!row) throw unserved(realtimeRequest);
+  requireServed(row);
+  const upstreamModel = mappedModel(channel, model);
+  if (!routeFor(row, "realtime", upstreamModel)) throw unserved(realtimeRequest);
+  baseUrlOf(row, channel);
+  const headers = upstreamHeaders(row, {
+    operation: "realtime",
+    key,
+    organization: channel.organization,
+    other: channel.other,
+    site,
+  });
+  // The current protocol is spoken without this header; who wants the old one says so.
+  delete headers["openai-beta"];
+  const beta = request.headers.get("openai-beta");
+  if (beta !== null) headers["openai-beta"] = beta;
+  const url = upstreamUrl(row, channel, {
+    operation: "realtime",
+    model: upstreamModel,
+    query: upstreamQuery(request, upstreamModel),
+  });
+  const { proxy } = channel.setting;
+  return {
+    upstreamModel,
+    target: {
+      url,
+      headers,
+      protocols: upstreamProtocols(row, offered, key),
+      proxy: typeof proxy === "string" ? proxy : "",
+    },
+  };
+}

@@ -1,0 +1,79 @@
+// Prices a turn of a realtime session and holds its amount back.
+import type { Deps } from "../../core/deps.ts";
+import { quotaDisplay } from "../../core/options/store.ts";
+import type { CallPrice } from "../../core/prices/prices.ts";
+import { Failure } from "../../shared/failures.ts";
+import { shortQuotaText } from "../../shared/money.ts";
+import type { Usage } from "../../shared/usage.ts";
+import type { Caller } from "../call/admission.ts";
+import type { RelayParts } from "../call/services.ts";
+import { outputRateOf, turnReserve } from "./turn-hold.ts";
+import type { TurnHold } from "./turn-hold.ts";
+
+export interface TurnToHold {
+  caller: Caller;
+  /** As requested. */
+  model: string;
+  upstreamModel: string;
+  /** Every turn has an id of its own. */
+  requestId: string;
+  /** What was charged last: the turn reads it again. */
+  context?: Usage | undefined;
+  /** The session's own limit on the tokens of a response. */
+  outputLimit?: number | undefined;
+}
+
+export interface TurnHolds {
+  /** Throws failures of kinds quota and limit, and model_price_error for a model that has no price. */
+  open(turn: TurnToHold): Promise<TurnHold>;
+  /** Why a turn cannot go on whose hold could not be lengthened. */
+  refusal(caller: Caller): Failure;
+}
+
+export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">): TurnHolds {
+  const { options, ledger } = deps;
+  return {
+    async open({ caller, model, upstreamModel, requestId, context, outputLimit }) {
+      const price = priceFor(deps, caller, model, upstreamModel);
+      const wanted = turnReserve(price, context, {
+        usual: usual.of(model),
+        limit: outputLimit,
+        preConsumedTokens: options.get("PreConsumedQuota"),
+      });
+      const { user, token } = caller;
+      const reservation = await ledger.reserve({ requestId, user, token, ...wanted });
+      return { reservation, price, outputRate: outputRateOf(price) };
+    },
+    // The running turn's own hold is all that is left: whichever of user and key has less is named.
+    refusal({ user, token }) {
+      const ofUser = user.quota - user.reserved;
+      const ofToken = token && !token.unlimitedQuota ? token.remainQuota - token.reserved : Infinity;
+      if (ofToken >= ofUser)
+        return new Failure("quota", "user_quota_empty", { wireCode: "insufficient_user_quota" });
+      const display = quotaDisplay(options);
+      const params = {
+        A: shortQuotaText(ofToken, display),
+        B: shortQuotaText(Math.max(1, ofToken + 1), display),
+      };
+      return new Failure("quota", "token_quota_short", {
+        wireCode: "pre_consume_token_quota_failed",
+        params,
+      });
+    },
+  };
+}
+
+/** Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. */
+function priceFor(
+  { prices, options }: Deps,
+  { user, group }: Caller,
+  model: string,
+  upstreamModel: string,
+): CallPrice {
+  const price = prices.callPrice(upstreamModel, group) ?? prices.callPrice(model, group);
+  if (price) return price;
+  const isAccepted =
+    options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
+  if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
+  return prices.missingCallPrice(model, group);
+}

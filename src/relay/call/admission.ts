@@ -82,10 +82,15 @@ export interface Admitted {
 }
 
 /** The first stage: whose key it is, from where it may be used, and how often. */
-export async function admit(services: CallServices, exchange: Exchange): Promise<Admitted> {
-  const { deps, visitors, limiter } = services;
+export function admit(services: CallServices, exchange: Exchange): Admitted | Promise<Admitted> {
+  const caller = admitCaller(services.deps, exchange.request, services.visitors);
+  return caller instanceof Promise
+    ? caller.then((known) => admitKnown(services, exchange, known))
+    : admitKnown(services, exchange, caller);
+}
+
+function admitKnown({ deps, visitors, limiter }: CallServices, exchange: Exchange, caller: Caller): Admitted {
   const { request } = exchange;
-  const caller = await admitCaller(deps, request, visitors);
   checkAddress(caller, request, visitors);
   const rule = rateRule(deps.options, caller.group);
   if (rule) {
@@ -95,16 +100,24 @@ export async function admit(services: CallServices, exchange: Exchange): Promise
   return { exchange, caller };
 }
 
-/** Key → token → user → group. Does not look at the address: reading the model list is allowed from anywhere. */
-export async function admitCaller(
+/**
+ * Key → token → user → group. Does not look at the address: reading the model list is allowed from anywhere. Usually at
+ * once: a promise for every call would cost each of them a turn.
+ */
+export function admitCaller(
   deps: AdmissionDeps,
   request: Request,
   visitors: Pick<Visitors, "lookUp">,
-): Promise<Caller> {
+): Caller | Promise<Caller> {
   const { key, channel } = presentedKey(request);
   if (key === "") throw new Failure("auth", "token_missing");
   const found = deps.accounts.tokenByKey(key);
-  const token = found instanceof Promise ? await lookedUp(found, key, request, visitors) : found;
+  return found instanceof Promise
+    ? lookedUp(found, key, request, visitors).then((token) => callerOf(deps, token, channel))
+    : callerOf(deps, found, channel);
+}
+
+function callerOf(deps: AdmissionDeps, token: TokenAccount | undefined, channel: string | undefined): Caller {
   if (!token) throw new Failure("auth", "token_invalid");
   refuseToken(deps, token);
   const { user } = token;

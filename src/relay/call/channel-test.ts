@@ -1,6 +1,7 @@
 // One small call to one channel, whatever its status: nobody is charged, and the log says that it was a test.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { UserAccount } from "../../core/deps.ts";
+import { CHANNEL_TEST } from "../../core/logs/sentences.ts";
 import { rootAccount } from "../../core/users/notify.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import { LogType } from "../../shared/enums.ts";
@@ -21,8 +22,6 @@ export interface ChannelTestResult {
   isFatal: boolean;
 }
 
-/** Token name and sentence of a channel test in the log. */
-const TEST_NAME = "模型测试";
 const NOBODY = { group: "", model: "" };
 
 /** Never throws. */
@@ -42,8 +41,8 @@ export async function testChannel(
       username: root.username,
       channelId: channel.id,
       modelName: call.model,
-      tokenName: TEST_NAME,
-      content: TEST_NAME,
+      tokenName: CHANNEL_TEST,
+      content: CHANNEL_TEST,
       requestId: call.requestId,
     });
     if (answer.kind === "stream") {
@@ -72,7 +71,7 @@ function testCall(
     caller: {
       user: root,
       token: undefined,
-      tokenName: TEST_NAME,
+      tokenName: CHANNEL_TEST,
       group: root.group,
       pinned: String(channel.id),
     },

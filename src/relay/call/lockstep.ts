@@ -76,7 +76,7 @@ function lineOf<Services extends Stepping, In, Out>(
       if (gathers) await services.lockstep.turn();
       let value: unknown = input;
       // Each wait lets the others finish the same stage, also where the stage itself has nothing to wait for.
-      for (const stage of stages) value = await stage(services, value);
+      for (let at = 0; at < stages.length; at++) value = await (stages[at] as AnyStage)(services, value);
       return value as Out;
     },
   };

@@ -26,7 +26,7 @@ export async function openAnswer(
     return openBytes(services, call, plan, opened);
   if (!opened.isStream) {
     const bytes = await readWhole(opened, limits.maxAnswerBytes);
-    return FULL_ANSWER.run(services, { call, plan, opened, bytes });
+    return await FULL_ANSWER.run(services, { call, plan, opened, bytes });
   }
   if (!call.wantsStream && call.endpoint.isConversation)
     return gatherStream(call, plan, opened, limits.maxAnswerBytes);

@@ -12,6 +12,7 @@ import type { Admitted, Caller } from "./admission.ts";
 import type { Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
+import type { Held, HoldRequest } from "./hold.ts";
 import type { CallServices } from "./services.ts";
 
 /** A request whose body is there. */
@@ -62,9 +63,9 @@ export async function receiveInSession(
 }
 
 /** Checks what only reads, works out the price as the last of it, and holds back what the call may cost. */
-export async function prepare(services: CallServices, received: Received): Promise<Call> {
+export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
   const { exchange, caller, body } = received;
-  const { request, requestId, endpoint, pathStream, startedMs } = exchange;
+  const { requestId, endpoint, pathStream } = exchange;
   const model = modelOf(received);
   checkModel(caller, model);
   const pinned = channelFor(services, caller, model);
@@ -73,7 +74,7 @@ export async function prepare(services: CallServices, received: Received): Promi
   const price = priceFor(services, caller, model);
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
-  const held = holdCall(services, {
+  const request: HoldRequest = {
     requestId,
     caller,
     endpoint,
@@ -84,26 +85,35 @@ export async function prepare(services: CallServices, received: Received): Promi
     wantsStream,
     pinned,
     earlierTokens: services.affinity.tokensBefore(caller, body),
-  });
-  const { reservation, hold, prompt } = held instanceof Promise ? await held : held;
+  };
+  const held = holdCall(services, request);
+  return held instanceof Promise
+    ? held.then((known) => callOf(received, request, known))
+    : callOf(received, request, held);
+}
+
+function callOf(received: Received, request: HoldRequest, { reservation, hold, prompt }: Held): Call {
+  const { exchange, caller, body } = received;
+  const { endpoint } = exchange;
+  const { model } = request;
   return {
-    request,
-    requestId,
+    request: exchange.request,
+    requestId: exchange.requestId,
     endpoint,
     caller,
     body,
     sent: endpoint.rewrite ? bodyOf(endpoint.rewrite(body.json, model)) : body,
     model,
     prompt,
-    price,
+    price: request.price,
     reservation,
     hold,
-    wantsStream,
-    wantsArray: pathStream === "array",
+    wantsStream: request.wantsStream,
+    wantsArray: exchange.pathStream === "array",
     wantsUsage: wantsUsage(received),
-    startedMs,
+    startedMs: exchange.startedMs,
     attempts: [],
-    pinned,
+    pinned: request.pinned,
     isTest: false,
     hangUp: undefined,
     index: -1,

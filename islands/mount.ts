@@ -20,7 +20,7 @@ const TICK_MS = 30_000;
 
 function showRetry(element: Element, boot: Boot): void {
   const bar = document.createElement("div");
-  bar.className = "notice-box";
+  bar.className = "alert alert-soft";
   bar.dataset.tone = "error";
   bar.setAttribute("role", "alert");
   const text = document.createElement("p");

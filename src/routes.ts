@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import { account } from "./api/account.ts";
 import { catalog } from "./api/catalog.ts";
+import { channelBulk } from "./api/channel-bulk.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { data } from "./api/data.ts";
@@ -43,6 +44,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(users(deps, session)) //         /api/user (administration)
     .use(options(deps, session)) //       /api/option
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
+    .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log

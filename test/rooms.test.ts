@@ -60,13 +60,14 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/tasks": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/logs",
     "src/core/options",
     "src/core/ledger",
     "src/db",
     "src/shared",
     "drizzle",
   ],
-  "src/core/site": ["src/core/deps.ts", "src/core/users", "src/db", "src/shared"],
+  "src/core/site": ["src/core/deps.ts", "src/core/options", "src/core/users", "src/db", "src/shared"],
   "src/http": ["src/core", "src/shared", "locales"],
   "src/relay/wire": ["src/core", "src/net", "src/protocol", "src/http", "src/shared"],
   "src/relay/endpoints": ["src/relay/wire", "src/core", "src/providers", "src/protocol", "src/shared"],
@@ -95,6 +96,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/relay/tasks": [
     "src/relay/call",
+    "src/relay/wire",
     "src/core",
     "src/providers",
     "src/protocol",

@@ -20,39 +20,41 @@ export function ConsoleFrame(props: FrameProps) {
           <nav className="nav" aria-label={t("shell.navigation")}>
             <Nav t={t} site={site} visitor={visitor} current={current} />
           </nav>
-          <div className="sidebar-foot">
-            <button
-              type="button"
-              className="nav-link w-full"
-              data-toggle-sidebar=""
-              title={t("shell.collapse")}
-            >
-              <PanelLeft aria-hidden />
-              <span>{t("shell.collapse")}</span>
-            </button>
-          </div>
+          <ul className="menu border-t border-base-300 p-2 max-lg:hidden">
+            <li>
+              <button type="button" data-toggle-sidebar="" title={t("shell.collapse")}>
+                <PanelLeft aria-hidden />
+                <span>{t("shell.collapse")}</span>
+              </button>
+            </li>
+          </ul>
         </aside>
         <header className="topbar" data-shell="topbar">
           <button
             type="button"
-            className="icon-button phone-only"
+            className="btn btn-ghost btn-square btn-sm sm:hidden"
             data-dialog="nav-sheet"
             aria-label={t("shell.openMenu")}
           >
             <Menu aria-hidden />
           </button>
-          <nav className="crumbs" aria-label={t("shell.breadcrumb")}>
+          <nav
+            className="flex min-w-0 items-center gap-1.5 text-dense text-muted max-sm:hidden"
+            aria-label={t("shell.breadcrumb")}
+          >
             {group ? (
               <>
-                <span className="wide-only">{t(group.title)}</span>
-                <ChevronRight aria-hidden className="wide-only size-3.5" />
+                <span>{t(group.title)}</span>
+                <ChevronRight aria-hidden className="size-3.5 flex-none" />
               </>
             ) : null}
-            <b aria-current="page">{title}</b>
+            <b className="truncate text-base-content" aria-current="page">
+              {title}
+            </b>
           </nav>
           {site.selfUse || site.demo ? (
             <span
-              className="badge badge-sm mode-badge"
+              className="badge badge-ghost badge-sm ml-2 block min-w-0 truncate leading-4 text-muted"
               title={t(site.demo ? "shell.mode.demo" : "shell.mode.self")}
             >
               {t(site.demo ? "shell.mode.demo" : "shell.mode.self")}
@@ -61,17 +63,17 @@ export function ConsoleFrame(props: FrameProps) {
           <span className="grow" />
           <button
             type="button"
-            className="palette-button"
+            className="btn btn-sm mr-2 h-8 w-[min(260px,30vw)] justify-start border-base-300 bg-base-200 px-2.5 font-normal text-muted hover:border-field max-sm:mr-0 max-sm:w-10 max-sm:justify-center max-sm:border-transparent max-sm:bg-transparent max-sm:p-0"
             data-palette=""
             aria-label={`${t("shell.paletteHint")} Ctrl K`}
           >
-            <Search aria-hidden className="size-4" />
-            <span>{t("shell.paletteHint")}</span>
-            <kbd className="kbd kbd-sm">Ctrl K</kbd>
+            <Search aria-hidden className="size-4 flex-none" />
+            <span className="grow truncate text-left max-sm:hidden">{t("shell.paletteHint")}</span>
+            <kbd className="kbd kbd-sm max-sm:hidden">Ctrl K</kbd>
           </button>
           {site.docsLink ? (
             <a
-              className="icon-button wide-only"
+              className="btn btn-ghost btn-square btn-sm max-sm:hidden"
               href={site.docsLink}
               target="_blank"
               rel="noreferrer"
@@ -90,16 +92,28 @@ export function ConsoleFrame(props: FrameProps) {
         </main>
       </div>
       <Dock t={t} site={site} visitor={visitor} current={current} />
-      <dialog id="nav-sheet" className="sheet-nav" aria-label={t("shell.navigation")} data-shell="sheet">
-        <div className="flex items-center justify-between pr-2">
-          <Brand site={site} href="/" />
-          <button type="button" className="icon-button" data-close-dialog="" aria-label={t("common.close")}>
-            <X aria-hidden />
-          </button>
+      <dialog
+        id="nav-sheet"
+        className="sheet-nav modal modal-start"
+        aria-label={t("shell.navigation")}
+        data-shell="sheet"
+      >
+        <div className="modal-box max-w-[min(288px,86vw)] border-0 bg-base-200">
+          <div className="flex items-center justify-between pr-2">
+            <Brand site={site} href="/" />
+            <button
+              type="button"
+              className="btn btn-ghost btn-square btn-sm"
+              data-close-dialog=""
+              aria-label={t("common.close")}
+            >
+              <X aria-hidden />
+            </button>
+          </div>
+          <nav className="nav" aria-label={t("shell.navigation")}>
+            <Nav t={t} site={site} visitor={visitor} current={current} />
+          </nav>
         </div>
-        <nav className="nav" aria-label={t("shell.navigation")}>
-          <Nav t={t} site={site} visitor={visitor} current={current} />
-        </nav>
       </dialog>
     </>
   );

@@ -13,7 +13,7 @@ export function LanguageMenu({ t, language }: Pick<FrameProps, "t" | "language">
     <>
       <button
         type="button"
-        className="icon-button"
+        className="btn btn-ghost btn-square btn-sm"
         popoverTarget="menu-language"
         aria-haspopup="menu"
         aria-expanded="false"
@@ -22,28 +22,28 @@ export function LanguageMenu({ t, language }: Pick<FrameProps, "t" | "language">
       >
         <Languages aria-hidden />
       </button>
-      <div
+      <ul
         id="menu-language"
         popover="auto"
-        className="pop pop-top"
+        className="menu pop top-11.5 right-3"
         role="menu"
         data-menu=""
         aria-label={t("shell.language")}
       >
         {LANGUAGE_NAMES.map(([code, name]) => (
-          <button
-            key={code}
-            type="button"
-            role="menuitemradio"
-            className="pop-item"
-            aria-checked={code === language}
-            data-set-language={code}
-            lang={code === "zh" ? "zh-CN" : "en"}
-          >
-            {name}
-          </button>
+          <li key={code} role="none">
+            <button
+              type="button"
+              role="menuitemradio"
+              aria-checked={code === language}
+              data-set-language={code}
+              lang={code === "zh" ? "zh-CN" : "en"}
+            >
+              <span>{name}</span>
+            </button>
+          </li>
         ))}
-      </div>
+      </ul>
     </>
   );
 }
@@ -58,38 +58,33 @@ export function ThemeMenu({ t, theme }: Pick<FrameProps, "t" | "theme">) {
     <>
       <button
         type="button"
-        className="icon-button"
+        className="btn btn-ghost btn-square btn-sm"
         popoverTarget="menu-theme"
         aria-haspopup="menu"
         aria-expanded="false"
         aria-label={t("shell.theme")}
         title={t("shell.theme")}
       >
-        <Sun aria-hidden className="dark-hidden" />
-        <Moon aria-hidden className="light-hidden" />
+        <Sun aria-hidden className="dark:hidden" />
+        <Moon aria-hidden className="hidden dark:block" />
       </button>
-      <div
+      <ul
         id="menu-theme"
         popover="auto"
-        className="pop pop-top"
+        className="menu pop top-11.5 right-3"
         role="menu"
         data-menu=""
         aria-label={t("shell.theme")}
       >
         {modes.map(([mode, Icon]) => (
-          <button
-            key={mode}
-            type="button"
-            role="menuitemradio"
-            className="pop-item"
-            aria-checked={mode === theme}
-            data-set-theme={mode}
-          >
-            <Icon aria-hidden />
-            {t(`shell.theme.${mode}`)}
-          </button>
+          <li key={mode} role="none">
+            <button type="button" role="menuitemradio" aria-checked={mode === theme} data-set-theme={mode}>
+              <Icon aria-hidden />
+              <span>{t(`shell.theme.${mode}`)}</span>
+            </button>
+          </li>
         ))}
-      </div>
+      </ul>
     </>
   );
 }
@@ -102,18 +97,21 @@ export function AccountMenu({ t, visitor }: Pick<FrameProps, "t" | "visitor">) {
     <>
       <button
         type="button"
-        className="icon-button"
+        className="btn btn-ghost btn-square btn-sm"
         popoverTarget="menu-account"
         aria-haspopup="menu"
         aria-expanded="false"
         aria-label={t("shell.account", { name })}
       >
-        <span className="avatar-mark" aria-hidden>
+        <span
+          className="inline-flex size-6.5 items-center justify-center rounded-full bg-primary text-xs font-semibold text-primary-content"
+          aria-hidden
+        >
           {Array.from(name)[0]?.toUpperCase() ?? "?"}
         </span>
       </button>
-      <div id="menu-account" popover="auto" className="pop pop-top" data-menu="">
-        <div className="pop-head">
+      <ul id="menu-account" popover="auto" className="menu pop top-11.5 right-3" data-menu="">
+        <li className="menu-title pt-1.5 pb-2 text-sm font-normal text-base-content">
           <b>{name}</b>
           <div className="text-muted text-xs">
             {visitor.username === name ? null : `${visitor.username} · `}
@@ -125,13 +123,15 @@ export function AccountMenu({ t, visitor }: Pick<FrameProps, "t" | "visitor">) {
               {visitor.balance}
             </b>
           </div>
-        </div>
-        <hr />
-        <button type="button" className="pop-item" data-sign-out="">
-          <LogOut aria-hidden />
-          {t("shell.signOut")}
-        </button>
-      </div>
+        </li>
+        <li />
+        <li>
+          <button type="button" data-sign-out="">
+            <LogOut aria-hidden />
+            <span>{t("shell.signOut")}</span>
+          </button>
+        </li>
+      </ul>
     </>
   );
 }

@@ -31,7 +31,6 @@ export function Document(props: DocumentProps) {
       lang={props.language === "zh" ? "zh-CN" : "en"}
       data-theme={props.themeName}
       data-sidebar={props.sidebarCollapsed ? "collapsed" : undefined}
-      data-lite=""
     >
       <head>
         <meta charSet="utf-8" />

@@ -23,12 +23,12 @@ export function HomeView(props: HomeViewProps) {
   return (
     <div className="flex flex-col gap-6">
       {props.noticeHtml === "" ? null : (
-        <aside className="notice-box !mb-0" data-tone="info" aria-label={t("public.notice")}>
+        <aside className="alert alert-soft !mb-0" data-tone="info" aria-label={t("public.notice")}>
           <div className="prose-page min-w-0 grow" dangerouslySetInnerHTML={{ __html: props.noticeHtml }} />
         </aside>
       )}
       {props.needsChannel ? (
-        <div className="notice-box !mb-0" data-tone="warning">
+        <div className="alert alert-soft !mb-0" data-tone="warning">
           <p className="grow">{t("public.noChannel")}</p>
           <a className="btn btn-sm btn-default" href="/channel?new=1">
             {t("public.noChannelAction")}

@@ -37,7 +37,7 @@ export function NotFoundView({
         {hasPalette ? (
           <button type="button" className="btn btn-default" data-palette="">
             {t("shell.palette")}
-            <kbd className="kbd kbd-sm wide-only">Ctrl K</kbd>
+            <kbd className="kbd kbd-sm max-sm:hidden">Ctrl K</kbd>
           </button>
         ) : null}
         <a href="/">{t("shell.top.home")}</a>

@@ -44,47 +44,40 @@ export function Nav({ t, site, visitor, current }: NavProps) {
         const entries = group.entries.filter((entry) => isVisible(entry, role, site.flags));
         if (entries.length === 0) return null;
         return (
-          <div key={group.title} role="group" aria-label={t(group.title)}>
-            <div className="nav-group" aria-hidden>
+          <ul key={group.title} className="menu" aria-label={t(group.title)}>
+            <li className="menu-title" aria-hidden>
               {t(group.title)}
-            </div>
+            </li>
             {entries.map((entry) => {
               const Icon = ICONS[entry.id] ?? Menu;
               const title = t(entry.title);
               return (
-                <a
-                  key={entry.id}
-                  href={entry.href}
-                  className="nav-link"
-                  title={title}
-                  aria-current={entry.id === current ? "page" : undefined}
-                >
-                  <Icon aria-hidden />
-                  <span>{title}</span>
-                </a>
+                <li key={entry.id}>
+                  <a href={entry.href} title={title} aria-current={entry.id === current ? "page" : undefined}>
+                    <Icon aria-hidden />
+                    <span>{title}</span>
+                  </a>
+                </li>
               );
             })}
             {index === 0 && site.chats.length > 0 ? (
               <>
-                <div className="nav-link nav-static">
-                  <MessageSquare aria-hidden />
-                  <span>{t("shell.nav.chat")}</span>
-                </div>
-                <div className="nav-sub">
-                  {site.chats.map((title, at) => (
-                    <a
-                      key={`${at}-${title}`}
-                      href={`/chat/${at}`}
-                      className="nav-link"
-                      aria-current={current === `chat-${at}` ? "page" : undefined}
-                    >
-                      <span>{title}</span>
+                <li className="pointer-events-none">
+                  <span>
+                    <MessageSquare aria-hidden />
+                    <span>{t("shell.nav.chat")}</span>
+                  </span>
+                </li>
+                {site.chats.map((title, at) => (
+                  <li key={`${at}-${title}`} className="nav-sub">
+                    <a href={`/chat/${at}`} aria-current={current === `chat-${at}` ? "page" : undefined}>
+                      <span className="pl-6.5">{title}</span>
                     </a>
-                  ))}
-                </div>
+                  </li>
+                ))}
               </>
             ) : null}
-          </div>
+          </ul>
         );
       })}
     </>
@@ -100,7 +93,7 @@ export function Dock({ t, site, visitor, current }: NavProps) {
   const order = ["dashboard", "tokens", "logs", "playground"];
   entries.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
   return (
-    <nav className="dock-bar" aria-label={t("shell.dock")} data-shell="dock">
+    <nav className="dock dock-sm" aria-label={t("shell.dock")} data-shell="dock">
       {entries.map((entry) => {
         const Icon = ICONS[entry.id] ?? Menu;
         return (

@@ -9,6 +9,12 @@ export interface PublicProps extends FrameProps {
   width: "page" | "card" | "full";
 }
 
+const WIDTHS = {
+  page: "max-w-288 px-4 pt-8 pb-12",
+  card: "grid max-w-288 content-start justify-items-center px-4 pt-[min(12vh,96px)] pb-12",
+  full: "flex flex-col",
+} as const;
+
 export function PublicFrame(props: PublicProps) {
   const { t, site, visitor, language, theme, current, width, children } = props;
   const links = [
@@ -18,19 +24,26 @@ export function PublicFrame(props: PublicProps) {
     ["about", "/about", t("shell.top.about")],
   ] as const;
   return (
-    <div className="public">
+    <div className="flex min-h-dvh flex-col">
       <a href="#content" className="skip-link" data-shell="skip">
         {t("shell.skip")}
       </a>
-      <header className="public-head" data-shell="head">
+      <header
+        className="sticky top-0 z-30 flex min-h-14 flex-wrap items-center gap-x-1 border-b border-base-300 bg-base-100 px-[max(16px,calc((100vw-1120px)/2))] max-sm:[&>.brand]:grow [&>.brand]:pr-3 [&>.brand]:pl-0"
+        data-shell="head"
+      >
         <Brand site={site} href="/" />
         {site.isSetUp ? (
-          <nav className="public-nav" aria-label={t("shell.navigation")}>
+          <nav
+            className="mr-auto flex gap-0.5 max-sm:order-last max-sm:-mx-2.5 max-sm:basis-full max-sm:overflow-x-auto"
+            aria-label={t("shell.navigation")}
+          >
             {links.map(([id, href, title]) =>
               href === "" ? null : (
                 <a
                   key={id}
                   href={href}
+                  className="inline-flex min-h-8 items-center px-2.5 whitespace-nowrap text-muted hover:text-base-content aria-[current=page]:font-semibold aria-[current=page]:text-base-content max-sm:min-h-11"
                   aria-current={id === current ? "page" : undefined}
                   {...(id === "docs" ? { target: "_blank", rel: "noreferrer" } : {})}
                 >
@@ -53,11 +66,14 @@ export function PublicFrame(props: PublicProps) {
           </span>
         )}
       </header>
-      <main id="content" className="public-main" data-width={width} tabIndex={-1}>
+      <main id="content" className={`mx-auto w-full grow ${WIDTHS[width]}`} tabIndex={-1}>
         {children}
       </main>
       {width === "full" ? null : (
-        <footer className="public-foot" data-shell="foot">
+        <footer
+          className="border-t border-base-300 px-4 py-5 text-center text-xs text-muted [&_a]:underline"
+          data-shell="foot"
+        >
           {site.footerHtml ? (
             <div dangerouslySetInnerHTML={{ __html: site.footerHtml }} />
           ) : (

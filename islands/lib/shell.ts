@@ -2,6 +2,7 @@
 // Refuses to reload for a change of language: the frame is fetched anew and swapped, the island only renders again.
 import type { Language } from "../../src/shared/enums.ts";
 import { type Boot, type ThemeMode, readBoot } from "./boot.ts";
+import { replaceParts } from "./fresh-parts.ts";
 import { KEYS, removeItem, writeCookie, writeItem } from "./storage.ts";
 
 /** Sent on document after the language changed; detail is the new page's boot data. */
@@ -29,16 +30,7 @@ export async function setLanguage(to: Language): Promise<void> {
   writeItem(KEYS.language, to);
   writeCookie(KEYS.language, to);
   try {
-    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
-    if (!answer.ok) throw new Error(String(answer.status));
-    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const boot = readBoot(next);
-    document.documentElement.lang = next.documentElement.lang;
-    document.title = next.title;
-    for (const part of document.querySelectorAll("[data-shell]")) {
-      const fresh = next.querySelector(`[data-shell="${part.getAttribute("data-shell")}"]`);
-      if (fresh) part.replaceWith(document.adoptNode(fresh));
-    }
+    const boot = readBoot(await replaceParts());
     if (boot) document.dispatchEvent(new CustomEvent<Boot>(LANGUAGE_EVENT, { detail: boot }));
   } catch {
     location.reload();
@@ -119,9 +111,9 @@ function onBackdrop(event: MouseEvent): void {
 /** Up and down walk through a menu that the frame opened. */
 function onMenuKey(event: KeyboardEvent): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-  const menu = event.target instanceof Element ? event.target.closest(".pop[data-menu]") : null;
+  const menu = event.target instanceof Element ? event.target.closest("[data-menu]") : null;
   if (!menu) return;
-  const items = [...menu.querySelectorAll<HTMLElement>(".pop-item")];
+  const items = [...menu.querySelectorAll<HTMLElement>("button")];
   const at = items.indexOf(document.activeElement as HTMLElement);
   const next = at + (event.key === "ArrowDown" ? 1 : -1);
   items[(next + items.length) % items.length]?.focus();
@@ -139,7 +131,7 @@ export function startShell(): void {
       if (!(menu instanceof HTMLElement) || menu.dataset.menu === undefined) return;
       const isOpen = (event as ToggleEvent).newState === "open";
       document.querySelector(`[popovertarget="${menu.id}"]`)?.setAttribute("aria-expanded", String(isOpen));
-      if (isOpen) menu.querySelector<HTMLElement>('[aria-checked="true"], .pop-item')?.focus();
+      if (isOpen) menu.querySelector<HTMLElement>('[aria-checked="true"], button')?.focus();
     },
     true,
   );

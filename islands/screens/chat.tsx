@@ -38,19 +38,24 @@ export default function ChatScreen() {
   const filled = link && chosen && site !== "" ? fillChatLink(link.template, chosen.key) : undefined;
 
   return (
-    <section className="chat-page">
+    <section className="flex min-h-[calc(100dvh-57px)] grow flex-col">
       <h1 className="sr-only">{link?.title ?? t("shell.nav.chat")}</h1>
-      <header className="chat-bar">
-        <a className="icon-button" href="/token" aria-label={t("chat.back")} title={t("chat.back")}>
+      <header className="flex min-h-11 items-center gap-2 border-b border-base-300 px-3">
+        <a
+          className="btn btn-ghost btn-square btn-sm"
+          href="/token"
+          aria-label={t("chat.back")}
+          title={t("chat.back")}
+        >
           <ArrowLeft aria-hidden size={16} />
         </a>
         <b className="truncate">{link?.title ?? t("shell.nav.chat")}</b>
         <span className="grow" />
         {keys.length > 0 ? (
-          <label className="chat-key">
-            <span className="text-muted wide-only">{t("chat.key")}</span>
+          <label className="flex min-w-0 items-center gap-2 whitespace-nowrap">
+            <span className="text-muted max-sm:hidden">{t("chat.key")}</span>
             <select
-              className="select select-sm"
+              className="select select-sm max-w-[min(260px,48vw)]"
               aria-label={t("chat.key")}
               value={chosen?.id}
               onChange={(event) => setQuery({ token: event.target.value }, { replace: true })}
@@ -65,7 +70,7 @@ export default function ChatScreen() {
         ) : null}
         {filled && filled.target !== "broken" ? (
           <a
-            className="icon-button"
+            className="btn btn-ghost btn-square btn-sm"
             href={filled.url}
             target="_blank"
             rel="noreferrer"
@@ -83,14 +88,14 @@ export default function ChatScreen() {
       ) : site === "" ? null : filled?.target === "frame" ? (
         <iframe
           key={filled.url}
-          className="chat-frame"
+          className="w-full grow border-0"
           src={filled.url}
           title={link.title}
           allow="camera; microphone; clipboard-write"
           referrerPolicy="no-referrer"
         />
       ) : filled?.target === "app" ? (
-        <div className="chat-message">
+        <div className="mx-auto mt-[15dvh] w-full max-w-160 px-4">
           <p>{t("chat.app", { name: link.title })}</p>
           <a className="btn btn-primary mt-3" href={filled.url}>
             {t("chat.openApp", { name: link.title })}
@@ -105,7 +110,7 @@ export default function ChatScreen() {
 
 function Message({ text }: { text: string }) {
   return (
-    <div className="chat-message">
+    <div className="mx-auto mt-[15dvh] w-full max-w-160 px-4">
       <Notice tone="error">{text}</Notice>
     </div>
   );
@@ -125,7 +130,7 @@ function NoKey() {
     return () => clearTimeout(timer);
   }, [leftMs]);
   return (
-    <div className="chat-message">
+    <div className="mx-auto mt-[15dvh] w-full max-w-160 px-4">
       <Notice
         tone="error"
         action={

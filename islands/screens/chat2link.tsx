@@ -21,7 +21,7 @@ export default function ChatToLink() {
     if (target) leaveFor(target);
   }, [target]);
   return (
-    <section className="chat-message">
+    <section className="mx-auto mt-[15dvh] w-full max-w-160 px-4">
       <h1 className="sr-only">{t("shell.nav.chat")}</h1>
       {target ? (
         <p role="status">{t("common.loading")}</p>

@@ -74,7 +74,9 @@ export default function DetailScreen() {
         overflow={[[refreshItem(t, refresh), exportItem(t, exportCsv), curlItem(t, request)]]}
       />
       <QueryBar usage={usage} isAdmin={isAdmin} onRange={changeRange} />
-      {phase === "refreshing" || phase === "loading" ? <div className="refresh-bar" aria-hidden /> : null}
+      {phase === "refreshing" || phase === "loading" ? (
+        <progress className="progress progress-primary -mt-0.5 block h-0.5 rounded-none" aria-hidden />
+      ) : null}
       {failure ? <FailureNotice text={failure} onRetry={refresh} /> : null}
       {use ? <Figures use={use} isOwn={usage.scope === "me"} used={data.used} /> : null}
       {firstSteps ? <FirstSteps steps={firstSteps} /> : null}

@@ -150,7 +150,11 @@ export default function LogScreen() {
         <>
           <ExportProgress {...csv} />
           {logs.waiting > 0 ? (
-            <button type="button" className="btn btn-sm btn-default waiting-rows" onClick={logs.showWaiting}>
+            <button
+              type="button"
+              className="btn btn-sm btn-default mx-auto mb-2 flex text-primary"
+              onClick={logs.showWaiting}
+            >
               {t("log.waiting", { count: logs.waiting })}
             </button>
           ) : null}

@@ -27,14 +27,14 @@ export default function LoginScreen() {
 
   if (oldPassword !== undefined) {
     return (
-      <section className="card-auth">
+      <section className="w-full max-w-90">
         <h1 className="mb-4">{t("login.change.title")}</h1>
         <ChangePassword oldPassword={oldPassword} onDone={leave} />
       </section>
     );
   }
   return (
-    <section className="card-auth">
+    <section className="w-full max-w-90">
       <h1 className="mb-4">{t("login.title")}</h1>
       {query.expired === "true" ? (
         <Notice tone="info">{t("login.expired")}</Notice>

@@ -89,7 +89,7 @@ export default function SetupScreen() {
         ref={form.element}
         noValidate
         method="post"
-        className="panel"
+        className="rounded-box border border-base-300 bg-base-100 px-5 py-4"
         onSubmit={(event) => {
           event.preventDefault();
           // The account is checked on its own step; going on needs nothing else.

@@ -73,7 +73,10 @@ export default function Wallet() {
     <>
       <PageHeader title={t("topup.title")} note={t("topup.purpose")} />
       <div className="mb-6 grid items-start gap-4 lg:grid-cols-2">
-        <section className="panel" aria-labelledby="balance-title">
+        <section
+          className="rounded-box border border-base-300 bg-base-100 px-5 py-4"
+          aria-labelledby="balance-title"
+        >
           <h2 id="balance-title" className="font-semibold">
             {t("topup.balance")}
           </h2>

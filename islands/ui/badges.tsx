@@ -19,7 +19,7 @@ export function StatusDot({
 }) {
   return (
     <span className="status-word" data-tone={tone}>
-      <span className="status-mark" aria-hidden />
+      <span className="status" aria-hidden />
       <span className="min-w-0">
         {children}
         {reason ? <span className="status-reason">{reason}</span> : null}
@@ -31,7 +31,7 @@ export function StatusDot({
 /** A plain grey word: group, type, tag. */
 export function Chip({ children, title }: { children: ReactNode; title?: string | undefined }) {
   return (
-    <span className="chip" title={title}>
+    <span className="badge badge-ghost badge-sm" title={title}>
       {children}
     </span>
   );
@@ -41,7 +41,7 @@ export function Chip({ children, title }: { children: ReactNode; title?: string 
 export function RatioBadge({ ratio }: { ratio: number }) {
   const tone = ratio > 5 ? "broken" : ratio > 3 ? "attention" : ratio > 1 ? "running" : "off";
   return (
-    <span className="chip tabular-nums" data-tone={tone}>
+    <span className="badge badge-ghost badge-sm tabular-nums" data-tone={tone}>
       {ratio}×
     </span>
   );
@@ -109,9 +109,12 @@ export function Latency({ ms, thresholdsMs }: { ms: number; thresholdsMs: readon
     thresholdsMs.length > 2 ? ["ok", "running", "attention", "broken"] : ["ok", "attention", "broken"];
   const most = (thresholdsMs.at(-1) ?? 1) * 1.2;
   return (
-    <span className="latency" data-tone={tones[Math.min(level, tones.length - 1)]}>
+    <span
+      className="latency inline-flex min-w-13 flex-col gap-0.75"
+      data-tone={tones[Math.min(level, tones.length - 1)]}
+    >
       <span className="tabular-nums">{formatDuration(ms)}</span>
-      <span className="latency-bar" aria-hidden>
+      <span className="thin-bar" aria-hidden>
         <span style={{ width: `${Math.min(100, Math.max(4, (ms / most) * 100))}%` }} />
       </span>
     </span>

@@ -90,9 +90,9 @@ export function BarChart(props: BarChartProps) {
   const most = Math.max(0, ...totals);
   const scale = scaleOf(most, props.unit, props.isInteger);
   return (
-    <figure className="chart" aria-label={label}>
-      <figcaption className="chart-head">
-        <span className="chart-title">{props.caption}</span>
+    <figure className="min-w-0" aria-label={label}>
+      <figcaption className="mb-4 flex min-h-8 flex-wrap items-center justify-between gap-x-4 gap-y-1">
+        <span className="text-sm/5 font-semibold">{props.caption}</span>
         {props.tools}
       </figcaption>
       <div className="chart-body" style={{ "--plot": `${height}px` } as CSSProperties}>
@@ -115,12 +115,11 @@ export function BarChart(props: BarChartProps) {
           ))}
         </div>
       </div>
-      <div className="chart-foot">
-        <details
-          className="chart-table"
-          onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}
-        >
-          <summary>{t("chart.asTable")}</summary>
+      <div className="flex min-h-7 flex-wrap items-start justify-between gap-x-4 text-xs/5">
+        <details onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}>
+          <summary className="w-fit cursor-pointer py-1 text-muted pointer-coarse:min-h-11 pointer-coarse:leading-9">
+            {t("chart.asTable")}
+          </summary>
           {isTable ? (
             <ChartTable
               {...props}
@@ -168,7 +167,11 @@ function Plot(props: PlotProps) {
       onBlur={() => setFocused(false)}
     >
       <Bars {...props} />
-      {props.isEmpty && props.empty ? <div className="chart-empty">{props.empty}</div> : null}
+      {props.isEmpty && props.empty ? (
+        <div className="absolute inset-0 flex flex-col items-center justify-center gap-0.5 px-2 text-center text-dense/5">
+          {props.empty}
+        </div>
+      ) : null}
       {reading && (isHovered || isFocused) ? (
         <Tip reading={reading} isSingle={props.series.length === 1} format={props.format} />
       ) : null}
@@ -226,16 +229,16 @@ function Tip({ reading, isSingle, format }: TipProps) {
       style={{ left: `${middle * 100}%` }}
       data-side={middle > 0.5 ? "left" : "right"}
     >
-      <p className="chart-tip-head">
+      <p className="text-muted">
         <span>{title}</span>
-        <b>{sumText}</b>
+        <b className="text-base-content">{sumText}</b>
       </p>
       {isSingle
         ? null
         : parts.map((part) => (
             <p key={part.id}>
               <span className="chart-swatch" data-slot={part.slot} />
-              <span className="chart-tip-name">{part.label}</span>
+              <span className="truncate">{part.label}</span>
               <span>{format(part.value)}</span>
             </p>
           ))}
@@ -259,8 +262,13 @@ function ChartTable({
   const t = useT();
   const columns = series.length > 1 ? series : [];
   return (
-    <div className="chart-table-box" role="region" aria-label={label} tabIndex={0}>
-      <table className="sum-table">
+    <div
+      className="mt-1 mb-2 max-h-70 overflow-auto whitespace-nowrap"
+      role="region"
+      aria-label={label}
+      tabIndex={0}
+    >
+      <table className="table sum-table">
         <thead>
           <tr>
             <th scope="col">{t("chart.time")}</th>

@@ -27,9 +27,9 @@ export function RankList({ label, entries, format, onToggle }: RankListProps) {
   const total = entries.reduce((sum, { value }) => sum + value, 0);
   const most = Math.max(1e-9, ...entries.map(({ value }) => value));
   return (
-    <ul className="ranks" aria-label={label}>
+    <ul className="pt-1" aria-label={label}>
       {entries.map((entry) => (
-        <li key={entry.id} data-off={entry.isHidden || undefined}>
+        <li key={entry.id} className="flex items-center" data-off={entry.isHidden || undefined}>
           <button
             type="button"
             className="rank"
@@ -38,18 +38,18 @@ export function RankList({ label, entries, format, onToggle }: RankListProps) {
             onClick={(event) => onToggle(entry.id, event.altKey)}
           >
             <span className="chart-swatch" data-slot={entry.slot} aria-hidden />
-            <span className="rank-name">{entry.label}</span>
-            <span className="rank-value">{format(entry.value)}</span>
-            <span className="rank-share">{shareText(entry.value, total)}</span>
-            <span className="rank-bar" aria-hidden>
+            <span className="truncate">{entry.label}</span>
+            <span>{format(entry.value)}</span>
+            <span className="text-right text-muted">{shareText(entry.value, total)}</span>
+            <span className="thin-bar" aria-hidden>
               <span data-slot={entry.slot} style={{ width: `${(entry.value / most) * 100}%` }} />
             </span>
           </button>
           {entry.href === undefined ? (
-            <span className="rank-link" />
+            <span className="w-6 flex-none" />
           ) : (
             <a
-              className="icon-button icon-small rank-link"
+              className="btn btn-ghost btn-square btn-xs w-6 flex-none"
               href={entry.href}
               aria-label={t("chart.openLog", { name: entry.label })}
               title={t("chart.openLog", { name: entry.label })}

@@ -56,18 +56,19 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
   return (
     <dialog
       ref={dialog}
-      className="palette"
+      className="modal items-start pt-[12dvh]"
       aria-label={t("shell.palette")}
       onClose={onClose}
       onMouseDown={(event) => {
         if (event.target === dialog.current) dialog.current?.close();
       }}
     >
-      <div className="palette-frame">
-        <label className="palette-field">
+      <div className="modal-box max-w-150 overflow-hidden p-0">
+        <label className="flex h-12 items-center gap-3 border-b border-base-300 px-4">
           <Search aria-hidden size={16} className="text-muted" />
           <input
             autoFocus
+            className="grow bg-transparent text-base outline-0"
             role="combobox"
             aria-expanded
             aria-controls={`${id}-list`}
@@ -88,7 +89,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
           id={`${id}-list`}
           role="listbox"
           aria-label={t("shell.palette")}
-          className="palette-list"
+          className="menu max-h-[min(420px,56dvh)] overflow-y-auto p-1.5"
           hidden={found.length === 0}
         >
           {found.map((command, index) => (
@@ -97,19 +98,20 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === at}
-              className="pop-item"
               onMouseMove={() => setAt(index)}
               onClick={() => run(command)}
             >
-              {command.kind === "do" ? <Zap aria-hidden /> : <ArrowRight aria-hidden />}
-              <span>{command.title}</span>
-              <small>
-                {command.keys ? (
-                  <kbd className="kbd kbd-sm">{keysText(command.keys)}</kbd>
-                ) : (
-                  t(`shell.kind.${command.kind}`)
-                )}
-              </small>
+              <div className={index === at ? "menu-active" : undefined}>
+                {command.kind === "do" ? <Zap aria-hidden /> : <ArrowRight aria-hidden />}
+                <span>{command.title}</span>
+                <small>
+                  {command.keys ? (
+                    <kbd className="kbd kbd-sm">{keysText(command.keys)}</kbd>
+                  ) : (
+                    t(`shell.kind.${command.kind}`)
+                  )}
+                </small>
+              </div>
             </li>
           ))}
         </ul>

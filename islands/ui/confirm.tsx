@@ -84,7 +84,7 @@ function QuestionDialog({ openQuestion: { question, answer } }: { openQuestion: 
   return (
     <dialog
       ref={dialog}
-      className="ask"
+      className="modal"
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault();
@@ -95,7 +95,7 @@ function QuestionDialog({ openQuestion: { question, answer } }: { openQuestion: 
       }}
     >
       <form
-        className="ask-body"
+        className="modal-box max-w-110 p-5"
         onSubmit={(event) => {
           event.preventDefault();
           if (question.kind === "confirm" && question.typed !== undefined && typed !== question.typed) return;
@@ -116,7 +116,9 @@ function QuestionDialog({ openQuestion: { question, answer } }: { openQuestion: 
             {question.text ? <p className="mt-2 text-muted">{question.text}</p> : null}
             {question.typed === undefined ? null : (
               <label className="mt-3 block">
-                <span className="field-label">{t("common.typeToConfirm", { text: question.typed })}</span>
+                <span className="text-dense font-semibold">
+                  {t("common.typeToConfirm", { text: question.typed })}
+                </span>
                 <input
                   className="input"
                   autoComplete="off"

@@ -49,7 +49,7 @@ export function CopyButton({ text, label, withText = false, className = "" }: Co
   return (
     <button
       type="button"
-      className={`${withText ? `btn btn-sm${hasLook(className) ? "" : " btn-default"}` : "icon-button icon-small"} ${className}`}
+      className={`${withText ? `btn btn-sm${hasLook(className) ? "" : " btn-default"}` : "btn btn-ghost btn-square btn-xs"} ${className}`}
       aria-label={withText ? undefined : label}
       title={withText ? undefined : label}
       onClick={(event) => {

@@ -69,8 +69,12 @@ export function ExportProgress({ progress, cancel }: CsvExport) {
   const { done, total } = progress;
   const numbers = { done: formatNumber(done), total: formatNumber(total) };
   return (
-    <div className="export-bar">
-      <progress max={Math.max(1, total)} value={total < 0 ? undefined : done} />
+    <div className="mb-2 flex flex-wrap items-center gap-3 text-dense">
+      <progress
+        className="progress progress-primary w-auto min-w-30 grow"
+        max={Math.max(1, total)}
+        value={total < 0 ? undefined : done}
+      />
       <span role="status" className="tabular-nums">
         {t(total < 0 ? "table.export.runningOpen" : "table.export.running", numbers)}
       </span>

@@ -27,6 +27,8 @@ export interface DrawerProps {
   children: ReactNode;
 }
 
+const WIDTHS = { peek: "max-w-120", normal: "max-w-140", wide: "max-w-200" } as const;
+
 /** Whether a key belongs to the control that has the focus. */
 function isForControl(event: KeyboardEvent): boolean {
   const { target } = event;
@@ -100,8 +102,7 @@ function OpenDrawer({
     <dialog
       ref={dialog}
       tabIndex={-1}
-      className="drawer-box"
-      data-width={width}
+      className="modal modal-end"
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
@@ -118,23 +119,27 @@ function OpenDrawer({
         dialog.current?.querySelector("form")?.requestSubmit();
       }}
     >
-      <div className="drawer-frame">
-        <header className="drawer-head">
+      <div className={`modal-box ${WIDTHS[width]}`}>
+        <header className="flex min-h-13 items-center gap-2 border-b border-base-300 pr-3 pl-5">
           <h2 id={id} className="min-w-0 truncate">
             {title}
           </h2>
           {aside}
           <button
             type="button"
-            className="icon-button ml-auto"
+            className="btn btn-ghost btn-square btn-sm ml-auto"
             aria-label={t("common.close")}
             onClick={() => void leave()}
           >
             <X aria-hidden />
           </button>
         </header>
-        <div className="drawer-body">{children}</div>
-        {footer ? <footer className="drawer-foot">{footer}</footer> : null}
+        <div className="drawer-body flex-1 overflow-y-auto overscroll-contain p-5">{children}</div>
+        {footer ? (
+          <footer className="flex items-center justify-end gap-2 border-t border-base-300 px-5 pt-3 pb-[calc(12px+env(safe-area-inset-bottom))]">
+            {footer}
+          </footer>
+        ) : null}
       </div>
     </dialog>
   );
@@ -191,7 +196,7 @@ export function DrawerForm<V extends Values>({
       }}
       footer={
         <>
-          <span className="mr-auto text-xs text-muted wide-only">
+          <span className="mr-auto text-xs text-muted max-sm:hidden">
             <kbd className="kbd kbd-sm">{keysText("mod+Enter")}</kbd>
             {curl ? (
               <CopyButton

@@ -34,7 +34,7 @@ export function Toasts() {
   });
   return (
     <>
-      <div className="toasts">
+      <div className="toast toast-end pointer-events-none z-90 w-full max-w-100 whitespace-normal max-sm:top-3 max-sm:bottom-auto">
         {shown.value.map((each) => (
           <ToastBox key={each.key} entry={each} />
         ))}
@@ -69,7 +69,7 @@ function ToastBox({ entry }: { entry: Toast }) {
   const Icon = ICONS[entry.tone];
   return (
     <div
-      className="toast-box"
+      className="toast-box alert pointer-events-auto border-l-3 border-l-(--tone) bg-base-100 floating"
       data-tone={entry.tone}
       role={isLasting ? "alert" : "status"}
       onMouseEnter={hold}
@@ -80,8 +80,8 @@ function ToastBox({ entry }: { entry: Toast }) {
       }}
       onBlur={start}
     >
-      <Icon aria-hidden size={16} className="tone-icon" />
-      <div className="min-w-0 grow">
+      <Icon aria-hidden size={16} />
+      <div className="min-w-0 grow wrap-anywhere">
         <p>{entry.text}</p>
         {entry.code ? (
           <p className="mt-1 flex items-center gap-1 text-xs text-muted">
@@ -108,7 +108,7 @@ function ToastBox({ entry }: { entry: Toast }) {
       ) : null}
       <button
         type="button"
-        className="icon-button icon-small"
+        className="btn btn-ghost btn-square btn-xs"
         aria-label={t("common.close")}
         onClick={() => {
           goBack();
@@ -134,14 +134,14 @@ export function Notice({ tone, children, action, onClose }: NoticeProps) {
   const t = useT();
   const Icon = ICONS[tone];
   return (
-    <div className="notice-box" data-tone={tone} role={tone === "error" ? "alert" : undefined}>
-      <Icon aria-hidden size={16} className="tone-icon" />
+    <div className="alert alert-soft" data-tone={tone} role={tone === "error" ? "alert" : undefined}>
+      <Icon aria-hidden size={16} />
       <div className="min-w-0 grow">{children}</div>
       {action}
       {onClose ? (
         <button
           type="button"
-          className="icon-button icon-small"
+          className="btn btn-ghost btn-square btn-xs"
           aria-label={t("common.close")}
           onClick={onClose}
         >
@@ -162,7 +162,7 @@ export interface EmptyProps {
 
 export function Empty({ title, text, action }: EmptyProps) {
   return (
-    <div className="empty">
+    <div className="flex flex-col items-center gap-1.5 px-6 py-14 text-center text-sm">
       <p className="font-semibold">{title}</p>
       {text ? <p className="text-muted max-w-[60ch]">{text}</p> : null}
       {action ? <div className="mt-2 flex flex-wrap justify-center gap-2">{action}</div> : null}

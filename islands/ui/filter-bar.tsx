@@ -64,9 +64,9 @@ export function FilterBar({
   };
 
   return (
-    <div className="filter-bar" role="search">
+    <div className="mb-3 flex flex-wrap items-center gap-2" role="search">
       {searchName === undefined ? null : (
-        <div className="input filter-search">
+        <div className="input h-8 w-80 max-sm:w-full">
           <Search aria-hidden size={14} className="text-muted" />
           <input
             ref={input}
@@ -140,7 +140,7 @@ export function FilterBar({
           {t("table.clear")}
         </button>
       ) : null}
-      {children ? <div className="filter-end">{children}</div> : null}
+      {children ? <div className="ml-auto flex flex-wrap items-center gap-2">{children}</div> : null}
     </div>
   );
 }
@@ -159,13 +159,18 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
   const shown = field.choices?.find((each) => each.value === value)?.label ?? value;
   if (!isEditing) {
     return (
-      <span className="pill">
-        <button type="button" onClick={onEdit} title={t("table.changeFilter", { field: field.label })}>
+      <span className="inline-flex h-7 items-center gap-1 rounded-full border pl-2.5 text-dense whitespace-nowrap border-field/50 pr-0.5">
+        <button
+          type="button"
+          className="cursor-pointer"
+          onClick={onEdit}
+          title={t("table.changeFilter", { field: field.label })}
+        >
           <span className="text-muted">{field.label}:</span> {shown}
         </button>
         <button
           type="button"
-          className="pill-close"
+          className="btn btn-circle btn-ghost btn-xs"
           aria-label={t("table.removeFilter", { field: field.label })}
           onClick={() => onDone(undefined)}
         >
@@ -175,11 +180,12 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
     );
   }
   return (
-    <span className="pill pill-open">
+    <span className="inline-flex h-7 items-center gap-1 rounded-full border pl-2.5 text-dense whitespace-nowrap border-primary pr-2">
       <span className="text-muted">{field.label}:</span>
       {field.choices ? (
         <select
           autoFocus
+          className="min-w-24 bg-transparent text-dense outline-0 [&>option]:bg-base-100"
           aria-label={field.label}
           defaultValue={value}
           onChange={(event) => onDone(event.target.value)}
@@ -195,6 +201,7 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
       ) : (
         <input
           autoFocus
+          className="min-w-24 bg-transparent text-dense outline-0"
           aria-label={field.label}
           defaultValue={value}
           placeholder={field.placeholder}

@@ -52,9 +52,9 @@ export function Field<V extends Values>({
     onBlur: () => form.touch(name),
   };
   return (
-    <div className="field" data-field={name}>
-      <div className="field-head">
-        <Label className="field-label" {...(isGroup ? {} : { htmlFor: id })}>
+    <div className="mb-4" data-field={name}>
+      <div className="mb-0.5 flex min-h-6 items-center gap-1">
+        <Label className="text-dense font-semibold" {...(isGroup ? {} : { htmlFor: id })}>
           {label}
           {isRequired ? (
             <span className="text-error" aria-hidden>
@@ -66,19 +66,19 @@ export function Field<V extends Values>({
         {form.isChanged(name) ? (
           <button
             type="button"
-            className="field-revert"
+            className="btn btn-ghost btn-xs px-1.5"
             aria-label={t("form.revert", { field: label })}
             title={t("form.revert", { field: label })}
             onClick={() => form.revert(name)}
           >
-            <span className="field-dot" aria-hidden />
+            <span className="status status-primary" aria-hidden />
             <RotateCcw aria-hidden size={12} />
           </button>
         ) : null}
       </div>
       {children(control)}
       {below ? (
-        <p id={`${id}-below`} className={error ? "field-error" : "field-hint"}>
+        <p id={`${id}-below`} className={error ? "mt-1 text-xs text-error" : "mt-1 text-xs text-muted"}>
           {below}
         </p>
       ) : null}
@@ -245,11 +245,11 @@ export function SwitchField<V extends Values>({ form, name, label, hint, isDisab
   const error = form.errors[name];
   const below = error ?? hint;
   return (
-    <div className="field" data-field={name}>
-      <label className="switch-row" htmlFor={id}>
+    <div className="mb-4" data-field={name}>
+      <label className="flex min-h-8 cursor-pointer items-center gap-4" htmlFor={id}>
         <span className="grow">
           {label}
-          {form.isChanged(name) ? <span className="field-dot ml-2" aria-hidden /> : null}
+          {form.isChanged(name) ? <span className="status status-primary ml-2" aria-hidden /> : null}
         </span>
         <input
           id={id}
@@ -264,7 +264,7 @@ export function SwitchField<V extends Values>({ form, name, label, hint, isDisab
         />
       </label>
       {below ? (
-        <p id={`${id}-below`} className={error ? "field-error" : "field-hint"}>
+        <p id={`${id}-below`} className={error ? "mt-1 text-xs text-error" : "mt-1 text-xs text-muted"}>
           {below}
         </p>
       ) : null}
@@ -303,7 +303,7 @@ export function SecretField<V extends Values>({
             />
             <button
               type="button"
-              className="icon-button icon-small"
+              className="btn btn-ghost btn-square btn-xs"
               aria-pressed={isShown}
               aria-label={t("form.secret.show")}
               onClick={() => setShown(!isShown)}
@@ -354,7 +354,9 @@ export function Section({
     <details className="form-section" open={!isFolded || undefined}>
       <summary>
         {title}
-        {count ? <span className="chip">{t("form.changedCount", { count })}</span> : null}
+        {count ? (
+          <span className="badge badge-ghost badge-sm">{t("form.changedCount", { count })}</span>
+        ) : null}
       </summary>
       <div>{children}</div>
     </details>

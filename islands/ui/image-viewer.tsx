@@ -39,7 +39,7 @@ export default function ImageViewer({ images, at, onStep, onClose }: ImageViewer
   return (
     <dialog
       ref={dialog}
-      className="viewer"
+      className="m-0 h-dvh max-h-none w-screen max-w-none flex-col bg-[oklch(14%_0.01_262/0.96)] text-[oklch(96%_0.004_260)] open:flex"
       aria-label={t("table.image.title")}
       onCancel={(event) => {
         event.preventDefault();
@@ -55,14 +55,14 @@ export default function ImageViewer({ images, at, onStep, onClose }: ImageViewer
         event.preventDefault();
       }}
     >
-      <header className="viewer-bar">
+      <header className="flex min-h-12 items-center gap-2 px-3">
         <span className="tabular-nums" role="status">
           {t("table.image.place", { at: at + 1, total: images.length })}
         </span>
         <span className="grow" />
         <CopyButton text={image.url} label={t("table.image.copy")} />
         <a
-          className="icon-button"
+          className="btn btn-ghost btn-square btn-sm text-inherit hover:bg-white/20"
           href={image.url}
           target="_blank"
           rel="noreferrer"
@@ -71,14 +71,19 @@ export default function ImageViewer({ images, at, onStep, onClose }: ImageViewer
         >
           <ExternalLink aria-hidden size={16} />
         </a>
-        <button type="button" className="icon-button" aria-label={t("common.close")} onClick={onClose}>
+        <button
+          type="button"
+          className="btn btn-ghost btn-square btn-sm text-inherit hover:bg-white/20"
+          aria-label={t("common.close")}
+          onClick={onClose}
+        >
           <X aria-hidden />
         </button>
       </header>
-      <div className="viewer-stage">
+      <div className="flex min-h-0 flex-1 items-center justify-between gap-2 px-2">
         <button
           type="button"
-          className="icon-button"
+          className="btn btn-ghost btn-square btn-sm text-inherit hover:bg-white/20"
           aria-label={t("table.image.previous")}
           disabled={!canBack}
           onClick={() => onStep(at - 1)}
@@ -88,11 +93,17 @@ export default function ImageViewer({ images, at, onStep, onClose }: ImageViewer
         {broken === image.url ? (
           <p role="alert">{t("table.image.broken")}</p>
         ) : (
-          <img key={image.url} src={image.url} alt={image.alt} onError={() => setBroken(image.url)} />
+          <img
+            key={image.url}
+            src={image.url}
+            alt={image.alt}
+            className="max-h-full max-w-[calc(100%-96px)] object-contain"
+            onError={() => setBroken(image.url)}
+          />
         )}
         <button
           type="button"
-          className="icon-button"
+          className="btn btn-ghost btn-square btn-sm text-inherit hover:bg-white/20"
           aria-label={t("table.image.next")}
           disabled={!canGo}
           onClick={() => onStep(at + 1)}
@@ -100,7 +111,7 @@ export default function ImageViewer({ images, at, onStep, onClose }: ImageViewer
           <ChevronRight aria-hidden />
         </button>
       </div>
-      {image.alt ? <p className="viewer-text">{image.alt}</p> : null}
+      {image.alt ? <p className="max-h-[20dvh] overflow-auto px-4 py-3 text-center">{image.alt}</p> : null}
     </dialog>
   );
 }

@@ -40,7 +40,11 @@ export function InvitationCard({
   const link = `${useSite()}/register?aff=${invitation.code}`;
 
   return (
-    <section className="panel" id="invitation" aria-labelledby={`${id}-title`}>
+    <section
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4"
+      id="invitation"
+      aria-labelledby={`${id}-title`}
+    >
       <h2 id={`${id}-title`} className="font-semibold">
         {t("topup.invitation")}
       </h2>

@@ -65,7 +65,7 @@ export function MapEditor(props: MapEditorProps) {
 
   return (
     <div className="map-editor" role="group" aria-label={label} aria-describedby={props.describedBy}>
-      <div className="map-tabs" role="tablist" aria-label={label}>
+      <div className="join mb-2" role="tablist" aria-label={label}>
         {(["table", "text"] as const).map((tab) => {
           const isOn = (tab === "text") === showsText;
           return (
@@ -73,6 +73,7 @@ export function MapEditor(props: MapEditorProps) {
               key={tab}
               type="button"
               role="tab"
+              className="btn btn-sm btn-default join-item"
               id={`${id}-${tab}`}
               aria-selected={isOn}
               aria-controls={`${id}-panel`}
@@ -116,7 +117,7 @@ export function MapEditor(props: MapEditorProps) {
       </div>
       {/* Inside a form that already names the error it is not said twice. */}
       {problem && !props.isInvalid ? (
-        <p className="field-error" role="status">
+        <p className="mt-1 text-xs text-error" role="status">
           {problemText(problem)}
         </p>
       ) : null}

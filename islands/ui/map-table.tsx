@@ -105,7 +105,7 @@ export function MapTable(props: MapTableProps) {
   return (
     <>
       {rows.shown.length > 0 ? (
-        <table className="map-table">
+        <table className="table mb-1 [&_td]:border-0 [&_td]:py-0.5 [&_td]:pr-1.5 [&_th]:border-0 [&_th]:py-0">
           <thead>
             <tr>
               <th scope="col">{keyLabel}</th>
@@ -126,7 +126,7 @@ export function MapTable(props: MapTableProps) {
                 <td>
                   <button
                     type="button"
-                    className="icon-button icon-small"
+                    className="btn btn-ghost btn-square btn-xs"
                     aria-label={t("form.map.remove", { key: row.key || String(at + 1) })}
                     title={t("form.map.remove", { key: row.key || String(at + 1) })}
                     disabled={isDisabled}
@@ -140,7 +140,7 @@ export function MapTable(props: MapTableProps) {
           </tbody>
         </table>
       ) : (
-        <p className="field-hint map-none">{t("form.map.none", { label })}</p>
+        <p className="mt-1 text-xs text-muted">{t("form.map.none", { label })}</p>
       )}
       <button
         ref={rows.addButton}

@@ -1,6 +1,6 @@
 // A button with a menu: native popover, placed at the button, walked with the arrow keys.
 // Refuses to leave the focus lost: it returns to the button.
-import { useEffect, useId, useRef, useState } from "react";
+import { Fragment, useEffect, useId, useRef, useState } from "react";
 import type { ComponentType, ReactNode } from "react";
 
 export interface MenuItem {
@@ -30,10 +30,16 @@ export interface MenuProps {
   head?: ReactNode;
 }
 
-export function Menu({ label, groups, children, className = "icon-button", head }: MenuProps) {
+export function Menu({
+  label,
+  groups,
+  children,
+  className = "btn btn-ghost btn-square btn-sm",
+  head,
+}: MenuProps) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
-  const list = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLUListElement>(null);
   const [isOpen, setOpen] = useState(false);
 
   useEffect(() => {
@@ -91,13 +97,13 @@ export function Menu({ label, groups, children, className = "icon-button", head 
       >
         {children}
       </button>
-      <div
+      <ul
         ref={list}
         id={id}
         popover="auto"
         role="menu"
         aria-label={label}
-        className="pop"
+        className="menu pop"
         onToggle={(event) => setOpen(event.newState === "open")}
         onKeyDown={onKeyDown}
         onClick={(event) => event.stopPropagation()}
@@ -108,16 +114,18 @@ export function Menu({ label, groups, children, className = "icon-button", head 
             {groups
               .filter((group) => group.length > 0)
               .map((group, index) => (
-                <div key={group[0]?.id} role="group">
-                  {index > 0 ? <hr /> : null}
+                <Fragment key={group[0]?.id}>
+                  {index > 0 ? <li role="separator" /> : null}
                   {group.map((item) => (
-                    <Item key={item.id} item={item} close={close} />
+                    <li key={item.id} role="none">
+                      <Item item={item} close={close} />
+                    </li>
                   ))}
-                </div>
+                </Fragment>
               ))}
           </>
         ) : null}
-      </div>
+      </ul>
     </>
   );
 }
@@ -132,7 +140,6 @@ function Item({ item, close }: { item: MenuItem; close: () => void }) {
     </>
   );
   const shared = {
-    className: "pop-item",
     tabIndex: -1,
     role: item.isChecked === undefined ? "menuitem" : "menuitemcheckbox",
     "aria-checked": item.isChecked,

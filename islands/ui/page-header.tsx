@@ -18,13 +18,13 @@ export interface PageHeaderProps {
 export function PageHeader({ title, note, action, overflow }: PageHeaderProps) {
   const t = useT();
   return (
-    <header className="page-head">
+    <header className="mb-4 flex min-h-9 flex-wrap items-center gap-x-3 gap-y-1">
       <h1>{title}</h1>
-      {note === undefined ? null : <p className="page-note">{note}</p>}
-      <div className="page-actions">
+      {note === undefined ? null : <p className="pt-0.75 text-dense text-muted">{note}</p>}
+      <div className="ml-auto flex gap-2">
         {action}
         {overflow && overflow.some((group) => group.length > 0) ? (
-          <Menu label={t("common.more")} groups={overflow} className="btn btn-default btn-square btn-sm-tall">
+          <Menu label={t("common.more")} groups={overflow} className="btn btn-default btn-square">
             <Ellipsis aria-hidden size={16} />
           </Menu>
         ) : null}
@@ -53,11 +53,12 @@ export function TabLinks({
   onOpen?: (id: string) => void;
 }) {
   return (
-    <nav className="tab-links" aria-label={label}>
+    <nav className="tabs tabs-border" aria-label={label}>
       {tabs.map((tab) => (
         <a
           key={tab.id}
           href={tab.href}
+          className="tab"
           aria-current={tab.id === current ? "page" : undefined}
           onClick={(event) => {
             if (!onOpen || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -66,7 +67,9 @@ export function TabLinks({
           }}
         >
           {tab.label}
-          {tab.count === undefined ? null : <span className="tab-count">{tab.count}</span>}
+          {tab.count === undefined ? null : (
+            <span className="badge badge-ghost badge-xs font-normal">{tab.count}</span>
+          )}
         </a>
       ))}
     </nav>

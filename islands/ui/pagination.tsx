@@ -40,14 +40,17 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
     ["last", ChevronLast, last ?? page, last !== undefined && page < last],
   ] as const;
   return (
-    <nav className="pagination" aria-label={t("table.pages")}>
+    <nav
+      className="flex min-h-11 items-center gap-4 pt-2 text-dense max-sm:justify-between"
+      aria-label={t("table.pages")}
+    >
       <span className="text-muted tabular-nums" role="status">
         {shown === 0 ? null : total < 0 ? t("table.rangeOpen", range) : t("table.range", range)}
       </span>
-      <label className="page-size wide-only">
+      <label className="ml-auto flex items-center gap-2 whitespace-nowrap max-sm:hidden">
         <span className="text-muted">{t("table.pageSize")}</span>
         <select
-          className="select select-sm"
+          className="select select-sm w-18"
           value={pageSize}
           onChange={(event) => onPageSize(Number(event.target.value))}
         >
@@ -58,12 +61,12 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
           ))}
         </select>
       </label>
-      <span className="page-buttons">
+      <span className="flex gap-0.5">
         {buttons.map(([id, Icon, target, isOn]) => (
           <button
             key={id}
             type="button"
-            className="icon-button"
+            className="btn btn-ghost btn-square btn-sm"
             aria-label={t(`table.page.${id}`)}
             title={t(`table.page.${id}`)}
             disabled={!isOn}

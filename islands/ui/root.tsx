@@ -32,7 +32,7 @@ export class CrashBox extends Component<{ children: ReactNode }, CrashState> {
     const { error } = this.state;
     if (!error) return this.props.children;
     return (
-      <section role="alert" className="notice-box" data-tone="error">
+      <section role="alert" className="alert alert-soft" data-tone="error">
         <div className="grow">
           <h2>{t("common.crash.title")}</h2>
           <p className="text-muted mt-1">{t("common.crash.text")}</p>
@@ -90,7 +90,10 @@ function OfflineBar() {
   }, []);
   if (!isOffline) return null;
   return (
-    <p role="status" className="offline-bar">
+    <p
+      role="status"
+      className="fixed inset-x-0 bottom-0 z-80 bg-warning px-4 pt-2 pb-[calc(8px+env(safe-area-inset-bottom))] text-center text-warning-content"
+    >
       {t("common.offline")}
     </p>
   );

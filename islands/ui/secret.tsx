@@ -33,7 +33,7 @@ export function Secret({ value, label, canReveal = false }: SecretProps) {
       {canReveal ? (
         <button
           type="button"
-          className="icon-button icon-small"
+          className="btn btn-ghost btn-square btn-xs"
           aria-pressed={isShown}
           aria-label={t("form.secret.reveal", { label })}
           title={t("form.secret.reveal", { label })}

@@ -112,7 +112,7 @@ export function EditableCell<Row>({ row, title, edit, children }: EditableProps<
         {children}
       </button>
       {failure ? (
-        <span role="alert" className="field-error block">
+        <span role="alert" className="mt-1 text-xs text-error block">
           {failure}
         </span>
       ) : null}

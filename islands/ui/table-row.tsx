@@ -95,7 +95,11 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       ))}
       <td role="cell" className="cell-menu">
         {menu.some((group) => group.length > 0) ? (
-          <Menu label={t("table.rowMenu", { name })} groups={menu} className="icon-button icon-small">
+          <Menu
+            label={t("table.rowMenu", { name })}
+            groups={menu}
+            className="btn btn-ghost btn-square btn-xs"
+          >
             <Ellipsis aria-hidden size={16} />
           </Menu>
         ) : null}
@@ -115,12 +119,12 @@ export function SkeletonRows<Row>({
   canSelect: boolean;
 }) {
   return Array.from({ length: count }, (_, index) => (
-    <tr key={index} role="row" aria-hidden className="skeleton-row">
+    <tr key={index} role="row" aria-hidden>
       {canSelect ? <td className="cell-check" /> : null}
       {columns.map((column) => (
         <td key={column.id} role="cell" data-card={column.card ?? "line"} data-align={column.align}>
           <span
-            className="skeleton cell-skeleton"
+            className="skeleton inline-block h-3"
             style={{ width: `${40 + ((index * 7 + column.id.length * 11) % 45)}%` }}
           />
         </td>
@@ -143,7 +147,7 @@ function Cell<Row>({ column, row, href, onOpen }: CellProps<Row>): ReactNode {
     return (
       <a
         href={href}
-        className="row-link"
+        className="row-link link link-hover block font-semibold wrap-anywhere"
         onClick={(event) => {
           if (!onOpen || event.metaKey || event.ctrlKey || event.shiftKey) return;
           event.preventDefault();

@@ -111,7 +111,7 @@ export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBar
       {bulk(selection.rows, selection.clear)}
       <button
         type="button"
-        className="icon-button"
+        className="btn btn-ghost btn-square btn-sm"
         aria-label={t("table.clearSelection")}
         title={t("table.clearSelection")}
         onClick={selection.clear}

@@ -27,59 +27,59 @@ export function TableSettings<Row>({
   return (
     <Menu
       label={t("table.columns")}
-      className="icon-button icon-small"
+      className="btn btn-ghost btn-square btn-xs"
       groups={[[{ id: "reset", label: t("table.columns.reset"), onSelect: settings.reset }]]}
       head={
-        <div>
-          <p id={hintId} className="pop-head text-xs text-muted">
+        <>
+          <li id={hintId} role="none" className="menu-title pt-1 font-normal whitespace-normal">
             {t("table.columns.hint")}
-          </p>
+          </li>
           {settings.order.map((id, index) => {
             const column = byId.get(id);
             if (!column || column.isIdentity) return null;
             return (
-              <div
-                key={id}
-                role="menuitemcheckbox"
-                tabIndex={-1}
-                aria-checked={!settings.hidden.has(id)}
-                aria-describedby={hintId}
-                className="pop-item"
-                data-over={over === id ? "" : undefined}
-                draggable
-                onDragStart={() => {
-                  dragged.current = id;
-                }}
-                onDragOver={(event) => {
-                  event.preventDefault();
-                  setOver(id);
-                }}
-                onDrop={() => {
-                  setOver(undefined);
-                  if (dragged.current && dragged.current !== id) {
-                    settings.move(dragged.current, index - settings.order.indexOf(dragged.current));
-                  }
-                }}
-                onDragEnd={() => setOver(undefined)}
-                onClick={() => settings.toggle(id)}
-                onKeyDown={(event) => {
-                  if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+              <li key={id} role="none">
+                <div
+                  role="menuitemcheckbox"
+                  tabIndex={-1}
+                  aria-checked={!settings.hidden.has(id)}
+                  aria-describedby={hintId}
+                  data-over={over === id ? "" : undefined}
+                  draggable
+                  onDragStart={() => {
+                    dragged.current = id;
+                  }}
+                  onDragOver={(event) => {
                     event.preventDefault();
-                    event.stopPropagation();
-                    move(id, event.key === "ArrowUp" ? -1 : 1);
-                  } else if (event.key === " " || event.key === "Enter") {
-                    event.preventDefault();
-                    settings.toggle(id);
-                  }
-                }}
-              >
-                <GripVertical aria-hidden />
-                <span>{column.title}</span>
-              </div>
+                    setOver(id);
+                  }}
+                  onDrop={() => {
+                    setOver(undefined);
+                    if (dragged.current && dragged.current !== id) {
+                      settings.move(dragged.current, index - settings.order.indexOf(dragged.current));
+                    }
+                  }}
+                  onDragEnd={() => setOver(undefined)}
+                  onClick={() => settings.toggle(id)}
+                  onKeyDown={(event) => {
+                    if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+                      event.preventDefault();
+                      event.stopPropagation();
+                      move(id, event.key === "ArrowUp" ? -1 : 1);
+                    } else if (event.key === " " || event.key === "Enter") {
+                      event.preventDefault();
+                      settings.toggle(id);
+                    }
+                  }}
+                >
+                  <GripVertical aria-hidden />
+                  <span>{column.title}</span>
+                </div>
+              </li>
             );
           })}
-          <hr />
-        </div>
+          <li role="separator" />
+        </>
       }
     >
       <Settings2 aria-hidden size={14} />

@@ -94,14 +94,19 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 
   const isLoading = list.phase === "loading";
   return (
-    <div className="table-area">
+    <div className="relative">
       {list.phase === "failed" ? <FailureNotice text={list.failure} onRetry={list.refresh} /> : null}
       <div
         className="table-box"
         aria-busy={isLoading || list.phase === "refreshing"}
         data-selecting={selection.count > 0 ? "" : undefined}
       >
-        {list.phase === "refreshing" ? <div className="refresh-bar" aria-hidden /> : null}
+        {list.phase === "refreshing" ? (
+          <progress
+            className="progress progress-primary sticky top-0 left-0 z-6 -mb-0.5 block h-0.5 rounded-none"
+            aria-hidden
+          />
+        ) : null}
         <table
           className="data-table"
           role="table"

@@ -1,5 +1,6 @@
 // Cells that the drawing log and the task log share: channel tag, progress, elapsed time, long texts.
 // Refuses colour as the only carrier: late work says so in words, progress has its number.
+import type { CSSProperties } from "react";
 import { formatDuration } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { percentOf } from "../lib/task-screen.ts";
@@ -11,8 +12,8 @@ export function ChannelTag({ id }: { id: number }) {
   return (
     <button
       type="button"
-      className="chip series-chip"
-      data-series={(id % 8) + 1}
+      className="badge badge-ghost badge-sm cursor-pointer gap-1.5 before:size-2 before:rounded-xs before:bg-(--series) pointer-coarse:min-h-10"
+      style={{ "--series": `var(--c${(id % 8) + 1})` } as CSSProperties}
       title={t("table.copyId")}
       aria-label={t("table.copyIdOf", { id })}
       onClick={() => void copyText(String(id))}
@@ -27,9 +28,12 @@ export function ProgressBar({ progress, isFailed }: { progress: string; isFailed
   const percent = percentOf(progress);
   if (percent === undefined) return progress === "" ? null : <span>{progress}</span>;
   return (
-    <span className="task-progress" data-tone={isFailed ? "attention" : percent >= 100 ? "ok" : "running"}>
+    <span
+      className="inline-flex min-w-24 items-center gap-2 text-xs"
+      data-tone={isFailed ? "attention" : percent >= 100 ? "ok" : "running"}
+    >
       <span className="tabular-nums">{`${percent}%`}</span>
-      <span className="latency-bar" aria-hidden>
+      <span className="thin-bar h-1 grow" aria-hidden>
         <span style={{ width: `${percent}%` }} />
       </span>
     </span>
@@ -42,14 +46,17 @@ export function ProgressRing({ progress, isFailed }: { progress: string; isFaile
   if (percent === undefined) return progress === "" ? null : <span>{progress}</span>;
   const length = 2 * Math.PI * 7;
   return (
-    <span className="task-ring" data-tone={isFailed ? "attention" : percent >= 100 ? "ok" : "running"}>
+    <span
+      className="inline-flex items-center gap-1.5 align-middle text-xs"
+      data-tone={isFailed ? "attention" : percent >= 100 ? "ok" : "running"}
+    >
       <svg width={18} height={18} viewBox="0 0 18 18" aria-hidden>
-        <circle cx={9} cy={9} r={7} className="ring-track" />
+        <circle cx={9} cy={9} r={7} className="fill-none stroke-base-300 stroke-3" />
         <circle
           cx={9}
           cy={9}
           r={7}
-          className="ring-value"
+          className="fill-none stroke-(--tone) stroke-3"
           strokeDasharray={`${(percent / 100) * length} ${length}`}
           transform="rotate(-90 9 9)"
         />
@@ -81,7 +88,7 @@ export function Elapsed({ fromMs, toMs }: { fromMs: number; toMs: number }) {
 export function ShortText({ text }: { text: string }) {
   if (text === "") return null;
   return (
-    <span className="short-text" title={text}>
+    <span className="inline-block max-w-[22ch] truncate align-bottom" title={text}>
       {text}
     </span>
   );

@@ -32,17 +32,17 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
   };
   const isLatest = range.to >= Math.floor(nowMs.value / 1000) - 60;
   return (
-    <div className="time-range" role="group" aria-label={t("table.range.label")}>
+    <div className="flex flex-wrap items-center gap-1" role="group" aria-label={t("table.range.label")}>
       <button
         type="button"
-        className="icon-button icon-small"
+        className="btn btn-ghost btn-square btn-xs"
         aria-label={t("table.range.earlier")}
         onClick={() => onChange(rangePatch(shiftRange(range, -1)))}
       >
         <ChevronLeft aria-hidden />
       </button>
       <select
-        className="select select-sm"
+        className="select select-sm w-auto"
         aria-label={t("table.range.label")}
         value={range.preset ?? "custom"}
         onChange={(event) => {
@@ -61,7 +61,7 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
         <>
           <input
             type="datetime-local"
-            className="input input-sm"
+            className="input input-sm w-47"
             aria-label={t("table.range.from")}
             value={asField(range.from)}
             onChange={(event) => change("from", event.target.value)}
@@ -69,7 +69,7 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
           <span className="text-muted">–</span>
           <input
             type="datetime-local"
-            className="input input-sm"
+            className="input input-sm w-47"
             aria-label={t("table.range.to")}
             value={asField(range.to)}
             onChange={(event) => change("to", event.target.value)}
@@ -78,7 +78,7 @@ export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRange
       ) : null}
       <button
         type="button"
-        className="icon-button icon-small"
+        className="btn btn-ghost btn-square btn-xs"
         aria-label={t("table.range.later")}
         disabled={isLatest}
         onClick={() => onChange(rangePatch(shiftRange(range, 1)))}

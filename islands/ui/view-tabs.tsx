@@ -93,7 +93,7 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
   };
 
   return (
-    <nav className="tab-links" aria-label={label}>
+    <nav className="tabs tabs-border" aria-label={label}>
       {builtIn.map((view) => {
         const patch = Object.fromEntries(own.map((name) => [name, view.query[name]]));
         return (
@@ -104,7 +104,9 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
             onOpen={() => onOpen(patch)}
           >
             {view.label}
-            {view.count === undefined ? null : <span className="tab-count">{view.count}</span>}
+            {view.count === undefined ? null : (
+              <span className="badge badge-ghost badge-xs font-normal">{view.count}</span>
+            )}
           </Tab>
         );
       })}
@@ -121,7 +123,7 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
       {open ? (
         <Menu
           label={t("table.views.menu", { name: open.name })}
-          className="icon-button icon-small tab-action"
+          className="btn btn-ghost btn-square btn-xs flex-none self-center"
           groups={[
             [
               {
@@ -146,7 +148,11 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
         </Menu>
       ) : null}
       {!open && !isPlain && !isNaming ? (
-        <button type="button" className="btn btn-sm btn-ghost tab-action" onClick={() => setNaming(true)}>
+        <button
+          type="button"
+          className="btn btn-sm btn-ghost flex-none self-center"
+          onClick={() => setNaming(true)}
+        >
           <Bookmark aria-hidden size={14} />
           {t("table.views.save")}
         </button>
@@ -170,6 +176,7 @@ function Tab({
   return (
     <a
       href={href}
+      className="tab"
       aria-current={isOpen ? "page" : undefined}
       onClick={(event) => {
         if (event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -194,7 +201,7 @@ function NameField({ onDone }: { onDone: (name: string) => void }) {
   return (
     <input
       autoFocus
-      className="input input-sm tab-action view-name"
+      className="input input-sm flex-none self-center w-45"
       aria-label={t("table.views.name")}
       placeholder={t("table.views.name")}
       maxLength={MAX_VIEW_NAME}

@@ -1,5 +1,5 @@
 // Controller of the catalogue: models, groups and prices as guests, users and administrators may see them.
-// Refuses nothing beyond the declared access: everything here is read from memory.
+// Everything here is read from memory.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { modelsForUser, presetModelsByType, pricingFor } from "../core/channels/models.ts";

@@ -2,9 +2,9 @@
 // Refuses to answer any key; what a provider said reaches administrators scrubbed.
 import { Elysia, t } from "elysia";
 import type { Channel } from "../core/channels/rows.ts";
-import { wallTimeOf } from "../core/kit/clock.ts";
 import type { ChannelProbe, ChannelWatch } from "../core/channels/watch.ts";
 import { copyChannel } from "../core/channels/channels.ts";
+import { keyStates } from "../core/channels/list.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
 import { failureText, languageOf } from "../http/messages.ts";
@@ -26,17 +26,12 @@ function providerWords(text: string): string | undefined {
   }
 }
 
-/** An administrator reads what was really said: the provider's own words, else our text with the cause behind it. */
-function told(failure: Failure, request: Request): string {
+/** What an administrator reads of a failure: the provider's own words, else our text with the cause behind it. */
+function adminFailureText(failure: Failure, request: Request): string {
   const text = failureText(failure, languageOf(request));
   const { internal } = failure;
   if (internal === undefined || internal === "" || text.includes(internal)) return text;
   return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
-}
-
-/** Enough to tell long keys apart; of a short one it would be too much. */
-function tailOf(key: string): string {
-  return key.length >= 16 ? key.slice(-4) : "";
 }
 
 export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelWatch, probe: ChannelProbe) {
@@ -48,12 +43,17 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
   };
 
   /** A provider's failure is the answer of these calls: success false with its words, and status 200. */
-  async function answered<T extends object>(request: Request, work: () => Promise<T>, rest: object = {}) {
+  async function orFailure<T extends object>(request: Request, work: () => Promise<T>, rest: object = {}) {
     try {
       return { success: true as const, message: "", ...(await work()) };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      return { success: false as const, message: told(error, request), code: error.code, ...rest };
+      return {
+        success: false as const,
+        message: adminFailureText(error, request),
+        code: error.code,
+        ...rest,
+      };
     }
   }
 
@@ -66,7 +66,12 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
           const { ms, failure } = await watch.test(channelOf(params.id), query.model);
           const time = Math.round(ms) / 1000;
           return failure
-            ? { success: false as const, message: told(failure, request), code: failure.code, time }
+            ? {
+                success: false as const,
+                message: adminFailureText(failure, request),
+                code: failure.code,
+                time,
+              }
             : { success: true as const, message: "", time };
         },
         { access: "admin", query: t.Object({ model: t.Optional(plainText(255)) }) },
@@ -84,7 +89,7 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get(
         "/update_balance/:id",
         ({ params, request }) =>
-          answered(request, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
+          orFailure(request, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
             balance: 0,
           }),
         { access: "admin" },
@@ -100,13 +105,13 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get(
         "/fetch_models/:id",
         ({ params, request }) =>
-          answered(request, async () => ({ data: await probe.models(channelOf(params.id)) })),
+          orFailure(request, async () => ({ data: await probe.models(channelOf(params.id)) })),
         { access: "admin" },
       )
       .post(
         "/fetch_models",
         ({ body, actor, request }) =>
-          answered(request, async () => ({
+          orFailure(request, async () => ({
             data: await probe.typedModels(
               { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
               actor.role >= Role.root,
@@ -126,23 +131,8 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
         access: "admin",
       })
       // † Several keys of one channel: which of them rest, until when, and why.
-      .get(
-        "/keys/:id",
-        ({ params }) => {
-          const channel = channelOf(params.id);
-          const nowMs = deps.clock.monotonicMs();
-          return ok(
-            deps.keyring.states(channel).map((state) => ({
-              index: state.index,
-              tail: tailOf(channel.keys[state.index] ?? ""),
-              rests_until:
-                state.restsUntilMs > nowMs ? Math.ceil(wallTimeOf(deps.clock, state.restsUntilMs) / 1000) : 0,
-              reason: state.restsUntilMs > nowMs ? state.reason : "",
-              detail: state.restsUntilMs > nowMs ? state.detail : "",
-            })),
-          );
-        },
-        { access: "admin" },
-      )
+      .get("/keys/:id", ({ params }) => ok(keyStates(deps, channelOf(params.id))), {
+        access: "admin",
+      })
   );
 }

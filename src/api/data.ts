@@ -5,64 +5,51 @@ import { dashboard, DIMENSIONS, FIGURES } from "../core/logs/dashboard.ts";
 import type { Dimension } from "../core/logs/dashboard.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
-import { userIdOf } from "../core/logs/list.ts";
 import { assertOwnRange, ownSeries, quotaSeries } from "../core/logs/statistics.ts";
 import { ok } from "../http/envelope.ts";
-import { plainText } from "../http/plain-text.ts";
+import { userIdNamed } from "../http/queries/logs.ts";
+import { positive, queryText } from "../http/queries/sent.ts";
+import type { Sent } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { isTimeZone, STEPS } from "../shared/local-time.ts";
 import type { Step } from "../shared/local-time.ts";
 
 const MONTH_SECONDS = 30 * 24 * 3600;
-/** No user has it: the filter for a name that nobody bears. */
-const NOBODY = -1;
 
-const moment = t.Optional(plainText(20));
-
-const rangeQuery = {
+const rangeFields = {
   /** Unix seconds, both included. Without them: the month up to now. */
-  start_timestamp: moment,
-  end_timestamp: moment,
+  start_timestamp: queryText(20),
+  end_timestamp: queryText(20),
   /** Clients send the width of their bars; hours are answered whatever it is. */
-  default_time: t.Optional(plainText(20)),
+  default_time: queryText(20),
 };
 
-const summaryQuery = {
-  start_timestamp: moment,
-  end_timestamp: moment,
+const summaryFields = {
+  start_timestamp: queryText(20),
+  end_timestamp: queryText(20),
   /** hour, day or week; everything else: what suits the range. */
-  granularity: t.Optional(plainText(20)),
+  granularity: queryText(20),
   /** What is split and ranked: quota, count or tokens. */
-  figure: t.Optional(plainText(20)),
+  figure: queryText(20),
   /** model, user, channel or key. */
-  by: t.Optional(plainText(20)),
+  by: queryText(20),
   /** Whose days and weeks, "Asia/Shanghai"; UTC where unknown. */
-  time_zone: t.Optional(plainText(64)),
+  time_zone: queryText(64),
 };
 
-interface SentRange {
-  start_timestamp?: string | undefined;
-  end_timestamp?: string | undefined;
-}
+type SentRange = Sent<Pick<typeof rangeFields, "start_timestamp" | "end_timestamp">>;
+type SentSummary = Sent<typeof summaryFields>;
 
-interface SentSummary extends SentRange {
-  granularity?: string | undefined;
-  figure?: string | undefined;
-  by?: string | undefined;
-  time_zone?: string | undefined;
-}
-
-/** A whole number from 1 up; everything else counts as not given. */
-function positive(text: string | undefined): number | undefined {
-  const value = /^\d{1,15}$/.test(text ?? "") ? Number(text) : 0;
-  return value > 0 ? Math.min(value, END_OF_TIME) : undefined;
+function momentOf(text: string | undefined): number | undefined {
+  const seconds = positive(text);
+  return seconds === undefined ? undefined : Math.min(seconds, END_OF_TIME);
 }
 
 export function data(deps: Deps, session: SessionSettings) {
   const range = (sent: SentRange) => {
-    const to = positive(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
-    return { from: positive(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
+    const to = momentOf(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
+    return { from: momentOf(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
   };
   const summary = (sent: SentSummary, dimensions: readonly Dimension[], userId: number | undefined) => {
     const { from, to } = range(sent);
@@ -89,10 +76,10 @@ export function data(deps: Deps, session: SessionSettings) {
       async ({ query }) => {
         const { username } = query;
         if (!username) return ok(await quotaSeries(deps, range(query)));
-        const id = (await userIdOf(deps, username)) ?? NOBODY;
+        const id = await userIdNamed(deps, username);
         return ok(await quotaSeries(deps, { ...range(query), user: { id, username } }));
       },
-      { access: "admin", query: t.Object({ ...rangeQuery, username: t.Optional(plainText(255)) }) },
+      { access: "admin", query: t.Object({ ...rangeFields, username: queryText(255) }) },
     )
     .get(
       "/self",
@@ -100,18 +87,18 @@ export function data(deps: Deps, session: SessionSettings) {
         const { from, to } = range(query);
         return ok(await ownSeries(deps, actor, from, to));
       },
-      { access: "user", query: t.Object(rangeQuery) },
+      { access: "user", query: t.Object(rangeFields) },
     )
     .get(
       "/summary",
       async ({ query }) => {
-        const userId = query.username ? ((await userIdOf(deps, query.username)) ?? NOBODY) : undefined;
+        const userId = query.username ? await userIdNamed(deps, query.username) : undefined;
         return ok(await summary(query, DIMENSIONS, userId));
       },
-      { access: "admin", query: t.Object({ ...summaryQuery, username: t.Optional(plainText(255)) }) },
+      { access: "admin", query: t.Object({ ...summaryFields, username: queryText(255) }) },
     )
     .get("/self/summary", async ({ actor, query }) => ok(await ownSummary(actor, query)), {
       access: "user",
-      query: t.Object(summaryQuery),
+      query: t.Object(summaryFields),
     });
 }

@@ -2,7 +2,7 @@
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
 import { createAttemptLimit } from "../core/kit/attempt-limit.ts";
-import type { Deps } from "../core/deps.ts";
+import type { Deps, TokenAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -13,7 +13,6 @@ import {
   listTokenLogs,
   searchLogs,
   searchOwnLogs,
-  userIdOf,
 } from "../core/logs/list.ts";
 import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
@@ -21,7 +20,8 @@ import { tooMany } from "../core/kit/site-limits.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
-import { plainText } from "../http/plain-text.ts";
+import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
+import { positive, queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure, refuse } from "../shared/failures.ts";
@@ -32,58 +32,6 @@ const MINUTE_MS = 60_000;
 const MONTH_SECONDS = 30 * 24 * 3600;
 /** Pages of other sites ask with the key alone; no cookie is read there. */
 const ANY_SITE = { "access-control-allow-origin": "*" };
-/** No user has it: the filter for a name that nobody bears. */
-const NOBODY = -1;
-
-const moment = t.Optional(plainText(20));
-
-const filterQuery = {
-  type: t.Optional(plainText(20)),
-  token_name: t.Optional(plainText(255)),
-  model_name: t.Optional(plainText(255)),
-  start_timestamp: moment,
-  end_timestamp: moment,
-  group: t.Optional(plainText(64)),
-};
-
-const adminQuery = {
-  ...filterQuery,
-  username: t.Optional(plainText(255)),
-  channel: t.Optional(plainText(20)),
-};
-
-interface SentFilter {
-  type?: string | undefined;
-  token_name?: string | undefined;
-  model_name?: string | undefined;
-  start_timestamp?: string | undefined;
-  end_timestamp?: string | undefined;
-  group?: string | undefined;
-  username?: string | undefined;
-  channel?: string | undefined;
-}
-
-/** A whole number from 1 up; everything else counts as not given. */
-function positive(text: string | undefined): number | undefined {
-  const value = /^\d{1,15}$/.test(text ?? "") ? Number(text) : 0;
-  return value > 0 ? value : undefined;
-}
-
-function filterOf(sent: SentFilter): LogFilter {
-  const end = positive(sent.end_timestamp);
-  const filter: LogFilter = {
-    type: positive(sent.type) ?? 0,
-    from: Math.min(positive(sent.start_timestamp) ?? 0, END_OF_TIME),
-    to: end === undefined ? END_OF_TIME : Math.min(end + 1, END_OF_TIME),
-  };
-  const channelId = positive(sent.channel);
-  if (sent.token_name) filter.tokenName = sent.token_name;
-  if (sent.model_name) filter.modelName = sent.model_name;
-  if (sent.group) filter.group = sent.group;
-  if (channelId !== undefined) filter.channelId = channelId;
-  return filter;
-}
-
 function keyOf(text: string): string {
   return (
     text
@@ -94,16 +42,24 @@ function keyOf(text: string): string {
   );
 }
 
-export function logs(deps: Deps, session: SessionSettings) {
+/** The token of whoever presents its key, or why the log is not shown. Only keys that nobody has count for the address. */
+function createKeyReader(deps: Deps, limits: SessionSettings["limits"]) {
   const perKey = createAttemptLimit(PER_MINUTE, MINUTE_MS, () => deps.clock.monotonicMs());
-  /** Only keys that nobody has count for the address. */
-  const guesses = session.limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
-
-  const adminFilter = async (sent: SentFilter): Promise<LogFilter> => {
-    const filter = filterOf(sent);
-    if (sent.username) filter.userId = (await userIdOf(deps, sent.username)) ?? NOBODY;
-    return filter;
+  const guesses = limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
+  return async (text: string, address: string): Promise<TokenAccount | Failure> => {
+    const guessWait = guesses.take(address);
+    if (guessWait !== undefined) return tooMany(guessWait);
+    const key = keyOf(text);
+    const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
+    if (!token || token.user.deleted) return new Failure("auth", "token_invalid");
+    guesses.giveBack(address);
+    const wait = perKey.take(String(token.id));
+    return wait === undefined ? token : tooMany(wait);
   };
+}
+
+export function logs(deps: Deps, session: SessionSettings) {
+  const tokenOfKey = createKeyReader(deps, session.limits);
   const page = (found: LogPage, at: { page: number; pageSize: number }) =>
     ok({ items: found.items, total: found.total, page: at.page, page_size: at.pageSize });
   /** Open ends become now and a month before it. */
@@ -119,73 +75,64 @@ export function logs(deps: Deps, session: SessionSettings) {
       async ({ query }) => {
         const at = pageOf(query, 1);
         const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listLogs(deps, await adminFilter(query), paging);
+        const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
         return page(found, at);
       },
-      { access: "admin", query: t.Object({ ...pageQuery, ...adminQuery }) },
+      { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
     )
     .get(
       "/log/self",
       async ({ actor, query }) => {
         const at = pageOf(query, 1);
         const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listOwnLogs(deps, actor, filterOf(query), paging);
+        const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
         return page(found, at);
       },
-      { access: "user", query: t.Object({ ...pageQuery, ...filterQuery }) },
+      { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
     )
-    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminFilter(query))), {
+    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
       access: "admin",
-      query: t.Object(adminQuery),
+      query: t.Object(adminLogFields),
     })
     .get(
       "/log/self/stat",
-      async ({ actor, query }) => ok(await logStat(deps, { ...filterOf(query), userId: actor.id })),
-      { access: "user", query: t.Object({ ...filterQuery, channel: t.Optional(plainText(20)) }) },
+      async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
+      { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
     )
     .get(
       "/log/histogram",
-      async ({ query }) => ok(await logHistogram(deps, bounded(await adminFilter(query)))),
+      async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
       {
         access: "admin",
-        query: t.Object(adminQuery),
+        query: t.Object(adminLogFields),
       },
     )
     .get(
       "/log/self/histogram",
       async ({ actor, query }) =>
-        ok(await logHistogram(deps, bounded({ ...filterOf(query), userId: actor.id }))),
-      { access: "user", query: t.Object(filterQuery) },
+        ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
+      { access: "user", query: t.Object(logFields) },
     )
     .get("/log/search", async ({ query }) => ok(await searchLogs(deps, query.keyword ?? "")), {
       access: "admin",
-      query: t.Object({ keyword: t.Optional(plainText(255)) }),
+      query: t.Object({ keyword: queryText(255) }),
     })
     .get(
       "/log/self/search",
       async ({ actor, query }) => ok(await searchOwnLogs(deps, actor, query.keyword ?? "")),
-      { access: "user", query: t.Object({ keyword: t.Optional(plainText(255)) }) },
+      { access: "user", query: t.Object({ keyword: queryText(255) }) },
     )
     .get(
       "/log/token",
       async ({ query, set, request, address }) => {
-        const refused = (failure: Failure): Response => {
-          const answer = failureResponse(failure, request);
-          for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
-          return answer;
-        };
         Object.assign(set.headers, ANY_SITE);
-        const guessWait = guesses.take(address);
-        if (guessWait !== undefined) return refused(tooMany(guessWait));
-        const key = keyOf(query.key ?? "");
-        const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
-        if (!token || token.user.deleted) return refused(new Failure("auth", "token_invalid"));
-        guesses.giveBack(address);
-        const wait = perKey.take(String(token.id));
-        if (wait !== undefined) return refused(tooMany(wait));
-        return ok(await listTokenLogs(deps, token));
+        const token = await tokenOfKey(query.key ?? "", address);
+        if (!(token instanceof Failure)) return ok(await listTokenLogs(deps, token));
+        const answer = failureResponse(token, request);
+        for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
+        return answer;
       },
-      // Only the key's hash reaches the database, so any text may be asked with.
+      // Only the key's hash reaches the database, so any text may be sent.
       { open: "public", query: t.Object({ key: t.Optional(t.String({ maxLength: 1024 })) }) },
     )
     .delete(
@@ -195,6 +142,6 @@ export function logs(deps: Deps, session: SessionSettings) {
         if (before === undefined) throw refuse("log_target_missing");
         return ok(await clearLogs(deps, before));
       },
-      { access: "admin", query: t.Object({ target_timestamp: moment }) },
+      { access: "admin", query: t.Object({ target_timestamp: queryText(20) }) },
     );
 }

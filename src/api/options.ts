@@ -1,5 +1,5 @@
 // Site options for root: read all that is not secret, set one at a time, reset the model ratios.
-// Refuses unknown keys and wrong values; secrets go in and never come out.
+// What is listed follows from the option rows: secrets go in and never come out.
 import { Elysia, t } from "elysia";
 import { optionDefinitions } from "../core/options/definitions.ts";
 import type { Deps } from "../core/deps.ts";

@@ -12,39 +12,23 @@ import {
   updateRedemption,
 } from "../core/users/redemptions.ts";
 import { done, ok } from "../http/envelope.ts";
-import { idOf, pageOf, pageQuery } from "../http/paging.ts";
+import { pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
+import { redemptionFilterOf, redemptionListFields } from "../http/queries/redemptions.ts";
+import type { Sent } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
-import { refuse } from "../shared/failures.ts";
 
-const whole = t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
+const integer = t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 /** The console sends larger selections in parts. */
 const MAX_IDS = 1000;
-const listQuery = {
-  ...pageQuery,
-  keyword: t.Optional(plainText(255)),
-  // † A view: 1 unused, 2 disabled, 3 used.
-  status: t.Optional(plainText(4)),
-};
-
-function requireId(text: string): number {
-  const found = idOf(text);
-  if (found === undefined) throw refuse("record_missing");
-  return found;
-}
+const listQuery = { ...pageQuery, ...redemptionListFields };
 
 export function redemptions(deps: Deps, session: SessionSettings) {
-  const list = async (query: {
-    p?: string | undefined;
-    page_size?: string | undefined;
-    keyword?: string | undefined;
-    status?: string | undefined;
-  }) => {
+  const list = async (query: Sent<typeof listQuery>) => {
     const { page, pageSize } = pageOf({ ...query, p: query.p === "0" ? "1" : query.p }, 1);
-    const status = /^[123]$/.test(query.status ?? "") ? Number(query.status) : undefined;
-    const { items, total } = await listRedemptions(deps, { keyword: query.keyword, status, page, pageSize });
+    const { items, total } = await listRedemptions(deps, { ...redemptionFilterOf(query), page, pageSize });
     return ok({ items, total, page, page_size: pageSize });
   };
   return (
@@ -52,12 +36,12 @@ export function redemptions(deps: Deps, session: SessionSettings) {
       .use(policy(session))
       .get("/", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
       .get("/search", ({ query }) => list(query), { access: "admin", query: t.Object(listQuery) })
-      .get("/:id", async ({ params }) => ok(await getRedemption(deps, requireId(params.id))), {
+      .get("/:id", async ({ params }) => ok(await getRedemption(deps, rowIdOf(params.id))), {
         access: "admin",
       })
       .post("/", async ({ actor, body }) => ok(await createRedemptions(deps, actor, body)), {
         access: "admin",
-        body: t.Object({ name: plainText(255), quota: whole, count: whole }),
+        body: t.Object({ name: plainText(255), quota: integer, count: integer }),
       })
       // † Many codes in one go; data is how many it changed.
       .post("/batch", async ({ body }) => ok(await changeRedemptions(deps, body.ids, body.action)), {
@@ -76,7 +60,7 @@ export function redemptions(deps: Deps, session: SessionSettings) {
           body: t.Object({
             id,
             name: t.Optional(plainText(255)),
-            quota: t.Optional(whole),
+            quota: t.Optional(integer),
             status: t.Optional(t.Integer({ minimum: 0, maximum: 9 })),
           }),
         },
@@ -84,7 +68,7 @@ export function redemptions(deps: Deps, session: SessionSettings) {
       .delete(
         "/:id",
         async ({ params }) => {
-          await deleteRedemption(deps, requireId(params.id));
+          await deleteRedemption(deps, rowIdOf(params.id));
           return done();
         },
         { access: "admin" },

@@ -1,5 +1,4 @@
 // What everybody may read: the site's status, notices and pages; and the first-run setup.
-// Refuses nothing but a second setup.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { runSetup, setupState } from "../core/site/setup.ts";

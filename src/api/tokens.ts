@@ -12,11 +12,11 @@ import {
   updateToken,
 } from "../core/users/tokens.ts";
 import { done, ok } from "../http/envelope.ts";
-import { idOf, pageOf, pageQuery } from "../http/paging.ts";
+import { pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
+import { tokenFilterOf, tokenListFields, tokenSearchFields } from "../http/queries/tokens.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
-import { refuse } from "../shared/failures.ts";
 
 /** A search answers all matches, as its clients expect, up to this many. */
 const MAX_MATCHES = 1000;
@@ -39,24 +39,21 @@ export function tokens(deps: Deps, session: SessionSettings) {
       "/",
       async ({ actor, query }) => {
         const { offset, pageSize } = pageOf({ p: query.p, page_size: query.size ?? query.page_size }, 0);
-        const status = idOf(query.status ?? "");
-        const { items, total } = await listTokens(deps, actor, { status, offset, limit: pageSize });
+        const filter = tokenFilterOf({ status: query.status });
+        const { items, total } = await listTokens(deps, actor, { ...filter, offset, limit: pageSize });
         return { ...ok(items), total };
       },
-      { access: "user", query: t.Object({ ...pageQuery, status: t.Optional(plainText(20)) }) },
+      { access: "user", query: t.Object({ ...pageQuery, ...tokenListFields }) },
     )
     .get(
       "/search",
       async ({ actor, query }) => {
-        const { keyword, token, size, page_size } = query;
-        const status = idOf(query.status ?? "");
+        const { size, page_size } = query;
         // Clients of old ask for no page and expect every match.
         const isPaged = size !== undefined || page_size !== undefined;
         const at = pageOf({ p: query.p, page_size: size ?? page_size }, 0);
         const { items, total } = await listTokens(deps, actor, {
-          keyword,
-          token,
-          status,
+          ...tokenFilterOf(query),
           offset: isPaged ? at.offset : 0,
           limit: isPaged ? at.pageSize : MAX_MATCHES,
         });
@@ -64,15 +61,10 @@ export function tokens(deps: Deps, session: SessionSettings) {
       },
       {
         access: "user",
-        query: t.Object({
-          ...pageQuery,
-          keyword: t.Optional(plainText(255)),
-          token: t.Optional(plainText(255)),
-          status: t.Optional(plainText(20)),
-        }),
+        query: t.Object({ ...pageQuery, ...tokenSearchFields }),
       },
     )
-    .get("/:id", async ({ actor, params }) => ok(await getToken(deps, actor, requireId(params.id))), {
+    .get("/:id", async ({ actor, params }) => ok(await getToken(deps, actor, rowIdOf(params.id))), {
       access: "user",
     })
     .post("/", async ({ actor, body }) => ok(await createToken(deps, actor, body)), {
@@ -100,15 +92,9 @@ export function tokens(deps: Deps, session: SessionSettings) {
     .delete(
       "/:id",
       async ({ actor, params }) => {
-        await deleteToken(deps, actor, requireId(params.id));
+        await deleteToken(deps, actor, rowIdOf(params.id));
         return done();
       },
       { access: "user" },
     );
-}
-
-function requireId(text: string): number {
-  const known = idOf(text);
-  if (known === undefined) throw refuse("record_missing");
-  return known;
 }

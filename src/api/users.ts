@@ -12,11 +12,12 @@ import {
 } from "../core/users/users.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
-import { idOf, pageOf, pageQuery } from "../http/paging.ts";
+import { pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
+import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
+import type { Sent } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
-import { refuse } from "../shared/failures.ts";
 
 const name = plainText(255);
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
@@ -53,19 +54,9 @@ const manageBody = t.Object({
 });
 
 export function users(deps: Deps, session: SessionSettings) {
-  const list = async (query: {
-    keyword?: string | undefined;
-    group?: string | undefined;
-    p?: string | undefined;
-    page_size?: string | undefined;
-  }) => {
+  const list = async (query: Sent<typeof pageQuery & typeof userSearchFields>) => {
     const { page, pageSize } = pageOf(query, 1);
-    const { items, total } = await listUsers(deps, {
-      keyword: query.keyword,
-      group: query.group,
-      page,
-      pageSize,
-    });
+    const { items, total } = await listUsers(deps, { ...userFilterOf(query), page, pageSize });
     return ok({ items, total, page, page_size: pageSize });
   };
   return (
@@ -77,11 +68,7 @@ export function users(deps: Deps, session: SessionSettings) {
       })
       .get("/search", ({ query }) => list(query), {
         access: "admin",
-        query: t.Object({
-          ...pageQuery,
-          keyword: t.Optional(name),
-          group: t.Optional(plainText(64)),
-        }),
+        query: t.Object({ ...pageQuery, ...userSearchFields }),
       })
       .post("/", async ({ actor, body }) => ok({ id: await createUser(deps, actor, body) }), {
         access: "admin",
@@ -99,13 +86,17 @@ export function users(deps: Deps, session: SessionSettings) {
         access: "admin",
         body: manageBody,
       })
-      .get("/:id", async ({ actor, params }) => ok(await getUserFor(deps, actor, requireId(params.id))), {
-        access: "admin",
-      })
+      .get(
+        "/:id",
+        async ({ actor, params }) => ok(await getUserFor(deps, actor, rowIdOf(params.id, "user_missing"))),
+        {
+          access: "admin",
+        },
+      )
       // † Names and figures of the user's keys, never the keys.
       .get(
         "/:id/keys",
-        async ({ actor, params }) => ok(await keysOfUser(deps, actor, requireId(params.id))),
+        async ({ actor, params }) => ok(await keysOfUser(deps, actor, rowIdOf(params.id, "user_missing"))),
         {
           access: "admin",
         },
@@ -113,16 +104,10 @@ export function users(deps: Deps, session: SessionSettings) {
       .delete(
         "/:id",
         async ({ actor, params }) => {
-          await removeUser(deps, actor, requireId(params.id));
+          await removeUser(deps, actor, rowIdOf(params.id, "user_missing"));
           return done();
         },
         { access: "admin" },
       )
   );
-}
-
-function requireId(text: string): number {
-  const id = idOf(text);
-  if (id === undefined) throw refuse("user_missing");
-  return id;
 }

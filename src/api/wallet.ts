@@ -33,54 +33,41 @@ const settingBody = t.Object({
 /** What became of one of several codes. */
 interface RedeemResult {
   key: string;
-  /** Whole units; 0 when it was refused. */
+  /** Quota units; 0 when it was refused. */
   quota: number;
   /** Undefined: it was redeemed. */
   failure: Failure | undefined;
 }
 
-export function wallet(deps: Deps, session: SessionSettings) {
-  const nowMs = () => deps.clock.monotonicMs();
-  const perAccount = createAttemptLimit(WRONG_PER_ACCOUNT, WINDOW_MS, nowMs);
-  const perAddress = session.limits.perAddress({ count: WRONG_PER_ADDRESS, windowMs: WINDOW_MS });
+interface RedeemTerms {
+  actor: UserAccount;
+  address: string;
+}
 
-  const tests = createAttemptLimit(TESTS_PER_ACCOUNT, TEST_WINDOW_MS, nowMs);
+/** Redeems codes: every guess costs an attempt of the account and of the address; a good code gives both back. */
+function createRedeemer(deps: Deps, limits: SessionSettings["limits"]) {
+  const perAccount = createAttemptLimit(WRONG_PER_ACCOUNT, WINDOW_MS, () => deps.clock.monotonicMs());
+  const perAddress = limits.perAddress({ count: WRONG_PER_ADDRESS, windowMs: WINDOW_MS });
 
-  /** Every guess costs an attempt; a good code gives it back. */
-  function takeAttempt(userId: number, address: string): Failure | undefined {
-    const seconds = perAddress.take(address) ?? perAccount.take(String(userId));
-    return seconds === undefined
-      ? undefined
-      : new Failure("limit", "too_many_attempts", { params: { seconds }, retryAfterSeconds: seconds });
-  }
-
-  function giveBack(userId: number, address: string): void {
-    perAddress.giveBack(address);
-    perAccount.giveBack(String(userId));
-  }
-
-  async function redeemOne(actor: UserAccount, address: string, key: string): Promise<number> {
-    const refused = takeAttempt(actor.id, address);
-    if (refused) throw refused;
+  async function one({ actor, address }: RedeemTerms, key: string): Promise<number> {
+    const seconds = perAddress.take(address) ?? perAccount.take(String(actor.id));
+    if (seconds !== undefined) throw tooManyAttempts(seconds);
     const quota = await redeem(deps, actor, key);
-    giveBack(actor.id, address);
+    perAddress.giveBack(address);
+    perAccount.giveBack(String(actor.id));
     return quota;
   }
 
-  /** Answers for every code, also when the attempts run out half-way: what was credited before has to be told. */
-  async function redeemSeveral(
-    actor: UserAccount,
-    address: string,
-    keys: readonly string[],
-  ): Promise<RedeemResult[]> {
+  /** Answers for every code, also when the attempts run out half-way: what was credited before has to be reported. */
+  async function several(terms: RedeemTerms, keys: readonly string[]): Promise<RedeemResult[]> {
     const results: RedeemResult[] = [];
     for (const key of keys) {
       try {
-        results.push({ key, quota: await redeemOne(actor, address, key), failure: undefined });
+        results.push({ key, quota: await one(terms, key), failure: undefined });
       } catch (error) {
         if (results.length === 0 && (!(error instanceof Failure) || error.kind === "limit")) throw error;
         if (!(error instanceof Failure))
-          deps.logger.error("a code could not be redeemed", { user: actor.id, error: String(error) });
+          deps.logger.error("a code could not be redeemed", { user: terms.actor.id, error: String(error) });
         results.push({
           key,
           quota: 0,
@@ -91,12 +78,23 @@ export function wallet(deps: Deps, session: SessionSettings) {
     return results;
   }
 
+  return { one, several };
+}
+
+function tooManyAttempts(seconds: number): Failure {
+  return new Failure("limit", "too_many_attempts", { params: { seconds }, retryAfterSeconds: seconds });
+}
+
+export function wallet(deps: Deps, session: SessionSettings) {
+  const redeemer = createRedeemer(deps, session.limits);
+  const tests = createAttemptLimit(TESTS_PER_ACCOUNT, TEST_WINDOW_MS, () => deps.clock.monotonicMs());
+
   return (
     new Elysia({ prefix: "/api/user" })
       .use(policy(session))
       .post(
         "/topup",
-        async ({ actor, body, address }) => ok(await redeemOne(actor, address, body.key ?? "")),
+        async ({ actor, body, address }) => ok(await redeemer.one({ actor, address }, body.key ?? "")),
         { access: "user", body: t.Object({ key: t.Optional(plainText(255)) }) },
       )
       // † Several codes at once, each with an answer of its own.
@@ -105,12 +103,14 @@ export function wallet(deps: Deps, session: SessionSettings) {
         async ({ actor, body, address, request }) => {
           const keys = [...new Set(body.keys.map((key) => key.trim()).filter((key) => key !== ""))];
           const language = languageOf(request);
-          const results = (await redeemSeveral(actor, address, keys)).map(({ key, quota, failure }) => ({
-            key,
-            quota,
-            success: failure === undefined,
-            message: failure ? failureText(failure, language) : "",
-          }));
+          const results = (await redeemer.several({ actor, address }, keys)).map(
+            ({ key, quota, failure }) => ({
+              key,
+              quota,
+              success: failure === undefined,
+              message: failure ? failureText(failure, language) : "",
+            }),
+          );
           return ok(results);
         },
         {
@@ -135,11 +135,7 @@ export function wallet(deps: Deps, session: SessionSettings) {
         "/setting/test",
         async ({ actor, body, request }) => {
           const seconds = tests.take(String(actor.id));
-          if (seconds !== undefined)
-            throw new Failure("limit", "too_many_attempts", {
-              params: { seconds },
-              retryAfterSeconds: seconds,
-            });
+          if (seconds !== undefined) throw tooManyAttempts(seconds);
           await testSetting(deps, actor, body, languageOf(request));
           return done();
         },

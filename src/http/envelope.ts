@@ -1,5 +1,5 @@
 // The envelope of console calls: {success, message, data}; success carries an empty message.
-// Refuses nothing; failures get their envelope in failures.ts.
+// Failures get theirs in failures.ts.
 
 export interface Success<T> {
   success: true;

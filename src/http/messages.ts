@@ -1,5 +1,5 @@
 // The texts of failures and of server sentences in both languages, and the choice of the language of a request.
-// Refuses nothing: an unknown code falls back to the code itself, so that no answer is ever empty.
+// An unknown code falls back to the code itself, so that no answer is ever empty.
 import enFailures from "../../locales/en/failure.json" with { type: "json" };
 import zhFailures from "../../locales/zh/failure.json" with { type: "json" };
 import type { Language } from "../shared/enums.ts";

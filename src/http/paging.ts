@@ -1,9 +1,9 @@
-// Page numbers and sizes as clients send them, made safe.
-// Refuses nothing: absurd values become the nearest sensible ones.
+// Page numbers, page sizes and row ids as clients send them; absurd values become the nearest sensible ones.
 import { t } from "elysia";
+import { refuse } from "../shared/failures.ts";
 
-export const DEFAULT_PAGE_SIZE = 10;
-export const MAX_PAGE_SIZE = 100;
+const DEFAULT_PAGE_SIZE = 10;
+const MAX_PAGE_SIZE = 100;
 
 /** Query parameters of lists; texts, so that a wrong number never turns into an error page. */
 export const pageQuery = {
@@ -19,12 +19,19 @@ export function pageOf(
 ): { page: number; pageSize: number; offset: number } {
   const size = Number(query.page_size ?? query.size ?? DEFAULT_PAGE_SIZE);
   const pageSize = Number.isInteger(size) && size > 0 ? Math.min(size, MAX_PAGE_SIZE) : DEFAULT_PAGE_SIZE;
-  const asked = Number(query.p ?? firstPage);
-  const page = Number.isInteger(asked) && asked >= firstPage ? Math.min(asked, 1_000_000) : firstPage;
+  const sent = Number(query.p ?? firstPage);
+  const page = Number.isInteger(sent) && sent >= firstPage ? Math.min(sent, 1_000_000) : firstPage;
   return { page, pageSize, offset: (page - firstPage) * pageSize };
 }
 
 /** A row id in a path; anything else gives undefined, which callers answer like a missing object. */
 export function idOf(text: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
+}
+
+/** A row id in a path, where anything else is answered as a missing row. */
+export function rowIdOf(text: string, missing = "record_missing"): number {
+  const id = idOf(text);
+  if (id === undefined) throw refuse(missing);
+  return id;
 }

@@ -1,5 +1,5 @@
 // Finds the API key in a relay request, in every form that official clients and old proxies present it.
-// Refuses nothing: a missing key is an empty one, whether it is good is decided by the caller.
+// A missing key is an empty one, whether it is good is decided by the caller.
 
 export interface PresentedKey {
   /** Without `sk-` and without the channel suffix; "" when none was sent. */

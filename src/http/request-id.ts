@@ -1,5 +1,4 @@
 // Request ids: local time to the millisecond plus random characters, as clients of this API know them.
-// Refuses nothing.
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -1,8 +1,9 @@
 // First rows of the channel screen, the counts of its views, the groups and type names that it shows.
-// Refuses nothing; the page's row asks for an administrator.
 import type { ChannelPageData } from "../../islands/screens/channel/row.ts";
 import { listChannels, summarizeChannels } from "../core/channels/list.ts";
 import { groupNames } from "../core/users/groups.ts";
+import { channelFilterOf, channelSearchFields } from "../http/queries/channels.ts";
+import { sentBy } from "../http/queries/sent.ts";
 import { PROVIDER_FORMS } from "../shared/provider-forms.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
@@ -23,23 +24,11 @@ function rememberedOf({ url, remembered }: LoaderContext): Record<string, string
 
 export async function loadChannels(context: LoaderContext): Promise<ChannelPageData> {
   const { deps, url } = context;
-  const { page, pageSize } = pagingOf(context);
+  const { offset, pageSize } = pagingOf(context);
   const remembered = rememberedOf(context);
-  const query = (name: string) => remembered[name] ?? url.searchParams.get(name) ?? "";
+  const filter = channelFilterOf({ ...sentBy(channelSearchFields, url.searchParams), ...remembered });
   const [{ items, total }, summary] = await Promise.all([
-    listChannels(deps, {
-      keyword: query("keyword"),
-      group: query("group"),
-      model: query("model"),
-      status: /^[123]$/.test(query("status")) ? Number(query("status")) : undefined,
-      isUntested: query("untested") === "true",
-      tag: query("tag"),
-      sort: query("sort"),
-      idSort: false,
-      tagMode: query("tag_mode") === "true",
-      offset: (page - 1) * pageSize,
-      limit: pageSize,
-    }),
+    listChannels(deps, { ...filter, offset, limit: pageSize }),
     summarizeChannels(deps),
   ]);
   return { rows: items, total, summary, groups: groupNames(deps), types: TYPES, pageSize, remembered };

@@ -4,15 +4,12 @@ import { usageQueryOf } from "../../islands/screens/detail/usage-query.ts";
 import type { DetailPageData, FirstSteps } from "../../islands/screens/detail/data.ts";
 import { dashboard, hasUsage } from "../core/logs/dashboard.ts";
 import type { UserAccount } from "../core/deps.ts";
-import { userIdOf } from "../core/logs/list.ts";
 import { assertOwnRange } from "../core/logs/statistics.ts";
 import { listTokens } from "../core/users/tokens.ts";
+import { userIdNamed } from "../http/queries/logs.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import type { LoaderContext } from "./page.ts";
-
-/** No user has it: the filter for a name that nobody bears. */
-const NOBODY = -1;
 
 export async function loadDetail(context: LoaderContext): Promise<DetailPageData> {
   const { deps, user, url, timeZone, status } = context;
@@ -27,7 +24,7 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
     status,
     isAdmin,
   );
-  const userId = scope === "me" ? user.id : scope && ((await userIdOf(deps, scope.username)) ?? NOBODY);
+  const userId = scope === "me" ? user.id : scope && (await userIdNamed(deps, scope.username));
   const ask = async () => {
     if (!isAdmin) assertOwnRange(range.from, range.to - 1);
     return dashboard(deps, { userId, from: range.from, to: range.to, step, figure, by, zone: timeZone });

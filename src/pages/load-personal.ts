@@ -1,5 +1,5 @@
 // First state of the profile: the visitor's own account, its models and its invitation.
-// Refuses everybody else's account, and names of models by the thousand: the rest is fetched when it is asked for.
+// The first hundred models come along; the rest is fetched when somebody opens the list.
 import { modelsForUser } from "../core/channels/models.ts";
 import { getUser, ownSecrets } from "../core/users/users.ts";
 import { hasSecret } from "../core/users/webhook-secret.ts";

@@ -1,7 +1,7 @@
 // First state of the playground: the groups that the user may use with their ratios, and the models of each.
 // Refuses what GET /api/user/self/groups and /api/user/models refuse: the same functions answer here.
 import { groupChoices } from "../core/users/groups.ts";
-import { fewGroups, MOST_CHOICES } from "./choices.ts";
+import { firstGroups, MOST_CHOICES } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
 
 /** Chosen where somebody has chosen nothing yet: it must not be left out. */
@@ -9,8 +9,8 @@ const FAVOURITE = "gpt-4o-mini";
 
 export function loadPlayground({ deps, user }: LoaderContext) {
   const own = user?.group;
-  const { few, isCut } = fewGroups(groupChoices(deps, user), own);
-  const groups = Object.entries(few).map(([name, choice]) => ({ name, ...choice }));
+  const { first, isCut } = firstGroups(groupChoices(deps, user), own);
+  const groups = Object.entries(first).map(([name, choice]) => ({ name, ...choice }));
   // The own group comes first: it is the one that a call without a group uses.
   groups.sort((a, b) => Number(b.name === own) - Number(a.name === own));
   /** Model to the positions of its groups: short on the wire although most models are in every group. */

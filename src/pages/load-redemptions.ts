@@ -1,18 +1,14 @@
 // First rows of the redemption code screen.
-// Refuses nothing: the page's row lets administrators in only.
 import { listRedemptions } from "../core/users/redemptions.ts";
+import { redemptionFilterOf, redemptionListFields } from "../http/queries/redemptions.ts";
+import { sentBy } from "../http/queries/sent.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
 export async function loadRedemptions(context: LoaderContext) {
   const { deps, url } = context;
   const { page, pageSize } = pagingOf(context);
-  const status = url.searchParams.get("status") ?? "";
-  const { items, total } = await listRedemptions(deps, {
-    keyword: url.searchParams.get("keyword") ?? "",
-    status: /^[123]$/.test(status) ? Number(status) : undefined,
-    page,
-    pageSize,
-  });
+  const filter = redemptionFilterOf(sentBy(redemptionListFields, url.searchParams));
+  const { items, total } = await listRedemptions(deps, { ...filter, page, pageSize });
   return { rows: items, total, pageSize };
 }

@@ -1,5 +1,5 @@
 // First state of the setup wizard: which database was found, and whether an administrator exists.
-// Refuses nothing: before the setup everybody may see this, afterwards the page is gone.
+// Before the setup everybody may see this; afterwards the page is gone.
 import { databaseVersion, setupState } from "../core/site/setup.ts";
 import type { LoaderContext } from "./page.ts";
 

@@ -1,75 +1,54 @@
 // First rows of the drawing log and of the task log, for the filters and the time range that stand in the address.
 // Refuses users other people's rows; administrators see everybody's.
-import { listCreativeTasks } from "../core/tasks/creative-tasks.ts";
-import { listDrawings } from "../core/tasks/drawing-tasks.ts";
-import { rangeOf } from "../../islands/lib/time-range.ts";
-import type { Preset, TimeRange } from "../../islands/lib/time-range.ts";
+import { listCreativeTasks, listDrawings } from "../core/tasks/lists.ts";
+import { sentBy } from "../http/queries/sent.ts";
+import { drawingFields, taskFields, taskFilterOf } from "../http/queries/tasks.ts";
 import { Role } from "../shared/enums.ts";
+import { sentRange } from "./address-range.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
 /** The specification's ranges: 30 days back to one hour ahead for drawings, today without an end for tasks. */
-const DRAWING_RANGE: Preset = "30d";
-const TASK_RANGE: Preset = "today";
-const DRAWING_AHEAD_SECONDS = 3600;
+const DRAWING_RANGE = { fallback: "30d", aheadSeconds: 3600, unit: "milliseconds" } as const;
+const TASK_RANGE = { fallback: "today", aheadSeconds: "open" } as const;
 
-function wholeOf(text: string | null): number | undefined {
-  return text !== null && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
+/** No user has it: whoever is not signed in owns no rows. */
+const NOBODY = -1;
+
+/** Administrators read everybody's rows, also of one channel; users read their own. */
+function scopeOf({ user }: LoaderContext) {
+  return (user?.role ?? Role.guest) >= Role.admin
+    ? { isAdmin: true, sent: {}, filter: {} }
+    : { isAdmin: false, sent: { channel_id: undefined }, filter: { userId: user?.id ?? NOBODY } };
 }
 
-/** What both lists are narrowed by, and the range of time in Unix seconds. */
-function scopeOf({ deps, url, user, timeZone }: LoaderContext, fallback: Preset) {
-  const isAdmin = (user?.role ?? 0) >= Role.admin;
-  const channelId = isAdmin ? wholeOf(url.searchParams.get("channel_id")) : undefined;
-  const filter = {
-    ...(isAdmin ? {} : { userId: user?.id ?? -1 }),
-    ...(channelId === undefined ? {} : { channelId }),
-  };
-  const range: TimeRange = rangeOf(
-    Object.fromEntries(url.searchParams),
-    deps.clock.nowMs(),
-    timeZone,
-    fallback,
-  );
-  return { isAdmin, filter, range };
-}
-
-/** Times of drawings are milliseconds; the address counts in seconds like every other. */
 export async function loadDrawings(context: LoaderContext) {
-  const { page, pageSize } = pagingOf(context);
-  const { isAdmin, filter, range } = scopeOf(context, DRAWING_RANGE);
-  const to = range.to + (range.preset ? DRAWING_AHEAD_SECONDS : 0);
+  const { deps, url } = context;
+  const { offset, pageSize } = pagingOf(context);
+  const { isAdmin, sent, filter } = scopeOf(context);
+  const address = {
+    ...sentBy(drawingFields, url.searchParams),
+    ...sentRange(context, DRAWING_RANGE),
+    ...sent,
+  };
   const { items, total } = await listDrawings(
-    context.deps,
-    {
-      ...filter,
-      mjId: context.url.searchParams.get("mj_id") ?? "",
-      from: range.from * 1000,
-      to: to * 1000,
-    },
-    { limit: pageSize, offset: (page - 1) * pageSize },
-    context.url.origin,
+    deps,
+    { ...taskFilterOf(address), ...filter },
+    { limit: pageSize, offset },
+    url.origin,
   );
   return { rows: items, total, pageSize, isAdmin };
 }
 
-/** Times of creative tasks are seconds; a relative range has no end. */
 export async function loadTasks(context: LoaderContext) {
-  const { page, pageSize } = pagingOf(context);
-  const { isAdmin, filter, range } = scopeOf(context, TASK_RANGE);
-  const of = (name: string): string => context.url.searchParams.get(name) ?? "";
+  const { deps, url } = context;
+  const { offset, pageSize } = pagingOf(context);
+  const { isAdmin, sent, filter } = scopeOf(context);
+  const address = { ...sentBy(taskFields, url.searchParams), ...sentRange(context, TASK_RANGE), ...sent };
   const { items, total } = await listCreativeTasks(
-    context.deps,
-    {
-      ...filter,
-      taskId: of("task_id"),
-      platform: of("platform"),
-      status: of("status"),
-      action: of("action"),
-      from: range.from,
-      ...(range.preset ? {} : { to: range.to }),
-    },
-    { limit: pageSize, offset: (page - 1) * pageSize },
+    deps,
+    { ...taskFilterOf(address), ...filter },
+    { limit: pageSize, offset },
   );
   return { rows: items, total, pageSize, isAdmin };
 }

@@ -1,6 +1,7 @@
 // First rows of the user screen, and the groups that its filter and editor offer.
-// Refuses nothing: the page's row lets administrators in only.
 import { listUsers } from "../core/users/users.ts";
+import { sentBy } from "../http/queries/sent.ts";
+import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
@@ -8,8 +9,7 @@ export async function loadUsers(context: LoaderContext) {
   const { deps, url } = context;
   const { page, pageSize } = pagingOf(context);
   const { items, total } = await listUsers(deps, {
-    keyword: url.searchParams.get("keyword") ?? "",
-    group: url.searchParams.get("group") ?? "",
+    ...userFilterOf(sentBy(userSearchFields, url.searchParams)),
     page,
     pageSize,
   });

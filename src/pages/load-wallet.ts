@@ -1,5 +1,4 @@
 // First state of the wallet: what was used, the invitation, and the newest credits.
-// Refuses everybody else's account: only the visitor's own is read.
 import { affiliateCode } from "../core/users/affiliates.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
@@ -18,17 +17,12 @@ export async function invitationOf(deps: Deps, user: UserAccount) {
 
 export async function loadWallet(context: LoaderContext) {
   const { deps, user } = context;
-  const { page, pageSize } = pagingOf(context);
+  const { offset, pageSize } = pagingOf(context);
   if (!user) return undefined;
   const [self, invitation, { items, total }] = await Promise.all([
     getUser(deps, user.id),
     invitationOf(deps, user),
-    listOwnLogs(
-      deps,
-      user,
-      { type: LogType.topUp, from: 0, to: END_OF_TIME },
-      { limit: pageSize, offset: (page - 1) * pageSize },
-    ),
+    listOwnLogs(deps, user, { type: LogType.topUp, from: 0, to: END_OF_TIME }, { limit: pageSize, offset }),
   ]);
   const rows = items.map(({ id, created_at, content, quota, other }) => ({
     id,

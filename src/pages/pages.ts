@@ -1,5 +1,5 @@
 // The table of pages: one row per path, saying frame, screen, loader, role and title. serve-pages.ts registers them.
-// Refuses logic: loaders live in load-*.ts beside this file, markup in views/ and islands/screens/.
+// Rows only: loaders live in load-*.ts beside this file, markup in views/ and islands/screens/.
 import ChannelScreen from "../../islands/screens/channel.tsx";
 import DetailScreen from "../../islands/screens/detail.tsx";
 import LogScreen from "../../islands/screens/log.tsx";

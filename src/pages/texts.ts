@@ -1,5 +1,5 @@
 // The dictionaries for pages: every locale file, read once, as flat "area.key" maps and translators.
-// Refuses unknown areas quietly: a page of an area without a file has no texts of its own.
+// A page of an area without a file has no texts of its own.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { addTexts, translatorOf } from "../../islands/lib/i18n.ts";

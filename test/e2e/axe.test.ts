@@ -2,7 +2,14 @@
 // axe finds nothing; then in the other theme, then in the other language. Also its dialogs, 320 px and reduced motion.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright";
-import { badArrivals, visitorsOf, watchArrival, watchedPages } from "../../scripts/budgets.ts";
+import {
+  addressOf,
+  badArrivals,
+  isAllowed,
+  visitorsOf,
+  watchArrival,
+  watchedPages,
+} from "../../scripts/budgets.ts";
 import { startTestApp } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
 import { launchBrowser, openVisit } from "../support/browser.ts";
@@ -144,6 +151,14 @@ describe("layers over a page", () => {
         expect(await sidewaysOf(visit)).toBe(0);
         const isInside = await page.evaluate(() => document.activeElement?.closest("dialog") !== null);
         expect(isInside).toBe(true);
+        await page.evaluate(wideLetters);
+        const pushed = await dialog.evaluate(
+          (box) =>
+            [box, ...box.querySelectorAll(".modal-box, .drawer-body")].filter(
+              (each) => each.scrollWidth > each.clientWidth,
+            ).length,
+        );
+        expect({ width: viewport.width, pushed }).toEqual({ width: viewport.width, pushed: 0 });
         await page.keyboard.press("Escape");
         await dialog.waitFor({ state: "detached" });
         expect(await page.evaluate(() => document.activeElement?.closest("dialog") ?? null)).toBeNull();
@@ -154,7 +169,7 @@ describe("layers over a page", () => {
   }
 });
 
-/** No machine's fonts are known: letters wider than most proportional ones must not push a page either. */
+/** No machine's fonts are known: letters wider than most proportional ones must push neither page nor dialog. */
 function wideLetters(): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync("* { font-family: monospace !important; letter-spacing: 0.02em !important }");
@@ -162,19 +177,23 @@ function wideLetters(): void {
 }
 
 describe("reflow, motion, language", () => {
-  test("at 320 px, which is 400 % zoom, every console page fits and keeps its rows", async () => {
-    const visit = await open("/log", "root", NARROWEST);
-    for (const { path, shell } of watchedPages) {
-      if (shell !== "console") continue;
-      await visit.page.goto(path);
-      await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
-      expect([path, await sidewaysOf(visit)]).toEqual([path, 0]);
-      await visit.page.evaluate(wideLetters);
-      expect([path, "wide letters", await sidewaysOf(visit)]).toEqual([path, "wide letters", 0]);
-    }
-    expect(visit.problems).toEqual([]);
-    await visit.close();
-  });
+  for (const role of ["root", "guest"] as const) {
+    test(`at 320 px, which is 400 % zoom, every page of a ${role} fits, whatever the font`, async () => {
+      const visit = await open("/about", role, NARROWEST);
+      for (const page of watchedPages) {
+        if (!isAllowed(page, role)) continue;
+        const path = addressOf(page);
+        await visit.page.goto(path);
+        if ((await visit.page.locator("#island").count()) > 0)
+          await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
+        expect([path, await sidewaysOf(visit)]).toEqual([path, 0]);
+        await visit.page.evaluate(wideLetters);
+        expect([path, "wide letters", await sidewaysOf(visit)]).toEqual([path, "wide letters", 0]);
+      }
+      expect(visit.problems).toEqual([]);
+      await visit.close();
+    });
+  }
 
   test("at 200 % zoom of a common laptop nothing is cut off and dialogs stay usable", async () => {
     // 1366 × 768 at 200 %.

@@ -1,156 +1,113 @@
-// What server-rendered HTML can do by attributes alone: swap, submit, confirm, abort, redirect.
-import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { send, startLite } from "../../islands/lite.ts";
+// What server-rendered HTML does by its attributes: the frame's buttons and menus, and parts replaced from a fresh render.
+import { afterAll, afterEach, beforeAll, expect, spyOn, test } from "bun:test";
+import { replaceParts } from "../../islands/lib/fresh-parts.ts";
+import { LANGUAGE_EVENT, PALETTE_EVENT } from "../../islands/lib/shell.ts";
 
-interface Call {
-  url: string;
-  init: RequestInit;
-}
-
-const calls: Call[] = [];
-let reply: (call: Call) => Response | Promise<Response> = () => new Response("<p>new</p>");
+const requests: string[] = [];
+let reply: () => Response = () => new Response("");
 const realFetch = globalThis.fetch;
 
-beforeAll(() => {
-  globalThis.fetch = (async (input: string, init: RequestInit = {}) => {
-    const call = {
-      url: new URL(input, "http://localhost").pathname + new URL(input, "http://localhost").search,
-      init,
-    };
-    calls.push(call);
-    return await reply(call);
+beforeAll(async () => {
+  globalThis.fetch = (async (input: string) => {
+    requests.push(String(input));
+    return reply();
   }) as typeof fetch;
-  startLite();
+  // The script itself: importing it starts it, as on a page.
+  await import("../../islands/lite.ts");
 });
 
 afterAll(() => {
   globalThis.fetch = realFetch;
+  localStorage.clear();
+  document.title = "";
+  document.documentElement.removeAttribute("lang");
 });
 
 afterEach(() => {
-  calls.length = 0;
-  reply = () => new Response("<p>new</p>");
+  requests.length = 0;
+  document.body.innerHTML = "";
+  for (const name of ["theme", "sidebar"]) delete document.documentElement.dataset[name];
 });
 
-function page(html: string): HTMLElement {
-  document.body.innerHTML = html;
-  return document.body.firstElementChild as HTMLElement;
+function answerWith(body: string, status = 200): void {
+  const html = `<html lang="en"><head><title>New</title></head><body>${body}</body></html>`;
+  reply = () => new Response(html, { status, headers: { "content-type": "text/html" } });
 }
 
-/** Resolves with the elements that were added. */
-function swapped(): Promise<unknown> {
-  return new Promise((resolve) => document.addEventListener("lite:swapped", resolve, { once: true }));
+function press(selector: string): void {
+  document.querySelector<HTMLElement>(selector)?.click();
 }
 
-describe("swapping", () => {
-  test("a click fetches and replaces the content of the target; scripts in the answer are dropped", async () => {
-    reply = () => new Response("<p>fresh</p><script>window.hacked = 1</script>");
-    const button = page('<button data-get="/part" data-target="#box">Go</button>');
-    document.body.insertAdjacentHTML("beforeend", '<div id="box">old</div>');
-    const done = swapped();
-    button.click();
-    await done;
-    expect(document.getElementById("box")?.innerHTML).toBe("<p>fresh</p>");
-    expect(calls.map(({ url }) => url)).toEqual(["/part"]);
-    expect(button.hasAttribute("aria-busy")).toBe(false);
-  });
-
-  test.each([
-    ["outer", "<p>new</p>"],
-    ["append", '<div id="box"><i>old</i><p>new</p></div>'],
-    ["prepend", '<div id="box"><p>new</p><i>old</i></div>'],
-    ["none", '<div id="box"><i>old</i></div>'],
-  ])("%s puts the answer where it says", async (how, expected) => {
-    const box = page('<div id="box"><i>old</i></div>');
-    box.setAttribute("data-get", "/part");
-    box.setAttribute("data-swap", how);
-    await send(box);
-    expect(document.body.innerHTML.replaceAll(/ data-[a-z]+="[^"]*"/g, "")).toBe(expected);
-  });
-
-  test("closest reaches the row that holds the button", async () => {
-    page(
-      '<table><tbody><tr class="row"><td><button data-post="/gone" data-target="closest .row" data-swap="outer">x</button></td></tr></tbody></table>',
-    );
-    const button = document.querySelector("button") as HTMLButtonElement;
-    reply = () => new Response("");
-    const done = swapped();
-    button.click();
-    await done;
-    expect(document.querySelector("tr")).toBeNull();
-    expect(calls[0]?.init.method).toBe("POST");
-  });
+test("parts are replaced by name from a fresh render; what it lacks stays, its scripts never run", async () => {
+  document.body.innerHTML = `<header data-shell="head">old</header><main id="island">kept</main><footer data-shell="foot">old foot</footer>`;
+  answerWith(`<header data-shell="head">new<script>globalThis.ran = true</script></header>`);
+  const next = await replaceParts();
+  expect(requests).toEqual([location.href]);
+  expect(document.querySelector("header")?.textContent).toStartWith("new");
+  expect(document.querySelector("main")?.textContent).toBe("kept");
+  expect(document.querySelector("footer")?.textContent).toBe("old foot");
+  expect([document.title, document.documentElement.lang]).toEqual(["New", "en"]);
+  expect(next.querySelector("[data-shell=head]")).toBeNull();
+  expect("ran" in globalThis).toBe(false);
 });
 
-describe("forms", () => {
-  test("a form sends its fields and the button that was pressed", async () => {
-    const form = page(
-      '<form data-lite action="/search" method="get"><input name="q" value="a b"><button name="do" value="find">Find</button></form>',
-    ) as HTMLFormElement;
-    const done = swapped();
-    form.querySelector("button")?.click();
-    await done;
-    expect(calls[0]?.url).toBe("/search?q=a+b&do=find");
-  });
-
-  test("a posted form sends a body", async () => {
-    const form = page('<form data-post="/save"><input name="name" value="x"></form>') as HTMLFormElement;
-    await send(form);
-    expect(Array.from((calls[0] as Call).init.body as FormData)).toEqual([["name", "x"]]);
-  });
+test("a failed render replaces nothing and is reported", async () => {
+  document.body.innerHTML = `<header data-shell="head">old</header>`;
+  answerWith(`<header data-shell="head">broken</header>`, 500);
+  expect(await replaceParts().catch((error: Error) => error.message)).toBe("500");
+  expect(document.body.textContent).toBe("old");
 });
 
-describe("care", () => {
-  test("a refused question sends nothing", async () => {
-    const asking = spyOn(window, "confirm").mockReturnValue(false);
-    const button = page('<button data-post="/wipe" data-confirm="Really?">x</button>');
-    await send(button);
-    expect(asking).toHaveBeenCalledWith("Really?");
-    asking.mockRestore();
-    expect(calls).toEqual([]);
-  });
+test("choosing a language replaces the frame and hands islands their new texts", async () => {
+  document.body.innerHTML = `<button data-set-language="en">English</button><nav data-shell="dock">旧</nav>`;
+  answerWith(
+    `<nav data-shell="dock">new</nav><script id="boot" type="application/json">{"language":"en"}</script>`,
+  );
+  const event = new Promise<Event>((resolve) =>
+    document.addEventListener(LANGUAGE_EVENT, resolve, { once: true }),
+  );
+  press("button");
+  expect(((await event) as CustomEvent<{ language: string }>).detail.language).toBe("en");
+  expect(document.querySelector("nav")?.textContent).toBe("new");
+});
 
-  test("a newer question aborts the older one, whose answer is never shown", async () => {
-    const input = page('<input name="q" data-get="/find" data-target="#box">') as HTMLInputElement;
-    document.body.insertAdjacentHTML("beforeend", '<div id="box"></div>');
-    const slow = Promise.withResolvers<Response>();
-    reply = ({ url }) => (url.endsWith("q=old") ? slow.promise : new Response("new"));
-    input.value = "old";
-    const first = send(input);
-    input.value = "new";
-    await send(input);
-    slow.resolve(new Response("old"));
-    await first;
-    expect(document.getElementById("box")?.textContent).toBe("new");
-    expect(calls[0]?.init.signal?.aborted).toBe(true);
-  });
+test("a theme is in force at once, and marked as chosen", () => {
+  document.body.innerHTML = `<button data-set-theme="dark" aria-checked="false"></button><button data-set-theme="system" aria-checked="true"></button>`;
+  press("[data-set-theme=dark]");
+  expect(document.documentElement.dataset.theme).toBe("ink");
+  expect(document.querySelector("[data-set-theme=dark]")?.getAttribute("aria-checked")).toBe("true");
+  press("[data-set-theme=system]");
+  expect(document.documentElement.dataset.theme).toBeUndefined();
+});
 
-  test("foreign origins are never asked", async () => {
-    await send(page('<button data-get="https://example.com/x">x</button>'));
-    expect(calls).toEqual([]);
-  });
+test("the sidebar folds and says so; the palette is called for", () => {
+  document.body.innerHTML = `<button data-toggle-sidebar></button><button data-palette></button>`;
+  press("[data-toggle-sidebar]");
+  expect(document.documentElement.dataset.sidebar).toBe("collapsed");
+  expect(document.querySelector("[data-toggle-sidebar]")?.getAttribute("aria-expanded")).toBe("false");
+  let calls = 0;
+  document.addEventListener(PALETTE_EVENT, () => calls++, { once: true });
+  press("[data-palette]");
+  expect(calls).toBe(1);
+});
 
-  test("a failed answer changes nothing and is told", async () => {
-    reply = () => new Response("broken", { status: 500 });
-    const box = page('<div data-get="/part">old</div>');
-    let told = 0;
-    box.addEventListener("lite:failed", () => told++);
-    await send(box);
-    expect(box.innerHTML).toBe("old");
-    expect(told).toBe(1);
-  });
+test("arrow keys walk through a menu of the frame, round its ends", () => {
+  document.body.innerHTML = `<ul data-menu="" role="menu"><li><button id="a"></button></li><li><button id="b"></button></li></ul>`;
+  const walk = (key: string) =>
+    document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  document.querySelector<HTMLElement>("#a")?.focus();
+  walk("ArrowUp");
+  expect(document.activeElement?.id).toBe("b");
+  walk("ArrowDown");
+  expect(document.activeElement?.id).toBe("a");
+});
 
-  test("elements that load by themselves also do so when they arrive in an answer", async () => {
-    const box = page('<div data-get="/outer">old</div>');
-    reply = ({ url }) =>
-      new Response(url === "/outer" ? '<span data-get="/inner" data-on="load"></span>' : "inner");
-    const inner = new Promise<void>((resolve) => {
-      document.addEventListener("lite:swapped", (event) => {
-        if (event.target !== box) resolve();
-      });
-    });
-    await send(box);
-    await inner;
-    expect(box.textContent).toBe("inner");
-  });
+test("a copy button takes the text that it names", async () => {
+  const write = spyOn(navigator.clipboard, "writeText").mockResolvedValue();
+  document.body.innerHTML = `<code id="url">https://example.org/v1</code><button data-copy="#url"></button>`;
+  press("button");
+  await Promise.resolve();
+  expect(write.mock.calls).toEqual([["https://example.org/v1"]]);
+  expect(document.querySelector("button")?.dataset.copied).toBe("");
+  write.mockRestore();
 });

@@ -82,7 +82,7 @@ describe("the document", () => {
     expect(zh).toContain('<html lang="zh-CN" data-theme="ink"');
     expect(zh).toContain("<p>保存<!-- -->: <!-- -->one,two</p>");
     const en = html();
-    expect(en).toContain('<html lang="en" data-lite=""');
+    expect(en).toContain('<html lang="en"');
     expect(en).toContain("Save");
     expect(en).toContain("<title>API keys · Acme</title>");
   });

@@ -72,10 +72,11 @@ function identityColumns({ t, types, onStatus, onToggleTag }: ColumnContext): Co
         isTagRow(row) ? (
           <TagHead row={row} t={t} onToggle={onToggleTag} />
         ) : (
-          <span className="channel-name">
+          <span className="inline-flex min-w-0 items-center gap-2">
             <TypeMark name={typeName(types, row.type, language.value)} />
             <span className="channel-title" title={row.name}>
-              {row.name} <span className="channel-id">#{row.id}</span>
+              {row.name}{" "}
+              <span className="font-normal whitespace-nowrap text-muted tabular-nums">#{row.id}</span>
             </span>
           </span>
         ),
@@ -204,7 +205,10 @@ function originColumns({ t, save }: ColumnContext): Column<ListRow>[] {
 /** The first letter of the type; its whole name is read out and shown on hover. */
 function TypeMark({ name }: { name: string }) {
   return (
-    <span className="type-mark" title={name}>
+    <span
+      className="inline-flex size-5 flex-none items-center justify-center rounded-sm bg-base-300 text-xs/none font-semibold text-base-content"
+      title={name}
+    >
       <span aria-hidden>{name.slice(0, 1).toUpperCase()}</span>
       <span className="sr-only">{name}</span>
     </span>
@@ -279,7 +283,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
   return (
     <button
       type="button"
-      className="cell-edit balance-cell"
+      className="cell-edit inline-flex flex-col items-end justify-center align-middle leading-4"
       title={t("channel.updateBalance")}
       onClick={(event) => {
         event.stopPropagation();
@@ -292,7 +296,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
             {dollarsText(row.balance)}
             {row.balance <= 0 ? ` · ${t("channel.balanceGone")}` : null}
           </span>
-          <span className="balance-time">
+          <span className="text-xs/4 text-muted">
             <When at={row.balance_updated_time} />
           </span>
         </>
@@ -307,7 +311,7 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
 function Names({ text }: { text: string }) {
   const names = namesOf(text);
   return (
-    <span className="chips channel-names">
+    <span className="flex flex-wrap gap-1 max-sm:justify-end">
       {names.slice(0, 2).map((name) => (
         <Chip key={name} title={name}>
           <span className="truncate">{name}</span>

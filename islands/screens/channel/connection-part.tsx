@@ -66,7 +66,7 @@ function BaseUrlField({ form }: { form: Form<ChannelValues> }) {
       isRequired={base?.required === true}
       hint={
         endsInVersion(values) ? (
-          <span role="status" className="text-warning-strong">
+          <span role="status" className="text-warning-text">
             {t("channel.v1Text")}
           </span>
         ) : (

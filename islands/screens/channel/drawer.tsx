@@ -156,7 +156,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
       <Section title={t("channel.section.provider")}>
         <TypeField form={form} onPick={pickType} />
         {provider && (provider.status === "retired" || provider.status === "later") ? (
-          <p className="field-error mb-4">{t(`channel.type.${provider.status}`)}</p>
+          <p className="mt-1 text-xs text-error mb-4">{t(`channel.type.${provider.status}`)}</p>
         ) : null}
       </Section>
       <ConnectionPart form={form} row={row} />

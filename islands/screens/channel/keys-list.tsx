@@ -18,21 +18,24 @@ export function KeysList({ id, count }: { id: number; count: number }) {
   };
   useEffect(load, [id]);
   return (
-    <section className="keys-list" aria-label={t("channel.keysTitle")}>
-      <p className="field-head">
-        <span className="field-label">{t("channel.keysOf", { count })}</span>
+    <section
+      className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
+      aria-label={t("channel.keysTitle")}
+    >
+      <p className="mb-0.5 flex min-h-6 items-center gap-1">
+        <span className="text-dense font-semibold">{t("channel.keysOf", { count })}</span>
         <button type="button" className="btn btn-sm btn-ghost text-primary ml-auto" onClick={load}>
           {t("common.refresh")}
         </button>
       </p>
       {failure ? (
-        <p role="alert" className="field-error">
+        <p role="alert" className="mt-1 text-xs text-error">
           {failure}
         </p>
       ) : null}
       <ul style={{ minHeight: `${Math.min(count, 6) * 28}px` }}>
         {(keys ?? []).map((key) => (
-          <li key={key.index}>
+          <li key={key.index} className="flex min-h-7 items-baseline gap-4">
             <code>••••{key.tail}</code>
             {key.rests_until > 0 ? (
               <StatusDot

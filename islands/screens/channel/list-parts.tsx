@@ -73,11 +73,16 @@ export function DisplayMenu(props: DisplayMenuProps) {
 export function RunBar({ run }: { run: RunProgress }) {
   const t = useT();
   return (
-    <div className="run-bar">
+    <div className="mt-2 mb-3 flex flex-wrap items-center gap-x-4 gap-y-1">
       <span role="status">
         {t("channel.test.progress", { done: run.done, total: run.total, failed: run.failed })}
       </span>
-      <progress max={Math.max(1, run.total)} value={run.done} aria-label={t("channel.testAll")} />
+      <progress
+        className="progress progress-primary w-auto flex-[1_1_160px]"
+        max={Math.max(1, run.total)}
+        value={run.done}
+        aria-label={t("channel.testAll")}
+      />
     </div>
   );
 }

@@ -76,7 +76,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         placeholder={t("channel.addModel")}
         repeated={t("channel.modelsExist")}
       />
-      <div className="field-actions">
+      <div className="-mt-1 mb-4 flex flex-wrap gap-2">
         <button
           type="button"
           className="btn btn-sm btn-default"
@@ -121,7 +121,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         </button>
       </div>
       {failure ? (
-        <p role="alert" className="field-error mb-4">
+        <p role="alert" className="mt-1 text-xs text-error mb-4">
           {failure}
         </p>
       ) : null}
@@ -162,7 +162,10 @@ function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
   const kept = models.length - gone.length;
   const count = added.size + removed.size;
   return (
-    <section className="fetched-models" aria-label={t("channel.fetchedTitle")}>
+    <section
+      className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
+      aria-label={t("channel.fetchedTitle")}
+    >
       <p role="status" className="font-semibold">
         {t("channel.fetchedNew", { count: fresh.length })} {t("channel.fetchedGone", { count: gone.length })}{" "}
         <span className="text-muted font-normal">{t("channel.fetchedKept", { count: kept })}</span>
@@ -238,7 +241,7 @@ function Ticks({ title, names, search, chosen, onChange }: TicksProps) {
   return (
     <div role="group" aria-labelledby={id} className="mt-3">
       <p className="flex items-center gap-3">
-        <span id={id} className="field-label">
+        <span id={id} className="text-dense font-semibold">
           {title}
         </span>
         <button

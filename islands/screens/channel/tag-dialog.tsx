@@ -48,7 +48,7 @@ export default function TagDialog({ count, tags, onSave, onClose }: TagDialogPro
   return (
     <dialog
       ref={dialog}
-      className="ask"
+      className="modal"
       aria-labelledby={`${id}-title`}
       onCancel={(event) => {
         event.preventDefault();
@@ -56,7 +56,7 @@ export default function TagDialog({ count, tags, onSave, onClose }: TagDialogPro
       }}
     >
       <form
-        className="ask-body"
+        className="modal-box max-w-110 p-5"
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
@@ -64,8 +64,8 @@ export default function TagDialog({ count, tags, onSave, onClose }: TagDialogPro
         }}
       >
         <h2 id={`${id}-title`}>{t("channel.setTagTitle", { count })}</h2>
-        <div className="field mt-3">
-          <label className="field-label" htmlFor={id}>
+        <div className="mb-4 mt-3">
+          <label className="text-dense font-semibold" htmlFor={id}>
             {t("channel.tag")}
           </label>
           <input
@@ -88,7 +88,7 @@ export default function TagDialog({ count, tags, onSave, onClose }: TagDialogPro
             ))}
           </datalist>
           {failure === undefined ? null : (
-            <p id={`${id}-below`} className="field-error" role="alert">
+            <p id={`${id}-below`} className="mt-1 text-xs text-error" role="alert">
               {failure}
             </p>
           )}

@@ -187,14 +187,20 @@ function LoadedDrawer({ t, tag, rows, groups, onClose, onSaved }: LoadedProps) {
     >
       <p className="text-muted mb-4">{t("channel.tagEditHint")}</p>
       <TagFields form={form} t={t} tag={tag} rows={rows} groups={groups} />
-      <section className="tag-preview" aria-label={t("channel.tagPreview")} aria-live="polite">
+      <section
+        className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
+        aria-label={t("channel.tagPreview")}
+        aria-live="polite"
+      >
         <p className="font-semibold">{t("channel.tagPreview")}</p>
         {chosen.length === 0 ? (
           <p className="text-muted">{t("channel.tagPreviewNone")}</p>
         ) : (
           <ul>
             {chosen.map((name) => (
-              <li key={name}>{consequence({ t, name, values, tag, rows })}</li>
+              <li key={name} className="before:text-muted before:content-['→_']">
+                {consequence({ t, name, values, tag, rows })}
+              </li>
             ))}
           </ul>
         )}
@@ -331,8 +337,14 @@ function SetField({ form, name, label, t, children }: SetFieldProps) {
   const chosen = namesOf(form.values.set);
   const isOn = chosen.includes(name);
   return (
-    <div className="set-field" data-set={isOn ? "" : undefined}>
-      <label htmlFor={id} className="set-switch">
+    <div
+      className="flex items-start gap-4 max-sm:flex-col max-sm:items-stretch max-sm:gap-1"
+      data-set={isOn ? "" : undefined}
+    >
+      <label
+        htmlFor={id}
+        className="flex w-26 flex-none cursor-pointer items-center gap-2 pt-6.5 max-sm:w-auto max-sm:pt-0"
+      >
         <input
           id={id}
           type="checkbox"

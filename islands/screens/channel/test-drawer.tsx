@@ -163,10 +163,13 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel }: ModelTab
   const t = useT();
   const isAll = found.every((name) => chosen.has(name));
   return (
-    <table className="test-table" aria-label={t("channel.modelsTitle")}>
+    <table
+      className="table wrap-anywhere [&_td]:align-top [&_th]:align-top"
+      aria-label={t("channel.modelsTitle")}
+    >
       <thead>
         <tr>
-          <th scope="col">
+          <th scope="col" className="w-7">
             <input
               type="checkbox"
               className="checkbox"
@@ -176,8 +179,10 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel }: ModelTab
             />
           </th>
           <th scope="col">{t("channel.modelsTitle")}</th>
-          <th scope="col">{t("channel.testResult")}</th>
-          <th scope="col">
+          <th scope="col" className="w-[45%]">
+            {t("channel.testResult")}
+          </th>
+          <th scope="col" className="w-8">
             <span className="sr-only">{t("table.actions")}</span>
           </th>
         </tr>
@@ -200,7 +205,9 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel }: ModelTab
             </td>
             <th scope="row" className="mono">
               {name}
-              {name === testModel ? <span className="chip ml-2">{t("channel.testModel")}</span> : null}
+              {name === testModel ? (
+                <span className="badge badge-ghost badge-sm ml-2">{t("channel.testModel")}</span>
+              ) : null}
             </th>
             <td>
               <ResultCell result={run.results.get(name)} />
@@ -208,7 +215,7 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel }: ModelTab
             <td>
               <button
                 type="button"
-                className="icon-button icon-small"
+                className="btn btn-ghost btn-square btn-xs"
                 aria-label={t("channel.testOne", { name })}
                 title={t("channel.testOne", { name })}
                 disabled={run.isRunning}

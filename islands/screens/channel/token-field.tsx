@@ -140,10 +140,11 @@ function TokenList({ tokens, shown, label, isMono, isDisabled }: TokenListProps)
   return (
     <ul ref={tokens.list} aria-label={label}>
       {shown.map((each, index) => (
-        <li key={each} className={`chip ${isMono ? "mono" : ""}`} title={each}>
+        <li key={each} className={`badge badge-ghost badge-sm ${isMono ? "mono" : ""}`} title={each}>
           <span className="truncate">{each}</span>
           <button
             type="button"
+            className="btn btn-ghost btn-square btn-xs"
             tabIndex={index === current ? 0 : -1}
             disabled={isDisabled}
             aria-label={t("channel.remove", { name: each })}

@@ -78,7 +78,7 @@ export function TypeField({ form, onPick }: TypeFieldProps) {
   return (
     <Field form={form} name="type" label={t("channel.type")}>
       {(control) => (
-        <div className="type-field">
+        <div className="relative">
           <div className="input">
             <input
               {...control}
@@ -133,33 +133,45 @@ function TypeList({ id, found, active, chosen, onPick }: TypeListProps) {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
   }, [active]);
   return (
-    <div ref={list} id={`${id}-list`} role="listbox" aria-label={t("channel.type")} className="type-list">
-      {found.length === 0 ? <p className="field-hint">{t("channel.typeNone")}</p> : null}
+    <div
+      ref={list}
+      id={`${id}-list`}
+      role="listbox"
+      aria-label={t("channel.type")}
+      className="menu absolute inset-x-0 top-full z-20 mt-1 max-h-80 overflow-y-auto rounded-box border border-base-300 bg-base-100 floating"
+    >
+      {found.length === 0 ? <p className="p-2 text-xs text-muted">{t("channel.typeNone")}</p> : null}
       {(["openai", "own", "tasks"] as const).map((group) => {
         const members = found.filter((each) => each.group === group);
         return members.length === 0 ? null : (
-          <div key={group} role="group" aria-label={t(`channel.typeGroup.${group}`)}>
-            <p aria-hidden>{t(`channel.typeGroup.${group}`)}</p>
+          <ul key={group} role="group" aria-label={t(`channel.typeGroup.${group}`)}>
+            <li role="none" aria-hidden className="menu-title pt-1.5">
+              {t(`channel.typeGroup.${group}`)}
+            </li>
             {members.map((each) => (
-              <div
+              <li
                 key={each.id}
                 id={`${id}-${each.id}`}
                 role="option"
                 aria-selected={active === each}
-                data-chosen={each.id === chosen ? "" : undefined}
+                aria-current={each.id === chosen || undefined}
                 // Before the field loses the focus.
                 onMouseDown={(event) => {
                   event.preventDefault();
                   onPick(each);
                 }}
               >
-                {each.label[language.value]}
-                {each.status === "legacy" ? (
-                  <span className="text-muted"> · {t("channel.typeLegacy")}</span>
-                ) : null}
-              </div>
+                <div className={active === each ? "menu-active" : undefined}>
+                  <span>
+                    {each.label[language.value]}
+                    {each.status === "legacy" ? (
+                      <span className="text-muted"> · {t("channel.typeLegacy")}</span>
+                    ) : null}
+                  </span>
+                </div>
+              </li>
             ))}
-          </div>
+          </ul>
         );
       })}
     </div>

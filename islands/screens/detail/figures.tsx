@@ -109,7 +109,7 @@ function Tile({
       </dd>
       <dd className="tile-note">{note}</dd>
       {line ? (
-        <dd className="tile-line" aria-hidden>
+        <dd className="absolute top-3.5 right-4 w-[30%] max-w-22 max-xl:hidden" aria-hidden>
           <Sparkline values={line} />
         </dd>
       ) : null}

@@ -30,15 +30,27 @@ export function FirstSteps({ steps }: { steps: Steps }) {
   ];
   const next = list.find(({ isDone }) => !isDone)?.id;
   return (
-    <section className="panel first-steps" aria-labelledby="first-title">
-      <h2 id="first-title">{t("detail.first.title")}</h2>
+    <section
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4"
+      aria-labelledby="first-title"
+    >
+      <h2 id="first-title" className="mb-2">
+        {t("detail.first.title")}
+      </h2>
       <ol>
         {list.map(({ id, isDone, href, action }) => (
-          <li key={id} data-done={isDone || undefined}>
-            <span className="first-mark" aria-hidden>
+          <li
+            key={id}
+            className="flex flex-wrap items-start gap-x-3 gap-y-1 border-base-300 py-3 leading-5.5 not-first:border-t"
+            data-done={isDone || undefined}
+          >
+            <span
+              className="mt-px inline-flex size-5 items-center justify-center rounded-full border border-field in-data-done:border-success in-data-done:text-success"
+              aria-hidden
+            >
               {isDone ? <Check size={14} /> : null}
             </span>
-            <div>
+            <div className="min-w-[min(240px,70%)] flex-1">
               <p>
                 <b>{t(`detail.first.${id}`)}</b>
                 {isDone ? <span className="text-muted"> {t("detail.first.done")}</span> : null}
@@ -52,15 +64,18 @@ export function FirstSteps({ steps }: { steps: Steps }) {
             )}
           </li>
         ))}
-        <li>
-          <span className="first-mark" aria-hidden />
-          <div>
+        <li className="flex flex-wrap items-start gap-x-3 gap-y-1 border-base-300 py-3 leading-5.5 not-first:border-t">
+          <span
+            className="mt-px inline-flex size-5 items-center justify-center rounded-full border border-field in-data-done:border-success in-data-done:text-success"
+            aria-hidden
+          />
+          <div className="min-w-[min(240px,70%)] flex-1">
             <p>
               <b>{t("detail.first.call")}</b>
             </p>
             <p className="text-muted">{t("detail.first.callText")}</p>
-            <div className="first-code">
-              <pre>
+            <div className="mt-2 flex items-start gap-2">
+              <pre className="min-w-0 grow overflow-auto rounded-field bg-base-200 px-3 py-2 text-xs/4.5">
                 <code>{command}</code>
               </pre>
               <CopyButton text={command} label={t("detail.first.copy")} />

@@ -19,10 +19,10 @@ export function QueryBar({ usage, isAdmin, onRange }: QueryBarProps) {
   const t = useT();
   const { range, granularity, step: automatic } = usage;
   return (
-    <div className="detail-bar" role="search" aria-label={t("detail.filters")}>
+    <div className="mb-3 flex flex-wrap items-center gap-2" role="search" aria-label={t("detail.filters")}>
       <TimeRangeField range={range} presets={DETAIL_PRESETS} onChange={onRange} />
       <select
-        className="select select-sm"
+        className="select select-sm w-auto"
         aria-label={t("detail.granularity")}
         value={granularity ?? "auto"}
         onChange={({ target }) =>

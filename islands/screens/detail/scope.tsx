@@ -20,14 +20,14 @@ export function ScopeField({ scope, onChange }: ScopeFieldProps) {
   };
   return (
     <form
-      className="scope-field"
+      className="flex flex-wrap items-center gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         apply();
       }}
     >
       <select
-        className="select select-sm"
+        className="select select-sm w-auto"
         aria-label={t("detail.scope")}
         value={scope === "me" ? "me" : "all"}
         onChange={(event) =>
@@ -40,7 +40,7 @@ export function ScopeField({ scope, onChange }: ScopeFieldProps) {
       {scope === "me" ? null : (
         <input
           type="search"
-          className="input input-sm"
+          className="input input-sm w-44"
           aria-label={t("detail.username")}
           placeholder={t("detail.username")}
           maxLength={255}

@@ -32,7 +32,7 @@ export function SideCharts({ use, axis, cursor, errorHref }: SideChartsProps) {
   });
   const speed = t("detail.speedSentence", { time: speedText(use) });
   return (
-    <div className="detail-pair">
+    <div className="mt-6 grid grid-cols-2 gap-x-10 gap-y-6 border-t border-base-300 pt-5 max-[900px]:grid-cols-1">
       <BarChart
         label={t("detail.errors")}
         caption={failedText}
@@ -46,7 +46,10 @@ export function SideCharts({ use, axis, cursor, errorHref }: SideChartsProps) {
         formatAxis={formatCompact}
         empty={<p className="text-muted">{t("detail.noErrors")}</p>}
         foot={
-          <a className="chart-more" href={errorHref}>
+          <a
+            className="inline-flex min-h-7 items-center gap-1 text-primary hover:underline pointer-coarse:min-h-11"
+            href={errorHref}
+          >
             {t("detail.errorLog")}
             <ArrowRight aria-hidden size={14} />
           </a>

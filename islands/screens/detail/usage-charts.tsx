@@ -85,7 +85,7 @@ export function UsageCharts({ use, usage, isAdmin, onRange }: UsageChartsProps) 
   const formats = formatsOf(use, status.value);
   return (
     <>
-      <div className="detail-main">
+      <div className="grid grid-cols-[minmax(0,1fr)_340px] gap-x-10 gap-y-6 max-xl:grid-cols-1">
         <MainChart {...{ use, usage, series, cursor, formats, hrefOf }} />
         <Ranks {...{ use, usage, isAdmin, series, formats, hrefOf }} />
       </div>
@@ -123,7 +123,7 @@ function MainChart({ use, usage, series, cursor, formats, hrefOf }: MainChartPro
     zone,
   });
   return (
-    <section className="detail-chart">
+    <section>
       <BarChart
         label={t(`detail.over.${use.figure}`)}
         caption={sentence}
@@ -144,7 +144,10 @@ function MainChart({ use, usage, series, cursor, formats, hrefOf }: MainChartPro
           </>
         }
         foot={
-          <a className="chart-more" href={hrefOf(pinned, 2, series.onlyFilter)}>
+          <a
+            className="inline-flex min-h-7 items-center gap-1 text-primary hover:underline pointer-coarse:min-h-11"
+            href={hrefOf(pinned, 2, series.onlyFilter)}
+          >
             {pinned
               ? t("detail.logOf", { time: spanText(axis, pinned.first, pinned.last, zone) })
               : t("detail.log")}
@@ -160,11 +163,12 @@ function MainChart({ use, usage, series, cursor, formats, hrefOf }: MainChartPro
 function FigureSwitch({ figure }: { figure: Figure }) {
   const t = useT();
   return (
-    <div className="segments" role="group" aria-label={t("detail.measure")}>
+    <div className="join" role="group" aria-label={t("detail.measure")}>
       {FIGURES.map((each) => (
         <button
           key={each}
           type="button"
+          className="btn btn-sm btn-default join-item"
           aria-pressed={each === figure}
           onClick={() => setQuery({ show: each === "quota" ? undefined : each }, { replace: true })}
         >
@@ -196,7 +200,7 @@ function Ranks({ use, usage, isAdmin, series, formats, hrefOf }: RanksProps) {
     };
   };
   return (
-    <section className="detail-ranks" aria-label={t("detail.shares")}>
+    <section className="[&>nav]:mb-1" aria-label={t("detail.shares")}>
       <TabLinks
         label={t("detail.by")}
         tabs={dimensions.map((each) => ({

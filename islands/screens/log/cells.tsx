@@ -37,14 +37,17 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
         row.username === "" ? null : (
           <button
             type="button"
-            className="user-button"
+            className="group inline-flex min-h-6 max-w-[20ch] cursor-pointer items-center gap-1.5 pointer-coarse:min-h-10"
             title={t("log.userPanel", { name: row.username })}
             onClick={() => onUser(row.user_id)}
           >
-            <span className="avatar-letter" aria-hidden>
+            <span
+              className="inline-flex size-5 flex-none items-center justify-center rounded-full bg-base-300 text-xs"
+              aria-hidden
+            >
               {String.fromCodePoint(row.username.codePointAt(0) ?? 63).toUpperCase()}
             </span>
-            <span>{row.username}</span>
+            <span className="truncate group-hover:text-primary group-hover:underline">{row.username}</span>
           </button>
         ),
     }),
@@ -97,7 +100,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
       title: t("log.content"),
       isHiddenByDefault: true,
       cell: (row) => (
-        <span className="log-content" title={row.content}>
+        <span className="inline-block max-w-[30ch] truncate align-bottom" title={row.content}>
           {row.content}
         </span>
       ),
@@ -111,13 +114,13 @@ function ModelCell({ row }: { row: LogRow }) {
   if (row.model_name === "") {
     if (row.content === "") return null;
     return (
-      <span className="log-content text-muted" title={row.content}>
+      <span className="inline-block max-w-[30ch] truncate align-bottom text-muted" title={row.content}>
         {row.content}
       </span>
     );
   }
   return (
-    <span className="mono log-model">
+    <span className="mono inline-block max-w-[30ch] truncate align-bottom">
       {row.model_name}
       {other.is_model_mapped && other.upstream_model_name ? (
         <span className="text-muted"> → {other.upstream_model_name}</span>
@@ -131,7 +134,7 @@ function ChannelCell({ row }: { row: LogRow }) {
   if (row.channel === 0) return null;
   const text = chain.length > 1 ? chain.join(" → ") : String(row.channel);
   return (
-    <span className="log-channel" title={row.channel_name}>
+    <span className="inline-block max-w-[20ch] truncate align-bottom" title={row.channel_name}>
       <Chip>{text}</Chip> <span className="text-muted">{row.channel_name}</span>
     </span>
   );

@@ -129,7 +129,7 @@ export function ErrorPart({ row, other }: { row: LogRow; other: LogOther }) {
           </Line>
         ) : null}
       </dl>
-      {status ? <p className="field-hint">{t(adviceKey(status))}</p> : null}
+      {status ? <p className="mt-1 text-xs text-muted">{t(adviceKey(status))}</p> : null}
     </section>
   );
 }

@@ -38,7 +38,7 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
   return (
     <section className="detail-section" aria-label={t("log.cost.title")}>
       <h3>{t("log.cost.title")}</h3>
-      <table className="sum-table">
+      <table className="table sum-table">
         <thead>
           <tr>
             <th scope="col">{t("log.cost.item")}</th>
@@ -82,9 +82,9 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
           </tr>
         </tfoot>
       </table>
-      {other.estimated ? <p className="field-hint">{t("log.cost.estimated")}</p> : null}
-      {sum.isCapped ? <p className="field-hint">{t("log.cost.capped")}</p> : null}
-      {sum.isMinimum ? <p className="field-hint">{t("log.cost.minimum")}</p> : null}
+      {other.estimated ? <p className="mt-1 text-xs text-muted">{t("log.cost.estimated")}</p> : null}
+      {sum.isCapped ? <p className="mt-1 text-xs text-muted">{t("log.cost.capped")}</p> : null}
+      {sum.isMinimum ? <p className="mt-1 text-xs text-muted">{t("log.cost.minimum")}</p> : null}
     </section>
   );
 }

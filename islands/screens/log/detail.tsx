@@ -74,7 +74,7 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
         <span className="flex items-center gap-1">
           <HeadButton label={t("log.previous")} onClick={() => onStep(-1)} icon={ChevronUp} />
           <HeadButton label={t("log.next")} onClick={() => onStep(1)} icon={ChevronDown} />
-          <span className="wide-only">
+          <span className="max-sm:hidden">
             <HeadButton label={resize} onClick={() => setWide(!isWide)} icon={Resize} />
           </span>
         </span>
@@ -159,7 +159,13 @@ function HeadButton({
   icon: typeof ChevronUp;
 }) {
   return (
-    <button type="button" className="icon-button" aria-label={label} title={label} onClick={onClick}>
+    <button
+      type="button"
+      className="btn btn-ghost btn-square btn-sm"
+      aria-label={label}
+      title={label}
+      onClick={onClick}
+    >
       <Icon aria-hidden size={16} />
     </button>
   );

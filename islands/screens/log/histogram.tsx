@@ -61,8 +61,8 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
   });
   const place = span ? (span.first + span.last + 1) / 2 / size : 0;
   return (
-    <figure className="histogram" aria-label={t("log.histogram.title")}>
-      <figcaption>
+    <figure className="mb-3" aria-label={t("log.histogram.title")}>
+      <figcaption className="flex min-h-7.5 flex-wrap items-center gap-x-2 text-dense text-muted">
         <span className="tabular-nums">{summary}</span>
         {data.isCut ? <span className="text-muted"> · {t("log.histogram.cut")}</span> : null}
         {onReset ? (
@@ -73,7 +73,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         ) : null}
       </figcaption>
       <div
-        className="histogram-plot"
+        className="relative h-14 cursor-crosshair [touch-action:pan-y] border-b border-base-300 select-none"
         role="slider"
         tabIndex={0}
         aria-label={t("log.histogram.slider")}
@@ -84,13 +84,18 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         {...cursor.handlers}
         onBlur={cursor.clear}
       >
-        <svg viewBox={`0 0 ${Math.max(1, size)} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden>
+        <svg
+          viewBox={`0 0 ${Math.max(1, size)} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          className="block h-14 w-full"
+          aria-hidden
+        >
           {buckets.map((bucket, index) => (
             <Bar key={bucket.at} bucket={bucket} index={index} most={most} />
           ))}
           {span ? (
             <rect
-              className="histogram-span"
+              className="fill-base-content/15"
               x={span.first}
               y={0}
               width={span.last - span.first + 1}
@@ -100,7 +105,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         </svg>
         {span ? (
           <div
-            className="histogram-tip"
+            className="pointer-events-none absolute top-0.5 z-5 max-w-full rounded-sm border border-base-300 bg-base-100 px-2 py-0.5 text-xs/4.5 whitespace-nowrap data-[side=left]:[translate:calc(-100%-8px)] data-[side=right]:[translate:8px]"
             aria-hidden
             style={{ left: `${place * 100}%` }}
             data-side={place > 0.5 ? "left" : "right"}
@@ -109,7 +114,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
           </div>
         ) : null}
       </div>
-      <div className="histogram-axis" aria-hidden>
+      <div className="flex justify-between pt-0.5 text-xs/4 text-muted tabular-nums" aria-hidden>
         <span>{size > 0 ? timeText(buckets[0]?.at ?? 0) : ""}</span>
         <span>{size > 2 ? timeText(buckets[Math.floor(size / 2)]?.at ?? 0) : ""}</span>
         <span>{size > 0 ? timeText((buckets.at(-1)?.at ?? 0) + step) : ""}</span>
@@ -123,10 +128,10 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
 function BucketTable({ buckets, zone }: { buckets: readonly LogBucket[]; zone: string }) {
   const t = useT();
   return (
-    <details className="histogram-table">
-      <summary>{t("log.histogram.asTable")}</summary>
+    <details className="text-xs">
+      <summary className="w-fit cursor-pointer py-0.5 text-muted">{t("log.histogram.asTable")}</summary>
       <div className="overflow-auto max-h-60">
-        <table className="sum-table">
+        <table className="table sum-table">
           <thead>
             <tr>
               <th scope="col">{t("log.time")}</th>
@@ -163,11 +168,17 @@ function Bar({ bucket, index, most }: { bucket: LogBucket; index: number; most: 
   return (
     <>
       {good > 0 ? (
-        <rect className="histogram-bar" x={index + 0.08} y={HEIGHT - bad - good} width={0.84} height={good} />
+        <rect
+          className="fill-(--c1) data-[tone=broken]:fill-error"
+          x={index + 0.08}
+          y={HEIGHT - bad - good}
+          width={0.84}
+          height={good}
+        />
       ) : null}
       {bad > 0 ? (
         <rect
-          className="histogram-bar"
+          className="fill-(--c1) data-[tone=broken]:fill-error"
           data-tone="broken"
           x={index + 0.08}
           y={HEIGHT - bad}

@@ -18,7 +18,7 @@ export interface LogTopProps {
 export function LogTop({ stat, histogram, isZoomed }: LogTopProps) {
   const t = useT();
   return (
-    <div className="log-top">
+    <div className="lg:grid lg:grid-cols-[auto_minmax(0,1fr)] lg:gap-x-10">
       <dl className="figure-row">
         <Figure label={t("log.spend")} value={<Money quota={stat.quota} />} />
         <Figure label="RPM" title={t("log.rpm")} value={formatNumber(stat.rpm)} />
@@ -49,8 +49,11 @@ function Figure({ label, value, title }: { label: string; value: React.ReactNode
 export function LiveButton({ isLive, onToggle }: { isLive: boolean; onToggle: () => void }) {
   const t = useT();
   return (
-    <button type="button" className="btn btn-default live-button" aria-pressed={isLive} onClick={onToggle}>
-      <span className="live-mark" aria-hidden />
+    <button type="button" className="btn btn-default gap-2" aria-pressed={isLive} onClick={onToggle}>
+      <span
+        className="status border-[1.5px] border-muted bg-transparent in-aria-pressed:border-success in-aria-pressed:bg-success"
+        aria-hidden
+      />
       {isLive ? t("log.liveOn") : t("log.live")}
     </button>
   );

@@ -45,7 +45,7 @@ export default function UserPanel({ id, name, onClose, onLog }: UserPanelProps) 
     facts ? (
       content
     ) : failure === undefined ? (
-      <span className="skeleton cell-skeleton w-20" aria-hidden />
+      <span className="skeleton inline-block h-3 w-20" aria-hidden />
     ) : (
       "–"
     );

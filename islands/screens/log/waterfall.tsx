@@ -24,7 +24,7 @@ export function Waterfall({ row, other }: { row: LogRow; other: LogOther }) {
   return (
     <section className="detail-section" aria-label={t("log.attempts")}>
       <h3>{t("log.attempts")}</h3>
-      <ol className="waterfall">
+      <ol className="waterfall grid gap-1.5 text-dense">
         {steps.map((step) => (
           <li key={`${step.kind}-${step.startMs}-${step.number ?? 0}`}>
             <span>

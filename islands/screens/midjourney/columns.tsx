@@ -35,7 +35,7 @@ export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRo
       id: "action",
       title: t("midjourney.actionTitle"),
       card: "badge",
-      cell: (row) => <span className="chip">{t(actionKey(row.action))}</span>,
+      cell: (row) => <span className="badge badge-ghost badge-sm">{t(actionKey(row.action))}</span>,
     },
     {
       id: "task",
@@ -76,11 +76,18 @@ export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRo
         row.image_url === "" ? null : (
           <button
             type="button"
-            className="thumb"
+            className="block cursor-zoom-in pointer-coarse:inline-flex pointer-coarse:min-h-10 pointer-coarse:min-w-10 pointer-coarse:items-center"
             aria-label={t("midjourney.openImage", { id: row.mj_id || row.id })}
             onClick={() => setQuery({ image: row.id })}
           >
-            <img src={row.image_url} alt="" loading="lazy" width={28} height={28} />
+            <img
+              src={row.image_url}
+              alt=""
+              loading="lazy"
+              width={28}
+              height={28}
+              className="size-7 rounded-sm bg-base-300 object-cover"
+            />
           </button>
         ),
     },
@@ -98,7 +105,7 @@ export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRo
         row.fail_reason === "" ? null : (
           <button
             type="button"
-            className="short-text text-error"
+            className="inline-block max-w-[22ch] cursor-pointer truncate align-bottom text-error"
             title={row.fail_reason}
             onClick={() => setQuery({ id: row.id })}
           >

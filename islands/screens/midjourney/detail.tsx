@@ -26,11 +26,15 @@ export default function DrawingDetail({ row, isAdmin, onClose, onImage }: Drawin
       {row.image_url ? (
         <button
           type="button"
-          className="detail-picture"
+          className="mb-3 block w-full cursor-zoom-in"
           aria-label={t("midjourney.openImage", { id: row.mj_id || row.id })}
           onClick={onImage}
         >
-          <img src={row.image_url} alt={row.prompt || row.prompt_en} />
+          <img
+            src={row.image_url}
+            alt={row.prompt || row.prompt_en}
+            className="mx-auto max-h-80 rounded-field"
+          />
         </button>
       ) : null}
       {row.fail_reason ? (

@@ -21,15 +21,18 @@ export function Gallery({ rows, isAdmin, table, total, onImage, onOpen }: Galler
   const t = useT();
   return (
     <>
-      <ul className="gallery">
+      <ul className="grid grid-cols-[repeat(auto-fill,minmax(200px,1fr))] gap-3">
         {rows.map((row) => {
           const [tone, key] = statusLabel(row.status);
           const prompt = row.prompt || row.prompt_en;
           return (
-            <li key={row.id} className="gallery-card">
+            <li
+              key={row.id}
+              className="flex min-w-0 flex-col overflow-hidden rounded-box border border-base-300"
+            >
               <button
                 type="button"
-                className="gallery-picture"
+                className="grid aspect-square cursor-pointer place-items-center bg-base-200 focus-visible:-outline-offset-2"
                 aria-label={
                   row.image_url === ""
                     ? t("midjourney.details", { id: row.mj_id || row.id })
@@ -40,19 +43,24 @@ export function Gallery({ rows, isAdmin, table, total, onImage, onOpen }: Galler
                 {row.image_url === "" ? (
                   <ProgressBar progress={row.progress} isFailed={row.status === "FAILURE"} />
                 ) : (
-                  <img src={row.image_url} alt={prompt} loading="lazy" />
+                  <img src={row.image_url} alt={prompt} loading="lazy" className="size-full object-cover" />
                 )}
               </button>
-              <div className="gallery-text">
+              <div className="flex flex-col gap-1 px-2.5 pt-2 pb-2.5 text-dense">
                 <span className="flex items-center justify-between gap-2">
-                  <span className="chip">{t(actionKey(row.action))}</span>
+                  <span className="badge badge-ghost badge-sm">{t(actionKey(row.action))}</span>
                   {isAdmin || row.status === "FAILURE" ? <StatusDot tone={tone}>{t(key)}</StatusDot> : null}
                 </span>
-                <button type="button" className="gallery-prompt" title={prompt} onClick={() => onOpen(row)}>
+                <button
+                  type="button"
+                  className="line-clamp-2 cursor-pointer text-left"
+                  title={prompt}
+                  onClick={() => onOpen(row)}
+                >
                   {prompt || row.mj_id || `#${row.id}`}
                 </button>
                 {row.fail_reason ? (
-                  <span className="cell-sub text-error gallery-line" title={row.fail_reason}>
+                  <span className="cell-sub text-error truncate" title={row.fail_reason}>
                     {row.fail_reason}
                   </span>
                 ) : (

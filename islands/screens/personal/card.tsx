@@ -15,7 +15,11 @@ export function Card({
   children: ReactNode;
 }) {
   return (
-    <section className="panel scroll-mt-16" id={id} aria-labelledby={`${id}-heading`}>
+    <section
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 scroll-mt-16"
+      id={id}
+      aria-labelledby={`${id}-heading`}
+    >
       <h2 id={`${id}-heading`} className="font-semibold">
         {title}
       </h2>

@@ -167,12 +167,12 @@ export function ModelsCard({ models, count, isExpanded }: ModelsCardProps) {
                 {prefix === "" ? t("personal.otherModels") : prefix} · {formatNumber(size)}
               </h3>
             )}
-            <ul className="chips">
+            <ul className="flex flex-wrap gap-1">
               {names.map((name) => (
                 <li key={name} className="min-w-0">
                   <button
                     type="button"
-                    className="chip max-w-full cursor-pointer break-all hover:bg-base-300"
+                    className="badge badge-ghost badge-sm max-w-full cursor-pointer break-all hover:bg-base-300"
                     title={[t("personal.copyModel", { name }), textOf(name)].filter(Boolean).join("\n")}
                     onClick={() => void copy(name)}
                   >

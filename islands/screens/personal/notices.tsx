@@ -147,8 +147,8 @@ type NoticeForm = Form<NoticeValues>;
 function KindField({ form }: { form: NoticeForm }) {
   const t = useT();
   return (
-    <fieldset className="field">
-      <legend className="field-label">{t("personal.noticeKind")}</legend>
+    <fieldset className="mb-4">
+      <legend className="text-dense font-semibold">{t("personal.noticeKind")}</legend>
       <div className="join mt-1">
         {KINDS.map((kind) => (
           <input
@@ -275,7 +275,7 @@ export function PricesCard({
   };
   return (
     <Card id="prices" title={t("personal.prices")}>
-      <label className="switch-row">
+      <label className="flex min-h-8 cursor-pointer items-center gap-4">
         <span className="grow">
           {t("personal.acceptUnpriced")}
           <span className="block text-sm text-muted">{t("personal.acceptUnpricedHint")}</span>

@@ -83,7 +83,7 @@ export function PasswordCard({ hasPassword }: { hasPassword: boolean }) {
             input={{ autoComplete: "current-password" }}
           />
         ) : null}
-        <div className="field-row">
+        <div className="grid grid-cols-[repeat(auto-fit,minmax(160px,1fr))] gap-x-4">
           <TextField
             form={plain}
             name="password"
@@ -160,7 +160,7 @@ export function ShortcutsSwitch() {
   useEffect(() => setOn(readItem(OWN_KEYS.shortcuts) !== "off"), []);
   return (
     <Card id="shortcuts" title={t("personal.keyboard")}>
-      <label className="switch-row">
+      <label className="flex min-h-8 cursor-pointer items-center gap-4">
         <span className="grow">
           {t("personal.shortcuts")}
           <span className="block text-sm text-muted">{t("personal.shortcutsHint")}</span>

@@ -98,7 +98,7 @@ export function MessageList({ conversation, isShown, isRunning, onRestore, child
       {isAway ? (
         <button
           type="button"
-          className="btn btn-sm btn-default absolute bottom-2 left-1/2 -translate-x-1/2 shadow-md"
+          className="btn btn-sm btn-default absolute bottom-2 left-1/2 [translate:-50%] floating"
           onClick={toEnd}
         >
           <ArrowDown aria-hidden size={14} />

@@ -75,7 +75,7 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
             {isLast && !isUser ? (
               <button
                 type="button"
-                className="icon-button icon-small"
+                className="btn btn-ghost btn-square btn-xs"
                 aria-label={t("playground.regenerate")}
                 title={t("playground.regenerate")}
                 onClick={() => props.onRegenerate(message.id)}
@@ -85,7 +85,7 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
             ) : null}
             <button
               type="button"
-              className="icon-button icon-small"
+              className="btn btn-ghost btn-square btn-xs"
               aria-label={t("playground.deleteMessage")}
               title={t("playground.deleteMessage")}
               disabled={isRunning}

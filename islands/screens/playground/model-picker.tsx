@@ -64,9 +64,9 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
   };
 
   return (
-    <div ref={box} className="field relative">
-      <div className="field-head">
-        <label className="field-label" htmlFor={id}>
+    <div ref={box} className="mb-4 relative">
+      <div className="mb-0.5 flex min-h-6 items-center gap-1">
+        <label className="text-dense font-semibold" htmlFor={id}>
           {t("playground.model")}
         </label>
       </div>
@@ -97,27 +97,32 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
       </div>
       <div
         hidden={!isOpen}
-        className="absolute inset-x-0 z-20 mt-1 max-h-64 overflow-y-auto rounded-box border border-base-300 bg-base-100 p-1 shadow-lg"
+        className="absolute inset-x-0 z-20 mt-1 max-h-64 overflow-y-auto rounded-box border border-base-300 bg-base-100 p-1 floating"
       >
-        <div id={`${id}-list`} role="listbox" aria-label={t("playground.model")} hidden={found.length === 0}>
+        <ul
+          id={`${id}-list`}
+          role="listbox"
+          aria-label={t("playground.model")}
+          className="menu p-0"
+          hidden={found.length === 0}
+        >
           {isOpen
             ? found.map((name, index) => (
-                <div
+                <li
                   key={name}
                   id={`${id}-${index}`}
                   role="option"
                   aria-selected={name === value}
                   aria-current={name === value}
-                  className={`pop-item text-[13px] !whitespace-normal break-all ${index === at ? "bg-base-300" : ""}`}
                   // The field keeps the focus, so that leaving it does not close the list before the click.
                   onMouseDown={(event) => event.preventDefault()}
                   onClick={() => pick(name)}
                 >
-                  {name}
-                </div>
+                  <div className={`text-dense break-all ${index === at ? "menu-active" : ""}`}>{name}</div>
+                </li>
               ))
             : null}
-        </div>
+        </ul>
         {isOpen && (more > 0 || found.length === 0) ? (
           <p className="px-2 py-1.5 text-[13px] text-muted" role="status">
             {found.length === 0

@@ -34,9 +34,9 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
   const chosen = groups.find(({ name }) => name === settings.group);
   return (
     <>
-      <div className="field">
-        <div className="field-head">
-          <label className="field-label" htmlFor={`${id}-group`}>
+      <div className="mb-4">
+        <div className="mb-0.5 flex min-h-6 items-center gap-1">
+          <label className="text-dense font-semibold" htmlFor={`${id}-group`}>
             {t("playground.group")}
           </label>
           {chosen ? (
@@ -59,9 +59,9 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
         </select>
       </div>
       <ModelPicker models={models} value={settings.model} onChange={(model) => onChange({ model })} />
-      <div className="field">
-        <div className="field-head">
-          <label className="field-label" htmlFor={`${id}-system`}>
+      <div className="mb-4">
+        <div className="mb-0.5 flex min-h-6 items-center gap-1">
+          <label className="text-dense font-semibold" htmlFor={`${id}-system`}>
             {t("playground.system")}
           </label>
         </div>
@@ -73,13 +73,13 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
           value={settings.system}
           onChange={(event) => onChange({ system: event.target.value })}
         />
-        <p id={`${id}-system-hint`} className="field-hint">
+        <p id={`${id}-system-hint`} className="mt-1 text-xs text-muted">
           {t("playground.systemHint")}
         </p>
       </div>
-      <div className="field">
-        <div className="field-head">
-          <label className="field-label" htmlFor={`${id}-temperature`}>
+      <div className="mb-4">
+        <div className="mb-0.5 flex min-h-6 items-center gap-1">
+          <label className="text-dense font-semibold" htmlFor={`${id}-temperature`}>
             {t("playground.temperature")}
           </label>
           <output htmlFor={`${id}-temperature`} className="ml-auto text-[13px] tabular-nums">
@@ -89,7 +89,7 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
         <input
           id={`${id}-temperature`}
           type="range"
-          className="range range-primary range-xs w-full"
+          className="w-full accent-primary"
           min={0.1}
           max={1}
           step={0.1}
@@ -98,9 +98,9 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
           onChange={(event) => onChange({ temperature: Math.round(Number(event.target.value) * 10) / 10 })}
         />
       </div>
-      <div className="field">
-        <div className="field-head">
-          <label className="field-label" htmlFor={`${id}-max`}>
+      <div className="mb-4">
+        <div className="mb-0.5 flex min-h-6 items-center gap-1">
+          <label className="text-dense font-semibold" htmlFor={`${id}-max`}>
             {t("playground.maxTokens")}
           </label>
         </div>
@@ -120,12 +120,12 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
             }
           />
         </div>
-        <p id={`${id}-max-hint`} className="field-hint">
+        <p id={`${id}-max-hint`} className="mt-1 text-xs text-muted">
           {t("playground.maxTokensHint")}
         </p>
       </div>
-      <label className="switch-row">
-        <span className="grow field-label">{t("playground.stream")}</span>
+      <label className="flex min-h-8 cursor-pointer items-center gap-4">
+        <span className="grow text-dense font-semibold">{t("playground.stream")}</span>
         <input
           type="checkbox"
           role="switch"

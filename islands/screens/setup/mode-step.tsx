@@ -40,7 +40,7 @@ export function ModeStep({ form }: { form: Form<SetupValues> }) {
           </label>
         ))}
       </div>
-      <p className="field-hint mt-2">{t("setup.mode.changeable")}</p>
+      <p className="mt-1 text-xs text-muted mt-2">{t("setup.mode.changeable")}</p>
     </fieldset>
   );
 }

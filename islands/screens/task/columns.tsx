@@ -50,7 +50,7 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "action",
       title: t("task.actionTitle"),
-      cell: (row) => <span className="chip">{t(actionKey(row.action))}</span>,
+      cell: (row) => <span className="badge badge-ghost badge-sm">{t(actionKey(row.action))}</span>,
     },
     {
       id: "task",
@@ -60,7 +60,7 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
           <span className="inline-flex items-center gap-1 mono">
             <button
               type="button"
-              className="short-text"
+              className="inline-block max-w-[22ch] truncate align-bottom"
               title={t("task.showJson")}
               onClick={() => setQuery({ id: row.id })}
             >

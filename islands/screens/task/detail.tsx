@@ -100,8 +100,17 @@ function Fact({ label, children }: { label: string; children: ReactNode }) {
 function ClipCard({ clip, name }: { clip: Clip; name: string }) {
   const title = clip.title || name;
   return (
-    <section className="clip" aria-label={title}>
-      {clip.imageUrl ? <img src={clip.imageUrl} alt="" loading="lazy" width={56} height={56} /> : null}
+    <section className="mb-3 flex gap-3 rounded-box border border-base-300 p-3" aria-label={title}>
+      {clip.imageUrl ? (
+        <img
+          src={clip.imageUrl}
+          alt=""
+          loading="lazy"
+          width={56}
+          height={56}
+          className="size-14 rounded-sm bg-base-300 object-cover"
+        />
+      ) : null}
       <div className="min-w-0 grow">
         <h3 className="font-semibold break-words">{title}</h3>
         {clip.tags ? <p className="cell-sub break-words">{clip.tags}</p> : null}

@@ -112,12 +112,12 @@ function QuotaBar({ row, unlimited }: { row: TokenRow; unlimited: string }) {
   const used = formatQuota(row.used_quota);
   return (
     <span
-      className="latency"
+      className="latency inline-flex min-w-13 flex-col gap-0.75"
       data-tone={share > 0.2 ? "ok" : share > 0 ? "attention" : "broken"}
       title={`${used} / ${formatQuota(total)}`}
     >
       <Money quota={row.remain_quota} />
-      <span className="latency-bar" aria-hidden>
+      <span className="thin-bar" aria-hidden>
         <span style={{ width: `${share * 100}%` }} />
       </span>
     </span>

@@ -87,7 +87,7 @@ function ModelPicker({
           <button
             key={name}
             type="button"
-            className="chip mono"
+            className="badge badge-ghost badge-sm mono"
             aria-pressed={chosen.has(name)}
             data-tone={chosen.has(name) ? "running" : undefined}
             onClick={() => {
@@ -99,7 +99,7 @@ function ModelPicker({
           </button>
         ))}
       </div>
-      <p className="field-hint" role="status">
+      <p className="mt-1 text-xs text-muted" role="status">
         {more > 0 ? t("common.choices.more", { count: more, number: formatNumber(more) }) : null}
       </p>
     </div>

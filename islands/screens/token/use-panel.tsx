@@ -88,7 +88,7 @@ export default function UsePanel({ keys, isNew, models, onClose }: UsePanelProps
           <label className="flex items-center gap-2">
             <span className="text-muted">{t("token.model")}</span>
             <select
-              className="select select-sm use-model"
+              className="select select-sm w-auto max-w-60"
               value={model}
               onChange={(event) => setChosen(event.target.value)}
             >
@@ -152,7 +152,7 @@ function Clients({ base, row }: { base: string; row: TokenRow }) {
           ))}
         </div>
       ) : (
-        <p className="field-hint">{t("token.chatNone")}</p>
+        <p className="mt-1 text-xs text-muted">{t("token.chatNone")}</p>
       )}
     </>
   );

@@ -93,7 +93,10 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
   };
 
   return (
-    <section className="panel lg:row-span-2" aria-labelledby={`${id}-title`}>
+    <section
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 lg:row-span-2"
+      aria-labelledby={`${id}-title`}
+    >
       <h2 id={`${id}-title`} className="font-semibold">
         {t("topup.redeem")}
       </h2>
@@ -105,7 +108,7 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
           if (!isBusy) void redemption.redeem();
         }}
       >
-        <label className="field-label" htmlFor={id}>
+        <label className="text-dense font-semibold" htmlFor={id}>
           {t("topup.codes")}
         </label>
         <textarea
@@ -129,7 +132,7 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
         />
         <p
           id={`${id}-hint`}
-          className={problem === "" ? "field-hint" : "field-error"}
+          className={problem === "" ? "mt-1 text-xs text-muted" : "mt-1 text-xs text-error"}
           role={problem === "" ? undefined : "alert"}
         >
           {problem === "" ? t("topup.codesHint") : problem}

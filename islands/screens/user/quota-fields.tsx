@@ -26,8 +26,8 @@ export function QuotaFields<V extends QuotaValues>({
   const perUnit = status.peek().quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
   return (
     <>
-      <fieldset className="field">
-        <legend className="field-label">{t("user.quotaMode")}</legend>
+      <fieldset className="mb-4">
+        <legend className="text-dense font-semibold">{t("user.quotaMode")}</legend>
         <div className="join mt-1">
           {MODES.map((each) => (
             <input

@@ -1,12 +1,13 @@
 // Lists of channels as the console and admin scripts read them: filters, order, pages over tags, and the counts above.
-// Refuses to hand out keys: how many there are is told, what they are never.
+// Keys never leave: a row says how many there are.
 import { and, asc, desc, eq, gt, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
-import type { ChannelRow } from "./rows.ts";
+import type { Channel, ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
+import { wallTimeOf } from "../kit/clock.ts";
 import { sha256Hex } from "../kit/seal.ts";
 
 /** A channel as the wire knows it; the key is always empty. */
@@ -83,7 +84,7 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
   };
 }
 
-export interface ChannelQuery {
+export interface ChannelFilter {
   keyword?: string | undefined;
   group?: string | undefined;
   model?: string | undefined;
@@ -99,6 +100,9 @@ export interface ChannelQuery {
   idSort: boolean;
   /** Pages over tags: the answer has every channel of the tags of this page, `total` counts tags. */
   tagMode: boolean;
+}
+
+export interface ChannelQuery extends ChannelFilter {
   offset: number;
   limit: number;
 }
@@ -117,13 +121,13 @@ const SORTS = [
 ] as const;
 const COLUMNS = { response_time: "responseTime", used_quota: "usedQuota" } as const;
 
-function orderOf(deps: Deps, query: ChannelQuery): SQL[] {
+function orderOf(deps: Deps, query: ChannelFilter): SQL[] {
   const { channels } = deps.db.t;
-  const asked = query.sort ?? "";
-  const name = SORTS.find((each) => each === asked.replace(/^-/, ""));
+  const sort = query.sort ?? "";
+  const name = SORTS.find((each) => each === sort.replace(/^-/, ""));
   if (name !== undefined) {
     const column = channels[name === "response_time" || name === "used_quota" ? COLUMNS[name] : name];
-    return [asked.startsWith("-") ? desc(column) : asc(column), desc(channels.id)];
+    return [sort.startsWith("-") ? desc(column) : asc(column), desc(channels.id)];
   }
   return query.idSort ? [desc(channels.id)] : [desc(channels.priority), desc(channels.id)];
 }
@@ -135,7 +139,7 @@ function inGroup(deps: Deps, group: string): SQL {
   return sql`(',' || ${channels.group} || ',') like ${pattern} escape '\\'`;
 }
 
-function filterOf(deps: Deps, query: ChannelQuery): SQL | undefined {
+function filterOf(deps: Deps, query: ChannelFilter): SQL | undefined {
   const { channels } = deps.db.t;
   const filters: (SQL | undefined)[] = [];
   const keyword = query.keyword?.trim() ?? "";
@@ -157,7 +161,7 @@ function filterOf(deps: Deps, query: ChannelQuery): SQL | undefined {
 }
 
 /** The filters of single channels: in tag mode they also decide which channels of a tag are shown. */
-function narrowOf(deps: Deps, query: ChannelQuery): SQL | undefined {
+function narrowOf(deps: Deps, query: ChannelFilter): SQL | undefined {
   const { channels } = deps.db.t;
   return and(
     query.status === undefined ? undefined : eq(channels.status, query.status),
@@ -212,6 +216,38 @@ export async function getChannel(deps: Deps, id: number): Promise<ChannelJson> {
 export interface TagCount {
   tag: string;
   count: number;
+}
+
+/** † One of several keys of a channel as administrators see it. */
+interface KeyStateJson {
+  index: number;
+  /** Its last characters. */
+  tail: string;
+  /** Unix seconds; 0 = it takes its turn. */
+  rests_until: number;
+  reason: string;
+  detail: string;
+}
+
+/** Enough to tell long keys apart; of a short one it would be too much. */
+function tailOf(key: string): string {
+  return key.length >= 16 ? key.slice(-4) : "";
+}
+
+/** Which keys of a channel rest on this node, until when, and why. */
+export function keyStates(deps: Pick<Deps, "keyring" | "clock">, channel: Channel): KeyStateJson[] {
+  const nowMs = deps.clock.monotonicMs();
+  return deps.keyring.states(channel).map(({ index, restsUntilMs, reason, detail }) => {
+    const tail = tailOf(channel.keys[index] ?? "");
+    if (restsUntilMs <= nowMs) return { index, tail, rests_until: 0, reason: "", detail: "" };
+    return {
+      index,
+      tail,
+      rests_until: Math.ceil(wallTimeOf(deps.clock, restsUntilMs) / 1000),
+      reason,
+      detail,
+    };
+  });
 }
 
 /** † What stands above the list: how many channels of each kind there are, and the tags in use. */

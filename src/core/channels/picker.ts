@@ -4,7 +4,7 @@ import type { Channel } from "./rows.ts";
 import { isSameAccess } from "./keyring.ts";
 import type { Routing, Tier, TierEntry } from "./routing.ts";
 
-/** What an attempt told about the health of its channel. */
+/** What an attempt says about the health of its channel. */
 export type Verdict =
   /** It answered; also when it refused the caller's request. */
   | "ok"
@@ -27,7 +27,7 @@ export interface Picker {
     nowMs: number,
     accepts?: (channel: Channel) => boolean,
   ): Channel | undefined;
-  /** Tells how an attempt went. `retryAfterSeconds`: what a limited upstream asked for. */
+  /** Records how an attempt went. `retryAfterSeconds`: what a limited upstream asked for. */
   report(channelId: number, verdict: Verdict, nowMs: number, retryAfterSeconds?: number): void;
   /** Until when (steady clock) the channel is left alone, 0 = it is not. */
   coolingUntilMs(channelId: number): number;
@@ -70,8 +70,8 @@ function rotate(entries: readonly TierEntry[]): TierEntry | undefined {
   return best;
 }
 
-/** Whether an edit left alone what decides about success: place, keys, account, way and form of the call. */
-function isAskedAlike(a: Channel, b: Channel): boolean {
+/** Whether an edit left alone what decides about success: address, keys, account, proxy and form of the call. */
+function isCalledAlike(a: Channel, b: Channel): boolean {
   return (
     isSameAccess(a, b) &&
     a.status === b.status &&
@@ -86,13 +86,13 @@ function isAskedAlike(a: Channel, b: Channel): boolean {
 export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onChange">): Picker {
   /** Only channels with a recent failure have an entry, so the size follows the trouble. */
   const health = new Map<number, Health>();
-  // A channel that is asked otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
+  // A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
   routing.onChange((ids) => {
     for (const id of ids) {
       const state = health.get(id);
       const channel = routing.channel(id);
       if (!state) continue;
-      if (channel && isAskedAlike(state.channel, channel)) state.channel = channel;
+      if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
       else health.delete(id);
     }
   });

@@ -28,7 +28,7 @@ export interface ChannelProbe {
   typedModels(typed: { baseUrl: string; type: number; key: string }, isTrusted: boolean): Promise<string[]>;
 }
 
-export interface RunProgress {
+interface RunProgress {
   isRunning: boolean;
   done: number;
   total: number;
@@ -57,15 +57,6 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
   let running: Promise<void> = Promise.resolve();
   let updating: Promise<void> | undefined;
 
-  async function allChannels(): Promise<Channel[]> {
-    const { channels } = deps.db.t;
-    const rows = await deps.db.orm
-      .select({ id: channels.id })
-      .from(channels)
-      .orderBy(desc(channels.priority), asc(channels.id));
-    return rows.flatMap(({ id }) => deps.routing.channel(id) ?? []);
-  }
-
   /** Runs over all with bounded concurrency; a throwing channel does not stop the others. */
   async function overAll(
     channels: readonly Channel[],
@@ -90,35 +81,32 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
     return result;
   }
 
-  async function judged(channel: Channel): Promise<void> {
-    const result = await test(channel);
-    const { options } = deps;
-    progress.done++;
-    if (result.failure) progress.failed++;
-    if (channel.status === ChannelStatus.enabled && channel.autoBan) {
-      const limit = options.get("ChannelDisableThreshold");
-      const seconds = result.ms / 1000;
-      if (result.failure && result.isFatal && options.get("AutomaticDisableChannelEnabled"))
-        await disableChannel(deps, channel, result.failure.internal ?? result.failure.code);
-      else if (limit > 0 && seconds > limit && options.get("AutomaticDisableChannelEnabled"))
-        await disableChannel(deps, channel, channelTooSlow(seconds, limit));
-    } else if (
-      channel.status === ChannelStatus.autoDisabled &&
-      !result.failure &&
-      options.get("AutomaticEnableChannelEnabled")
-    ) {
-      await reviveChannel(deps, channel);
-    }
-  }
-
   async function balance(channel: Channel): Promise<number> {
     const left = await probe.balance(channel);
     await recordBalance(deps, channel.id, left);
     return left;
   }
 
+  async function runTests(isAnnounced: boolean): Promise<void> {
+    try {
+      const channels = await allChannels(deps);
+      progress.total = channels.length;
+      await overAll(channels, async (channel) => {
+        const result = await test(channel);
+        progress.done++;
+        if (result.failure) progress.failed++;
+        await judgeTest(deps, channel, result);
+      });
+    } finally {
+      progress = { ...progress, isRunning: false };
+    }
+    if (isAnnounced && !isStopped) {
+      await notifyRoot(deps, { type: "channel_test", ...CHANNELS_TESTED });
+    }
+  }
+
   async function updateAll(): Promise<void> {
-    const enabled = (await allChannels()).filter((channel) => channel.status === ChannelStatus.enabled);
+    const enabled = (await allChannels(deps)).filter(({ status }) => status === ChannelStatus.enabled);
     await overAll(enabled, async (channel) => {
       let left: number;
       try {
@@ -138,21 +126,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
       if (progress.isRunning) throw refuse("channel_test_running");
       const startedAt = Math.floor(deps.clock.nowMs() / 1000);
       progress = { isRunning: true, done: 0, total: 0, failed: 0, startedAt };
-      const run = async (): Promise<void> => {
-        try {
-          const channels = await allChannels();
-          progress.total = channels.length;
-          await overAll(channels, judged);
-        } finally {
-          progress = { ...progress, isRunning: false };
-        }
-        if (isAnnounced && !isStopped)
-          await notifyRoot(deps, {
-            type: "channel_test",
-            ...CHANNELS_TESTED,
-          });
-      };
-      running = run();
+      running = runTests(isAnnounced);
       running.catch((error: unknown) =>
         deps.logger.error("channel test run failed", { error: String(error) }),
       );
@@ -168,4 +142,32 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
       await Promise.allSettled([running, updating]);
     },
   };
+}
+
+async function allChannels(deps: StateDeps): Promise<Channel[]> {
+  const { channels } = deps.db.t;
+  const rows = await deps.db.orm
+    .select({ id: channels.id })
+    .from(channels)
+    .orderBy(desc(channels.priority), asc(channels.id));
+  return rows.flatMap(({ id }) => deps.routing.channel(id) ?? []);
+}
+
+/** What the result of a test does to a channel: disabled when it is broken or slow, revived when it works again. */
+async function judgeTest(deps: StateDeps, channel: Channel, result: ProbeResult): Promise<void> {
+  const { options } = deps;
+  const { failure, isFatal, ms } = result;
+  if (channel.status === ChannelStatus.autoDisabled) {
+    if (!failure && options.get("AutomaticEnableChannelEnabled")) await reviveChannel(deps, channel);
+    return;
+  }
+  const mayDisable = channel.status === ChannelStatus.enabled && channel.autoBan;
+  if (!mayDisable || !options.get("AutomaticDisableChannelEnabled")) return;
+  if (failure && isFatal) {
+    await disableChannel(deps, channel, failure.internal ?? failure.code);
+    return;
+  }
+  const limit = options.get("ChannelDisableThreshold");
+  const seconds = ms / 1000;
+  if (limit > 0 && seconds > limit) await disableChannel(deps, channel, channelTooSlow(seconds, limit));
 }

@@ -1,5 +1,4 @@
 // The price tables that ship with the product, as data. Operators replace them through options.
-// Refuses nothing; src/core/options/kinds.ts checks what operators put in their place.
 
 /** Input ratio per model: 1 = $2 per million input tokens. */
 export const defaultModelRatio: Readonly<Record<string, number>> = {

@@ -13,9 +13,26 @@ export interface OptionDefinition<T = unknown> {
   default: string;
   /** Sealed at rest and never returned by any call. */
   secret?: boolean;
-  /** Also sent to everybody by GET /api/status. */
-  public?: boolean;
+  /** Sent to everybody: the field of GET /api/status that carries it. */
+  public?: string;
+  /** What a number counts; its text is `option.unit.<unit>`. */
+  unit?: OptionUnit;
 }
+
+export const OPTION_UNITS = [
+  "attempts",
+  "currency_per_dollar",
+  "dollars",
+  "mebibytes",
+  "minutes",
+  "quota",
+  "quota_per_dollar",
+  "requests",
+  "seconds",
+  "share",
+  "tokens",
+] as const;
+type OptionUnit = (typeof OPTION_UNITS)[number];
 
 export const text: OptionKind<string> = { parse: (value) => value };
 
@@ -36,20 +53,19 @@ export const bool: OptionKind<boolean> = {
   },
 };
 
-export function number(min: number, max: number, whole = true): OptionKind<number> {
+function number(min: number, max: number, code: "option_not_int" | "option_not_number"): OptionKind<number> {
   return {
     parse(value) {
       const parsed = value.trim() === "" ? Number.NaN : Number(value);
-      if (!Number.isFinite(parsed) || (whole && !Number.isInteger(parsed)) || parsed < min || parsed > max) {
-        throw refuse(whole ? "option_not_int" : "option_not_number", { min, max });
-      }
+      const isOfKind = code === "option_not_int" ? Number.isInteger(parsed) : Number.isFinite(parsed);
+      if (!isOfKind || parsed < min || parsed > max) throw refuse(code, { min, max });
       return parsed;
     },
   };
 }
 
-export const int = (min = 0, max = Number.MAX_SAFE_INTEGER) => number(min, max);
-export const float = (min = 0, max = 1e12) => number(min, max, false);
+export const int = (min = 0, max = Number.MAX_SAFE_INTEGER) => number(min, max, "option_not_int");
+export const float = (min = 0, max = 1e12) => number(min, max, "option_not_number");
 
 export function oneOf<const T extends string>(...values: T[]): OptionKind<T> {
   return {

@@ -5,7 +5,7 @@ import { q } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { QuotaDisplay } from "../../shared/money.ts";
-import { definitionOf, isOptionKey, optionDefinitions, switchGuards } from "./definitions.ts";
+import { definitionOf, isOptionKey, optionRows, switchGuards } from "./definitions.ts";
 import type { OptionKey, OptionValue } from "./definitions.ts";
 import type { Sealer } from "../kit/seal.ts";
 
@@ -29,7 +29,6 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
   const texts = new Map<OptionKey, string>();
   const values = new Map<OptionKey, unknown>();
   const listeners: ((key: OptionKey) => void)[] = [];
-  const keys = Object.keys(optionDefinitions) as OptionKey[];
 
   function put(key: OptionKey, value: string): void {
     const definition = definitionOf(key);
@@ -46,21 +45,21 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
   let changes = 0;
 
   async function storedRows(
-    asked: readonly OptionKey[] | undefined,
+    only: readonly OptionKey[] | undefined,
   ): Promise<{ key: string; value: string }[]> {
     const { options } = db.t;
     for (;;) {
       const before = changes;
       const query = db.orm.select().from(options);
-      const rows = await (asked ? query.where(inArray(options.key, [...asked])) : query);
+      const rows = await (only ? query.where(inArray(options.key, [...only])) : query);
       if (before === changes) return rows;
     }
   }
 
-  async function read(asked?: readonly OptionKey[]): Promise<void> {
-    const rows = await storedRows(asked);
+  async function read(only?: readonly OptionKey[]): Promise<void> {
+    const rows = await storedRows(only);
     const stored = new Map(rows.map((row) => [row.key, row.value]));
-    for (const key of asked ?? keys) {
+    for (const key of only ?? optionRows.map((row) => row.key)) {
       const definition = definitionOf(key);
       const row = stored.get(key);
       let value = row ?? definition.default;
@@ -74,8 +73,8 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
 
   /** One read at a time: an older one never replaces what a newer one brought. */
   let last: Promise<void> = Promise.resolve();
-  function inTurn(asked?: readonly OptionKey[]): Promise<void> {
-    const next = last.then(() => read(asked));
+  function inTurn(only?: readonly OptionKey[]): Promise<void> {
+    const next = last.then(() => read(only));
     last = next.catch(() => undefined);
     return next;
   }
@@ -115,11 +114,13 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
       for (const listener of listeners) listener(key);
     },
     entries: () =>
-      keys
-        .filter((key) => definitionOf(key).secret !== true)
-        .map((key) => ({ key, value: texts.get(key) ?? "" })),
+      optionRows
+        .filter((row) => row.secret !== true)
+        .map(({ key }) => ({ key, value: texts.get(key) ?? "" })),
     secretsSet: () =>
-      keys.filter((key) => definitionOf(key).secret === true && (texts.get(key) ?? "") !== ""),
+      optionRows
+        .filter((row) => row.secret === true && (texts.get(row.key) ?? "") !== "")
+        .map(({ key }) => key),
     onChange: (listener) => {
       listeners.push(listener);
     },

@@ -5,7 +5,7 @@ import type { Clock } from "../deps.ts";
 const MAX_TASKS = 100_000;
 
 interface Seen {
-  /** What the time of day said when this process first saw the task. */
+  /** By the time of day, when this process first saw the task. */
   ageMs: number;
   atMs: number;
 }

@@ -1,5 +1,5 @@
-// How long an open task waits until its upstream is asked again; the answer stands in the row, so it survives a restart.
-// Refuses to ask a silent or unreachable upstream as often as one that has news.
+// How long an open task waits until its upstream is polled again; that stands in the row, so it survives a restart.
+// Refuses to poll a silent or unreachable upstream as often as one that has news.
 import { gt, lte, or } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
@@ -8,13 +8,13 @@ const ROUND_MS = 15_000;
 /** Looks are never exactly a round apart: what is due a moment later need not wait for the next one. */
 const SLACK_MS = 1_000;
 const MAX_WAIT_MS = 300_000;
-/** A picture takes a minute or two: so long every round asks. */
+/** A picture takes a minute or two: so long every round polls. */
 const PATIENT_ROUNDS = 8;
 
 export type PollOutcome = "news" | "quiet" | "unreachable";
 
-export interface PollState {
-  /** Rounds of asking without news. */
+interface PollState {
+  /** Polls without news. */
   polls: number;
   /** Unix milliseconds. */
   nextPollMs: number;

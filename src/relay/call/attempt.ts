@@ -32,11 +32,11 @@ export interface AttemptLimits {
   firstByteMs: number;
   /** What is left of the deadline over all attempts. */
   deadlineMs: number;
-  /** The largest answer that is kept whole. */
+  /** The largest answer that is kept in full. */
   maxAnswerBytes: number;
 }
 
-/** An upstream that said 200; the body has not been read. */
+/** An upstream that answered 200; the body has not been read. */
 export interface Opened {
   response: Response;
   isStream: boolean;
@@ -47,7 +47,7 @@ export interface Opened {
   settled(): void;
 }
 
-/** What an upstream said when it refused, unscrubbed: for decisions and for the administrators' log only. */
+/** An upstream's refusal in its own words, unscrubbed: for decisions and for the administrators' log only. */
 export interface UpstreamRefusal {
   status: number;
   message: string;
@@ -55,7 +55,7 @@ export interface UpstreamRefusal {
   code: string;
 }
 
-/** A failed attempt: the public failure, how it reflects on the channel, and what the upstream said. */
+/** A failed attempt: the public failure, how it reflects on the channel, and the upstream's own words. */
 export class AttemptFailure extends Error {
   constructor(
     readonly failure: Failure,
@@ -209,14 +209,14 @@ function withHost(headers: ConstructorParameters<typeof Headers>[0], host: strin
   return all;
 }
 
-/** What is passed on as it comes: event streams in their several framings. Whatever else there is, is read whole. */
+/** What is passed on as it comes: event streams in their several framings. Anything else is read in full. */
 const STREAM_TYPES = /event-?stream|ndjson|stream\+json|jsonl/i;
 
 function isStreamed({ status, headers }: Response): boolean {
   return status === 200 && STREAM_TYPES.test(headers.get("content-type") ?? "");
 }
 
-/** For adapters, which read answers whole, each in its own way. */
+/** For adapters, which read answers in full, each in its own way. */
 function boundedAnswer(response: Response, maxBytes: number): Response {
   if (isStreamed(response)) return response;
   return response.status >= 400 ? cutAnswer(response, MAX_ERROR_BYTES) : cappedAnswer(response, maxBytes);
@@ -362,7 +362,7 @@ export async function attempt(
   return { response, isStream, abort: () => watch.abort("hang-up"), explain, settled };
 }
 
-/** The whole body of an opened answer; a break and one above the cap become the failure of the attempt. */
+/** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */
 export async function readWhole(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
     return await fullBody(opened.response, maxBytes);

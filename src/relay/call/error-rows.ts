@@ -9,7 +9,7 @@ const ROWS_A_MINUTE = 10;
 const MAX_WATCHED = 4096;
 
 /** Whose key it is: without one (the playground) the user's calls count together. */
-export interface ErrorSource {
+interface ErrorSource {
   userId: number;
   tokenId: number;
   /** Code of the failure. */
@@ -29,7 +29,7 @@ interface Minute {
   startedMs: number;
   rows: number;
   more: number;
-  /** What the row that tells the rest takes from the first one. */
+  /** What the row that counts the rest takes from the first one. */
   sample: LogEntry;
 }
 
@@ -39,7 +39,7 @@ const MAX_CONTENT_CHARACTERS = 500;
 /** The parts of a row that hold for all of its minute. */
 function sampleOf(entry: LogEntry): LogEntry {
   const { type, userId, username, content, tokenId = 0, tokenName = "", group = "", other } = entry;
-  const told = ["error_type", "error_code", "status_code"].map((name) => [name, other?.[name]]);
+  const reported = ["error_type", "error_code", "status_code"].map((name) => [name, other?.[name]]);
   return {
     type,
     userId,
@@ -48,7 +48,7 @@ function sampleOf(entry: LogEntry): LogEntry {
     tokenId,
     tokenName,
     group,
-    other: Object.fromEntries(told),
+    other: Object.fromEntries(reported),
   };
 }
 

@@ -1,4 +1,4 @@
-// The request that a call becomes at one channel: address, headers and body, the client's own bytes wherever nothing changes.
+// How a call is put to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
 // Refuses mappings and overrides that cannot be read, and what the dialect of the channel's provider cannot express.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -40,13 +40,13 @@ export interface Plan {
   channel: Channel;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
-  /** The answer is converted to the client's dialect; otherwise its bytes pass through. */
+  /** The answer is written in the client's dialect; otherwise its bytes pass through. */
   isConverted: boolean;
   /** The model's name at the upstream. */
   upstreamModel: string;
-  /** The upstream reports usage in its streams on request, and the request is made. */
+  /** The upstream reports usage in its streams when asked, and it was asked. */
   reportsUsage: boolean;
-  /** Names of what the client requested and the upstream's dialect has no words for. */
+  /** Names of what the client asked for and the upstream's dialect has no words for. */
   dropped: readonly string[];
   upstream: UpstreamRequest;
 }
@@ -84,8 +84,8 @@ export function canServe(channel: Channel, endpoint: Endpoint, model: string): b
   return channel.baseUrl !== "" || row.baseUrl !== "";
 }
 
-/** Why the channel can serve nobody, whatever the call: its provider is gone, or not served yet. */
-export function unservedReason(channel: Channel): Failure | undefined {
+/** Why nobody can be asked through the channel, whatever the call: its provider is gone, or not served yet. */
+function unservedReason(channel: Channel): Failure | undefined {
   const row = providerOf(channel.type);
   try {
     if (row) requireServed(row);
@@ -150,7 +150,7 @@ interface Target {
   key: string;
 }
 
-interface EncodedConversation {
+interface ConvertedBody {
   body: Record<string, unknown>;
   dropped: readonly string[];
 }
@@ -162,7 +162,7 @@ function convertBody(
   request: CanonicalRequest,
   dialect: Required<Dialect>,
   model: string,
-): EncodedConversation {
+): ConvertedBody {
   const { options } = context;
   const plain = plainModel(options, dialect.name, model);
   const maxTokens = claudeDefaultMaxTokens(options, model);
@@ -262,14 +262,14 @@ function passPlan(target: Target): Plan {
   if (limit !== undefined)
     Object.assign(changes, loweredLimits(dialect, { ...sent.json, ...changes }, limit));
   // Passed through as it is, but never at a price that nobody pays.
-  const sentChanges = isRaw ? (tier ?? {}) : changes;
-  const isUntouched = Object.keys(sentChanges).length === 0;
+  const applied = isRaw ? (tier ?? {}) : changes;
+  const isUntouched = Object.keys(applied).length === 0;
   const upstream = upstreamRequest(target, built, () =>
-    isUntouched ? sent.json : { ...sent.json, ...sentChanges },
+    isUntouched ? sent.json : { ...sent.json, ...applied },
   );
   if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
   else if (!upstream.adapter)
-    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, sentChanges, sent.json);
+    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, applied, sent.json);
   return {
     channel,
     dialect: DIALECTS[dialect],
@@ -297,11 +297,11 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
   const built = buildRequest(target, plain, body);
-  const fields: Record<string, unknown> = { ...(built.body ?? body) };
-  applyChanges(fields, overrides(channel));
-  if (limit !== undefined) applyChanges(fields, loweredLimits(dialect.name, fields, limit));
-  const upstream = upstreamRequest(target, built, () => fields);
-  if (!upstream.adapter) upstream.body = JSON.stringify(fields);
+  const upstreamBody: Record<string, unknown> = { ...(built.body ?? body) };
+  applyChanges(upstreamBody, overrides(channel));
+  if (limit !== undefined) applyChanges(upstreamBody, loweredLimits(dialect.name, upstreamBody, limit));
+  const upstream = upstreamRequest(target, built, () => upstreamBody);
+  if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
   return {
     channel,
     dialect,
@@ -319,7 +319,7 @@ function limitedTo(request: CanonicalRequest, limit: number | undefined): Canoni
   return { ...request, settings: { ...request.settings, maxOutputTokens } };
 }
 
-/** Operators override last: their fields stand, as far as the caller's balance pays it. */
+/** Operators override last: what they say stands, as far as the caller's balance pays it. */
 function overrides(channel: Channel): Readonly<Record<string, unknown>> {
   if (channel.paramOverride === null) throw new Failure("internal", "param_override_broken");
   return channel.paramOverride;
@@ -332,7 +332,7 @@ function buildRequest(
 ): ProviderRequest {
   const { endpoint, request } = call;
   const { form } = call.sent;
-  const wanted: ProviderCall = {
+  const providerCall: ProviderCall = {
     operation: endpoint.name,
     model,
     // Gemini's query says how the stream is framed, which is the gateway's business.
@@ -343,12 +343,12 @@ function buildRequest(
     accept: acceptOf(call),
     site: context.options.get("ServerAddress"),
   };
-  if (endpoint.path !== undefined) wanted.path = endpoint.path;
-  if (!form) wanted.body = body;
+  if (endpoint.path !== undefined) providerCall.path = endpoint.path;
+  if (!form) providerCall.body = body;
   const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
-  if (version !== undefined) wanted.geminiVersion = version;
-  if (endpoint.name === "messages") Object.assign(wanted, anthropicHeaders(request));
-  return buildUpstreamRequest(row, channel, wanted);
+  if (version !== undefined) providerCall.geminiVersion = version;
+  if (endpoint.name === "messages") Object.assign(providerCall, anthropicHeaders(request));
+  return buildUpstreamRequest(row, channel, providerCall);
 }
 
 function acceptOf({ endpoint, request, wantsStream }: Call): string {

@@ -20,7 +20,7 @@ export interface SocketTarget {
   proxy: string;
 }
 
-export interface SocketAttempt {
+interface SocketAttempt {
   target: SocketTarget;
   /** Until the socket is open. */
   openMs: number;
@@ -30,7 +30,7 @@ export interface SocketAttempt {
   clientSignal: AbortSignal;
 }
 
-export interface UpstreamListener {
+interface UpstreamListener {
   message(frame: Frame): void;
   close(code: number, reason: string): void;
   /** Any sign of life besides messages. */

@@ -1,4 +1,4 @@
-// What a realtime session consumed: the usage of each response, and a count of both directions for when none is told.
+// What a realtime session consumed: the usage of each response, and a count of both directions for when none is reported.
 // Refuses to keep sound, which is counted by its length, and more text of a turn than an estimate needs.
 import type { JsonObject } from "../../protocol/canonical.ts";
 import { asList, asObject, asString, parseJson } from "../../protocol/json.ts";
@@ -173,7 +173,7 @@ export function isOutput({ type, audioBytes }: RealtimeEvent): boolean {
   return audioBytes !== undefined || TEXT_DELTAS.has(type);
 }
 
-/** What ended a turn, and what the upstream said of its usage. */
+/** What ended a turn, and the usage that the upstream reported. */
 export interface TurnEnd {
   id: string;
   usage: Usage | null;

@@ -14,7 +14,7 @@ import type { SocketTarget, UpstreamSocket } from "./connect.ts";
 import { upstreamProtocols, upstreamQuery } from "./handshake.ts";
 import type { RealtimeRequest } from "./handshake.ts";
 import type { TurnHold } from "./turn-hold.ts";
-import type { TurnHolds } from "./turn-holds.ts";
+import type { TurnHolds } from "./turn-pricing.ts";
 
 /** An upstream that opened its side, and what the first turn holds there. */
 export interface OpenedUpstream {

@@ -37,8 +37,8 @@ import { openUpstream } from "./open-upstream.ts";
 import type { OpenedUpstream } from "./open-upstream.ts";
 import { RealtimeSession } from "./session.ts";
 import type { SessionParts } from "./session.ts";
-import { createTurnHolds } from "./turn-holds.ts";
-import type { TurnHolds } from "./turn-holds.ts";
+import { createTurnHolds } from "./turn-pricing.ts";
+import type { TurnHolds } from "./turn-pricing.ts";
 
 export interface Realtime {
   /** Answers with 101 (undefined: the socket has taken over) or with an error. Never throws. */

@@ -2,8 +2,6 @@
 // passed on. Refuses to go on without an amount held back for the next turn, or once the key no longer works.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
-import { costOf } from "../../core/prices/prices.ts";
-import { decideCharge, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
 import type { EndReason } from "../../core/ledger/settle-policy.ts";
 import { CloseCode, closeReason, isSendableCode } from "../../http/sockets.ts";
 import type { ServerSocket, SocketHandlers } from "../../http/sockets.ts";
@@ -11,7 +9,6 @@ import { scrub } from "../../protocol/classify.ts";
 import { asObject } from "../../protocol/json.ts";
 import type { Language } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
-import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import { drainingFailure } from "../call/call.ts";
@@ -19,7 +16,8 @@ import type { AttemptNote } from "../call/call.ts";
 import type { Frame, UpstreamSocket } from "./connect.ts";
 import { isOutput, readEvent, TurnMeter } from "./meter.ts";
 import type { RealtimeEvent, TurnEnd } from "./meter.ts";
-import { AHEAD_TOKENS, coverTurn, goodbyeOf, logSentence, tokensOf, turnFields } from "./turn-hold.ts";
+import { chargeTurn } from "./turn-charge.ts";
+import { AHEAD_TOKENS, coverTurn, goodbyeOf, tokensOf } from "./turn-hold.ts";
 import type { TurnCover, TurnHold } from "./turn-hold.ts";
 import { asFailure, encodeFailure } from "../wire/render-failure.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
@@ -296,7 +294,7 @@ export class RealtimeSession implements SocketHandlers {
     this.#upstreamClosed = { code, reason };
     this.#nowQuiet();
     if (this.#isBusy) return;
-    // A proper goodbye is handed on; a connection that breaks off is told as an error.
+    // A proper goodbye is handed on; a connection that breaks off is reported as an error.
     if (isSendableCode(code) || code === 1005) {
       this.#end({
         reason: this.#meter.isResponding ? "upstream-cut" : "completed",
@@ -351,46 +349,14 @@ export class RealtimeSession implements SocketHandlers {
     const turn = this.#turn;
     this.#turn = undefined;
     if (!turn) return undefined;
-    const { counter, caller, channel, model, upstreamModel } = this.parts;
+    const { parts } = this;
     const meter = this.#meter;
-    const { reservation, price } = turn;
-    const tokens = meter.sawOutput ? "some" : "none";
-    const isCut = end === "balance";
-    const decision = decideCharge({ end, usage: usageTrust(reported, !isCut), tokens });
     try {
-      let usage = reported ?? emptyUsage();
-      if (decision.rule === "release") usage = emptyUsage();
-      else if (decision.rule !== "reported") {
-        const counted = await meter.count(counter, upstreamModel);
-        // What was said of an output that was not delivered is not charged.
-        if (decision.rule === "partial") usage = { ...usage, output: counted.output, estimated: true };
-        else usage = counted;
-      }
-      const charge = costOf(price, usage, {
-        surface: "realtime",
-        quotaCap: quotaCapOf(decision.rule),
-        ...(price.ratios.callPrice === undefined ? {} : { rounding: "floor" }),
-        ...(decision.rule === "release" ? { callCount: 0 } : {}),
-      });
-      const startedMs = meter.startedMs === 0 ? this.#openedMs : meter.startedMs;
-      await reservation.settle({
-        quota: charge.quota,
-        promptTokens: promptTokens(usage),
-        completionTokens: completionTokens(usage),
-        modelName: model,
-        channelId: channel.id,
-        group: caller.group,
-        isStream: true,
-        useTimeMs: Math.round(performance.now() - startedMs),
-        content: logSentence(turn, decision),
-        ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
-        other: Object.assign(charge.other, turnFields(this.parts, meter, end, decision)),
-      });
-      if (decision.rule === "release") return undefined;
-      this.parts.charged(usage);
-      return usage;
+      const charged = await chargeTurn({ parts, turn, meter, end, reported, openedMs: this.#openedMs });
+      if (charged) parts.charged(charged);
+      return charged;
     } finally {
-      await reservation.release();
+      await turn.reservation.release();
       meter.next();
       this.#watchedTokens = 0;
     }

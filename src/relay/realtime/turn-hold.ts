@@ -1,18 +1,14 @@
-// One turn of a realtime session as the ledger sees it: what is held back for it, and the sentence of its log row.
+// One turn of a realtime session as the ledger sees it: what is held back for it, and how far that reaches.
 // Refuses to let a turn go on that is not paid: its hold is lengthened before more of it passes.
 import type { Reservation } from "../../core/deps.ts";
 import { LEAST_TOKENS, ratesOf, STEP_TOKENS, unitsForMore } from "../../core/prices/holds.ts";
 import type { WantedHold } from "../../core/prices/holds.ts";
 import { costOf, estimateReserve } from "../../core/prices/prices.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
-import { isEstimated } from "../../core/ledger/settle-policy.ts";
-import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
-import { messageText } from "../../http/messages.ts";
 import { CloseCode } from "../../http/sockets.ts";
 import type { Failure } from "../../shared/failures.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
-import type { AttemptNote } from "../call/call.ts";
 
 /** The next step is taken so many tokens ahead, so that not every frame has to be priced. */
 export const AHEAD_TOKENS = 16;
@@ -88,42 +84,6 @@ export interface TurnCover {
 }
 
 export const tokensOf = (usage: Usage): number => promptTokens(usage) + completionTokens(usage);
-
-/** The sentence of the log row, in the words that clients of this log know. */
-export function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
-  const { ratios, groupRatio } = price;
-  const group = `分组倍率 ${groupRatio.toFixed(2)}`;
-  const text =
-    ratios.callPrice === undefined
-      ? `模型倍率 ${ratios.modelRatio.toFixed(2)}，补全倍率 ${ratios.completionRatio.toFixed(2)}，音频倍率 ${ratios.audioRatio.toFixed(2)}，音频补全倍率 ${ratios.audioCompletionRatio.toFixed(2)}，${group}`
-      : `模型价格 ${ratios.callPrice.toFixed(2)}，${group}`;
-  return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
-}
-
-/** What the log row of a turn tells besides its charge. */
-export function turnFields(
-  parts: { attempts: readonly AttemptNote[]; requestId: string; model: string; upstreamModel: string },
-  { startedMs, firstOutputMs }: { startedMs: number; firstOutputMs: number },
-  end: EndReason,
-  decision: ChargeDecision,
-): Record<string, unknown> {
-  const { attempts, requestId, model, upstreamModel } = parts;
-  const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
-  return {
-    frt: hasBoth ? Math.max(0, Math.round(firstOutputMs - startedMs)) : -1000,
-    admin_info: { use_channel: attempts.map((note) => String(note.channel)) },
-    attempts,
-    end_reason: end,
-    ...(end === "balance" ? { stopped: "balance" } : {}),
-    client_dialect: "openai-realtime",
-    upstream_dialect: "openai-realtime",
-    // All turns of a session carry the id that its handshake was answered with.
-    session: requestId,
-    ...(isEstimated(decision.rule) ? { estimated: true } : {}),
-    ...(decision.note === "" ? {} : { note: decision.note }),
-    ...(upstreamModel === model ? {} : { is_model_mapped: true, upstream_model_name: upstreamModel }),
-  };
-}
 
 /** How a session is closed that the failure ends. */
 export function goodbyeOf(failure: Failure): { code: number; text: string } {

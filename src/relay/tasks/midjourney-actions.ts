@@ -1,20 +1,14 @@
 // What a Midjourney submission means: its action, its price's model name, the task it follows, and the body to send on.
 // Refuses what cannot be understood, with the words that clients of this API know.
 import type { OptionStore } from "../../core/options/store.ts";
+import { TaskError } from "./task-wire.ts";
+import type { Json } from "./task-wire.ts";
 
-export type Json = Record<string, unknown>;
+const REQUEST_ERROR = 4;
 
-export class DrawingError extends Error {
-  constructor(
-    readonly description: string,
-    /** 4 = the request, 5 = the upstream, 30 = saturated. */
-    readonly code = 4,
-    readonly status = 400,
-    readonly result = "",
-  ) {
-    super(description);
-  }
-}
+/** A refusal of the request; those of this API are all 400. */
+export const drawingError = (description: string): TaskError =>
+  new TaskError(400, REQUEST_ERROR, description);
 
 export interface Drawing {
   /** IMAGINE, UPSCALE, … */
@@ -36,13 +30,13 @@ interface Button {
 }
 
 /** The action behind a button's id, such as `MJ::JOB::upsample::2::…`. */
-export function buttonOf(customId: string): Button {
+function buttonOf(customId: string): Button {
   const parts = customId.split("::");
   const isJob = parts[1] === "JOB";
   const verb = (isJob ? parts[2] : parts[1]) ?? "";
   const numbered = (): number => {
     const index = Number(parts[3]);
-    if (!Number.isInteger(index)) throw new DrawingError("index_parse_failed");
+    if (!Number.isInteger(index)) throw drawingError("index_parse_failed");
     return index;
   };
   if (verb.includes("upsample")) return { action: "UPSCALE", index: numbered() };
@@ -54,14 +48,14 @@ export function buttonOf(customId: string): Button {
   if (verb === "Outpaint") return { action: "ZOOM", index: 1 };
   if (verb === "CustomZoom") return { action: "CUSTOM_ZOOM", index: 1 };
   if (verb === "Inpaint") return { action: "INPAINT", index: 1 };
-  throw new DrawingError(`unknown_action:${customId}`);
+  throw drawingError(`unknown_action:${customId}`);
 }
 
 /** `<task id> U1`, `V3` or `R`; exactly one blank. */
-export function simpleChange(content: string): Button & { taskId: string } {
+function simpleChange(content: string): Button & { taskId: string } {
   const [taskId = "", word = "", ...more] = content.split(" ");
   const match = /^(?:([UV])([1-4])|R)$/i.exec(word);
-  if (taskId === "" || !match || more.length > 0) throw new DrawingError("content_parse_failed");
+  if (taskId === "" || !match || more.length > 0) throw drawingError("content_parse_failed");
   const letter = match[1]?.toUpperCase();
   const action = letter === "U" ? "UPSCALE" : letter === "V" ? "VARIATION" : "REROLL";
   return { taskId, action, index: Number(match[2] ?? 0) };
@@ -77,7 +71,7 @@ export function readDrawing(kind: string, body: Json): Drawing {
   });
   switch (kind) {
     case "imagine":
-      if (text(body["prompt"]) === "") throw new DrawingError("prompt_is_required");
+      if (text(body["prompt"]) === "") throw drawingError("prompt_is_required");
       return made("IMAGINE");
     case "describe":
     case "shorten":
@@ -88,28 +82,35 @@ export function readDrawing(kind: string, body: Json): Drawing {
     case "modal":
       return made("MODAL", text(body["taskId"]));
     case "change": {
-      if (text(body["taskId"]) === "") throw new DrawingError("task_id_is_required");
+      if (text(body["taskId"]) === "") throw drawingError("task_id_is_required");
       const action = text(body["action"]).toUpperCase();
-      if (!/^[A-Z_]{1,40}$/.test(action)) throw new DrawingError("action_is_required");
+      if (!/^[A-Z_]{1,40}$/.test(action)) throw drawingError("action_is_required");
       // Dialogs are opened by their buttons; by this name they would be a free way to anything.
-      if (FREE_ACTIONS.has(action)) throw new DrawingError(`unknown_action:${action}`);
+      if (FREE_ACTIONS.has(action)) throw drawingError(`unknown_action:${action}`);
       if ((action === "UPSCALE" || action === "VARIATION") && typeof body["index"] !== "number")
-        throw new DrawingError("index_is_required");
+        throw drawingError("index_is_required");
       return made(action, text(body["taskId"]));
     }
     case "simple-change": {
-      if (text(body["content"]) === "") throw new DrawingError("content_is_required");
+      if (text(body["content"]) === "") throw drawingError("content_is_required");
       const { action, taskId } = simpleChange(text(body["content"]));
       return made(action, taskId);
     }
     case "action": {
-      if (text(body["customId"]) === "") throw new DrawingError("custom_id_is_required");
-      if (text(body["taskId"]) === "") throw new DrawingError("task_id_is_required");
+      if (text(body["customId"]) === "") throw drawingError("custom_id_is_required");
+      if (text(body["taskId"]) === "") throw drawingError("task_id_is_required");
       return made(buttonOf(text(body["customId"])).action, text(body["taskId"]));
     }
     default:
-      throw new DrawingError("unknown_relay_action");
+      throw drawingError("unknown_relay_action");
   }
+}
+
+/** Puts the face of one picture on another. */
+export function readFaceSwap(body: Json): Drawing {
+  if (!body["sourceBase64"] || !body["targetBase64"])
+    throw drawingError("sour_base64_and_target_base64_is_required");
+  return { action: "SWAP_FACE", model: modelOf("SWAP_FACE"), origin: "", prompt: "InsightFace" };
 }
 
 const MODES = /\s*--(?:fast|relax|turbo)\b/g;
@@ -132,5 +133,3 @@ export function upstreamPath(pathname: string): string {
 
 /** Submissions that only open a dialog cost nothing; what completes the dialog does. */
 export const FREE_ACTIONS: ReadonlySet<string> = new Set(["INPAINT", "CUSTOM_ZOOM"]);
-/** Answer codes of accepted submissions: submitted, exists already, queued. */
-export const ACCEPTED_CODES: ReadonlySet<number> = new Set([1, 21, 22]);

@@ -1,9 +1,9 @@
 // What a push may change in a drawing's row: how far it is, its texts and its picture.
 // Refuses times, steps backwards, and failures: those are the upstream's own answer to give, and only the poller asks it.
-import { DONE } from "../../core/tasks/drawing-tasks.ts";
-import type { DrawingRow } from "../../core/tasks/drawing-tasks.ts";
+import { DONE, FAILURE, SUCCESS } from "../../core/tasks/families.ts";
+import type { DrawingRow } from "../../core/tasks/families.ts";
 import { asString } from "../../protocol/json.ts";
-import type { Json } from "./midjourney-actions.ts";
+import type { Json } from "./task-wire.ts";
 
 /** How far a status is; what is not named here is nobody's business to push. */
 const RANKS: ReadonlyMap<string, number> = new Map([
@@ -12,9 +12,8 @@ const RANKS: ReadonlyMap<string, number> = new Map([
   ["SUBMITTED", 2],
   ["MODAL", 3],
   ["IN_PROGRESS", 4],
-  ["SUCCESS", 5],
+  [SUCCESS, 5],
 ]);
-const FAILED = "FAILURE";
 const NEARLY_DONE = 99;
 const MAX_ADDRESS_CHARACTERS = 8192;
 
@@ -29,11 +28,11 @@ function percentOf(progress: string | undefined): number | undefined {
  * word of whoever would get it.
  */
 export function pushed(row: DrawingRow, body: Json, nowMs: number, isUsers: boolean): Partial<DrawingRow> {
-  const told = asString(body["status"]) ?? row.status;
-  const hasFailed = told === FAILED || (asString(body["failReason"]) ?? "") !== "";
-  const isForward = !hasFailed && (RANKS.get(told) ?? -1) > (RANKS.get(row.status) ?? 0);
-  const status = isForward ? told : row.status;
-  const isDone = status === "SUCCESS";
+  const reported = asString(body["status"]) ?? row.status;
+  const hasFailed = reported === FAILURE || (asString(body["failReason"]) ?? "") !== "";
+  const isForward = !hasFailed && (RANKS.get(reported) ?? -1) > (RANKS.get(row.status) ?? 0);
+  const status = isForward ? reported : row.status;
+  const isDone = status === SUCCESS;
   const percent = Math.min(percentOf(asString(body["progress"])) ?? 0, NEARLY_DONE);
   const progress = percent > (percentOf(row.progress) ?? 0) ? `${percent}%` : row.progress;
   const hasBegun = isDone || status === "IN_PROGRESS";

@@ -1,125 +1,212 @@
-// What every call for an asynchronous task passes before its upstream is asked: key, user, address, model, channel, price.
-// Refuses like the inference pipeline does; only what the task's own API words otherwise is left to its routes.
+// How any task is submitted: admission → price → hold → channel → upstream → row → settlement, for every family alike.
+// The row stands before the charge does, so that a charge always has a task that can give it back.
+import { disableChannel } from "../../core/channels/state.ts";
 import type { Channel } from "../../core/channels/rows.ts";
-import type { Deps, Reservation } from "../../core/deps.ts";
-import { costOf } from "../../core/prices/prices.ts";
-import { newRequestId } from "../../http/request-id.ts";
+import type { Deps } from "../../core/deps.ts";
+import { hourOf } from "../../core/ledger/items.ts";
+import type { TaskRow } from "../../core/tasks/families.ts";
+import { addTask, ownTask } from "../../core/tasks/store.ts";
+import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { providerOf } from "../../providers/catalog.ts";
-import type { ProviderRow } from "../../providers/define.ts";
-import { COST_FIELD } from "../../shared/cost.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
-import { emptyUsage } from "../../shared/usage.ts";
-import { admitCaller, checkAddress, checkModel, pinnedChannel } from "../call/admission.ts";
-import type { Caller } from "../call/admission.ts";
+import { checkModel, pinnedChannel } from "../call/admission.ts";
+import { attemptFailure } from "../call/attempt.ts";
+import { attemptChannels } from "../call/channel-attempts.ts";
+import type { AttemptPolicy, ChannelAttempt } from "../call/channel-attempts.ts";
 import type { Relay } from "../call/pipeline.ts";
+import { corsHeaders } from "../wire/cors.ts";
+import { holdPrice, settleTask, taskPrice } from "./charge.ts";
+import type { TaskCall } from "./charge.ts";
+import { askTaskUpstream, RefusedAttempt, refusal } from "./task-wire.ts";
+import type { Json, TaskAnswer, TaskWire, UpstreamAnswer } from "./task-wire.ts";
 
-/** Dollars a task costs where the operator set no price. */
-const DEFAULT_PRICE = 0.1;
+const SUBMIT_TIMEOUT_MS = 60_000;
 
-export interface TaskCall {
-  request: Request;
+/** What a client wants done, as its family's route has read it. */
+export interface Submission<Row extends TaskRow> {
+  action: string;
+  /** Decides price and channel. */
+  model: string;
+  /** It only opens a dialog: whatever completes that is charged. */
+  isFree: boolean;
+  /** The upstream's id of the task that is followed up; "" = none. */
+  origin: string;
+  /** Throws where this origin cannot be followed up. */
+  checkOrigin?: (origin: Row) => void;
+  /** What the upstream is sent. */
+  path: string;
+  body: Json;
+  /** The columns that this family alone has, and those that depend on the upstream's answer. */
+  columns(answer: TaskAnswer, origin: Row | undefined, atMs: number): Partial<Row>;
+  /** What the client gets of the upstream's answer; absent: its very text. */
+  reply?: (answer: TaskAnswer) => string;
 }
 
-/** Key → user → address; without a model there is nothing to limit. */
-export async function admitTask(deps: Deps, relay: Relay, call: TaskCall, model?: string): Promise<Caller> {
-  const caller = await admitCaller(deps, call.request, relay.parts.visitors);
-  checkAddress(caller, call.request, relay.parts.visitors);
-  // Its upstream may take longer than a silent connection is kept; a body is waited for first.
-  if (call.request.method === "GET") relay.parts.visitors.hold(call.request);
-  if (model !== undefined) checkModel(caller, model);
-  return caller;
+interface Submitting<Row extends TaskRow> {
+  deps: Deps;
+  relay: Relay;
+  wire: TaskWire<Row>;
+  call: TaskCall;
+  submission: Submission<Row>;
 }
 
-/** The channel for a new task; `failed` are those that refused it already. */
-export function channelFor(
-  deps: Deps,
-  relay: Relay,
-  caller: Caller,
-  model: string,
-  family: NonNullable<ProviderRow["tasks"]>,
-  failed: ReadonlySet<number> = new Set(),
+interface Submitted {
+  channel: Channel;
+  answer: TaskAnswer;
+}
+
+/** Throws the family's TaskError, or a Failure of the first checks. */
+export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row>): Promise<Response> {
+  const { deps, wire, call, submission } = submitting;
+  const { caller, request } = call;
+  checkModel(caller, submission.model);
+  const origin = await originOf(submitting);
+  const price = taskPrice(deps, caller, submission);
+  const held = await holdPrice(deps, wire, caller, price);
+  try {
+    const { answer, channel } = await askChannels(submitting, held.requestId, origin?.channel);
+    const atMs = deps.clock.nowMs();
+    const quota = answer.failure ? 0 : price.quota;
+    await addTask(deps, wire.family, {
+      ...wire.family.submitted(answer.upstreamId, atMs),
+      ...submission.columns(answer, origin?.row, atMs),
+      userId: caller.user.id,
+      tokenId: caller.token?.id ?? 0,
+      channelId: channel.id,
+      group: caller.group,
+      modelName: submission.model,
+      requestId: held.requestId,
+      action: submission.action,
+      quota,
+      settledHour: hourOf(Math.floor(atMs / 1000)),
+    });
+    if (quota > 0) {
+      const { action, model } = submission;
+      const suffix = wire.chargeSuffix(answer.upstreamId);
+      await settleTask(held, price, { call, action, model, channelId: channel.id, suffix, atMs });
+    } else await held.release();
+    return new Response(submission.reply?.(answer) ?? answer.text, {
+      status: answer.status,
+      headers: {
+        ...corsHeaders(request),
+        "content-type": "application/json",
+        "cache-control": "no-store",
+        [REQUEST_ID_HEADER]: held.requestId,
+      },
+    });
+  } catch (error) {
+    await held.release();
+    throw error;
+  }
+}
+
+/** The caller's own earlier task, and its channel, which alone can follow it up. */
+async function originOf<Row extends TaskRow>({
+  deps,
+  wire,
+  call,
+  submission,
+}: Submitting<Row>): Promise<{ row: Row; channel: Channel } | undefined> {
+  if (submission.origin === "") return undefined;
+  const row = await ownTask(deps, wire.family, call.caller.user.id, submission.origin);
+  if (!row) throw refusal(wire, "unknownOrigin");
+  submission.checkOrigin?.(row);
+  return { row, channel: channelOf(deps, wire, row) };
+}
+
+/** The channel that made a task. Throws the family's refusal when it is gone or off. */
+export function channelOf<Row extends TaskRow>(
+  { routing }: Pick<Deps, "routing">,
+  wire: TaskWire<Row>,
+  row: Row,
 ): Channel {
-  if (caller.pinned !== undefined) return pinnedChannel(deps, caller.pinned);
-  const channel = relay.parts.picker.pick(
-    caller.group,
-    model,
-    failed,
-    deps.clock.monotonicMs(),
-    ({ type }) => providerOf(type)?.tasks === family,
-  );
-  if (!channel) throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
+  const channel = routing.channel(row.channelId);
+  if (channel?.status !== ChannelStatus.enabled) throw refusal(wire, "channelDisabled");
   return channel;
 }
 
-/** The channel that made an earlier task: follow-ups must go there. Undefined when it is gone or off. */
-export function channelOf(deps: Deps, id: number): Channel | undefined {
-  const channel = deps.routing.channel(id);
-  return channel?.status === ChannelStatus.enabled ? channel : undefined;
+/**
+ * Channel and key are chosen as for any call (channel-attempts.ts), except that they keep to the first key that works:
+ * the account that took a task alone knows it later. Gives the last answer of which a row is kept, also where it refuses.
+ */
+async function askChannels<Row extends TaskRow>(
+  submitting: Submitting<Row>,
+  requestId: string,
+  originChannel: Channel | undefined,
+): Promise<Submitted> {
+  const { deps, relay, wire, call, submission } = submitting;
+  const { request, caller, startedMs } = call;
+  const pinned =
+    originChannel ?? (caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned));
+  const attempted = {
+    request,
+    requestId,
+    caller,
+    model: submission.model,
+    pinned,
+    attempts: [],
+    startedMs,
+    wantsStream: false,
+  };
+  const services = { deps, picker: relay.parts.picker, errorRows: relay.parts.errorRows };
+  /** Of the last attempt. */
+  let refused: Submitted | undefined;
+  try {
+    return await attemptChannels(services, attempted, policyOf(wire), async (attempt) => {
+      refused = undefined;
+      const { channel } = attempt;
+      const answer = wire.readAnswer(await askOnce(submitting, attempt), channel);
+      await disableIfOutOfService(submitting, channel, answer);
+      if (!answer.failure) return { channel, answer };
+      refused = { channel, answer };
+      throw answer.failure;
+    });
+  } catch (error) {
+    if (refused) return refused;
+    throw error instanceof RefusedAttempt ? error.shown : error;
+  }
 }
 
-/** Where the channel's upstream is: its own address, else the type's. */
-export function taskBase(channel: Channel): string {
-  return channel.baseUrl || providerOf(channel.type)?.baseUrl || "";
+function policyOf<Row extends TaskRow>(wire: TaskWire<Row>): AttemptPolicy {
+  const isOfFamily = ({ type }: Channel): boolean => providerOf(type)?.tasks === wire.provider;
+  const shared = { dialect: "openai-chat", keepsToFirstKey: true, noChannelCode: "no_channel" } as const;
+  if (wire.triesOtherChannels) return { ...shared, accepts: isOfFamily };
+  /** The one that was tried first. */
+  let only: Channel | undefined;
+  return {
+    ...shared,
+    accepts: (channel) => isOfFamily(channel) && (only === undefined || channel.id === only.id),
+    // Another key of the same channel, and that only where it was the key that was refused: then nobody took the task.
+    mayRetry({ verdict }, channel) {
+      only = channel;
+      return verdict === "rejected" || verdict === "limited";
+    },
+  };
 }
 
-export function proxyOf(channel: Channel): string {
-  const { proxy } = channel.setting;
-  return typeof proxy === "string" ? proxy : "";
+async function askOnce<Row extends TaskRow>(
+  { deps, wire, submission: { path, body } }: Submitting<Row>,
+  { channel, key, limits }: ChannelAttempt,
+): Promise<UpstreamAnswer> {
+  const timeoutMs = Math.min(SUBMIT_TIMEOUT_MS, Math.max(1, limits.deadlineMs));
+  try {
+    return await askTaskUpstream(deps, wire, { channel, key }, { path, body, timeoutMs });
+  } catch (error) {
+    const failure =
+      error instanceof Failure
+        ? error
+        : new Failure("upstream-down", "do_request_failed", { internal: String(error), cause: error });
+    throw new RefusedAttempt(attemptFailure(failure), refusal(wire, "unreachable"));
+  }
 }
 
-/** Frozen when the task is reserved; its settlement reads nothing else. */
-export interface TaskPrice {
-  /** Dollars. */
-  price: number;
-  groupRatio: number;
-  /** Whole units. */
-  quota: number;
-  /** What a replay of the charge needs. */
-  cost: Record<string, unknown>;
-}
-
-/** Tasks cost a fixed price per submission (billing reference, section 10). */
-export function taskPrice(deps: Deps, caller: Caller, model: string): TaskPrice {
-  const known =
-    deps.prices.callPrice(model, caller.group) ?? deps.prices.missingCallPrice(model, caller.group);
-  const price = known.ratios.callPrice ?? DEFAULT_PRICE;
-  const ratios = { ...known.ratios, callPrice: price };
-  const charge = costOf({ ...known, ratios }, emptyUsage(), { rounding: "floor" });
-  const stored = charge.other[COST_FIELD] as Record<string, unknown>;
-  return { price, groupRatio: known.groupRatio, quota: charge.quota, cost: stored };
-}
-
-/** Holds the price back. Throws the ledger's refusals. */
-export async function holdTask(deps: Deps, caller: Caller, price: TaskPrice): Promise<Reservation> {
-  const requestId = newRequestId(deps.clock.nowMs());
-  return deps.ledger.reserve({ requestId, user: caller.user, token: caller.token, amount: price.quota });
-}
-
-/** Charges a submitted task: one consume row in the documented words. */
-export async function settleTask(
-  reservation: Reservation,
-  caller: Caller,
+async function disableIfOutOfService<Row extends TaskRow>(
+  { deps, wire }: Submitting<Row>,
   channel: Channel,
-  model: string,
-  price: TaskPrice,
-  action: string,
-  startedMs: number,
-  /** When it counts: the hour stands in the task's row, and a refund goes back there. */
-  atMs: number,
-  suffix = "",
+  answer: TaskAnswer,
 ): Promise<void> {
-  await reservation.settle({
-    quota: price.quota,
-    promptTokens: 0,
-    completionTokens: 0,
-    modelName: model,
-    channelId: channel.id,
-    group: caller.group,
-    isStream: false,
-    useTimeMs: Math.round(performance.now() - startedMs),
-    content: `模型固定价格 ${price.price.toFixed(2)}，分组倍率 ${price.groupRatio.toFixed(2)}，操作 ${action}${suffix}`,
-    other: { model_price: price.price, group_ratio: price.groupRatio, [COST_FIELD]: price.cost },
-    atMs,
-  });
+  const reason = wire.outOfServiceReason?.(answer);
+  if (reason === undefined || !channel.autoBan || !deps.options.get("AutomaticDisableChannelEnabled")) return;
+  await disableChannel(deps, channel, reason);
 }

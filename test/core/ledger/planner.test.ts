@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { transferReward } from "../../../src/core/users/affiliates.ts";
-import { addCreativeTask, failCreativeTask } from "../../../src/core/tasks/creative-tasks.ts";
-import { addDrawing, failDrawing } from "../../../src/core/tasks/drawing-tasks.ts";
+import { CREATIVE_TASKS, DRAWINGS } from "../../../src/core/tasks/families.ts";
+import { addTask, failTask } from "../../../src/core/tasks/store.ts";
 import type { Query, Steps } from "../../../src/db/database.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
@@ -163,10 +163,20 @@ for (const database of ["sqlite", "postgres"] as const) {
         submitTimeMs: deps.clock.nowMs(),
         createdAt: Math.floor(deps.clock.nowMs() / 1000),
       };
-      const drawing = await addDrawing(deps, { ...task, action: "IMAGINE", mjId: "m", requestId: "one" });
-      const song = await addCreativeTask(deps, { ...task, action: "MUSIC", taskId: "s", requestId: "two" });
-      expect(await failDrawing(deps, drawing, { failReason: "no" })).toBe(true);
-      expect(await failCreativeTask(deps, song, { failReason: "no" })).toBe(true);
+      const drawing = await addTask(deps, DRAWINGS, {
+        ...task,
+        action: "IMAGINE",
+        mjId: "m",
+        requestId: "one",
+      });
+      const song = await addTask(deps, CREATIVE_TASKS, {
+        ...task,
+        action: "MUSIC",
+        taskId: "s",
+        requestId: "two",
+      });
+      expect(await failTask(deps, DRAWINGS, drawing, { failReason: "no" })).toBe(true);
+      expect(await failTask(deps, CREATIVE_TASKS, song, { failReason: "no" })).toBe(true);
       // Balances: codes, rewards, an administrator's edit.
       const codes = await call("POST", "/api/redemption/", { name: "code", quota: 7, count: 1 }, root);
       await call("POST", "/api/user/topup", { key: (codes as string[])[0] }, user);

@@ -3,9 +3,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { and, eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { addCreativeTask, failCreativeTask } from "../../../src/core/tasks/creative-tasks.ts";
-import { addDrawing, failDrawing } from "../../../src/core/tasks/drawing-tasks.ts";
-import type { DrawingRow } from "../../../src/core/tasks/drawing-tasks.ts";
+import { CREATIVE_TASKS, DRAWINGS } from "../../../src/core/tasks/families.ts";
+import type { DrawingRow } from "../../../src/core/tasks/families.ts";
+import { addTask, failTask } from "../../../src/core/tasks/store.ts";
 import { hourOf } from "../../../src/core/ledger/items.ts";
 import { clearLogs } from "../../../src/core/logs/list.ts";
 import { newRequestId } from "../../../src/http/request-id.ts";
@@ -61,7 +61,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     }
 
     const drawing = (requestId: string, fields: Partial<DrawingRow> = {}) =>
-      addDrawing(app.deps, {
+      addTask(app.deps, DRAWINGS, {
         userId: user.id,
         tokenId,
         channelId,
@@ -107,7 +107,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       nowMs += 2 * HOUR_MS;
       await charge();
       const afterSecond = await sumsOf(nowMs);
-      expect(await failDrawing(app.deps, first, failed)).toBe(true);
+      expect(await failTask(app.deps, DRAWINGS, first, failed)).toBe(true);
       expect(await sumsOf(firstMs)).toEqual({
         quota: afterFirst.quota - PRICE,
         logged: afterFirst.logged - PRICE,
@@ -128,7 +128,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         const before = await balance();
         const requestId = await charge();
         await app.deps.options.set("LogConsumeEnabled", "true");
-        const song = await addCreativeTask(app.deps, {
+        const song = await addTask(app.deps, CREATIVE_TASKS, {
           userId: user.id,
           tokenId,
           channelId,
@@ -143,7 +143,7 @@ for (const database of ["sqlite", "postgres"] as const) {
           ...fields,
         });
         nowMs += 2 * HOUR_MS;
-        expect(await failCreativeTask(app.deps, song, failed)).toBe(true);
+        expect(await failTask(app.deps, CREATIVE_TASKS, song, failed)).toBe(true);
         expect(await sumsOf(firstMs)).toEqual({ quota: 0, logged: 0 });
         expect(await balance()).toEqual(before);
       }
@@ -154,9 +154,11 @@ for (const database of ["sqlite", "postgres"] as const) {
       const before = await balance();
       const row = await drawing(await charge());
       await charge();
-      const answers = await Promise.all(Array.from({ length: 4 }, () => failDrawing(app.deps, row, failed)));
+      const answers = await Promise.all(
+        Array.from({ length: 4 }, () => failTask(app.deps, DRAWINGS, row, failed)),
+      );
       expect(answers).toEqual([true, true, true, true]);
-      await failDrawing(app.deps, row, failed);
+      await failTask(app.deps, DRAWINGS, row, failed);
       expect(await balance()).toEqual([(before[0] ?? 0) - PRICE, (before[1] ?? 0) + PRICE]);
     });
 
@@ -165,11 +167,11 @@ for (const database of ["sqlite", "postgres"] as const) {
       await charge();
       const before = await balance();
       const orphan = await drawing("never-settled");
-      expect(await failDrawing(app.deps, orphan, failed)).toBe(false);
-      expect(await failDrawing(app.deps, { ...orphan, settledHour: 0 }, failed)).toBe(false);
+      expect(await failTask(app.deps, DRAWINGS, orphan, failed)).toBe(false);
+      expect(await failTask(app.deps, DRAWINGS, { ...orphan, settledHour: 0 }, failed)).toBe(false);
       expect(await balance()).toEqual(before);
       // Once there is no hope the row ends, and still nothing is given back.
-      expect(await failDrawing(app.deps, orphan, failed, true)).toBe(true);
+      expect(await failTask(app.deps, DRAWINGS, orphan, failed, true)).toBe(true);
       expect(await balance()).toEqual(before);
     });
 
@@ -180,7 +182,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       nowMs += HOUR_MS;
       await app.deps.ledger.flush();
       await clearLogs(app.deps, Math.floor(nowMs / 1000));
-      expect(await failDrawing(app.deps, row, failed)).toBe(true);
+      expect(await failTask(app.deps, DRAWINGS, row, failed)).toBe(true);
       expect(await balance()).toEqual(before);
     });
   });

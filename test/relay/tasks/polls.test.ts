@@ -5,9 +5,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { addCreativeTask } from "../../../src/core/tasks/creative-tasks.ts";
-import { addDrawing } from "../../../src/core/tasks/drawing-tasks.ts";
+import { CREATIVE_TASKS, DRAWINGS } from "../../../src/core/tasks/families.ts";
 import { nextPoll } from "../../../src/core/tasks/polling.ts";
+import { addTask } from "../../../src/core/tasks/store.ts";
 import { pollTasks } from "../../../src/relay/tasks/poll.ts";
 import type { TestUser } from "../../support/app.ts";
 import { FORTY_DAYS_MS } from "../../support/clock.ts";
@@ -274,7 +274,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     test("a failed task whose charge never came ends without a refund once there is no hope", async () => {
       const before = await g.balance();
       const killed = { userId: g.user.id, tokenId: g.tokenId, quota: 50_000, requestId: "never-settled" };
-      await addDrawing(g.app.deps, {
+      await addTask(g.app.deps, DRAWINGS, {
         ...killed,
         mjId: "orphan",
         action: "IMAGINE",
@@ -282,7 +282,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         channelId: mjChannel,
         submitTimeMs: nowMs,
       });
-      await addCreativeTask(g.app.deps, {
+      await addTask(g.app.deps, CREATIVE_TASKS, {
         ...killed,
         taskId: "orphan-song",
         action: "MUSIC",
@@ -381,7 +381,7 @@ for (const database of ["sqlite", "postgres"] as const) {
 
     test("a crowd that asks for slow pictures fills no memory: the rest are told to come back", async () => {
       const drawing = { userId: g.user.id, action: "IMAGINE", status: "SUCCESS", progress: "100%" };
-      await addDrawing(g.app.deps, {
+      await addTask(g.app.deps, DRAWINGS, {
         ...drawing,
         mjId: "slow",
         channelId: mjChannel,
@@ -408,10 +408,15 @@ for (const database of ["sqlite", "postgres"] as const) {
       const proxiedChannel = await g.app.createChannel({ type: 2, baseUrl: base, models: "mj_pan", setting });
       const drawing = { userId: g.user.id, action: "PAN", status: "SUCCESS", progress: "100%" };
       const imageUrl = "http://93.184.216.34/a.png";
-      await addDrawing(g.app.deps, { ...drawing, mjId: "through", channelId: proxiedChannel, imageUrl });
+      await addTask(g.app.deps, DRAWINGS, {
+        ...drawing,
+        mjId: "through",
+        channelId: proxiedChannel,
+        imageUrl,
+      });
       expect(await (await fetch(`${g.app.url}/mj/image/through`)).text()).toBe("PROXIED");
       expect(proxied).toEqual([imageUrl]);
-      await addDrawing(g.app.deps, {
+      await addTask(g.app.deps, DRAWINGS, {
         ...drawing,
         mjId: "inner",
         channelId: proxiedChannel,

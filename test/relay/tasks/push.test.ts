@@ -6,8 +6,9 @@ import type { AddressInfo } from "node:net";
 import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { addDrawing } from "../../../src/core/tasks/drawing-tasks.ts";
-import type { DrawingRow } from "../../../src/core/tasks/drawing-tasks.ts";
+import { DRAWINGS } from "../../../src/core/tasks/families.ts";
+import type { DrawingRow } from "../../../src/core/tasks/families.ts";
+import { addTask } from "../../../src/core/tasks/store.ts";
 import { pollTasks } from "../../../src/relay/tasks/poll.ts";
 import type { TestUser } from "../../support/app.ts";
 import { startGateway } from "../support.ts";
@@ -200,7 +201,7 @@ for (const database of ["sqlite", "postgres"] as const) {
 
     test("a push that was judged by an older row does not undo what came meanwhile", async () => {
       const made = { userId: g.user.id, channelId, action: "IMAGINE", submitTimeMs: nowMs };
-      await addDrawing(g.app.deps, { ...made, mjId: "crowd" });
+      await addTask(g.app.deps, DRAWINGS, { ...made, mjId: "crowd" });
       const sent = ["NOT_START", "SUBMITTED", "IN_PROGRESS"].flatMap((status, i) =>
         Array.from({ length: 4 }, (_, k) => ({ id: "crowd", status, progress: `${i * 10 + k + 1}%` })),
       );

@@ -68,6 +68,8 @@ afterAll(async () => {
   server.close();
 });
 beforeEach(() => {
+  // A channel that failed in the test before has rested.
+  nowMs += 600_000;
   seen.length = 0;
   replies.clear();
   states.clear();

@@ -1,0 +1,93 @@
+// Charges one turn of a realtime session and writes its log row.
+import { spokenChargeSentence } from "../../core/logs/sentences.ts";
+import { costOf } from "../../core/prices/prices.ts";
+import { decideCharge, isEstimated, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
+import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
+import { messageText } from "../../http/messages.ts";
+import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import type { TurnMeter } from "./meter.ts";
+import type { SessionParts } from "./session.ts";
+import type { TurnHold } from "./turn-hold.ts";
+
+interface EndedTurn {
+  parts: Pick<
+    SessionParts,
+    "counter" | "caller" | "channel" | "model" | "upstreamModel" | "requestId" | "attempts"
+  >;
+  turn: TurnHold;
+  meter: TurnMeter;
+  end: EndReason;
+  /** The upstream's own count; null: it reported none. */
+  reported: Usage | null;
+  /** performance.now() of the session's start: a turn without output began then. */
+  openedMs: number;
+}
+
+/** Resolves with the usage that was charged; undefined: there was nothing to charge, and the hold goes back. */
+export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
+  const { parts, turn, meter, end, reported, openedMs } = ended;
+  const { caller, channel, model } = parts;
+  const tokens = meter.sawOutput ? "some" : "none";
+  const isCut = end === "balance";
+  const decision = decideCharge({ end, usage: usageTrust(reported, !isCut), tokens });
+  const usage = await chargedUsage(ended, decision);
+  const { price, reservation } = turn;
+  const charge = costOf(price, usage, {
+    surface: "realtime",
+    quotaCap: quotaCapOf(decision.rule),
+    ...(price.ratios.callPrice === undefined ? {} : { rounding: "floor" }),
+    ...(decision.rule === "release" ? { callCount: 0 } : {}),
+  });
+  const startedMs = meter.startedMs === 0 ? openedMs : meter.startedMs;
+  await reservation.settle({
+    quota: charge.quota,
+    promptTokens: promptTokens(usage),
+    completionTokens: completionTokens(usage),
+    modelName: model,
+    channelId: channel.id,
+    group: caller.group,
+    isStream: true,
+    useTimeMs: Math.round(performance.now() - startedMs),
+    content: logSentence(turn, decision),
+    ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
+    other: Object.assign(charge.other, turnFields(ended, decision)),
+  });
+  return decision.rule === "release" ? undefined : usage;
+}
+
+async function chargedUsage({ parts, meter, reported }: EndedTurn, { rule }: ChargeDecision): Promise<Usage> {
+  if (rule === "release") return emptyUsage();
+  const usage = reported ?? emptyUsage();
+  if (rule === "reported") return usage;
+  const counted = await meter.count(parts.counter, parts.upstreamModel);
+  // What was reported of an output that was not delivered is not charged.
+  return rule === "partial" ? { ...usage, output: counted.output, estimated: true } : counted;
+}
+
+/** The sentence of the log row, in the words that clients of this log know. */
+function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
+  const text = spokenChargeSentence(price);
+  return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
+}
+
+/** What the log row of a turn holds besides its charge. */
+function turnFields({ parts, meter, end }: EndedTurn, decision: ChargeDecision): Record<string, unknown> {
+  const { attempts, requestId, model, upstreamModel } = parts;
+  const { startedMs, firstOutputMs } = meter;
+  const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
+  return {
+    frt: hasBoth ? Math.max(0, Math.round(firstOutputMs - startedMs)) : -1000,
+    admin_info: { use_channel: attempts.map((note) => String(note.channel)) },
+    attempts,
+    end_reason: end,
+    ...(end === "balance" ? { stopped: "balance" } : {}),
+    client_dialect: "openai-realtime",
+    upstream_dialect: "openai-realtime",
+    // All turns of a session carry the id that its handshake was answered with.
+    session: requestId,
+    ...(isEstimated(decision.rule) ? { estimated: true } : {}),
+    ...(decision.note === "" ? {} : { note: decision.note }),
+    ...(upstreamModel === model ? {} : { is_model_mapped: true, upstream_model_name: upstreamModel }),
+  };
+}

@@ -1,0 +1,102 @@
+// What a task costs: a fixed price, held back before its upstream is asked, and charged once the task is there.
+import type { Deps, Reservation } from "../../core/deps.ts";
+import { taskCharge } from "../../core/logs/sentences.ts";
+import { costOf } from "../../core/prices/prices.ts";
+import { newRequestId } from "../../http/request-id.ts";
+import { COST_FIELD } from "../../shared/cost.ts";
+import { Failure } from "../../shared/failures.ts";
+import { emptyUsage } from "../../shared/usage.ts";
+import type { Caller } from "../call/admission.ts";
+import { refusal } from "./task-wire.ts";
+import type { TaskWire } from "./task-wire.ts";
+
+/** Dollars a task costs where the operator set no price. */
+const DEFAULT_PRICE = 0.1;
+
+/** Who submits, and since when. */
+export interface TaskCall {
+  request: Request;
+  caller: Caller;
+  /** performance.now() of the start. */
+  startedMs: number;
+}
+
+/** Frozen when the task is reserved; its settlement reads nothing else. */
+interface TaskPrice {
+  /** Dollars. */
+  price: number;
+  groupRatio: number;
+  /** Whole units. */
+  quota: number;
+  /** What a replay of the charge needs. */
+  cost: unknown;
+}
+
+/** Tasks cost a fixed price per submission (billing reference, section 10). */
+export function taskPrice(
+  deps: Deps,
+  { group }: Caller,
+  { model, isFree }: { model: string; isFree: boolean },
+): TaskPrice {
+  const known = deps.prices.callPrice(model, group) ?? deps.prices.missingCallPrice(model, group);
+  const price = known.ratios.callPrice ?? DEFAULT_PRICE;
+  const ratios = { ...known.ratios, callPrice: price };
+  const charge = costOf({ ...known, ratios }, emptyUsage(), { rounding: "floor" });
+  return {
+    price,
+    groupRatio: known.groupRatio,
+    quota: isFree ? 0 : charge.quota,
+    cost: charge.other[COST_FIELD],
+  };
+}
+
+/** Holds the price back. Throws the family's refusal where the balance is too low. */
+export async function holdPrice(
+  deps: Deps,
+  wire: Pick<TaskWire<never>, "refusals">,
+  caller: Caller,
+  price: TaskPrice,
+): Promise<Reservation> {
+  const requestId = newRequestId(deps.clock.nowMs());
+  try {
+    return await deps.ledger.reserve({
+      requestId,
+      user: caller.user,
+      token: caller.token,
+      amount: price.quota,
+    });
+  } catch (error) {
+    throw error instanceof Failure && error.kind === "quota" ? refusal(wire, "balanceTooLow") : error;
+  }
+}
+
+/** One consume row in the documented words. */
+export async function settleTask(
+  held: Reservation,
+  price: TaskPrice,
+  task: {
+    call: TaskCall;
+    action: string;
+    model: string;
+    channelId: number;
+    /** Behind the sentence. */
+    suffix: string;
+    /** When it counts: the hour stands in the task's row, and a refund goes back there. */
+    atMs: number;
+  },
+): Promise<void> {
+  const { call, action, suffix } = task;
+  await held.settle({
+    quota: price.quota,
+    promptTokens: 0,
+    completionTokens: 0,
+    modelName: task.model,
+    channelId: task.channelId,
+    group: call.caller.group,
+    isStream: false,
+    useTimeMs: Math.round(performance.now() - call.startedMs),
+    content: taskCharge(price, action) + suffix,
+    other: { model_price: price.price, group_ratio: price.groupRatio, [COST_FIELD]: price.cost },
+    atMs: task.atMs,
+  });
+}

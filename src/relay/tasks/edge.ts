@@ -1,0 +1,117 @@
+// What the routes of every task family share: the first checks, the body, the ids of a list, and answers and refusals in
+// the form of the family's API.
+import type { Deps } from "../../core/deps.ts";
+import type { TaskRow } from "../../core/tasks/families.ts";
+import { ownTask, ownTasks } from "../../core/tasks/store.ts";
+import { languageOf } from "../../http/messages.ts";
+import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
+import { asList } from "../../protocol/json.ts";
+import { Failure } from "../../shared/failures.ts";
+import { admitCaller, checkAddress, checkModel } from "../call/admission.ts";
+import type { Caller } from "../call/admission.ts";
+import type { Relay } from "../call/pipeline.ts";
+import { corsHeaders } from "../wire/cors.ts";
+import { readBody } from "../wire/read-body.ts";
+import { asFailure, renderFailure } from "../wire/render-failure.ts";
+import type { TaskCall } from "./charge.ts";
+import { submitTask } from "./submit.ts";
+import type { Submission } from "./submit.ts";
+import { refusal, TaskError } from "./task-wire.ts";
+import type { Json, TaskWire } from "./task-wire.ts";
+
+const BYTES_PER_MIB = 1024 * 1024;
+/** Ids of a list that are looked up. */
+const MAX_IDS = 1000;
+/** Refusals of a body that are passed on as they are: too slow, too large, too many. */
+const PASSED_REFUSALS: ReadonlySet<number> = new Set([408, 413, 429]);
+
+export interface TaskEdge<Row extends TaskRow> {
+  /** Answers a call whose key is in order; whatever `work` throws becomes an answer. Never throws. */
+  answer(
+    request: Request,
+    work: (call: TaskCall) => Promise<Response>,
+    /** The requested model, where the address names it: the key must allow it before anything is read. */
+    model?: string,
+  ): Promise<Response>;
+  /** Throws the family's refusal of a body that is none. */
+  body(call: TaskCall): Promise<Json>;
+  submit(call: TaskCall, submission: Submission<Row>): Promise<Response>;
+  /** Throws the family's refusal where the caller has no such task. */
+  ownTask(call: TaskCall, id: string): Promise<Row>;
+  /** Those of the ids that are tasks of the caller, the newest first. */
+  ownTasks(call: TaskCall, ids: readonly string[]): Promise<Row[]>;
+}
+
+/** The ids that a body lists. */
+export function idsOf(body: Json): string[] {
+  return asList(body["ids"]).filter((id) => typeof id === "string");
+}
+
+export function taskJson(request: Request, body: unknown, status = 200): Response {
+  return Response.json(body, {
+    status,
+    headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+  });
+}
+
+export function createTaskEdge<Row extends TaskRow>(
+  deps: Deps,
+  relay: Relay,
+  wire: TaskWire<Row>,
+): TaskEdge<Row> {
+  const { bodies, visitors } = relay.parts;
+  return {
+    async answer(request, work, model) {
+      const startedMs = performance.now();
+      try {
+        const caller = await admitTask(deps, relay, request, model);
+        return await work({ request, caller, startedMs });
+      } catch (error) {
+        return errorAnswer(wire, request, error);
+      }
+    },
+    async body({ request, caller }) {
+      try {
+        const maxBytes = deps.options.get("relay.max_body_mb") * BYTES_PER_MIB;
+        const { json } = await readBody(request, maxBytes, bodies, caller.user.id);
+        // The upstream may take longer than a silent connection is kept.
+        visitors.hold(request);
+        return json;
+      } catch (error) {
+        const isPassed = error instanceof Failure && PASSED_REFUSALS.has(error.status);
+        throw isPassed ? error : refusal(wire, "badBody");
+      } finally {
+        bodies.done(request);
+      }
+    },
+    submit: (call, submission) => submitTask({ deps, relay, wire, call, submission }),
+    async ownTask({ caller }, id) {
+      const row = await ownTask(deps, wire.family, caller.user.id, id);
+      if (!row) throw refusal(wire, "unknownTask");
+      return row;
+    },
+    ownTasks: ({ caller }, ids) => ownTasks(deps, wire.family, caller.user.id, ids.slice(0, MAX_IDS)),
+  };
+}
+
+/** Key → user → address; without a model there is nothing to limit. */
+async function admitTask(deps: Deps, relay: Relay, request: Request, model?: string): Promise<Caller> {
+  const { visitors } = relay.parts;
+  const caller = await admitCaller(deps, request, visitors);
+  checkAddress(caller, request, visitors);
+  // Its upstream may take longer than a silent connection is kept; a body is waited for first.
+  if (request.method === "GET") visitors.hold(request);
+  if (model !== undefined) checkModel(caller, model);
+  return caller;
+}
+
+/** Failures in the form of the family's API; what the first checks refuse stays in OpenAI's. */
+function errorAnswer<Row extends TaskRow>(wire: TaskWire<Row>, request: Request, error: unknown): Response {
+  if (error instanceof TaskError) return taskJson(request, wire.errorBody(error), error.status);
+  const view = {
+    dialect: "openai-chat",
+    language: languageOf(request),
+    requestId: newRequestId(),
+  } as const;
+  return renderFailure(asFailure(error), view, corsHeaders(request));
+}

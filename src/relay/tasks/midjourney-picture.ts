@@ -1,0 +1,71 @@
+// Pictures of drawings, shown through this server: without a key, because the id is the secret, and it shows one picture.
+// Refuses closed networks, and more downloads at a time than memory has room for.
+import type { Deps } from "../../core/deps.ts";
+import type { Channel } from "../../core/channels/rows.ts";
+import { DRAWINGS, SUCCESS } from "../../core/tasks/families.ts";
+import type { DrawingRow } from "../../core/tasks/families.ts";
+import { anyTask } from "../../core/tasks/store.ts";
+import { scrub } from "../../protocol/classify.ts";
+import { corsHeaders } from "../wire/cors.ts";
+import { taskJson } from "./edge.ts";
+import { proxyOf } from "./task-wire.ts";
+
+const TIMEOUT_MS = 60_000;
+/** Pictures read at the same time: anybody may ask for them, and each is held in memory in full. */
+const MAX_DOWNLOADS = 16;
+const MAX_ERROR_BYTES = 1000;
+const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
+
+/** Answers a request for a picture. Never throws. */
+export function createPictures(deps: Deps): (request: Request, id: string) => Promise<Response> {
+  let downloads = 0;
+  return async (request, id) => {
+    const row = await anyTask(deps, DRAWINGS, id);
+    if (!row || row.imageUrl === "") return taskJson(request, { error: "midjourney_task_not_found" }, 400);
+    const channel = deps.routing.channel(row.channelId);
+    const proxy = channel ? proxyOf(channel) : "";
+    if (proxy !== "" && !URL.canParse(proxy)) return taskJson(request, { error: "proxy_url_invalid" }, 400);
+    if (downloads >= MAX_DOWNLOADS) {
+      const busy = taskJson(request, { error: "http_get_image_failed" }, 503);
+      busy.headers.set("retry-after", "1");
+      return busy;
+    }
+    downloads++;
+    try {
+      return await picture(deps, request, row, { channel, proxy });
+    } catch {
+      return taskJson(request, { error: "http_get_image_failed" }, 500);
+    } finally {
+      downloads--;
+    }
+  };
+}
+
+async function picture(
+  deps: Deps,
+  request: Request,
+  row: DrawingRow,
+  { channel, proxy }: { channel: Channel | undefined; proxy: string },
+): Promise<Response> {
+  const answer = await deps.guard(row.imageUrl, {
+    maxBytes: MAX_IMAGE_BYTES,
+    timeoutMs: TIMEOUT_MS,
+    // What a user pushed may not lead into networks that were opened for the upstream's own answers.
+    allow: channel && !row.imagePushed ? deps.reach.networks(row.imageUrl, channel) : [],
+    proxy,
+  });
+  if (answer.status !== 200) {
+    const text = new TextDecoder().decode(answer.bytes.subarray(0, MAX_ERROR_BYTES));
+    return taskJson(request, { error: scrub(text) || "http_get_image_failed" }, answer.status);
+  }
+  const type = answer.headers.get("content-type") ?? "";
+  return new Response(answer.bytes, {
+    headers: {
+      ...corsHeaders(request),
+      // Only pictures leave from here: a page under this address would be a page of this site.
+      "content-type": /^image\/[\w.+-]+$/.test(type) && !type.includes("svg") ? type : "image/jpeg",
+      "x-content-type-options": "nosniff",
+      "cache-control": row.status === SUCCESS ? "public, max-age=86400" : "no-store",
+    },
+  });
+}

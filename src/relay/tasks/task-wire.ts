@@ -1,0 +1,127 @@
+// What a family of tasks does on the wire, as a row: how its channels are called, what their answers mean for a task, and
+// in which words its API refuses. One row each in midjourney-wire.ts and suno-wire.ts.
+import type { Channel } from "../../core/channels/rows.ts";
+import type { Deps } from "../../core/deps.ts";
+import type { TaskFamily, TaskRow } from "../../core/tasks/families.ts";
+import { DIALECTS } from "../../protocol/dialects.ts";
+import { asList, asObject, asString } from "../../protocol/json.ts";
+import { providerOf } from "../../providers/catalog.ts";
+import type { ProviderRow } from "../../providers/define.ts";
+import { askUpstream, AttemptFailure, retryAfterOf, upstreamFailure } from "../call/attempt.ts";
+
+export type Json = Record<string, unknown>;
+
+/** A refusal in the form of the family's own API. */
+export class TaskError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string | number,
+    message: string,
+    /** The message is the upstream's, not one of ours. */
+    readonly isUpstreams = false,
+  ) {
+    super(message);
+  }
+}
+
+/** An attempt that left no task, and what the client reads of it should no other attempt follow. */
+export class RefusedAttempt extends AttemptFailure {
+  constructor(
+    { failure, verdict, refusal }: AttemptFailure,
+    readonly shown: TaskError,
+  ) {
+    super(failure, verdict, refusal);
+  }
+}
+
+/** Refusals that every family has, each in its own words. */
+type TaskRefusal =
+  "badBody" | "balanceTooLow" | "unknownTask" | "unknownOrigin" | "channelDisabled" | "unreachable";
+
+/** An upstream's answer to a submission of which a row is kept. */
+export interface TaskAnswer {
+  /** What the client gets. */
+  status: number;
+  text: string;
+  wire: Json;
+  /** "" = the upstream gave none. */
+  upstreamId: string;
+  /** Absent: the upstream took the task, and it is charged. */
+  failure?: AttemptFailure;
+}
+
+export type UpstreamAnswer = Awaited<ReturnType<typeof askUpstream>>;
+
+export interface TaskWire<Row extends TaskRow> {
+  family: TaskFamily<Row>;
+  /** The word in the rows of the providers that take its tasks. */
+  provider: NonNullable<ProviderRow["tasks"]>;
+  /** Headers that carry the channel's key. */
+  auth(key: string): Record<string, string>;
+  refusals: Readonly<Record<TaskRefusal, readonly [status: number, code: string | number, message: string]>>;
+  /** A refusal as the family's clients read it. */
+  errorBody(error: TaskError): Json;
+  /** What a submission's answer means. Throws RefusedAttempt where no row is kept of it. */
+  readAnswer(answer: UpstreamAnswer, channel: Channel): TaskAnswer;
+  /** Whether a submission that one channel refused is tried at the next. */
+  triesOtherChannels: boolean;
+  /** Why the channel that answered so can take no task at all; undefined = it can. */
+  outOfServiceReason?(answer: TaskAnswer): string | undefined;
+  /** Behind the log's sentence about the charge. */
+  chargeSuffix(upstreamId: string): string;
+  pollPath: string;
+  /** The tasks in the answer to a poll, by id; undefined when it is none. */
+  readPoll(wire: unknown): Map<string, Json> | undefined;
+  /** The columns that say what the upstream says of the task; those it does not name stay as they are. */
+  changes(row: Row, task: Json): Partial<Row>;
+}
+
+/** The failure that an answer of another status than 200 means, for key, channel and log. */
+export function statusFailure(
+  channel: Channel,
+  { status, headers }: UpstreamAnswer,
+  body: unknown,
+): AttemptFailure {
+  return upstreamFailure(DIALECTS["openai-chat"], channel, status, body, retryAfterOf(headers));
+}
+
+export function refusal(wire: Pick<TaskWire<never>, "refusals">, which: TaskRefusal): TaskError {
+  return new TaskError(...wire.refusals[which]);
+}
+
+/** The tasks of a list, by the field that has their id. */
+export function tasksById(list: unknown, idField: string): Map<string, Json> {
+  return new Map(
+    asList(list).flatMap((item) => {
+      const task = asObject(item);
+      return task ? [[asString(task[idField]) ?? "", task]] : [];
+    }),
+  );
+}
+
+export function proxyOf({ setting }: Channel): string {
+  return typeof setting["proxy"] === "string" ? setting["proxy"] : "";
+}
+
+/** A call at the upstream of a task's channel: at its own address, else at its type's. */
+export function askTaskUpstream(
+  deps: Pick<Deps, "reach">,
+  wire: Pick<TaskWire<never>, "auth">,
+  { channel, key }: { channel: Channel; key: string },
+  { path, body, timeoutMs }: { path: string; body?: Json; timeoutMs: number },
+): Promise<UpstreamAnswer> {
+  const base = channel.baseUrl || providerOf(channel.type)?.baseUrl || "";
+  return askUpstream({
+    url: base + path,
+    method: body ? "POST" : "GET",
+    headers: {
+      ...wire.auth(key),
+      ...(body ? { "content-type": "application/json" } : {}),
+      accept: "application/json",
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+    proxy: proxyOf(channel),
+    reach: (address) => deps.reach.target(address, channel),
+    timeoutMs,
+  });
+}

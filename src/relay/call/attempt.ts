@@ -13,8 +13,7 @@ import type { FailureDetails } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { ReadingOn } from "./in-flight.ts";
-import { STAGE } from "./lockstep.ts";
-import { cappedAnswer, cutAnswer, wholeBody } from "../wire/whole-body.ts";
+import { cappedAnswer, cutAnswer, fullBody } from "../wire/full-body.ts";
 
 export interface UpstreamRequest {
   url: string;
@@ -321,9 +320,7 @@ function explained(error: unknown, cause: AbortCause | undefined, clientSignal: 
 /** The request itself; an adapter may send several. */
 function sendFor(request: UpstreamRequest, signal: AbortSignal, maxAnswerBytes: number): UpstreamFetch {
   return async (url, init) => {
-    const reached = request.reach(url);
-    const { url: target, host } = reached instanceof Promise ? await reached : reached;
-    await STAGE;
+    const { url: target, host } = await request.reach(url);
     const answered = fetch(target, {
       ...init,
       ...AS_SENT,
@@ -379,7 +376,7 @@ export async function attempt(
 /** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */
 export async function readWhole(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
-    return await wholeBody(opened.response, maxBytes);
+    return await fullBody(opened.response, maxBytes);
   } catch (error) {
     opened.abort();
     throw opened.explain(error);

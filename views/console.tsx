@@ -54,7 +54,7 @@ export function ConsoleFrame(props: FrameProps) {
           </nav>
           {site.selfUse || site.demo ? (
             <span
-              className="badge badge-ghost badge-sm ml-2 block min-w-0 truncate leading-4 text-muted"
+              className="badge badge-ghost badge-sm ml-2 block min-w-0 shrink truncate leading-4 text-muted"
               title={t(site.demo ? "shell.mode.demo" : "shell.mode.self")}
             >
               {t(site.demo ? "shell.mode.demo" : "shell.mode.self")}

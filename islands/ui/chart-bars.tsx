@@ -116,7 +116,10 @@ export function BarChart(props: BarChartProps) {
         </div>
       </div>
       <div className="flex min-h-7 flex-wrap items-start justify-between gap-x-4 text-xs/5">
-        <details onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}>
+        <details
+          className="open:w-full"
+          onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}
+        >
           <summary className="w-fit cursor-pointer py-1 text-muted pointer-coarse:min-h-11 pointer-coarse:leading-9">
             {t("chart.asTable")}
           </summary>

@@ -8,7 +8,7 @@ export function Sparkline({ values }: { values: readonly number[] }) {
   const { line, area } = sparkPaths(values, HEIGHT);
   return (
     <svg
-      className="block h-7 w-full"
+      className="spark"
       viewBox={`0 0 ${Math.max(1, values.length - 1)} ${HEIGHT}`}
       preserveAspectRatio="none"
       aria-hidden

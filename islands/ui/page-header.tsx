@@ -67,11 +67,14 @@ export function TabLinks({
           }}
         >
           {tab.label}
-          {tab.count === undefined ? null : (
-            <span className="badge badge-ghost badge-xs font-normal">{tab.count}</span>
-          )}
+          <TabCount count={tab.count} />
         </a>
       ))}
     </nav>
   );
+}
+
+/** How many rows are behind a tab, where that is known. */
+export function TabCount({ count }: { count: number | undefined }) {
+  return count === undefined ? null : <span className="badge badge-ghost badge-xs font-normal">{count}</span>;
 }

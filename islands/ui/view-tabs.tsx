@@ -13,9 +13,10 @@ import type { SavedView } from "../lib/views.ts";
 import { copyText } from "./copy-button.tsx";
 import { toast } from "../lib/toasts.ts";
 import { Menu } from "./menu.tsx";
+import { TabCount } from "./page-header.tsx";
 import { applyColumns } from "./table-columns.ts";
 
-export interface BuiltInView {
+interface BuiltInView {
   id: string;
   /** Translated. */
   label: string;
@@ -116,9 +117,7 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
             onOpen={() => onOpen(patch)}
           >
             {view.label}
-            {view.count === undefined ? null : (
-              <span className="badge badge-ghost badge-xs font-normal">{view.count}</span>
-            )}
+            <TabCount count={view.count} />
           </Tab>
         );
       })}

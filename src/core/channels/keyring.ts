@@ -2,9 +2,9 @@
 // Refuses to keep anything across restarts: a rested key is tried again, and rested again when it still fails.
 import type { Channel } from "./rows.ts";
 
-export type RestReason = "rejected" | "limited";
+type RestReason = "rejected" | "limited";
 
-export interface KeyState {
+interface KeyState {
   /** Place of the key in the channel's list, from 0. */
   index: number;
   /** On the steady clock; 0 = it works. */
@@ -14,7 +14,7 @@ export interface KeyState {
   detail: string;
 }
 
-export interface KeyRest {
+interface KeyRest {
   reason: RestReason;
   restMs: number;
   detail: string;

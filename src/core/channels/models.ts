@@ -50,7 +50,7 @@ export function presetModelsByType(
   return deps.presets?.byType ?? {};
 }
 
-export interface PricingEntry {
+interface PricingEntry {
   model_name: string;
   /** 0: by tokens, 1: per call. */
   quota_type: 0 | 1;

@@ -28,7 +28,7 @@ export interface ChannelProbe {
   typedModels(typed: { baseUrl: string; type: number; key: string }, isTrusted: boolean): Promise<string[]>;
 }
 
-export interface RunProgress {
+interface RunProgress {
   isRunning: boolean;
   done: number;
   total: number;

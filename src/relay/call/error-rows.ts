@@ -9,7 +9,7 @@ const ROWS_A_MINUTE = 10;
 const MAX_WATCHED = 4096;
 
 /** Whose key it is: without one (the playground) the user's calls count together. */
-export interface ErrorSource {
+interface ErrorSource {
   userId: number;
   tokenId: number;
   /** Code of the failure. */

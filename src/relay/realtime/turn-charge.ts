@@ -10,7 +10,7 @@ import type { TurnMeter } from "./meter.ts";
 import type { SessionParts } from "./session.ts";
 import type { TurnHold } from "./turn-hold.ts";
 
-export interface EndedTurn {
+interface EndedTurn {
   parts: Pick<
     SessionParts,
     "counter" | "caller" | "channel" | "model" | "upstreamModel" | "requestId" | "attempts"

@@ -10,7 +10,7 @@ import type { RelayParts } from "../call/services.ts";
 import { outputRateOf, turnReserve } from "./turn-hold.ts";
 import type { TurnHold } from "./turn-hold.ts";
 
-export interface TurnToHold {
+interface TurnToHold {
   caller: Caller;
   /** As requested. */
   model: string;

@@ -1,5 +1,7 @@
 // First rows of the drawing log and of the task log, for the filters and the time range that stand in the address.
 // Refuses users other people's rows; administrators see everybody's.
+import type { DrawingPageData } from "../../islands/screens/midjourney/row.ts";
+import type { TaskPageData } from "../../islands/screens/task/row.ts";
 import { listCreativeTasks, listDrawings } from "../core/tasks/lists.ts";
 import type { TaskFilter } from "../core/tasks/store.ts";
 import { sentBy } from "../http/queries/sent.ts";
@@ -22,7 +24,7 @@ function scoped({ user }: LoaderContext, filter: TaskFilter): { isAdmin: boolean
   return { isAdmin, filter: isAdmin ? filter : ownTasks(filter, user?.id ?? NOBODY) };
 }
 
-export async function loadDrawings(context: LoaderContext) {
+export async function loadDrawings(context: LoaderContext): Promise<DrawingPageData> {
   const { deps, url } = context;
   const { offset, pageSize } = pagingOf(context);
   const sent = { ...sentBy(drawingFields, url.searchParams), ...sentRange(context, DRAWING_RANGE) };
@@ -31,7 +33,7 @@ export async function loadDrawings(context: LoaderContext) {
   return { rows: items, total, pageSize, isAdmin };
 }
 
-export async function loadTasks(context: LoaderContext) {
+export async function loadTasks(context: LoaderContext): Promise<TaskPageData> {
   const { deps, url } = context;
   const { offset, pageSize } = pagingOf(context);
   const sent = { ...sentBy(taskFields, url.searchParams), ...sentRange(context, TASK_RANGE) };

@@ -1,4 +1,4 @@
-// The bench's own load, a process of its own: closed loop, steady rate, concurrent streams, aborted streams, slow reader.
+// The bench's own load, a process of its own: steady rate, concurrent streams, aborted streams, slow reader, idle sockets.
 // Takes one job as JSON in its argument, prints one JSON line. Refuses to retry: what fails is counted.
 
 import { type Connection, connect } from "./raw-client.ts";
@@ -19,7 +19,6 @@ export interface Ask {
 }
 
 export type Job =
-  | { kind: "closed"; target: Target; concurrency: number; seconds?: number; requests?: number; ask?: Ask }
   | { kind: "rate"; target: Target; perSecond: number; seconds: number; promptBytes?: number }
   | { kind: "paced"; target: Target; concurrency: number; total: number; rampMs: number }
   | { kind: "sockets"; target: Target; count: number; seconds: number }
@@ -62,9 +61,9 @@ function largeBody(bytes: number): string {
   return JSON.stringify({ model: CHAT_MODEL, messages: [{ role: "user", content }], max_tokens: 256 });
 }
 
-function requestBytes(target: Target, body: string, path = "/v1/chat/completions"): Buffer {
+function requestBytes(target: Target, body: string): Buffer {
   return Buffer.from(
-    `POST ${path} HTTP/1.1\r\nHost: ${target.hostname}:${target.port}\r\nContent-Type: application/json\r\n` +
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: ${target.hostname}:${target.port}\r\nContent-Type: application/json\r\n` +
       `Authorization: Bearer ${target.key}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
@@ -101,26 +100,6 @@ function exchangeOnce(connection: Connection, request: Buffer): Promise<number> 
       onBroken: () => resolve(0),
     });
   });
-}
-
-async function closedLoop(job: Extract<Job, { kind: "closed" }>): Promise<LoadResult> {
-  const request = requestBytes(job.target, job.ask?.body ?? chatBody(), job.ask?.path);
-  const tally = startTally();
-  const endMs = tally.startedMs + (job.seconds ?? Number.POSITIVE_INFINITY) * 1000;
-  let left = job.requests ?? Number.POSITIVE_INFINITY;
-  const worker = async () => {
-    let connection: Connection | undefined;
-    while (left-- > 0 && performance.now() < endMs) {
-      connection = await reopen(job.target, connection);
-      const startedMs = performance.now();
-      const status = await exchangeOnce(connection, request);
-      if (status === 200) tally.timesMs.push(performance.now() - startedMs);
-      else tally.errors++;
-    }
-    connection?.close();
-  };
-  await Promise.all(Array.from({ length: job.concurrency }, worker));
-  return resultOf(tally);
 }
 
 /**
@@ -345,8 +324,7 @@ async function slowReader(job: Extract<Job, { kind: "slow" }>): Promise<LoadResu
 if (import.meta.main) {
   const job = JSON.parse(process.argv[2] ?? "") as Job;
   let result: LoadResult;
-  if (job.kind === "closed") result = await closedLoop(job);
-  else if (job.kind === "rate") result = await steadyRate(job);
+  if (job.kind === "rate") result = await steadyRate(job);
   else if (job.kind === "slow") result = await slowReader(job);
   else if (job.kind === "paced") result = await paced(job);
   else if (job.kind === "sockets") result = await idleSockets(job);

@@ -9,6 +9,7 @@ import { type Gateway, startGateway, withCpu } from "./gateway.ts";
 import type { Job, LoadResult } from "./load.ts";
 import { LOAD_CORE, pinSelf, runForJson, startWithPort } from "./processes.ts";
 import { perSecond } from "./report.ts";
+import { closedLoop, ensureWrk } from "./wrk.ts";
 
 interface Side {
   name: string;
@@ -25,9 +26,8 @@ const cpuUs = ({ cpuUs: us = Number.NaN }: LoadResult) => us;
 async function loadOf({ name, gateway }: Side, load: string, seconds: number): Promise<LoadResult> {
   const amount = Number.parseInt(load, 10);
   const result = await withCpu(gateway.target, (target) => {
-    const job: Job = load.endsWith("/s")
-      ? { kind: "rate", target, perSecond: amount, seconds }
-      : { kind: "closed", target, concurrency: amount, seconds };
+    if (!load.endsWith("/s")) return closedLoop(target, { concurrency: amount, seconds });
+    const job: Job = { kind: "rate", target, perSecond: amount, seconds };
     return runForJson<LoadResult>([process.execPath, here("load.ts"), JSON.stringify(job)]);
   });
   if (result.errors > 0) throw new Error(`${name}: ${result.errors} calls failed`);
@@ -39,6 +39,7 @@ if (first === undefined || second === undefined) {
   console.error("usage: bun bench/pair.ts <program> <program> [rounds] [concurrency | rate/s]");
   process.exit(2);
 }
+ensureWrk();
 pinSelf(LOAD_CORE);
 const dir = mkdtempSync(join(tmpdir(), "weir-pair-"));
 const mock = await startWithPort(LOAD_CORE, [process.execPath, here("mock-upstream.ts")]);

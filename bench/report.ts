@@ -14,7 +14,6 @@ export interface Figures {
   startedAt: string;
   isQuick: boolean;
   isPinned: boolean;
-  loader: "wrk" | "own";
   gatewayCommand: string;
   /** Closed loop by concurrency. */
   closed: Record<number, BySubject<LoadResult>>;
@@ -293,7 +292,7 @@ export function render(figures: Figures): string {
         "bare: Bun's server and Bun's fetch with nothing between, the floor of the runtime.",
     );
   if (figures.isQuick) parts.push("quick run: smaller loads, shorter waits; not for the record");
-  parts.push(`gateway: ${figures.gatewayCommand}; load: ${figures.loader}; ${figures.startedAt}`);
+  parts.push(`gateway: ${figures.gatewayCommand}; ${figures.startedAt}`);
   return parts.join("\n\n");
 }
 

@@ -4,7 +4,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
-import { type Ask, type Job, type LoadResult, type Target, chatBody } from "./load.ts";
+import { type Job, type LoadResult, type Target, chatBody } from "./load.ts";
 import { DIALECTS, askFor } from "./dialects.ts";
 import { type Gateway, launchGateway, origin, startGateway, withCpu } from "./gateway.ts";
 import { CHAT_MODEL } from "./mock-upstream.ts";
@@ -30,6 +30,7 @@ import {
   render,
   save,
 } from "./report.ts";
+import { closedLoop, ensureWrk } from "./wrk.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
@@ -56,7 +57,7 @@ const SIZES = {
     rateSeconds: 10,
     streams: 500,
     streamsTotal: 2000,
-    memoryRequests: 100_000,
+    memorySeconds: 15,
     memoryAborts: 3000,
     idleSeconds: 12,
     memoryWaitSeconds: 60,
@@ -77,7 +78,7 @@ const SIZES = {
     rateSeconds: 3,
     streams: 500,
     streamsTotal: 700,
-    memoryRequests: 20_000,
+    memorySeconds: 4,
     memoryAborts: 600,
     idleSeconds: 3,
     memoryWaitSeconds: 8,
@@ -91,6 +92,8 @@ const SIZES = {
     socketSeconds: 3,
   },
 };
+
+type Sizes = (typeof SIZES)["full"];
 
 interface Options {
   isQuick: boolean;
@@ -123,26 +126,6 @@ function readOptions(args: readonly string[]): Options {
 
 function load(job: Job): Promise<LoadResult> {
   return runForJson<LoadResult>([BUN, join(import.meta.dir, "load.ts"), JSON.stringify(job)]);
-}
-
-const wrk = Bun.which("wrk");
-
-function closedLoop(target: Target, concurrency: number, seconds: number, ask?: Ask): Promise<LoadResult> {
-  if (!wrk) return load({ kind: "closed", target, concurrency, seconds, ...(ask ? { ask } : {}) });
-  const url = `${origin(target.port)}${ask?.path ?? "/v1/chat/completions"}`;
-  const script = join(import.meta.dir, "wrk.lua");
-  const headers = ["-H", "Content-Type: application/json", "-H", `Authorization: Bearer ${target.key}`];
-  const command = [
-    wrk,
-    "-t1",
-    `-c${concurrency}`,
-    `-d${Math.ceil(seconds)}s`,
-    "--timeout",
-    "10s",
-    "-s",
-    script,
-  ];
-  return runForJson<LoadResult>([...command, ...headers, url], { BENCH_BODY: ask?.body ?? chatBody() });
 }
 
 /** The run whose throughput is in the middle; errors of all rounds count. */
@@ -193,9 +176,9 @@ async function peakDuring(pid: number, work: Promise<unknown>): Promise<number> 
   return peakMb;
 }
 
-async function measureMemory(gateway: Gateway, sizes: (typeof SIZES)["full"], idleMb: number) {
+async function measureMemory(gateway: Gateway, sizes: Sizes, idleMb: number) {
   const { target, running } = gateway;
-  const requests = await load({ kind: "closed", target, concurrency: 32, requests: sizes.memoryRequests });
+  const requests = await closedLoop(target, { concurrency: 32, seconds: sizes.memorySeconds });
   const aborts = await load({ kind: "aborts", target, concurrency: 100, total: sizes.memoryAborts });
   if (requests.errors + aborts.errors > 0) {
     console.error(`memory: ${requests.errors} failed requests, ${aborts.errors} failed streams`);
@@ -230,17 +213,15 @@ async function measureStart(command: string[], dir: string, port: number, times:
 }
 
 /** Every client dialect against every upstream dialect; keys are `client>upstream`. */
-async function measurePairs(
-  target: Target,
-  sizes: (typeof SIZES)["full"],
-): Promise<Record<string, LoadResult>> {
+async function measurePairs(target: Target, sizes: Sizes): Promise<Record<string, LoadResult>> {
   const rounds: Record<string, LoadResult[]> = {};
-  for (const client of DIALECTS) await closedLoop(target, 32, 1, askFor(client, client));
+  for (const client of DIALECTS)
+    await closedLoop(target, { concurrency: 32, seconds: 1, ask: askFor(client, client) });
   for (let round = 0; round < sizes.rounds; round++) {
     for (const client of DIALECTS) {
       for (const upstream of DIALECTS) {
         const result = await withCpu(target, (each) =>
-          closedLoop(each, 32, sizes.pairSeconds, askFor(client, upstream)),
+          closedLoop(each, { concurrency: 32, seconds: sizes.pairSeconds, ask: askFor(client, upstream) }),
         );
         (rounds[`${client}>${upstream}`] ??= []).push(result);
       }
@@ -250,7 +231,7 @@ async function measurePairs(
 }
 
 /** Memory and processor time of idle realtime sockets. */
-async function measureSockets(gateway: Gateway, sizes: (typeof SIZES)["full"]) {
+async function measureSockets(gateway: Gateway, sizes: Sizes) {
   const { pid } = gateway.running;
   const beforeMb = residentMb(pid) ?? Number.NaN;
   const { sockets: count, socketSeconds: seconds } = sizes;
@@ -260,143 +241,194 @@ async function measureSockets(gateway: Gateway, sizes: (typeof SIZES)["full"]) {
   return { count, errors, growthMb: peakMb - beforeMb };
 }
 
-async function main(options: Options, dir: string, cleanups: (() => Promise<void>)[]): Promise<Figures> {
+/** What is under way: everybody who is measured, and what came out so far. */
+interface Run {
+  options: Options;
+  sizes: Sizes;
+  dir: string;
+  figures: Figures;
+  gateway: Gateway | undefined;
+  /** By the mock of chat completions, and by a plain HTTP server. */
+  targets: Targets;
+  httpTargets: Targets;
+  /** Calls that the gateway answered, for its account. */
+  answered: number;
+}
+
+/** Starts mocks, yardsticks and the gateway, each of which has its stop in `cleanups`. */
+async function startRun(options: Options, dir: string, cleanups: (() => Promise<void>)[]): Promise<Run> {
   const sizes = options.isQuick ? SIZES.quick : SIZES.full;
-  const wants = (section: Section) => options.sections.includes(section);
   // This process keeps off the subject's core too.
   pinSelf(LOAD_CORE);
   const mock = await startWithPort(LOAD_CORE, [BUN, join(import.meta.dir, "mock-upstream.ts")]);
   cleanups.push(mock.stop);
   const http = await startWithPort(LOAD_CORE, [BUN, join(import.meta.dir, "http-mock.ts")]);
   cleanups.push(http.stop);
-  const nginx = await startNginx(dir, mock.port);
-  const httpNginx = await startNginx(join(dir, "http"), http.port);
-  if (nginx) cleanups.push(nginx.stop);
-  if (httpNginx) cleanups.push(httpNginx.stop);
-  else console.error("nginx is not installed: no yardstick in this run");
-  const bareBefore = (upstream: number) =>
-    startWithPort(SUBJECT_CORE, [BUN, join(import.meta.dir, "bare-proxy.ts"), origin(upstream)]);
-  const bare = await bareBefore(mock.port);
-  const httpBare = await bareBefore(http.port);
-  cleanups.push(bare.stop, httpBare.stop);
-  const ticksBefore = processorTicks();
-  const syncUs = syncedWriteUs(dir);
-  const figures: Figures = {
-    startedAt: new Date().toISOString(),
-    isQuick: options.isQuick,
-    isPinned: canPin,
-    loader: wrk ? "wrk" : "own",
-    gatewayCommand: options.gateway?.map((part) => relative(PROJECT_DIR, part)).join(" ") ?? "none",
-    closed: {},
-    rate: {},
-    streams: {},
-    streamsConcurrency: sizes.streams,
-  };
+  const chatYardsticks = await startYardsticks(join(dir, "chat"), mock.port, cleanups);
+  const httpYardsticks = await startYardsticks(join(dir, "http"), http.port, cleanups);
+  if (chatYardsticks.length === 1) console.error("nginx is not installed: no yardstick in this run");
   const gateway = options.gateway
     ? await startGateway(options.gateway, dir, mock.port, http.port)
     : undefined;
   // The start section stops it earlier; a second stop finds it gone.
   if (gateway) cleanups.push(gateway.running.stop);
-  const plain = { hostname: "127.0.0.1", key: "sk-bench" };
-  const targets: [SubjectName, Target][] = [["direct", { ...plain, port: mock.port }]];
-  if (nginx) targets.push(["nginx", { ...plain, port: nginx.port, pid: nginx.pid }]);
-  targets.push(["bare", { ...plain, port: bare.port, pid: bare.pid }]);
-  if (gateway) targets.push(["gateway", gateway.target]);
-  // Bun's fetch has 256 calls under way at most unless it is told otherwise, as the gateway tells it (src/env.ts).
-  const streamTargets = targets.filter(([name]) => name !== "bare");
+  const direct = (port: number) => ["direct", { ...PLAIN, port }] as const;
+  const last = gateway ? [["gateway", gateway.target] as const] : [];
+  return {
+    options,
+    sizes,
+    dir,
+    gateway,
+    targets: [direct(mock.port), ...chatYardsticks, ...last],
+    httpTargets: [direct(http.port), ...httpYardsticks, ...last],
+    answered: 0,
+    figures: {
+      startedAt: new Date().toISOString(),
+      isQuick: options.isQuick,
+      isPinned: canPin,
+      gatewayCommand: options.gateway?.map((part) => relative(PROJECT_DIR, part)).join(" ") ?? "none",
+      closed: {},
+      rate: {},
+      streams: {},
+      streamsConcurrency: sizes.streams,
+    },
+  };
+}
 
-  let answered = 0;
-  const count = (results: BySubject<LoadResult>) => (answered += results.gateway?.requests ?? 0);
-  let idleMb = Number.NaN;
+const PLAIN = { hostname: "127.0.0.1", key: "sk-bench" };
+
+/** nginx, where it is installed, and the bare proxy, both before one upstream. */
+async function startYardsticks(
+  dir: string,
+  upstream: number,
+  cleanups: (() => Promise<void>)[],
+): Promise<Targets> {
+  const nginx = await startNginx(dir, upstream);
+  if (nginx) cleanups.push(nginx.stop);
+  const program = join(import.meta.dir, "bare-proxy.ts");
+  const bare = await startWithPort(SUBJECT_CORE, [BUN, program, origin(upstream)]);
+  cleanups.push(bare.stop);
+  const own = ["bare", { ...PLAIN, port: bare.port, pid: bare.pid }] as const;
+  return nginx ? [["nginx", { ...PLAIN, port: nginx.port, pid: nginx.pid }], own] : [own];
+}
+
+/** Adds what the gateway answered to its account, and hands the figures on. */
+function counted(run: Run, results: BySubject<LoadResult>): BySubject<LoadResult> {
+  run.answered += results.gateway?.requests ?? 0;
+  return results;
+}
+
+/** First of all, so that "idle" and "a minute after" are said of the same young process. */
+async function runMemory(run: Run, gateway: Gateway, idleMb: number): Promise<void> {
+  run.figures.memory = await measureMemory(gateway, run.sizes, idleMb);
+  run.answered += run.figures.memory.requests;
+}
+
+async function runRates(run: Run): Promise<void> {
+  const { figures, sizes, targets } = run;
+  const { rounds, roundSeconds: seconds } = sizes;
+  // Long enough for the engine to have compiled what runs often.
+  for (const [, target] of targets) await closedLoop(target, { concurrency: 32, seconds: sizes.warmSeconds });
+  for (const concurrency of sizes.concurrencies) {
+    console.error(`concurrency ${concurrency} …`);
+    const results = await interleaved(targets, rounds, (target) =>
+      closedLoop(target, { concurrency, seconds }),
+    );
+    figures.closed[concurrency] = counted(run, results);
+  }
+  console.error("concurrency 32, an HTTP server upstream …");
+  const ask = { path: "/v1/chat/completions", body: chatBody().replace(CHAT_MODEL, HTTP_MODEL) };
+  const http = await interleaved(run.httpTargets, rounds, (target) =>
+    closedLoop(target, { concurrency: 32, seconds, ask }),
+  );
+  figures.http = counted(run, http);
+  console.error("steady rate …");
+  const rate = await interleaved(targets, rounds, (target) =>
+    load({ kind: "rate", target, perSecond: 1000, seconds: sizes.rateSeconds }),
+  );
+  figures.rate = counted(run, rate);
+}
+
+/** Bun's fetch has 256 calls under way at most unless it is told otherwise, as the gateway tells it (src/env.ts). */
+function streamTargets({ targets }: Run): Targets {
+  return targets.filter(([name]) => name !== "bare");
+}
+
+async function runStreams(run: Run): Promise<void> {
+  const { streams: concurrency, streamsTotal: total } = run.sizes;
+  const results = await interleaved(streamTargets(run), 1, (target) =>
+    load({ kind: "streams", target, concurrency, total, rampMs: 2000 }),
+  );
+  run.figures.streams = counted(run, results);
+}
+
+async function runPairs(run: Run, gateway: Gateway): Promise<void> {
+  run.figures.pairs = await measurePairs(gateway.target, run.sizes);
+  for (const result of Object.values(run.figures.pairs)) run.answered += result.requests;
+}
+
+async function runPrompts(run: Run): Promise<void> {
+  const prompts: NonNullable<Figures["prompts"]> = {};
+  run.figures.prompts = prompts;
+  const both = run.targets.filter(([name]) => name === "direct" || name === "gateway");
+  for (const kilobytes of [100, 400]) {
+    const job = { kind: "rate", perSecond: 50, seconds: run.sizes.promptSeconds } as const;
+    const promptBytes = kilobytes * 1024;
+    const results = await interleaved(both, 1, (target) => load({ ...job, target, promptBytes }));
+    prompts[kilobytes] = counted(run, results);
+  }
+}
+
+async function runChunks(run: Run): Promise<void> {
+  const { pacedStreams: concurrency, pacedTotal: total } = run.sizes;
+  const results = await interleaved(streamTargets(run), 1, (target) =>
+    load({ kind: "paced", target, concurrency, total, rampMs: 1000 }),
+  );
+  run.figures.paced = counted(run, results);
+}
+
+/** The gateway's own account against what it answered, and then its start: it is stopped for that. */
+async function runEnd(run: Run, gateway: Gateway, wantsStart: boolean): Promise<void> {
+  const { calls } = await readAccount(origin(gateway.port), gateway.prepared);
+  run.figures.books = { calls, expectedAtLeast: run.answered };
+  if (!wantsStart) return;
+  console.error("start …");
+  await gateway.running.stop();
+  run.figures.startMs = await measureStart(gateway.command, run.dir, gateway.port, run.sizes.starts);
+}
+
+async function main(options: Options, dir: string, cleanups: (() => Promise<void>)[]): Promise<Figures> {
+  ensureWrk();
+  const ticksBefore = processorTicks();
+  const syncUs = syncedWriteUs(dir);
+  const run = await startRun(options, dir, cleanups);
+  const { figures, gateway, sizes } = run;
+  const section = async (name: Section, title: string, work: () => Promise<void>) => {
+    if (!options.sections.includes(name)) return;
+    console.error(`${title} …`);
+    await work();
+  };
   if (gateway) {
     // Past the first look at which a resting gateway gives back what its start left (src/serve.ts).
     await Bun.sleep(sizes.idleSeconds * 1000);
-    idleMb = residentMb(gateway.running.pid) ?? Number.NaN;
+    const idleMb = residentMb(gateway.running.pid) ?? Number.NaN;
+    await section("memory", "memory", () => runMemory(run, gateway, idleMb));
+    await section("slow", "slow client", async () => {
+      figures.slowClient = await measureSlowClient(gateway, sizes.slowSeconds);
+    });
   }
-  // First memory, so that "idle" and "a minute after" are told of the same young process.
-  if (gateway && wants("memory")) {
-    console.error("memory …");
-    figures.memory = await measureMemory(gateway, sizes, idleMb);
-    answered += figures.memory.requests;
-  }
-  if (gateway && wants("slow")) {
-    console.error("slow client …");
-    figures.slowClient = await measureSlowClient(gateway, sizes.slowSeconds);
-  }
-  if (wants("rates")) {
-    // Long enough for the engine to have compiled what runs often.
-    for (const [, target] of targets) await closedLoop(target, 32, sizes.warmSeconds);
-    for (const concurrency of sizes.concurrencies) {
-      console.error(`concurrency ${concurrency} …`);
-      const results = await interleaved(targets, sizes.rounds, (target) =>
-        closedLoop(target, concurrency, sizes.roundSeconds),
-      );
-      figures.closed[concurrency] = results;
-      count(results);
-    }
-    console.error("concurrency 32, an HTTP server upstream …");
-    const httpTargets: [SubjectName, Target][] = [["direct", { ...plain, port: http.port }]];
-    if (httpNginx) httpTargets.push(["nginx", { ...plain, port: httpNginx.port, pid: httpNginx.pid }]);
-    httpTargets.push(["bare", { ...plain, port: httpBare.port, pid: httpBare.pid }]);
-    if (gateway) httpTargets.push(["gateway", gateway.target]);
-    const httpAsk = { path: "/v1/chat/completions", body: chatBody().replace(CHAT_MODEL, HTTP_MODEL) };
-    figures.http = await interleaved(httpTargets, sizes.rounds, (target) =>
-      closedLoop(target, 32, sizes.roundSeconds, httpAsk),
-    );
-    count(figures.http);
-    console.error("steady rate …");
-    figures.rate = await interleaved(targets, sizes.rounds, (target) =>
-      load({ kind: "rate", target, perSecond: 1000, seconds: sizes.rateSeconds }),
-    );
-    count(figures.rate);
-  }
-  if (wants("streams")) {
-    console.error("streams …");
-    figures.streams = await interleaved(streamTargets, 1, (target) =>
-      load({ kind: "streams", target, concurrency: sizes.streams, total: sizes.streamsTotal, rampMs: 2000 }),
-    );
-    count(figures.streams);
-  }
-  if (gateway && wants("pairs")) {
-    console.error("pairs …");
-    figures.pairs = await measurePairs(gateway.target, sizes);
-    for (const result of Object.values(figures.pairs)) answered += result.requests;
-  }
-  if (gateway && wants("prompts")) {
-    console.error("large prompts …");
-    figures.prompts = {};
-    const both = targets.filter(([name]) => name === "direct" || name === "gateway");
-    for (const kilobytes of [100, 400]) {
-      const job = { kind: "rate", perSecond: 50, seconds: sizes.promptSeconds } as const;
-      const promptBytes = kilobytes * 1024;
-      const results = await interleaved(both, 1, (target) => load({ ...job, target, promptBytes }));
-      figures.prompts[kilobytes] = results;
-      count(results);
-    }
-  }
-  if (wants("chunks")) {
-    console.error("paced chunks …");
-    const job = {
-      kind: "paced",
-      concurrency: sizes.pacedStreams,
-      total: sizes.pacedTotal,
-      rampMs: 1000,
-    } as const;
-    figures.paced = await interleaved(streamTargets, 1, (target) => load({ ...job, target }));
-    count(figures.paced);
-  }
-  if (gateway && wants("sockets")) {
-    console.error("idle sockets …");
-    figures.sockets = await measureSockets(gateway, sizes);
-  }
+  await section("rates", "warming up", () => runRates(run));
+  await section("streams", "streams", () => runStreams(run));
   if (gateway) {
-    const { calls } = await readAccount(origin(gateway.port), gateway.prepared);
-    figures.books = { calls, expectedAtLeast: answered };
-    if (wants("start")) {
-      console.error("start …");
-      await gateway.running.stop();
-      figures.startMs = await measureStart(gateway.command, dir, gateway.port, sizes.starts);
-    }
+    await section("pairs", "pairs", () => runPairs(run, gateway));
+    await section("prompts", "large prompts", () => runPrompts(run));
+  }
+  await section("chunks", "paced chunks", () => runChunks(run));
+  if (gateway) {
+    await section("sockets", "idle sockets", async () => {
+      figures.sockets = await measureSockets(gateway, sizes);
+    });
+    await runEnd(run, gateway, options.sections.includes("start"));
   }
   const ticks = processorTicks();
   const stolen = ticks && ticksBefore && (ticks.stolen - ticksBefore.stolen) / (ticks.all - ticksBefore.all);

@@ -93,8 +93,12 @@ export function ensurePostgres(): string {
   throw new Error("PostgreSQL was installed, but its programs do not start; see the messages above");
 }
 
+/** Begins the line that says what was installed; .ci/run collects them. */
+const INSTALLED = "system packages installed:";
+
 /**
- * apt-get install without questions. Throws one clear sentence where that cannot work: no apt-get, no root, no network.
+ * apt-get install without questions; says which packages came with it. Throws one clear sentence where that cannot work:
+ * no apt-get, no root, no network.
  */
 export function installSystemPackage(name: string, reason: string): void {
   if (!Bun.which("apt-get")) throw new Error(`${reason}; install the package "${name}" and run this again`);
@@ -102,22 +106,24 @@ export function installSystemPackage(name: string, reason: string): void {
   const prefix = isRoot ? [] : Bun.which("sudo") ? ["sudo", "-n"] : undefined;
   if (!prefix) throw new Error(`${reason}; as root: apt-get install -y ${name}`);
   console.log(`installing ${name} with apt-get …`);
-  const env = { ...Bun.env, DEBIAN_FRONTEND: "noninteractive" };
-  for (const args of [
-    ["apt-get", "update", "-q"],
-    ["apt-get", "install", "-y", "-q", "--no-install-recommends", name],
-  ]) {
-    const child = Bun.spawnSync([...prefix, ...args], {
+  const env = { ...Bun.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" };
+  const apt = (...args: string[]) =>
+    Bun.spawnSync([...prefix, "apt-get", ...args], {
       env,
       stdin: "ignore",
-      stdout: "ignore",
+      stdout: "pipe",
       stderr: "inherit",
     });
-    // A failing update (one dead mirror among several) need not stop the install.
-    if (child.exitCode !== 0 && args[1] === "install") {
-      throw new Error(`${reason}; "apt-get install -y ${name}" failed here (is this root, with a network?)`);
-    }
-  }
+  // A failing update (one dead mirror among several) need not stop the install.
+  apt("update", "-q");
+  const install = apt("install", "-y", "-q", "--no-install-recommends", name);
+  if (install.exitCode !== 0)
+    throw new Error(`${reason}; "apt-get install -y ${name}" failed here (is this root, with a network?)`);
+  const packages = Array.from(
+    install.stdout.toString().matchAll(/^Setting up ([^\s:]+)/gm),
+    (line) => line[1],
+  );
+  console.log(`${INSTALLED} ${packages.join(" ") || name}`);
 }
 
 if (import.meta.main) {

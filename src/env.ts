@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import type { LimitSettings } from "./core/kit/site-limits.ts";
 
-export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 export interface Env {
   port: number;

@@ -88,7 +88,7 @@ interface FailureEnvelope {
   error?: { message?: string; code?: string };
 }
 
-/** Runs a call and gives the envelope's `data` (or the whole body where there is none); throws ApiFailure. */
+/** Runs a call and gives the envelope's `data` (or the body itself where there is none); throws ApiFailure. */
 export async function call<R extends { data: unknown }>(running: Promise<R>): Promise<Unwrapped<Body<R>>> {
   const body = (await callForBody(running)) as { data?: unknown };
   return (body !== null && typeof body === "object" && "data" in body ? body.data : body) as Unwrapped<

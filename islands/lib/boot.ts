@@ -25,7 +25,8 @@ export interface Boot<Data = unknown> {
   url: string;
   /** Placeholders of the route: {id: "42"}. */
   params: Record<string, string>;
-  status: SiteStatus;
+  /** Empty where there is no page: in tests and before the boot data. */
+  status: Partial<SiteStatus>;
   user: BootUser | null;
   language: Language;
   theme: ThemeMode;
@@ -46,7 +47,7 @@ const VISITOR: Boot = {
   chunk: "",
   url: "/",
   params: {},
-  status: {} as SiteStatus,
+  status: {},
   user: null,
   language: "zh",
   theme: "system",
@@ -58,7 +59,7 @@ const VISITOR: Boot = {
 };
 
 export const boot = signal<Boot>(VISITOR);
-export const status = signal<SiteStatus>(VISITOR.status);
+export const status = signal<Partial<SiteStatus>>(VISITOR.status);
 export const user = signal<BootUser | null>(null);
 export const theme = signal<ThemeMode>("system");
 /** Path and query of the current address; url-state.ts keeps it in step with history. */

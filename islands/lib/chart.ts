@@ -115,7 +115,7 @@ export function assignSlots(ids: readonly string[], memory: Map<string, number>)
   return taken;
 }
 
-/** `12%`, `<1%`, `100%`; "" where there is no whole. */
+/** `12%`, `<1%`, `100%`; "" where the total is nothing. */
 export function shareText(value: number, total: number): string {
   if (total <= 0) return "";
   const percent = (value / total) * 100;

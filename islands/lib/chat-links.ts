@@ -9,7 +9,7 @@ export interface ChatLink {
 }
 
 /** How a filled link can be opened. */
-export type ChatTarget = "frame" | "app" | "broken";
+type ChatTarget = "frame" | "app" | "broken";
 
 export interface FilledLink {
   url: string;

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "react";
 import { toastFailure } from "./toasts.ts";
 
-/** Loads while `isCut`; anew for another `key`. Failures are told once per key. */
+/** Loads while `isCut`; anew for another `key`. Failures are shown once per key. */
 export function useCompleteChoices<T>(
   part: T,
   isCut: boolean,

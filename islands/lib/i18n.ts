@@ -5,7 +5,7 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { createInstance } from "i18next";
 import type { Language } from "../../src/shared/enums.ts";
 
-export type Params = Record<string, string | number>;
+type Params = Record<string, string | number>;
 export type Translate = (key: string, params?: Params) => string;
 
 /** Changes only through setLanguage. */

@@ -103,7 +103,7 @@ export function keysText(keys: string): string {
     .replace("mod+", apple ? "⌘ " : "Ctrl ")
     .replace("alt+", apple ? "⌥ " : "Alt ")
     .replace("shift+", apple ? "⇧ " : "Shift ")
-    .replace(/ ([a-z])$/, (whole, letter: string) =>
-      keys.includes("+") ? ` ${letter.toUpperCase()}` : whole,
+    .replace(/ ([a-z])$/, (match, letter: string) =>
+      keys.includes("+") ? ` ${letter.toUpperCase()}` : match,
     );
 }

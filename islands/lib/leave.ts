@@ -1,5 +1,4 @@
 // Leaving for another page or program; one place, so that tests can see where to.
-// Refuses nothing; callers know their addresses.
 
 let go = (url: string): void => location.assign(url);
 

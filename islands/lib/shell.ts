@@ -37,7 +37,7 @@ export async function setLanguage(to: Language): Promise<void> {
   }
 }
 
-export function toggleSidebar(): void {
+function toggleSidebar(): void {
   const html = document.documentElement;
   const collapsed = html.dataset.sidebar !== "collapsed";
   if (collapsed) html.dataset.sidebar = "collapsed";

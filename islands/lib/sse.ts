@@ -1,5 +1,5 @@
 // Reads server-sent events from a response body: the texts of their data, in batches as they come off the network.
-// Refuses nothing: comments, CR LF, other fields, split characters and a missing last blank line are all tolerated.
+// Comments, CR LF, other fields, split characters and a missing last blank line are all tolerated.
 
 /**
  * The data of each event, one array per network read, so that a screen renders once per read. Ends with the body; an

@@ -32,7 +32,7 @@ interface PageBody<Row> {
 }
 
 /** A page of one of the task lists; both shapes of the answer are known: rows alone, and rows with their total. */
-export async function fetchTasks<Row>(
+async function fetchTasks<Row>(
   path: string,
   query: Record<string, string>,
   signal?: AbortSignal,
@@ -62,7 +62,7 @@ export function percentOf(progress: string): number | undefined {
   return found ? Math.min(100, Number(found[1])) : undefined;
 }
 
-export function isRunning({ progress, status }: TaskLike): boolean {
+function isRunning({ progress, status }: TaskLike): boolean {
   return progress !== "100%" && status !== "SUCCESS" && status !== "FAILURE";
 }
 

@@ -1,4 +1,4 @@
-// The store of toasts (keyed, with undo) and of what screen readers are told; `ui/feedback.tsx` shows it.
+// The store of toasts (keyed, with undo) and of what screen readers announce; `ui/feedback.tsx` shows it.
 // Refuses to let failures vanish: they stay until closed, with their code and a way to copy the details.
 import { signal } from "@preact/signals-react";
 import { ApiFailure, failureMessage, isAbort } from "./api.ts";

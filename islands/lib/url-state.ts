@@ -5,7 +5,7 @@ import { address } from "./boot.ts";
 
 export type Query = Record<string, string>;
 
-export function queryOf(url: string): Query {
+function queryOf(url: string): Query {
   const at = url.indexOf("?");
   return at < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(at + 1)));
 }

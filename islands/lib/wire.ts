@@ -1,5 +1,5 @@
 // What travels between the routes and the screens, by the islands' names: each derived from the type of its route.
-import type { api, ResponseBody, ResponseData } from "./api.ts";
+import type { api, ResponseData } from "./api.ts";
 import type { ListPage } from "./list.ts";
 
 type User = ReturnType<typeof api.user>;
@@ -20,7 +20,6 @@ export type LogHistogramData = ResponseData<typeof api.log.histogram.get>;
 export type LogBucket = LogHistogramData["buckets"][number];
 export type UsageSummary = ResponseData<typeof api.data.summary.get>;
 export type UsageSeries = UsageSummary["series"][number];
-export type Pricing = ResponseBody<typeof api.pricing.get>;
 /** Groups that a visitor may choose, by name. */
 export type GroupMap = ResponseData<typeof api.user.self.groups.get>;
 export type Self = ResponseData<typeof api.user.self.get>;

@@ -4,6 +4,7 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useState } from "react";
 import { useCommand } from "../lib/commands.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
+import type { Translate } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { KEYS, writeCookie, writeItem } from "../lib/storage.ts";
 import { toast } from "../lib/toasts.ts";
@@ -11,6 +12,7 @@ import { setQuery } from "../lib/url-state.ts";
 import type { ChannelRow, ChannelSummary } from "../lib/wire.ts";
 import type { FilterField } from "../ui/filter-bar.tsx";
 import { ListScreen, NewButton } from "../ui/list-screen.tsx";
+import { ListViews } from "../ui/list-views.tsx";
 import type { SortState } from "../ui/table.tsx";
 import { channelColumns } from "./channel/columns.tsx";
 import { BulkActions, DisplayMenu, RunBar, UntaggedNotice, useBatchMode } from "./channel/list-parts.tsx";
@@ -86,6 +88,17 @@ function useChannelCommands(channels: Channels, startTag: (rows: readonly Channe
   });
 }
 
+const columnsOf = (t: Translate, channels: Channels) =>
+  channelColumns({
+    t,
+    types: channels.data.types,
+    tests: channels.tests,
+    save: async (row, name, text) => (await loadActions()).saveQuick(channels, row, name, text),
+    onStatus: async (row, status) => (await loadActions()).setStatus(channels, plainRows([row]), status),
+    onToggleTag: channels.toggleTag,
+    onBalance: (row) => withActions((actions) => actions.updateBalance(channels, row)),
+  });
+
 /** Order and views; tag mode and order by id are remembered. */
 function useArrangement({ table }: Channels) {
   return {
@@ -104,7 +117,7 @@ export default function ChannelScreen() {
   const t = useT();
   useSignals();
   const channels = useChannels();
-  const { data, table, shown, summary, isTagMode, run } = channels;
+  const { table, shown, summary, isTagMode, run } = channels;
   const [tagging, setTagging] = useState<ChannelPanelsProps["tagging"]>();
   const [editingMany, setEditingMany] = useState<readonly ChannelRow[]>();
   const [isBatch, toggleBatch] = useBatchMode();
@@ -118,15 +131,6 @@ export default function ChannelScreen() {
     else setTagging({ rows, clear });
   };
   useChannelCommands(channels, startTag);
-  const columns = channelColumns({
-    t,
-    types: data.types,
-    tests: channels.tests,
-    save: async (row, name, text) => (await loadActions()).saveQuick(channels, row, name, text),
-    onStatus: async (row, status) => (await loadActions()).setStatus(channels, plainRows([row]), status),
-    onToggleTag: channels.toggleTag,
-    onBalance: (row) => withActions((actions) => actions.updateBalance(channels, row)),
-  });
   const add = <NewButton label={t("channel.new")} />;
   const untagged = summary.total - summary.tags.reduce((sum, each) => sum + each.count, 0);
 
@@ -140,13 +144,17 @@ export default function ChannelScreen() {
         action: add,
         overflow: pageMenu({ t, channels }),
       }}
-      views={{
-        label: t("channel.views"),
-        screen: "channel",
-        builtIn: builtInViews(summary),
-        fields: VIEW_FIELDS,
-        onOpen: setView,
-      }}
+      views={
+        <ListViews
+          list={shown}
+          label={t("channel.views")}
+          screen="channel"
+          builtIn={builtInViews(summary)}
+          fields={VIEW_FIELDS}
+          onOpen={setView}
+          columnsKey={KEYS.channelColumns}
+        />
+      }
       filters={{
         searchName: "keyword",
         searchLabel: t("channel.search"),
@@ -181,7 +189,7 @@ export default function ChannelScreen() {
         </div>
       )}
       table={{
-        columns,
+        columns: columnsOf(t, channels),
         rowKey: (row) => (isTagRow(row) ? `tag ${row.tag}` : row.id),
         rowName: (row) => (isTagRow(row) ? row.tag : row.name),
         rowHref: (row) => (isTagRow(row) ? undefined : `/channel?edit=${row.id}`),

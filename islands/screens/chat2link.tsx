@@ -13,7 +13,7 @@ export default function ChatToLink() {
   const t = useT();
   useSignals();
   const [first] = bootData<ChatPageData>().keys;
-  const base = status.value.chat_link;
+  const base = status.value.chat_link ?? "";
   const isWeb = /^https?:\/\//i.test(base);
   const settings = first && JSON.stringify({ key: `sk-${first.key}`, url: serverAddress() });
   const target = isWeb && settings ? `${base}/#/?settings=${encodeURIComponent(settings)}` : undefined;

@@ -18,6 +18,7 @@ import { ExportProgress, useCsvExport } from "../ui/csv-export.tsx";
 import type { FilterField } from "../ui/filter-bar.tsx";
 import { curlItem, exportItem, refreshItem } from "../ui/list-menu.ts";
 import { ListScreen } from "../ui/list-screen.tsx";
+import { ListViews } from "../ui/list-views.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { logColumns } from "./log/cells.tsx";
 import { rowMenu } from "./log/menus.ts";
@@ -138,7 +139,16 @@ export default function LogScreen() {
         overflow: [[refreshItem(t, list.refresh), exportItem(t, csv.start), curlItem(t, request)]],
       }}
       top={<LogTop stat={logs.stat} histogram={logs.histogram} isZoomed={range.preset === undefined} />}
-      views={{ label: t("log.typeTitle"), screen: "log", builtIn: builtInViews(), fields: VIEW_FIELDS }}
+      views={
+        <ListViews
+          list={logs.screen}
+          label={t("log.typeTitle")}
+          screen="log"
+          builtIn={builtInViews()}
+          fields={VIEW_FIELDS}
+          columnsKey={KEYS.logColumns}
+        />
+      }
       filters={{
         searchName: "model_name",
         searchLabel: t("log.searchModel"),

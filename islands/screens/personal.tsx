@@ -179,7 +179,7 @@ function IdentityCard({ self }: { self: Self }) {
 
 function BindingsCard({ self }: { self: Self }) {
   const t = useT();
-  const flags = status.peek() as unknown as Record<string, unknown>;
+  const flags = status.peek();
   return (
     <Card id="bindings" title={t("personal.bindings")}>
       <dl className="facts">

@@ -1,5 +1,4 @@
-// The playground: a conversation with a model through the gateway, its settings, and the same call as code.
-// Refuses nothing that the API allows; answers are charged like any other call.
+// The playground: a conversation with a model through the gateway, its settings, and the same call as code. Answers are charged.
 import { Eraser } from "lucide-react";
 import { useCallback, useRef, useState } from "react";
 import { bootData } from "../lib/boot.ts";

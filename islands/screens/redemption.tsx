@@ -16,6 +16,7 @@ import { setQuery } from "../lib/url-state.ts";
 import type { CodeRow } from "../lib/wire.ts";
 import { ExportProgress, useCsvExport } from "../ui/csv-export.tsx";
 import { ListScreen, NewButton } from "../ui/list-screen.tsx";
+import { ListViews } from "../ui/list-views.tsx";
 import { BulkButton } from "../ui/table-selection.tsx";
 import { copyCodes, remove, setStatus } from "./redemption/actions.ts";
 import { codeColumns, csvColumns } from "./redemption/columns.tsx";
@@ -26,6 +27,7 @@ import type { CodeBatch, RedemptionPageData } from "./redemption/row.ts";
 const CodeDrawer = lazyPart(() => import("./redemption/drawer.tsx"));
 const CreatedCodes = lazyPart(() => import("./redemption/created.tsx"));
 
+const COLUMNS_KEY = "redemptions-table-columns";
 const VIEW_FIELDS = ["keyword", "status"] as const;
 type CodeFilters = Record<(typeof VIEW_FIELDS)[number], string>;
 
@@ -101,7 +103,7 @@ export default function RedemptionScreen() {
   return (
     <ListScreen
       screen={screen}
-      columnsKey="redemptions-table-columns"
+      columnsKey={COLUMNS_KEY}
       header={{
         title: t("shell.nav.redemptions"),
         note: t("redemption.purpose"),
@@ -114,7 +116,15 @@ export default function RedemptionScreen() {
           <ExportProgress {...csv} />
         </>
       }
-      views={{ screen: "redemption", builtIn: builtInViews(), fields: VIEW_FIELDS }}
+      views={
+        <ListViews
+          list={screen}
+          screen="redemption"
+          builtIn={builtInViews()}
+          fields={VIEW_FIELDS}
+          columnsKey={COLUMNS_KEY}
+        />
+      }
       filters={{ searchName: "keyword", searchLabel: t("redemption.search"), fields: [] }}
       table={{
         columns: codeColumns(t),

@@ -1,5 +1,5 @@
 // API keys: the table, making and changing keys, ready code and chat links for each.
-// Refuses to print a whole key in the list: it is copied from its row or shown once after creation.
+// Refuses to print a full key in the list: it is copied from its row or shown once after creation.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
 import { api, callForBody } from "../lib/api.ts";
@@ -16,6 +16,7 @@ import { setQuery } from "../lib/url-state.ts";
 import type { TokenRow } from "../lib/wire.ts";
 import { Notice } from "../ui/feedback.tsx";
 import { ListScreen, NewButton } from "../ui/list-screen.tsx";
+import { ListViews } from "../ui/list-views.tsx";
 import { BulkButton } from "../ui/table-selection.tsx";
 import { copyKeys, remove, setStatus } from "./token/actions.ts";
 import { STATUS, tokenColumns } from "./token/cells.tsx";
@@ -26,6 +27,7 @@ import { stateOf } from "./token/row.ts";
 const UsePanel = lazyPart(() => import("./token/use-panel.tsx"));
 const TokenDrawer = lazyPart(() => import("./token/drawer.tsx"));
 
+const COLUMNS_KEY = "tokens-table-columns";
 const VIEW_FIELDS = ["keyword", "token", "status"] as const;
 type TokenFilters = Record<(typeof VIEW_FIELDS)[number], string>;
 
@@ -100,7 +102,7 @@ export default function TokenScreen() {
   return (
     <ListScreen
       screen={screen}
-      columnsKey="tokens-table-columns"
+      columnsKey={COLUMNS_KEY}
       header={{
         title: t("token.title"),
         note: t("token.purpose"),
@@ -123,7 +125,15 @@ export default function TokenScreen() {
           ) : null}
         </>
       }
-      views={{ screen: "token", builtIn: builtInViews(), fields: VIEW_FIELDS }}
+      views={
+        <ListViews
+          list={screen}
+          screen="token"
+          builtIn={builtInViews()}
+          fields={VIEW_FIELDS}
+          columnsKey={COLUMNS_KEY}
+        />
+      }
       filters={{
         searchName: "keyword",
         searchLabel: t("token.searchName"),

@@ -19,7 +19,7 @@ import type { ListPageData, LogRow } from "../lib/wire.ts";
 /** A row of the log that says what was paid in. */
 type TopUpRow = Pick<LogRow, "id" | "created_at" | "content" | "quota" | "other">;
 
-interface WalletData extends ListPageData<TopUpRow> {
+export interface WalletData extends ListPageData<TopUpRow> {
   used: number;
   requests: number;
   invitation: Invitation;

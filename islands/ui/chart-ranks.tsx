@@ -4,7 +4,7 @@ import { ArrowUpRight } from "lucide-react";
 import { shareText } from "../lib/chart.ts";
 import { useT } from "../lib/i18n.ts";
 
-export interface RankEntry {
+interface RankEntry {
   id: string;
   label: string;
   slot: number;

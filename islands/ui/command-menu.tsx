@@ -3,7 +3,7 @@
 import { ArrowRight, Search, Zap } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
 import type { KeyboardEvent } from "react";
-import { allCommands, matchCommands, rememberCommand } from "../lib/commands.ts";
+import { allCommands, matchCommands, rememberCommand } from "../lib/command-search.ts";
 import type { Command } from "../lib/commands.ts";
 import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";

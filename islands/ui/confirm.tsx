@@ -4,6 +4,7 @@ import { signal } from "@preact/signals-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
+import { toast, toastFailure } from "../lib/toasts.ts";
 
 export interface ConfirmQuestion {
   kind: "confirm";
@@ -33,7 +34,7 @@ interface OpenQuestion {
 const openQuestion = signal<OpenQuestion | undefined>(undefined);
 
 /** Resolves when the dialog closes; true only for the primary button. A second question answers the first with no. */
-export function ask(question: Question): Promise<boolean> {
+export function showQuestion(question: Question): Promise<boolean> {
   openQuestion.peek()?.answer(false);
   return new Promise((resolve) => {
     openQuestion.value = {
@@ -47,7 +48,38 @@ export function ask(question: Question): Promise<boolean> {
 }
 
 export function confirm(question: Omit<ConfirmQuestion, "kind">): Promise<boolean> {
-  return ask({ kind: "confirm", ...question });
+  return showQuestion({ kind: "confirm", ...question });
+}
+
+/** More rows than this are confirmed by typing their number. */
+const MOST_WITHOUT_TYPING = 20;
+
+export interface Deletion extends Pick<ConfirmQuestion, "title" | "text" | "action"> {
+  /** How many rows go. */
+  count: number;
+  /** Deletes, and gives the sentence to say. */
+  run: () => Promise<string>;
+  /** Reads the list anew, whatever came of it. */
+  refresh: () => Promise<void>;
+  /** Drops the selection, once the rows are gone. */
+  clear?: (() => void) | undefined;
+}
+
+/** Asks, deletes, says what came of it, and reads the list anew. */
+export async function deleteRows({ count, run, refresh, clear, ...question }: Deletion): Promise<void> {
+  const isConfirmed = await confirm({
+    ...question,
+    isDanger: true,
+    ...(count > MOST_WITHOUT_TYPING ? { typed: String(count) } : {}),
+  });
+  if (!isConfirmed) return;
+  try {
+    toast({ text: await run() });
+    clear?.();
+  } catch (error) {
+    toastFailure(error);
+  }
+  await refresh();
 }
 
 /** Answers an open question with no. */

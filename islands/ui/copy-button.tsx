@@ -3,7 +3,7 @@
 import { Check, Copy } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
-import { ask } from "./confirm.tsx";
+import { showQuestion } from "./confirm.tsx";
 import { announce } from "../lib/toasts.ts";
 
 const TICK_MS = 1500;
@@ -15,7 +15,7 @@ export async function copyText(text: string): Promise<boolean> {
     announce("common.copied");
     return true;
   } catch {
-    await ask({ kind: "copy", text });
+    await showQuestion({ kind: "copy", text });
     return false;
   }
 }

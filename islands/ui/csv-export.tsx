@@ -7,7 +7,7 @@ import { t } from "../lib/i18n.ts";
 import { toast, toastFailure } from "../lib/toasts.ts";
 
 /** More rows than this are a matter for the API; the page asks for 100 at a time. */
-export const MOST_EXPORTED = 20_000;
+const MOST_EXPORTED = 20_000;
 
 export interface CsvSource<Row> extends Pick<CollectOptions<Row>, "load" | "rowKey"> {
   /** File name without its ending. */

@@ -1,5 +1,5 @@
 // Fields: label above, hint below, the error in the hint's place, all wired for assistive technology.
-// Refuses to echo secrets: an empty secret means "keep", what is typed is hidden until asked for.
+// Refuses to echo secrets: an empty secret means "keep", what is typed is hidden until somebody wants to see it.
 import { Eye, EyeOff, RotateCcw } from "lucide-react";
 import { useId, useState } from "react";
 import type { InputHTMLAttributes, ReactNode } from "react";

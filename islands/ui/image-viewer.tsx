@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
 import { CopyButton } from "./copy-button.tsx";
 
-export interface ViewedImage {
+interface ViewedImage {
   id: number | string;
   url: string;
   /** Text in place of the picture: its prompt. */

@@ -1,8 +1,7 @@
-// The shape of a list screen: header, views, filters, table, and what opens over it. Screens say what stands in it.
+// The shape of a list screen: header, filters, table, and what opens over it. Screens say what stands in it.
 import { Plus } from "lucide-react";
 import type { ReactNode } from "react";
 import { address } from "../lib/boot.ts";
-import { useT } from "../lib/i18n.ts";
 import type { ShownList } from "../lib/list-screen.ts";
 import { patchUrl, setQuery } from "../lib/url-state.ts";
 import { FilterBar } from "./filter-bar.tsx";
@@ -11,8 +10,6 @@ import { PageHeader } from "./page-header.tsx";
 import type { PageHeaderProps } from "./page-header.tsx";
 import { DataTable } from "./table.tsx";
 import type { DataTableProps } from "./table.tsx";
-import { ViewTabs } from "./view-tabs.tsx";
-import type { ViewTabsProps } from "./view-tabs.tsx";
 
 type QueryPatch = Record<string, string | number | undefined>;
 
@@ -40,8 +37,8 @@ export interface ListScreenProps<Row extends object> {
   /** Storage key of the table's columns. */
   columnsKey: string;
   header: PageHeaderProps;
-  views?: Pick<ViewTabsProps, "screen" | "builtIn" | "fields"> &
-    Partial<Pick<ViewTabsProps, "label" | "onOpen">>;
+  /** Most have `ListViews`. */
+  views?: ReactNode;
   filters: Omit<FilterBarProps, "query" | "onChange"> & Partial<Pick<FilterBarProps, "onChange">>;
   table: TableParts<Row>;
   /** Between the header and the views. */
@@ -55,22 +52,13 @@ export interface ListScreenProps<Row extends object> {
 }
 
 export function ListScreen<Row extends object>(props: ListScreenProps<Row>) {
-  const { screen, columnsKey, header, views, filters, wrapTable = (table) => table } = props;
-  const t = useT();
+  const { screen, columnsKey, header, filters, wrapTable = (table) => table } = props;
   const { query, setFilters } = screen.table;
   return (
     <>
       <PageHeader {...header} />
       {props.top}
-      {views ? (
-        <ViewTabs
-          label={t("table.views")}
-          onOpen={setFilters}
-          {...views}
-          query={query}
-          columnsKey={columnsKey}
-        />
-      ) : null}
+      {props.views}
       <FilterBar onChange={setFilters} {...filters} query={query} />
       {props.notices}
       {wrapTable(

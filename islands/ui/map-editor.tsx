@@ -10,7 +10,7 @@ import { isBlank, MapTable, newRow } from "./map-table.tsx";
 import type { MapRow } from "./map-table.tsx";
 
 export interface MapEditorProps {
-  /** Name of the whole: "Model mapping". */
+  /** Name of the map: "Model mapping". */
   label: string;
   /** The JSON text; "" for none. */
   value: string;
@@ -115,7 +115,7 @@ export function MapEditor(props: MapEditorProps) {
           <MapTable {...props} rows={state.current.rows} problem={problem} onRows={write} />
         )}
       </div>
-      {/* Inside a form that already names the error it is not said twice. */}
+      {/* Inside a form that already names the error it is not repeated. */}
       {problem && !props.isInvalid ? (
         <p className="mt-1 text-xs text-error" role="status">
           {problemText(problem)}

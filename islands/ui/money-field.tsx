@@ -18,7 +18,7 @@ function perUnit(): number {
 }
 
 /** Whether amounts are typed in dollars; else in quota units. */
-export function isInDollars(): boolean {
+function isInDollars(): boolean {
   return status.peek().display_in_currency !== false;
 }
 
@@ -28,7 +28,7 @@ export function dollarsText(quota: number): string {
 }
 
 /** Whole units of what was typed; undefined when it is no finite number. */
-export function quotaOf(text: string): number | undefined {
+function quotaOf(text: string): number | undefined {
   const trimmed = text
     .trim()
     .replace(/^[$＄]/, "")
@@ -39,7 +39,7 @@ export function quotaOf(text: string): number | undefined {
 }
 
 /** The amount as this site has it typed. */
-export function amountText(quota: number): string {
+function amountText(quota: number): string {
   return isInDollars() ? dollarsText(quota) : String(quota);
 }
 
@@ -48,7 +48,7 @@ function isAmount(value: number | undefined): value is number {
 }
 
 /** The same amount in the other unit: "100,000 quota" below dollars, "$0.2" below quota. */
-export function useOtherUnit(): (quota: number) => string {
+function useOtherUnit(): (quota: number) => string {
   const t = useT();
   return (quota) =>
     isInDollars() ? t("form.money.quota", { quota: formatNumber(quota) }) : `= $${dollarsText(quota)}`;

@@ -17,7 +17,7 @@ interface CrashState {
   error: Error | undefined;
 }
 
-export class CrashBox extends Component<{ children: ReactNode }, CrashState> {
+class CrashBox extends Component<{ children: ReactNode }, CrashState> {
   override state: CrashState = { error: undefined };
 
   static getDerivedStateFromError(error: unknown): CrashState {

@@ -1,19 +1,17 @@
-// Cells of a table: the plain one, and the one that becomes an input in place.
+// A cell that becomes an input in place.
 // Refuses to lose an edit silently: a refused value rolls back and its text stands at the cell.
 import { useEffect, useRef, useState } from "react";
-import type { FocusEvent, KeyboardEvent, MouseEvent, ReactNode } from "react";
+import type { FocusEvent, KeyboardEvent, MouseEvent } from "react";
 import { failureMessage } from "../lib/api.ts";
 import { useT } from "../lib/i18n.ts";
-import type { QuickEdit } from "./table-columns.ts";
+import type { Column, EditableCellProps, QuickEdit } from "./table-columns.ts";
 
-interface EditableProps<Row> {
-  row: Row;
-  title: string;
-  edit: QuickEdit<Row>;
-  children: ReactNode;
+/** For `edit` of a column. */
+export function editable<Row>(edit: QuickEdit<Row>): Column<Row>["edit"] {
+  return { ...edit, Cell: EditableCell };
 }
 
-export function EditableCell<Row>({ row, title, edit, children }: EditableProps<Row>) {
+function EditableCell<Row>({ row, title, edit, children }: EditableCellProps<Row>) {
   const t = useT();
   const [draft, setDraft] = useState<string>();
   const [failure, setFailure] = useState<string>();

@@ -1,7 +1,7 @@
 // What a column of a table is, and the remembered choice of columns (shown or not, order).
 // Refuses unknown columns in what was stored: an older or newer version wrote it.
 import { useLayoutEffect, useMemo, useState } from "react";
-import type { ReactNode } from "react";
+import type { ComponentType, ReactNode } from "react";
 import { readJson, removeItem, writeItem } from "../lib/storage.ts";
 
 /** Turns a cell into an input in place. Enter saves, Esc reverts; `save` throws to roll back. An empty number is ignored. */
@@ -19,6 +19,13 @@ export interface QuickEdit<Row> {
   isAllowed?: (row: Row) => boolean;
 }
 
+export interface EditableCellProps<Row> {
+  row: Row;
+  title: string;
+  edit: QuickEdit<Row>;
+  children: ReactNode;
+}
+
 export interface Column<Row> {
   id: string;
   /** Translated. */
@@ -34,7 +41,8 @@ export interface Column<Row> {
   isSortable?: boolean;
   /** Place in the card that a row becomes on phones; default "line". */
   card?: "title" | "badge" | "line" | "hidden";
-  edit?: QuickEdit<Row>;
+  /** Made by `editable` of table-cell.tsx: only tables with such cells bring what they need. */
+  edit?: QuickEdit<Row> & { Cell: ComponentType<EditableCellProps<Row>> };
 }
 
 export interface ColumnChoice {

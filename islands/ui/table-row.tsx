@@ -5,7 +5,6 @@ import type { ReactNode } from "react";
 import { useT } from "../lib/i18n.ts";
 import { Menu } from "./menu.tsx";
 import type { MenuGroups } from "./menu.tsx";
-import { EditableCell } from "./table-cell.tsx";
 import type { Column } from "./table-columns.ts";
 
 export interface TableRowProps<Row> {
@@ -158,11 +157,12 @@ function Cell<Row>({ column, row, href, onOpen }: CellProps<Row>): ReactNode {
       </a>
     );
   }
-  if (column.edit && column.edit.isAllowed?.(row) !== false) {
+  const { edit } = column;
+  if (edit && edit.isAllowed?.(row) !== false) {
     return (
-      <EditableCell row={row} title={column.title} edit={column.edit}>
+      <edit.Cell row={row} title={column.title} edit={edit}>
         {content}
-      </EditableCell>
+      </edit.Cell>
     );
   }
   return content;

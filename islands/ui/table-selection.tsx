@@ -65,7 +65,7 @@ export function useSelection<Row>(
 
 export interface BulkBarProps<Row> {
   selection: Selection<Row>;
-  /** Rows on this page, and of the whole filter (-1: unknown). */
+  /** Rows on this page, and of the filter (-1: unknown). */
   shown: number;
   total: number;
   /** Every row of the filter; absent: only the page can be selected. */

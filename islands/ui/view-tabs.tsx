@@ -16,7 +16,7 @@ import { Menu } from "./menu.tsx";
 import { TabCount } from "./page-header.tsx";
 import { applyColumns } from "./table-columns.ts";
 
-export interface BuiltInView {
+interface BuiltInView {
   id: string;
   /** Translated. */
   label: string;

@@ -6,29 +6,23 @@ import { listCreativeTasks, listDrawings } from "../core/tasks/lists.ts";
 import type { TaskFilter } from "../core/tasks/store.ts";
 import { ok } from "../http/envelope.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
-import { drawingFields, taskFields, taskFilterOf } from "../http/queries/tasks.ts";
+import { drawingFields, ownTasks, taskFields, taskFilterOf } from "../http/queries/tasks.ts";
+import type { Sent } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 
 const drawingQuery = { ...pageQuery, ...drawingFields };
 const taskQuery = { ...pageQuery, ...taskFields };
 
-type Query = Parameters<typeof taskFilterOf>[0] & Parameters<typeof pageOf>[0];
-
-/** As a user asks: the own rows, whose channels are nobody's business. */
-function ownFilterOf(query: Query, userId: number): TaskFilter {
-  return { ...taskFilterOf(query), channelId: undefined, userId };
-}
-
 export function tasks(deps: Deps, session: SessionSettings) {
   /** The list is a bare array; `total` beside it lets a pager know where it ends. */
-  const drawings = async (filter: TaskFilter, query: Query, request: Request) => {
+  const drawings = async (filter: TaskFilter, query: Sent<typeof pageQuery>, request: Request) => {
     const { offset, pageSize } = pageOf(query, 0);
     const paging = { offset, limit: pageSize };
     const { items, total } = await listDrawings(deps, filter, paging, new URL(request.url).origin);
     return { ...ok(items), total };
   };
-  const creative = async (filter: TaskFilter, query: Query) => {
+  const creative = async (filter: TaskFilter, query: Sent<typeof pageQuery>) => {
     const { offset, pageSize } = pageOf(query, 0);
     const { items, total } = await listCreativeTasks(deps, filter, { offset, limit: pageSize });
     return { ...ok(items), total };
@@ -39,15 +33,19 @@ export function tasks(deps: Deps, session: SessionSettings) {
       access: "admin",
       query: t.Object(drawingQuery),
     })
-    .get("/mj/self", ({ query, actor, request }) => drawings(ownFilterOf(query, actor.id), query, request), {
-      access: "user",
-      query: t.Object(drawingQuery),
-    })
+    .get(
+      "/mj/self",
+      ({ query, actor, request }) => drawings(ownTasks(taskFilterOf(query), actor.id), query, request),
+      {
+        access: "user",
+        query: t.Object(drawingQuery),
+      },
+    )
     .get("/task/", ({ query }) => creative(taskFilterOf(query), query), {
       access: "admin",
       query: t.Object(taskQuery),
     })
-    .get("/task/self", ({ query, actor }) => creative(ownFilterOf(query, actor.id), query), {
+    .get("/task/self", ({ query, actor }) => creative(ownTasks(taskFilterOf(query), actor.id), query), {
       access: "user",
       query: t.Object(taskQuery),
     });

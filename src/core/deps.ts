@@ -181,7 +181,7 @@ export interface ReserveRequest {
   least?: number;
 }
 
-export type CreditKind =
+type CreditKind =
   "setup" | "register" | "invite" | "redeem" | "payment" | "admin" | "affiliate" | "refund" | "import";
 
 export interface Credit {
@@ -241,7 +241,7 @@ export interface Ledger {
 }
 
 /** The models that ship with the providers' catalogue: data, so that core and api need not know providers. */
-export interface ModelPresets {
+interface ModelPresets {
   /** By channel type; null where the type chooses its own model. */
   byType: Readonly<Record<string, readonly string[] | null>>;
   /** Each model once. */

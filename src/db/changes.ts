@@ -51,7 +51,7 @@ function hear(versions: Versions, self: string, payload: string): void {
   const [kind = "", version = "", by = "", list = ""] = payload.split(" ");
   const value = Number(version);
   const state = known.get(kind);
-  // Nodes of the version before this one announce without versions: their changes are found by comparing.
+  // What is not of this form was announced by somebody else.
   if (!Number.isSafeInteger(value) || value < 1 || (state && value <= state.version)) return;
   // A kind without a mark began with version 0.
   const isNext = state ? value === state.version + 1 : versions.hasMarks && value === 1;

@@ -24,7 +24,7 @@ interface PeerSource {
 }
 
 /** Of a visitor whose socket is gone: nobody's address, so in nobody's ranges, and one visitor in all limits. */
-export const UNKNOWN_ADDRESS = "unknown";
+const UNKNOWN_ADDRESS = "unknown";
 
 /**
  * Walks X-Forwarded-For from the right and takes the first address that is not a trusted proxy;

@@ -15,11 +15,3 @@ export function ok<T>(data: T, message = ""): Success<T> {
 export function done(message = ""): { success: true; message: string } {
   return { success: true, message };
 }
-
-/** One page of a list as most list calls send it. */
-export interface Page<T> {
-  items: T[];
-  total: number;
-  page: number;
-  page_size: number;
-}

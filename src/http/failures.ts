@@ -21,7 +21,7 @@ const CONSOLE_STATUS: Partial<Record<FailureKind, number>> = {
 /** Calls whose clients expect 400 for a body that cannot be read. */
 const BAD_REQUEST_PATHS = new Set(["/api/option", "/api/setup", "/api/channel/fetch_models"]);
 
-export interface FailureBody {
+interface FailureBody {
   success: false;
   message: string;
   code: string;

@@ -7,9 +7,6 @@ import type { Failure, FailureParams } from "../shared/failures.ts";
 
 const DICTIONARIES: Record<Language, Record<string, string>> = { zh: zhFailures, en: enFailures };
 
-/** Name of the cookie that mirrors the console's language choice. */
-export const LANGUAGE_COOKIE = "i18nextLng";
-
 /** Cookie first, then the browser's preference, then Chinese. */
 export function languageOf(request: Request): Language {
   const cookie = /(?:^|;\s*)i18nextLng=(zh|en)/.exec(request.headers.get("cookie") ?? "");

@@ -24,7 +24,7 @@ export interface SocketHandlers {
 }
 
 const MIB = 1024 * 1024;
-export const MAX_MESSAGE_BYTES = 64 * MIB;
+const MAX_MESSAGE_BYTES = 64 * MIB;
 
 /** Server-wide; goes into the configuration of the application. */
 export const socketSettings = {

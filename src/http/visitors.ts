@@ -30,11 +30,8 @@ const MANY_HELD = 1024;
  */
 export const MAX_OPEN_REQUESTS = 64;
 
-/** The part of Bun's server that is asked about requests. */
-export type Listener = Pick<Server<unknown>, "requestIP" | "timeout">;
-
 /** A stream whose connection stays open while the upstream is the one who is silent, not while its client is. */
-export interface Owing {
+interface Owing {
   isOwing(): boolean;
 }
 

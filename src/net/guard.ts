@@ -24,7 +24,7 @@ export interface GuardOptions {
   signal?: AbortSignal;
 }
 
-export interface GuardedAnswer {
+interface GuardedAnswer {
   status: number;
   headers: Headers;
   bytes: Uint8Array<ArrayBuffer>;

@@ -28,7 +28,7 @@ const WEBHOOK_TIMEOUT_MS = 5000;
 const WEBHOOK_ANSWER_BYTES = 64 * 1024;
 
 /** Lower-case hex HMAC-SHA256 of the body, as receivers of these webhooks check it. */
-export function webhookSignature(secret: string, body: string): string {
+function webhookSignature(secret: string, body: string): string {
   return createHmac("sha256", secret).update(body).digest("hex");
 }
 

@@ -12,7 +12,7 @@ export interface EgressTarget {
 }
 
 /** What of a channel decides: one object for each version of it, because verdicts are remembered by it. */
-export interface ReachChannel {
+interface ReachChannel {
   readonly baseUrl: string;
   readonly setting: { readonly proxy?: unknown; readonly allow_networks?: unknown };
 }

@@ -1,5 +1,6 @@
 // First rows and figures of the usage log, for the filters that stand in the address.
 // Refuses other people's rows to ordinary users: they read their own.
+import type { LogPageData } from "../../islands/screens/log/row.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
 import { listLogs, listOwnLogs } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
@@ -13,7 +14,7 @@ import { pagingOf } from "./paging.ts";
 /** Relative ranges end a little ahead, so that a call of this second is in. */
 const RANGE = { fallback: "7d", aheadSeconds: 60 } as const;
 
-export async function loadLogs(context: LoaderContext) {
+export async function loadLogs(context: LoaderContext): Promise<LogPageData> {
   const { deps, user, url } = context;
   const { offset, pageSize } = pagingOf(context);
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;

@@ -1,5 +1,6 @@
 // First state of the profile: the visitor's own account, its models and its invitation.
 // The first hundred models come along; the rest is fetched when somebody opens the list.
+import type { PersonalData } from "../../islands/screens/personal.tsx";
 import { modelsForUser } from "../core/channels/models.ts";
 import { getUser, ownSecrets } from "../core/users/users.ts";
 import { hasSecret } from "../core/users/webhook-secret.ts";
@@ -8,7 +9,11 @@ import type { LoaderContext } from "./page.ts";
 
 const MODELS_AT_FIRST = 100;
 
-export async function loadPersonal({ deps, user, remembered }: LoaderContext) {
+export async function loadPersonal({
+  deps,
+  user,
+  remembered,
+}: LoaderContext): Promise<PersonalData | undefined> {
   if (!user) return undefined;
   const [self, invitation, secrets] = await Promise.all([
     getUser(deps, user.id),

@@ -1,5 +1,6 @@
 // First state of the playground: the groups that the user may use with their ratios, and the models of each.
 // Refuses what GET /api/user/self/groups and /api/user/models refuse: the same functions answer here.
+import type { PlaygroundData } from "../../islands/screens/playground/use-playground.ts";
 import { groupChoices } from "../core/users/groups.ts";
 import { firstGroups, MOST_CHOICES } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
@@ -7,7 +8,7 @@ import type { LoaderContext } from "./page.ts";
 /** Chosen where somebody has chosen nothing yet: it must not be left out. */
 const FAVOURITE = "gpt-4o-mini";
 
-export function loadPlayground({ deps, user }: LoaderContext) {
+export function loadPlayground({ deps, user }: LoaderContext): PlaygroundData {
   const own = user?.group;
   const { first, isCut } = firstGroups(groupChoices(deps, user), own);
   const groups = Object.entries(first).map(([name, choice]) => ({ name, ...choice }));

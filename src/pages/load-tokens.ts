@@ -1,4 +1,5 @@
 // First rows of the API key screen, with the groups and models that its editor offers.
+import type { TokenPageData } from "../../islands/screens/token/row.ts";
 import { modelsForUser } from "../core/channels/models.ts";
 import { groupChoices } from "../core/users/groups.ts";
 import { listTokens } from "../core/users/tokens.ts";
@@ -8,7 +9,7 @@ import { firstGroups, firstNames } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
-export async function loadTokens(context: LoaderContext) {
+export async function loadTokens(context: LoaderContext): Promise<TokenPageData> {
   const { deps, user, url } = context;
   const { offset, pageSize } = pagingOf(context);
   if (!user) return { rows: [], total: 0, groups: {}, models: [], isCut: false, pageSize };

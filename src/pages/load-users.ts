@@ -1,11 +1,12 @@
 // First rows of the user screen, and the groups that its filter and editor offer.
+import type { UserPageData } from "../../islands/screens/user/row.ts";
 import { listUsers } from "../core/users/users.ts";
 import { sentBy } from "../http/queries/sent.ts";
 import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
-export async function loadUsers(context: LoaderContext) {
+export async function loadUsers(context: LoaderContext): Promise<UserPageData> {
   const { deps, url } = context;
   const { page, pageSize } = pagingOf(context);
   const { items, total } = await listUsers(deps, {

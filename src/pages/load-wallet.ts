@@ -1,4 +1,5 @@
 // First state of the wallet: what was used, the invitation, and the newest credits.
+import type { WalletData } from "../../islands/screens/topup.tsx";
 import { affiliateCode } from "../core/users/affiliates.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
@@ -15,7 +16,7 @@ export async function invitationOf(deps: Deps, user: UserAccount) {
   return { code, count: self.aff_count, quota: self.aff_quota, history: self.aff_history_quota };
 }
 
-export async function loadWallet(context: LoaderContext) {
+export async function loadWallet(context: LoaderContext): Promise<WalletData | undefined> {
   const { deps, user } = context;
   const { offset, pageSize } = pagingOf(context);
   if (!user) return undefined;

@@ -17,7 +17,7 @@ export function operatorContent(text: string): OperatorContent {
   if (/^https?:\/\/\S+$/.test(trimmed)) return { html: "", frameUrl: trimmed };
   if (trimmed === "") return { html: "", frameUrl: "" };
   const html = /^\s*</.test(trimmed) ? trimmed : Bun.markdown.html(trimmed);
-  return { html: sanitise(html).html, frameUrl: "" };
+  return { html: sanitise(html), frameUrl: "" };
 }
 
 /** Frames of operator content may come from anywhere the operator says. */

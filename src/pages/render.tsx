@@ -36,7 +36,7 @@ function frameSite(context: RenderContext): FrameSite {
   return {
     name: status.system_name || "Weir",
     logo: status.logo,
-    footerHtml: status.footer_html ? sanitise(status.footer_html).html : "",
+    footerHtml: status.footer_html ? sanitise(status.footer_html) : "",
     docsLink: status.docs_link,
     version: status.version,
     isSetUp: status.setup,

@@ -6,7 +6,7 @@ import type { DialectName, JsonObject, Signature } from "./canonical.ts";
 import { joinBase64 } from "./json.ts";
 import type { BlockKind, CanonicalEvent, FinishReason, FinishEvent, NoteKind } from "./events.ts";
 
-export interface AnswerNote {
+interface AnswerNote {
   note: NoteKind;
   dialect: DialectName;
   value: unknown;

@@ -25,7 +25,7 @@ export interface Signature {
 }
 
 /** Marks the end of a cacheable prefix (Anthropic's cache_control, verbatim). */
-export type CacheMark = JsonObject;
+type CacheMark = JsonObject;
 
 interface PartBase {
   /** Unknown wire fields of the part; written again only towards the dialect the request came from. */
@@ -33,7 +33,7 @@ interface PartBase {
   cache?: CacheMark;
 }
 
-export interface TextPart extends PartBase {
+interface TextPart extends PartBase {
   type: "text";
   text: string;
   /** Text the model gave as a refusal, in an assistant message. */
@@ -147,7 +147,7 @@ export type ToolChoice =
   | { mode: "allowed"; names: string[]; required: boolean }
   | { mode: "hosted"; dialect: DialectName; value: unknown };
 
-export type ResponseFormat =
+type ResponseFormat =
   | { type: "text" }
   | { type: "json" }
   | { type: "json-schema"; name?: string; schema?: unknown; strict?: boolean; description?: string };

@@ -37,17 +37,17 @@ export interface OpenEvent {
   /** Which of several answers (n > 1) the block belongs to; absent means the first. */
   choice?: number;
 }
-export interface TextEvent {
+interface TextEvent {
   type: "text";
   at: number;
   delta: string;
 }
-export interface JsonEvent {
+interface JsonEvent {
   type: "json";
   at: number;
   delta: string;
 }
-export interface BytesEvent {
+interface BytesEvent {
   type: "bytes";
   at: number;
   /** Base64. */
@@ -61,7 +61,7 @@ export interface NoteEvent {
   dialect: DialectName;
   value: unknown;
 }
-export interface CloseEvent {
+interface CloseEvent {
   type: "close";
   at: number;
 }
@@ -81,11 +81,11 @@ export interface FinishEvent {
   /** Reasons of the further answers when n > 1. */
   others?: { choice: number; reason: FinishReason; raw: string | null }[];
 }
-export interface FailEvent {
+interface FailEvent {
   type: "fail";
   failure: Failure;
 }
-export interface PingEvent {
+interface PingEvent {
   type: "ping";
 }
 /** Wire value only its own dialect understands; `at` ties it to an open hosted-tool block. */

@@ -13,12 +13,12 @@ const BUDGET_OF: Readonly<Record<string, number>> = {
 };
 
 /** Budget in tokens for an effort word; unknown words count as medium. */
-export function budgetOfEffort(effort: string): number {
+function budgetOfEffort(effort: string): number {
   return BUDGET_OF[effort] ?? 10_240;
 }
 
 /** Effort word for a budget: the one whose own budget comes nearest from above. */
-export function effortOfBudget(tokens: number): "low" | "medium" | "high" {
+function effortOfBudget(tokens: number): "low" | "medium" | "high" {
   if (tokens <= 4096) return "low";
   return tokens <= 16_384 ? "medium" : "high";
 }

@@ -5,7 +5,7 @@ import { CONVERSATIONS, OPERATION_PATHS } from "./define.ts";
 import type { Operation, ProviderRow, Route, UpstreamChannel } from "./define.ts";
 
 /** Azure's api-version where neither client nor channel names one. */
-export const AZURE_DEFAULT_API_VERSION = "2025-04-01-preview";
+const AZURE_DEFAULT_API_VERSION = "2025-04-01-preview";
 const GEMINI_DEFAULT_VERSION = "v1beta";
 const CLOUDFLARE_GATEWAY = "https://gateway.ai.cloudflare.com";
 /** 2025-05-10T00:00Z: channels created before then name their Azure deployments without dots. */

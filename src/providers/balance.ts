@@ -5,7 +5,7 @@ import { baseUrlOf } from "./address.ts";
 import type { BalanceKind, ProviderRow, UpstreamChannel } from "./define.ts";
 
 /** GET of a JSON object; throws a Failure for anything else. */
-export type AskJson = (url: string, headers: Record<string, string>) => Promise<Record<string, unknown>>;
+type AskJson = (url: string, headers: Record<string, string>) => Promise<Record<string, unknown>>;
 
 export interface BalanceQuestion {
   row: ProviderRow;
@@ -54,11 +54,6 @@ async function openaiBilling(base: string, question: BalanceQuestion): Promise<n
   const range = `start_date=${day(since)}&end_date=${day(question.nowMs + DAY_MS)}`;
   const usage = await question.ask(`${base}/v1/dashboard/billing/usage?${range}`, headers);
   return limit - amount(usage["total_usage"], "total_usage") / 100;
-}
-
-/** Whether the type has a balance call at all. */
-export function hasBalance(row: ProviderRow): boolean {
-  return row.balance !== "none";
 }
 
 /** The balance in dollars (in the provider's own currency for SiliconFlow and DeepSeek). Throws `balance_unsupported`. */

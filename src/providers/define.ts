@@ -50,7 +50,7 @@ export interface ModelRule {
 }
 
 /** Another address for certain models or hosts; the first that fits wins. */
-export interface RouteVariant {
+interface RouteVariant {
   modelPrefix?: string;
   baseSuffix?: string;
   url: string;
@@ -121,13 +121,13 @@ export type BalanceKind =
   | "deepseek";
 
 /** Where an upstream lists its models (an OpenAI-shaped list); `strip` is cut from the front of each id. */
-export interface ModelsListing {
+interface ModelsListing {
   url: string;
   strip?: string;
 }
 
 /** Where the numbers of an answer have to be read differently; the meter consults it. */
-export interface UsageRule {
+interface UsageRule {
   /** Completion tokens are the total less the prompt: the upstream counts reasoning only in the total. */
   completion?: "total-minus-prompt";
   /** Field of the usage object that holds the tokens read from cache. */

@@ -1,5 +1,5 @@
 // The Anthropic-dialect relay routes: Messages and their token count.
-// Refuses to do anything but name the endpoint: every inference call goes through the pipeline.
+// They name the endpoint and nothing else: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { checkedBy } from "../http/session.ts";

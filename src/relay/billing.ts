@@ -1,5 +1,5 @@
 // The billing calls of old OpenAI clients: what a key may spend, and what it has spent.
-// Refuses dates: both answer for all time, as clients of this API know it.
+// Dates are ignored: both answer for all time, as clients of this API know it.
 import { Elysia } from "elysia";
 import type { Deps, TokenAccount } from "../core/deps.ts";
 import { languageOf } from "../http/messages.ts";
@@ -18,7 +18,7 @@ const CENTS = 100;
 
 type BillingDeps = Pick<Deps, "accounts" | "options" | "clock" | "ledger" | "logger" | "routing">;
 
-/** The sums of the key, or of its owner where the site says so; amounts not yet in the books are left out. */
+/** The sums of the key, or of its owner where the site says so; amounts not yet in the ledger are left out. */
 function sums(deps: BillingDeps, { user, token }: Caller): { left: number; used: number } {
   if (token && deps.options.get("DisplayTokenStatEnabled"))
     return { left: token.remainQuota, used: token.usedQuota };
@@ -67,7 +67,7 @@ export function billingRelay(deps: BillingDeps, { visitors }: Pick<SessionSettin
       const failure = asFailure(error);
       const view = { dialect: "openai-chat", language: languageOf(request), requestId } as const;
       const { status, body } = encodeFailure(failure, view);
-      // A key that is refused is refused everywhere; what fails behind it is told with 200 to clients of these calls.
+      // A key that is refused is refused everywhere; what fails behind it is answered with 200 to clients of these calls.
       if (failure.kind !== "internal") return Response.json(body, { status, headers });
       return Response.json(
         { error: { ...asObject(asObject(body)?.["error"]), type: errorType } },

@@ -1,4 +1,4 @@
-// The Gemini-dialect relay routes: the model and what is asked of it both stand in the last piece of the address.
+// The Gemini-dialect relay routes: the model and what it shall do both stand in the last piece of the address.
 // Refuses actions that the gateway does not have, in Google's own envelope.
 import { Elysia } from "elysia";
 import type { Deps } from "../core/deps.ts";

@@ -1,5 +1,4 @@
 // The model list as the key sees it: its own limits, else what the channels of its group serve.
-// Refuses nothing; who may ask was decided before.
 import type { Deps } from "../core/deps.ts";
 import { languageOf, messageText } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
@@ -69,8 +68,8 @@ function anthropicModel(id: string): Record<string, unknown> {
 /** Anthropic's list, a page at a time: `limit` (20, at most 1000), `after_id`, `before_id`. */
 function anthropicList(names: readonly string[], request: Request): unknown {
   const { searchParams } = new URL(request.url);
-  const asked = Number(searchParams.get("limit") ?? 20);
-  const limit = Number.isInteger(asked) && asked > 0 ? Math.min(asked, 1000) : 20;
+  const requested = Number(searchParams.get("limit") ?? 20);
+  const limit = Number.isInteger(requested) && requested > 0 ? Math.min(requested, 1000) : 20;
   const after = names.indexOf(searchParams.get("after_id") ?? "");
   const before = names.indexOf(searchParams.get("before_id") ?? "");
   const from = before > -1 ? Math.max(0, before - limit) : after + 1;
@@ -101,8 +100,8 @@ function geminiObject(id: string): Record<string, unknown> {
 export function geminiModelList(deps: Pick<Deps, "routing">, caller: Caller, request: Request): Response {
   const names = namesFor(deps, caller);
   const { searchParams } = new URL(request.url);
-  const asked = Number(searchParams.get("pageSize") ?? 50);
-  const size = Number.isInteger(asked) && asked > 0 ? Math.min(asked, 1000) : 50;
+  const requested = Number(searchParams.get("pageSize") ?? 50);
+  const size = Number.isInteger(requested) && requested > 0 ? Math.min(requested, 1000) : 50;
   const token = Number(searchParams.get("pageToken") ?? 0);
   const from = Number.isInteger(token) && token > 0 ? token : 0;
   const models = names.slice(from, from + size).map(geminiObject);
@@ -128,7 +127,7 @@ export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: 
   return answer(request, { success: true, object: "list", data });
 }
 
-/** One model; an unknown one is told with status 200, which clients of this call expect. */
+/** One model; an unknown one is answered with status 200, which clients of this call expect. */
 export function oneModel(
   deps: Pick<Deps, "routing">,
   caller: Caller,

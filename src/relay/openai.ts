@@ -1,5 +1,5 @@
 // The OpenAI-dialect relay routes, Responses among them, and the playground.
-// Refuses to do anything but name the endpoint: every inference call goes through the pipeline.
+// They name the endpoint and nothing else: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { languageOf } from "../http/messages.ts";
@@ -25,38 +25,28 @@ import { asFailure, renderFailure } from "./wire/render-failure.ts";
 /** The body is read by the pipeline, once, as bytes. */
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
+/** Writes a refusal in the dialect that the caller expects. */
+function refused(request: Request, error: unknown, omitId = false): Response {
+  const dialect = listDialect(request);
+  const view = { dialect, language: languageOf(request), requestId: newRequestId(), omitId };
+  return renderFailure(asFailure(error), view, corsHeaders(request));
+}
+
 export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) {
+  return new Elysia()
+    .use(inferenceRoutes(deps, relay))
+    .use(modelRoutes(deps, session))
+    .use(unimplementedRoutes(deps, session))
+    .use(playgroundRoutes(deps, session, relay));
+}
+
+function inferenceRoutes(deps: Deps, relay: Relay) {
   const realtime = createRealtime(deps, relay.parts);
   const serve =
     (endpoint: Endpoint) =>
     ({ request }: { request: Request }): Promise<Response> =>
       relay.serve({ request, endpoint });
-
-  function refused(request: Request, error: unknown, omitId = false): Response {
-    const dialect = listDialect(request);
-    const view = { dialect, language: languageOf(request), requestId: newRequestId(), omitId };
-    return renderFailure(asFailure(error), view, corsHeaders(request));
-  }
-
-  /** Calls that clients of this API know and this gateway does not have: known keys are told so. */
-  async function notImplemented({ request }: { request: Request }): Promise<Response> {
-    try {
-      await admitCaller(deps, request, session.visitors);
-      throw new Failure("client", "api_not_implemented", { status: 501, type: "new_api_error" });
-    } catch (error) {
-      return refused(request, error, error instanceof Failure && error.code === "api_not_implemented");
-    }
-  }
-
-  async function listed(request: Request, make: typeof modelList): Promise<Response> {
-    try {
-      return make(deps, await admitCaller(deps, request, session.visitors), request);
-    } catch (error) {
-      return refused(request, error);
-    }
-  }
-
-  const routes = new Elysia()
+  return new Elysia()
     .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
     .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
     .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
@@ -77,13 +67,39 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
     .post("/v1/audio/transcriptions", serve(transcriptions), raw)
     .post("/v1/audio/translations", serve(translations), raw)
     .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
+    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+    .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
+}
+
+function modelRoutes(deps: Deps, { visitors }: SessionSettings) {
+  async function listed(request: Request, make: typeof modelList): Promise<Response> {
+    try {
+      return make(deps, await admitCaller(deps, request, visitors), request);
+    } catch (error) {
+      return refused(request, error);
+    }
+  }
+  return new Elysia()
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
       ({ request, params }) =>
         listed(request, (d, caller, r) => oneModel(d, caller, r, decoded(params["*"]))),
       raw,
-    )
+    );
+}
+
+/** Calls that clients of this API know and this gateway does not have: known keys get that as the answer. */
+function unimplementedRoutes(deps: Deps, { visitors }: SessionSettings) {
+  async function notImplemented({ request }: { request: Request }): Promise<Response> {
+    try {
+      await admitCaller(deps, request, visitors);
+      throw new Failure("client", "api_not_implemented", { status: 501, type: "new_api_error" });
+    } catch (error) {
+      return refused(request, error, error instanceof Failure && error.code === "api_not_implemented");
+    }
+  }
+  return new Elysia()
     .delete("/v1/models/*", notImplemented, raw)
     .post("/v1/images/variations", notImplemented, raw)
     .get("/v1/files", notImplemented, raw)
@@ -95,13 +111,15 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
     .post("/v1/fine-tunes", notImplemented, raw)
     .get("/v1/fine-tunes/:id", notImplemented, raw)
     .post("/v1/fine-tunes/:id/cancel", notImplemented, raw)
-    .get("/v1/fine-tunes/:id/events", notImplemented, raw)
-    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
-    .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
+    .get("/v1/fine-tunes/:id/events", notImplemented, raw);
+}
 
-  // The macro that only looks at the session: its refusals would come in the console's envelope, and callers of this
-  // route read errors in the shape of the API that they try out.
-  const playground = new Elysia().use(policy(session)).post(
+/**
+ * Behind the macro that only looks at the session: its refusals would come in the console's envelope, and callers of this
+ * route read errors in the shape of the API that they try out.
+ */
+function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
+  return new Elysia().use(policy(session)).post(
     "/pg/chat/completions",
     async ({ request, visitor }) => {
       let user: UserAccount;
@@ -117,8 +135,6 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
     },
     { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },
   );
-
-  return new Elysia().use(routes).use(playground);
 }
 
 /** Clients write the slashes of a model's name as %2F. */

@@ -28,11 +28,11 @@ export function playgroundCaller(
   user: UserAccount,
   body: RelayBody,
 ): Caller {
-  const { model, group: asked } = body.json;
+  const { model, group: requested } = body.json;
   if (typeof model !== "string" || model === "") throw new Failure("client", "playground_model_required");
-  if (asked !== undefined && asked !== null && typeof asked !== "string")
+  if (requested !== undefined && requested !== null && typeof requested !== "string")
     throw new Failure("forbidden", "playground_group_forbidden");
-  const group = asked === undefined || asked === null || asked === "" ? user.group : asked;
+  const group = requested === undefined || requested === null || requested === "" ? user.group : requested;
   if (!mayUseGroup(deps, user, group)) throw new Failure("forbidden", "playground_group_forbidden");
   if (deps.routing.tiers(group, familyName(model)).length === 0)
     throw new Failure("no-channel", "playground_no_channel", { status: 500, params: { group, model } });

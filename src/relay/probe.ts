@@ -83,13 +83,13 @@ function modelIds(answer: Readonly<Record<string, unknown>>, row: ProviderRow): 
 function answerOf(status: number, headers: Headers, text: string): Record<string, unknown> {
   const json = parseJson(text);
   if (status !== 200) {
-    const { failure, verdict, refusal } = upstreamFailure(
-      openaiChat,
-      UNMAPPED,
+    const { failure, verdict, refusal } = upstreamFailure({
+      dialect: openaiChat,
+      channel: UNMAPPED,
       status,
-      json ?? text,
-      retryAfterOf(headers),
-    );
+      body: json ?? text,
+      retryAfter: retryAfterOf(headers),
+    });
     const { retryAfterSeconds } = failure;
     const details = { params: { status }, internal: scrub(text), upstreamStatus: status };
     throw new AttemptFailure(

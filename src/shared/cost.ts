@@ -25,7 +25,7 @@ export function dollarsPerThousandTokens(ratio: number, quotaPerUnit: number): n
   return dollarsPerMTok(ratio, quotaPerUnit) / 1000;
 }
 
-export type CostLineKind =
+type CostLineKind =
   | "fresh"
   | "cache_read"
   | "cache_write_5m"

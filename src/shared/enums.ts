@@ -1,7 +1,6 @@
 // The numeric codes that stand in the database and on the wire, and nothing else.
 
 export const Role = { guest: 0, user: 1, admin: 10, root: 100 } as const;
-export type RoleLevel = (typeof Role)[keyof typeof Role];
 
 export const UserStatus = { enabled: 1, disabled: 2 } as const;
 export const TokenStatus = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const;

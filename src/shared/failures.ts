@@ -19,7 +19,7 @@ export type FailureKind =
   | "internal";
 
 /** HTTP status of a kind where the failure names none of its own. */
-export const KIND_STATUS: Record<FailureKind, number> = {
+const KIND_STATUS: Record<FailureKind, number> = {
   client: 400,
   auth: 401,
   forbidden: 403,

@@ -42,7 +42,6 @@ function both(zh: string, en: string): Localized {
 }
 
 export const DEFAULT_KEY_HINT = both("请填写该提供商的 API 密钥", "API key of this provider");
-export const DEFAULT_CHANNEL_TYPE = 1;
 
 const ACCOUNT_TIP = "can be read in the provider's console";
 

@@ -5,7 +5,7 @@
 export const MAX_TOKEN_COUNT = 100_000_000;
 
 /** Disjoint input token counts: no token is counted in two fields. */
-export interface InputUsage {
+interface InputUsage {
   /** Text tokens that were neither read from nor written to a cache. */
   fresh: number;
   cacheRead: number;
@@ -17,7 +17,7 @@ export interface InputUsage {
 }
 
 /** Disjoint output token counts; `thinking` is not contained in `text`. */
-export interface OutputUsage {
+interface OutputUsage {
   text: number;
   thinking: number;
   audio: number;
@@ -25,7 +25,7 @@ export interface OutputUsage {
 }
 
 /** Hosted tool calls that are billed by the piece. */
-export interface CallUsage {
+interface CallUsage {
   webSearch: number;
   fileSearch: number;
 }

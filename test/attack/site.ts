@@ -65,7 +65,7 @@ export interface Site {
 export const PASSWORD = "correct horse";
 let people = 0;
 
-export async function until<T>(
+async function until<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,
   limitMs = 10_000,
 ): Promise<T> {
@@ -257,7 +257,7 @@ function bodyOf(dialect: DialectName, prompt: string, options: CallOptions): Rec
   }
 }
 
-export function pathOf(dialect: DialectName, stream: boolean): string {
+function pathOf(dialect: DialectName, stream: boolean): string {
   if (dialect === "openai-chat") return "/v1/chat/completions";
   if (dialect === "openai-responses") return "/v1/responses";
   if (dialect === "anthropic") return "/v1/messages";

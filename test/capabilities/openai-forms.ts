@@ -17,7 +17,7 @@ export const openaiError = ({ status }: Scene): Script =>
     status,
   );
 
-export function chatAnswer(request: RecordedRequest, scene: Scene): Script {
+function chatAnswer(request: RecordedRequest, scene: Scene): Script {
   const isTool = scene.kind === "tool";
   const calls = [
     {
@@ -221,7 +221,7 @@ export function geminiAnswer(isStream: boolean, scene: Scene): Script {
   ]);
 }
 
-export const embeddingsAnswer = (request: RecordedRequest): Script => {
+const embeddingsAnswer = (request: RecordedRequest): Script => {
   const { input } = request.json();
   const list = Array.isArray(input) ? input : [input];
   return json({

@@ -7,7 +7,7 @@ import { renderScreen, settle } from "./render.tsx";
 import type { SentRequest, Island, IslandOptions } from "./render.tsx";
 import type { ChannelRow } from "../../islands/lib/wire.ts";
 
-export const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
+const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
 export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow {
   return {
@@ -73,7 +73,7 @@ export const ROWS = [
   channel(5, { name: "echo", key_count: 3, keys_resting: 1 }),
 ];
 
-export const SUMMARY = {
+const SUMMARY = {
   total: 5,
   enabled: 3,
   disabled: 1,

@@ -13,7 +13,8 @@ import { Section, SelectField, TextAreaField } from "../../islands/ui/form.tsx";
 import ImageViewer from "../../islands/ui/image-viewer.tsx";
 import { PageHeader, TabLinks } from "../../islands/ui/page-header.tsx";
 import { Pagination } from "../../islands/ui/pagination.tsx";
-import type { Column } from "../../islands/ui/table-columns.ts";
+import { editable } from "../../islands/ui/table-cell.tsx";
+import type { Column, QuickEdit } from "../../islands/ui/table-columns.ts";
 import { applyColumns } from "../../islands/ui/table-columns.ts";
 import { DataTable } from "../../islands/ui/table.tsx";
 import type { DataTableProps } from "../../islands/ui/table.tsx";
@@ -172,16 +173,20 @@ describe("columns", () => {
 });
 
 describe("quick edit", () => {
-  function editable(edit: Column<Row>["edit"]) {
-    return table({
-      columns: [COLUMNS[0]!, { id: "group", title: "Group", cell: (row) => row.group, edit: edit! }],
-    });
+  function editableTable(edit: QuickEdit<Row>) {
+    const group: Column<Row> = {
+      id: "group",
+      title: "Group",
+      cell: (row) => row.group,
+      edit: editable(edit),
+    };
+    return table({ columns: [COLUMNS[0]!, group] });
   }
 
   test("a choice is made in place by keyboard, and the focus stays in the row", async () => {
     const saved: string[] = [];
     const { user } = renderPart(
-      editable({
+      editableTable({
         kind: "select",
         choices: [
           { value: "default", label: "default" },
@@ -204,7 +209,7 @@ describe("quick edit", () => {
   test("Escape, an empty number and a value that fails its check are not sent", async () => {
     const saved: string[] = [];
     const { user } = renderPart(
-      editable({
+      editableTable({
         kind: "number",
         value: (row) => row.id,
         check: (value) => (Number(value) < 0 ? "Not below 0" : undefined),

@@ -37,7 +37,7 @@ export const TEST_STATUS = {
   chats: [],
 } as unknown as SiteStatus;
 
-export const TEST_USER: BootUser = {
+const TEST_USER: BootUser = {
   id: 7,
   username: "ada",
   display_name: "Ada",

@@ -8,6 +8,7 @@ import type { ListState } from "../../islands/lib/list.ts";
 import { DataTable } from "../../islands/ui/table.tsx";
 import type { DataTableProps } from "../../islands/ui/table.tsx";
 import { mergeStored } from "../../islands/ui/table-columns.ts";
+import { editable } from "../../islands/ui/table-cell.tsx";
 import type { Column } from "../../islands/ui/table-columns.ts";
 import { renderPart, settle } from "./render.tsx";
 
@@ -241,7 +242,7 @@ describe("editing in place", () => {
       id: "priority",
       title: "Priority",
       cell: (row) => row.priority,
-      edit: { kind: "number", value: (row) => row.priority, save },
+      edit: editable({ kind: "number", value: (row) => row.priority, save }),
     },
   ];
 

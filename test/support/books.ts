@@ -18,7 +18,7 @@ export interface BookRow {
   other: Record<string, unknown>;
 }
 
-export interface Balance {
+interface Balance {
   id: number;
   quota: number;
   used: number;

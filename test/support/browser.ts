@@ -11,7 +11,7 @@ import {
 import { findChromium } from "../../scripts/install-chromium.ts";
 
 /** Under Bun's limit for end-to-end tests (60 s): past that one, Bun ends the browser and every later test fails. */
-export const ACTION_TIMEOUT_MS = 15_000;
+const ACTION_TIMEOUT_MS = 15_000;
 
 export interface VisitOptions extends BrowserContextOptions {
   /** Origin that relative addresses in `page.goto` start from. */

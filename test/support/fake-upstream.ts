@@ -67,7 +67,7 @@ export interface FakeUpstream {
   stop(): void;
 }
 
-export interface WireUsage {
+interface WireUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
@@ -81,7 +81,7 @@ export interface AnswerOptions {
   finishReason?: string;
 }
 
-export const DEFAULT_USAGE: WireUsage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
+const DEFAULT_USAGE: WireUsage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
 
 const JSON_HEADERS = { "content-type": "application/json" };
 const STREAM_HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cache" };

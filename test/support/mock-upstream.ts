@@ -63,7 +63,7 @@ function planIn(body: string): CallPlan {
 }
 
 /** What the upstream knows of one request. */
-export interface Billed {
+interface Billed {
   id: string;
   path: string;
   body: string;

@@ -21,7 +21,7 @@ export interface Seen {
   usage: [number, number];
 }
 
-export interface Client {
+interface Client {
   whole(model: string): Promise<Seen>;
   stream(model: string): Promise<Seen>;
 }

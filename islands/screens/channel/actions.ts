@@ -3,8 +3,7 @@
 import { api, ApiFailure, call, callForBody, failureMessage } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
-import { confirm } from "../../ui/confirm.tsx";
-import { deleteRows } from "../../ui/delete-rows.ts";
+import { confirm, deleteRows } from "../../ui/confirm.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
 import type { ListRow, TagRow } from "./row.ts";
@@ -321,7 +320,7 @@ export async function updateBalances(channels: Channels): Promise<void> {
   await channels.refresh();
 }
 
-/** Finds the channel of a whole key and shows it by its id, so that the address never holds the key. */
+/** Finds the channel of a full key and shows it by its id, so that the address never holds the key. */
 export async function findByKey(channels: Channels, key: string): Promise<void> {
   const rows = await call(api.channel.search.get({ query: { keyword: key } }));
   const owner = rows.find((row) => !row.name.includes(key) && !row.base_url.includes(key));

@@ -8,6 +8,7 @@ import { language } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
+import { editable } from "../../ui/table-cell.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 import type { ListRow, TagRow, TestState, TypeNames } from "./row.ts";
 import {
@@ -87,7 +88,7 @@ function identityColumns({ t, types, onStatus, onToggleTag }: ColumnContext): Co
       isSortable: true,
       card: "badge",
       cell: (row) => (isTagRow(row) ? <TagStatus row={row} t={t} /> : <ChannelStatus row={row} t={t} />),
-      edit: {
+      edit: editable({
         kind: "select",
         choices: [
           { value: String(STATUS_ENABLED), label: t("common.enabled") },
@@ -96,7 +97,7 @@ function identityColumns({ t, types, onStatus, onToggleTag }: ColumnContext): Co
         value: (row) => (!isTagRow(row) && row.status === STATUS_ENABLED ? STATUS_ENABLED : STATUS_DISABLED),
         save: (row, text) => onStatus(row, Number(text)),
         isAllowed: (row) => !isTagRow(row),
-      },
+      }),
     },
   ];
 }
@@ -115,12 +116,12 @@ function servingColumns({ t, types, tests, save, onBalance }: ColumnContext): Co
       id: "group",
       title: t("channel.groups"),
       cell: channelCell((row) => <Names text={row.group} />),
-      edit: {
+      edit: editable({
         kind: "text",
         value: (row) => (isTagRow(row) ? "" : row.group),
         save: (row, text) => save(row, "group", text),
         isAllowed: (row) => !isTagRow(row),
-      },
+      }),
     },
     {
       id: "models",
@@ -159,7 +160,7 @@ function numberColumn({ t, save }: ColumnContext, name: "priority" | "weight", m
     align: "end",
     isSortable: true,
     cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
-    edit: {
+    edit: editable({
       kind: "number",
       min,
       value: (row) => row[name] ?? "",
@@ -168,7 +169,7 @@ function numberColumn({ t, save }: ColumnContext, name: "priority" | "weight", m
           ? undefined
           : t(name === "weight" ? "channel.weightWrong" : "channel.priorityWrong"),
       save: (row, text) => save(row, name, text),
-    },
+    }),
   };
 }
 
@@ -180,12 +181,12 @@ function originColumns({ t, save }: ColumnContext): Column<ListRow>[] {
       title: t("channel.tag"),
       isHiddenByDefault: true,
       cell: channelCell((row) => (row.tag ? <Chip>{row.tag}</Chip> : "–")),
-      edit: {
+      edit: editable({
         kind: "text",
         value: (row) => (isTagRow(row) ? "" : (row.tag ?? "")),
         save: (row, text) => save(row, "tag", text),
         isAllowed: (row) => !isTagRow(row),
-      },
+      }),
     },
     {
       id: "tested",
@@ -202,7 +203,7 @@ function originColumns({ t, save }: ColumnContext): Column<ListRow>[] {
   ];
 }
 
-/** The first letter of the type; its whole name is read out and shown on hover. */
+/** The first letter of the type; its full name is read out and shown on hover. */
 function TypeMark({ name }: { name: string }) {
   return (
     <span className="letter-mark rounded-sm font-semibold text-base-content" title={name}>

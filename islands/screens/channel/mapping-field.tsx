@@ -1,5 +1,4 @@
 // The model mapping of the tag editor, a part of its own: the map editor is fetched beside the drawer.
-// Refuses nothing by itself: the form checks.
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { MapField } from "../../ui/map-editor.tsx";

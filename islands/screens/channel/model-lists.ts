@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { readJson, writeItem } from "../../lib/storage.ts";
 
-export type Presets = Record<string, readonly string[] | null>;
+type Presets = Record<string, readonly string[] | null>;
 
 export interface ModelLists {
   presets: Presets;

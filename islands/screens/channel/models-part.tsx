@@ -44,7 +44,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
     setBusy(true);
     setFailure(undefined);
     try {
-      // With a typed key the upstream is asked as it stands here; without one, as it is saved.
+      // With a typed key the request carries what stands here; without one, as it is saved.
       const names =
         row && key === ""
           ? await call(api.channel.fetch_models({ id: row.id }).get())

@@ -1,5 +1,4 @@
 // How a channel rewrites calls: model names, parameters, statuses, and its own settings; fields in place of JSON.
-// Refuses nothing by itself: the form checks, and the raw text stands beside each map.
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";

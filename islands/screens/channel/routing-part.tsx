@@ -1,5 +1,4 @@
 // The editor's sections on what a channel serves and to whom: models, groups, order, tag, test model, automatic disabling.
-// Refuses nothing by itself: the form checks.
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { NumberField, Section, SwitchField, TextField } from "../../ui/form.tsx";

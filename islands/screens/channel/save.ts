@@ -25,7 +25,7 @@ function atField(error: unknown): unknown {
 }
 
 /** A new channel takes one key; the others join it in a second call, since several would make channels of their own. */
-export async function createChannel(values: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> {
+async function createChannel(values: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> {
   const body = { key: "", ...bodyOf(values) };
   if (!hasSeveral || !values.keysTogether) return call(api.channel.post(body));
   const [first = ""] = body.key.split("\n").filter((line) => line.trim() !== "");

@@ -1,4 +1,4 @@
-// A comma list as tokens: typed, pasted, chosen from suggestions, taken away one by one; long lists are cut until asked for.
+// A comma list as tokens: typed, pasted, chosen from suggestions, taken away one by one; long lists are cut until expanded.
 // Refuses names that stand there already, with the text that the caller gives for it.
 import { X } from "lucide-react";
 import { useId, useRef, useState } from "react";

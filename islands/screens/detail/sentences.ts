@@ -25,7 +25,7 @@ export interface Formats {
   isInteger: boolean;
 }
 
-export function formatsOf({ figure }: UsageSummary, site: SiteStatus): Formats {
+export function formatsOf({ figure }: UsageSummary, site: Partial<SiteStatus>): Formats {
   const unit = site.quota_per_unit || 500_000;
   if (figure === "quota" && site.display_in_currency !== false) {
     const format = (value: number) => formatQuota(value, site);

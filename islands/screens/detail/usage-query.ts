@@ -8,7 +8,7 @@ import type { Query } from "../../lib/url-state.ts";
 
 export const DETAIL_PRESETS: readonly Preset[] = ["24h", "today", "7d", "30d"];
 export const DIMENSIONS = { admin: ["model", "user", "channel", "key"], user: ["model", "key"] } as const;
-export type Dimension = (typeof DIMENSIONS)["admin"][number];
+type Dimension = (typeof DIMENSIONS)["admin"][number];
 
 export const FIGURES = ["quota", "count", "tokens"] as const;
 export type Figure = (typeof FIGURES)[number];

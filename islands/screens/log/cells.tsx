@@ -4,7 +4,7 @@ import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { CONSUME, ERROR, FIRST_TOKEN_MS, otherOf, typeKey, WHOLE_MS } from "./row.ts";
+import { CONSUME, ERROR, FIRST_TOKEN_MS, otherOf, typeKey, TOTAL_MS } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
 export function TypeWord({ type, text }: { type: number; text: string }) {
@@ -142,7 +142,7 @@ function Timing({ row }: { row: LogRow }) {
   return (
     <span className="inline-flex items-center justify-end gap-2">
       {row.is_stream && first >= 0 ? <Latency ms={first} thresholdsMs={FIRST_TOKEN_MS} /> : null}
-      <Latency ms={row.use_time_ms} thresholdsMs={WHOLE_MS} />
+      <Latency ms={row.use_time_ms} thresholdsMs={TOTAL_MS} />
     </span>
   );
 }

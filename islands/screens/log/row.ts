@@ -1,5 +1,5 @@
 // What the usage log screen knows of a row, and the reading of its JSON.
-// Refuses nothing: rows of older or other gateways may lack any field.
+// Rows of older or other gateways may lack any field.
 import type { ListPageData, LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 
 export interface Attempt {
@@ -70,9 +70,9 @@ export function typeKey(type: number): string {
   return LOG_TYPES.find(([id]) => id === type)?.[1] ?? "common.unknown";
 }
 
-/** The specification's thresholds: first token 3 and 10 s, whole call 101 and 300 s. */
+/** The specification's thresholds: first token 3 and 10 s, the call in all 101 and 300 s. */
 export const FIRST_TOKEN_MS = [3000, 10_000] as const;
-export const WHOLE_MS = [101_000, 300_000] as const;
+export const TOTAL_MS = [101_000, 300_000] as const;
 
 /** Filters of the API, by their own names; the last two are the administrators'. */
 export const USER_FILTERS = ["type", "token_name", "model_name", "group"] as const;

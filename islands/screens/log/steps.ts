@@ -24,12 +24,12 @@ export function isFailedCode(code: string | undefined): boolean {
 export function stepsOf(row: Pick<LogRow, "use_time_ms" | "is_stream">, other: LogOther): Step[] {
   const attempts = other.attempts ?? [];
   const first = typeof other.frt === "number" && other.frt >= 0 ? other.frt : undefined;
-  const whole = Math.max(row.use_time_ms, first ?? 0);
+  const totalMs = Math.max(row.use_time_ms, first ?? 0);
   const steps: Step[] = [];
   if (attempts.length === 0) {
-    if (first === undefined) return [{ kind: "whole", startMs: 0, ms: whole, isFailed: false }];
+    if (first === undefined) return [{ kind: "whole", startMs: 0, ms: totalMs, isFailed: false }];
     steps.push({ kind: "firstToken", startMs: 0, ms: first, isFailed: false });
-    if (whole > first) steps.push({ kind: "rest", startMs: first, ms: whole - first, isFailed: false });
+    if (totalMs > first) steps.push({ kind: "rest", startMs: first, ms: totalMs - first, isFailed: false });
     return steps;
   }
   const tried = attempts.reduce((sum, attempt) => sum + attempt.ms, 0);
@@ -51,7 +51,7 @@ export function stepsOf(row: Pick<LogRow, "use_time_ms" | "is_stream">, other: L
     });
     at += attempt.ms;
   });
-  const rest = whole - at;
+  const rest = totalMs - at;
   if (rest > 0 && !isFailedCode(attempts.at(-1)?.code)) {
     steps.push({ kind: row.is_stream ? "stream" : "rest", startMs: at, ms: rest, isFailed: false });
   }

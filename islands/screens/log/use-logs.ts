@@ -1,5 +1,5 @@
 // Rows, figures and histogram of the usage log for the filter in the address, and the live tail.
-// Refuses to move the reader: what comes in while somebody reads below the top waits until it is asked for.
+// Refuses to move the reader: what comes in while somebody reads below the top waits until somebody wants it.
 import { useRef, useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { timeZone } from "../../lib/boot.ts";

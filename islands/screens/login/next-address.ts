@@ -1,4 +1,4 @@
-// Where to go after signing in: the page that asked, or the API keys.
+// Where to go after signing in: the page that sent the visitor here, or the API keys.
 // Refuses other origins, programs' paths and the login page itself.
 
 const LANDING = "/token";

@@ -1,5 +1,5 @@
-// One drawing task in full: times, prompts, the whole fail reason, its picture.
-// Refuses to cut texts: what the table shortens stands here whole.
+// One drawing task in full: times, prompts, the full reason of a failure, its picture.
+// Refuses to cut texts: what the table shortens stands here in full.
 import type { ReactNode } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { Money, StatusDot, When } from "../../ui/badges.tsx";

@@ -1,5 +1,5 @@
 // What the drawing log knows of a task, and the words for its codes.
-// Refuses nothing: what is not known is called unknown.
+// What is not known is called unknown.
 import type { StatusTone } from "../../ui/badges.tsx";
 import type { DrawingRow, ListPageData } from "../../lib/wire.ts";
 

@@ -1,5 +1,4 @@
 // The frame of one section of the profile, the list of sections beside it, and the row that saves a form.
-// Refuses nothing.
 import type { ReactNode } from "react";
 import { useT } from "../../lib/i18n.ts";
 

@@ -12,7 +12,7 @@ import { SecretField, TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
 import { Card, SaveRow } from "./card.tsx";
 
-export interface NoticeValues extends Record<string, unknown> {
+interface NoticeValues extends Record<string, unknown> {
   kind: string;
   threshold: number | undefined;
   mail: string;

@@ -3,7 +3,7 @@
 import { t } from "../../lib/i18n.ts";
 import { readItem, writeItem } from "../../lib/storage.ts";
 
-export type MessageStatus = "loading" | "incomplete" | "complete" | "error";
+type MessageStatus = "loading" | "incomplete" | "complete" | "error";
 
 export interface Message {
   id: string;
@@ -48,7 +48,7 @@ export interface Stored {
   current: string;
 }
 
-export const STORAGE_KEY = "playground";
+const STORAGE_KEY = "playground";
 /** Older conversations fall off: local storage holds about five megabytes. */
 const MOST_CONVERSATIONS = 30;
 const MOST_STORED_CHARS = 3_000_000;

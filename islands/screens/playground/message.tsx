@@ -8,7 +8,7 @@ import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Message } from "./conversation.ts";
 import { splitFences } from "./fences.ts";
 
-export interface MessageActions {
+interface MessageActions {
   onDelete: (id: string) => void;
   onRegenerate: (id: string) => void;
 }

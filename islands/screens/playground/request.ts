@@ -1,5 +1,5 @@
 // One question to /pg/chat/completions: the body, and the answer as it grows, streaming or not.
-// Refuses nothing: whatever goes wrong becomes a message with status "error"; stopping leaves it "incomplete".
+// Whatever goes wrong becomes a message with status "error"; stopping leaves it "incomplete".
 import { ApiFailure, failureMessage, fetchChecked, isAbort } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { eventBatches } from "../../lib/sse.ts";
@@ -144,7 +144,7 @@ class Growing {
 }
 
 /** Calls `onReply` with a new copy after each network read and at the end. Never rejects. */
-export async function ask(
+export async function requestAnswer(
   body: ChatBody,
   signal: AbortSignal,
   onReply: (reply: Reply) => void,
@@ -168,7 +168,7 @@ export async function ask(
       growing.end();
     } else {
       growing.takeAnswer((await response.json()) as WireAnswer);
-      // A whole answer has no first token of its own.
+      // An answer that is not streamed has no first token of its own.
       delete growing.reply.firstTokenMs;
       if (!growing.isSettled) growing.settle("complete");
     }

@@ -1,5 +1,4 @@
 // The settings as a sheet, where the window is too narrow for them to stand beside the conversation.
-// Refuses nothing.
 import type { ReactNode } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { Drawer } from "../../ui/drawer.tsx";

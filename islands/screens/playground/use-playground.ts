@@ -15,7 +15,7 @@ import {
   updateMessage,
   writeStored,
 } from "./conversation.ts";
-import { ask, bodyOf } from "./request.ts";
+import { bodyOf, requestAnswer } from "./request.ts";
 import type { Group } from "./settings.tsx";
 import { gptFirst } from "./settings.tsx";
 
@@ -135,7 +135,7 @@ function useAnswer(
       setRunning(controller);
       change(current, (before) => ({ ...before, messages: [...messages, reply] }));
       const body = bodyOf(settings, contextOf({ ...conversation, messages }));
-      const done = await ask(body, controller.signal, (patch) =>
+      const done = await requestAnswer(body, controller.signal, (patch) =>
         change(current, (before) => updateMessage(before, reply.id, patch)),
       );
       setRunning(undefined);

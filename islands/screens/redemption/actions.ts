@@ -4,8 +4,8 @@ import { t } from "../../lib/i18n.ts";
 import type { ListState } from "../../lib/list.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { CodeRow } from "../../lib/wire.ts";
+import { deleteRows } from "../../ui/confirm.tsx";
 import { copyText } from "../../ui/copy-button.tsx";
-import { deleteRows } from "../../ui/delete-rows.ts";
 import { DISABLED, MAX_IDS, UNUSED, USED } from "./row.ts";
 
 type Codes = ListState<CodeRow>;
@@ -23,7 +23,7 @@ async function changeAll(rows: readonly CodeRow[], action: "enable" | "disable" 
 interface StatusOptions {
   /** Drops the selection. */
   clear?: () => void;
-  /** An undo is not said again, and cannot be undone. */
+  /** An undo is not announced, and cannot be undone. */
   isUndo?: boolean;
 }
 

@@ -1,5 +1,4 @@
 // The codes of a batch that was just made: to copy, or to take along as a file.
-// Refuses nothing; the list keeps them readable for administrators.
 import { Download } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { csvText, downloadText } from "../../lib/csv.ts";

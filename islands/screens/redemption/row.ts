@@ -1,5 +1,4 @@
 // What the redemption code screen knows of a code, the values of its drawer, and how codes leave for a spreadsheet.
-// Refuses nothing; the server checks every field again.
 import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import type { CsvCell } from "../../lib/csv.ts";
 import type { StatusTone } from "../../ui/badges.tsx";

@@ -1,5 +1,4 @@
 // First step: which database was found, and what that means for the data.
-// Refuses nothing; there is nothing to choose.
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 

@@ -1,4 +1,4 @@
-// One creative task in full: times, results that can be played, and the whole record as JSON.
+// One creative task in full: times, results that can be played, and the full record as JSON.
 // Refuses to play by itself: nothing sounds before somebody asks.
 import type { ReactNode } from "react";
 import { useT } from "../../lib/i18n.ts";

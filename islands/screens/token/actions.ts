@@ -4,8 +4,8 @@ import { t } from "../../lib/i18n.ts";
 import type { ListState } from "../../lib/list.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { TokenRow } from "../../lib/wire.ts";
+import { deleteRows } from "../../ui/confirm.tsx";
 import { copyText } from "../../ui/copy-button.tsx";
-import { deleteRows } from "../../ui/delete-rows.ts";
 
 type Tokens = ListState<TokenRow>;
 

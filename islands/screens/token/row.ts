@@ -1,5 +1,4 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
-// Refuses nothing; the server checks every field again.
 import type { GroupMap, ListPageData, TokenRow } from "../../lib/wire.ts";
 
 export interface TokenPageData extends ListPageData<TokenRow> {
@@ -112,7 +111,7 @@ export function wrongIpLine(text: string): string | undefined {
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/** The further keys of a batch are told apart by six random characters. */
+/** The further keys of a batch differ by six random characters. */
 export function batchName(name: string, index: number): string {
   if (index === 0) return name;
   const bytes = crypto.getRandomValues(new Uint8Array(6));

@@ -1,5 +1,5 @@
-// How to use a key: ready code, addresses for clients, chat links; after a key was made, or asked for from its row.
-// Refuses to print old keys in full: they are masked in the code, and copied whole.
+// How to use a key: ready code, addresses for clients, chat links; after a key was made, or from its row.
+// Refuses to print old keys in full: they are masked in the code, and copied in full.
 import { MessageSquare } from "lucide-react";
 import { useState } from "react";
 import { chatLinks, serverAddress } from "../../lib/chat-links.ts";

@@ -86,7 +86,7 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
   const field = useRef<HTMLTextAreaElement>(null);
   const redemption = useRedemption(onCredited, () => field.current?.focus());
   const { problem, isBusy } = redemption;
-  const link = status.peek().top_up_link as string | undefined;
+  const link = status.peek().top_up_link;
   const buy = () => {
     if (!link) return toast({ key: "no link", tone: "error", text: t("topup.noLink") });
     openBeside(link);

@@ -1,4 +1,4 @@
-// What the user screen does to accounts: switching, ranks and deletion, asked first and with a way back.
+// What the user screen does to accounts: switching, ranks and deletion, confirmed first and with a way back.
 import { api, call } from "../../lib/api.ts";
 import { formatQuota } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";

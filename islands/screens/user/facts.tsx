@@ -176,7 +176,7 @@ const KEY_STATUS: Record<number, readonly [StatusTone, string]> = {
   4: ["attention", "user.key.exhausted"],
 };
 
-/** A key that a call would not find usable counts as what it would be told. */
+/** A key that a call would not find usable counts as what the call would meet. */
 function keyStatus(key: UserKey, now: number): number {
   if (key.status !== 1) return key.status;
   if (key.expired_time !== -1 && key.expired_time * 1000 <= now) return 3;

@@ -1,5 +1,4 @@
 // The change of a balance: add, take or set, with the balance before and after it in plain sight.
-// Refuses nothing by itself: row.ts says what is wrong with a change.
 import { status } from "../../lib/boot.ts";
 import type { Form } from "../../lib/form.ts";
 import { formatQuota } from "../../lib/format.ts";

@@ -1,5 +1,4 @@
 // What the user screen knows of an account, who may do what to whom, and the drawer's values.
-// Refuses nothing; the server holds the same rank rules.
 import type { ListPageData, UserRow } from "../../lib/wire.ts";
 
 export interface UserPageData extends ListPageData<UserRow> {
@@ -78,7 +77,7 @@ export function quotaProblem(before: number, values: QuotaValues): string | unde
   return after < 0 && after < before ? "user.belowZero" : undefined;
 }
 
-/** What the call is told: a difference, so that calls made meanwhile stay paid, or the new balance itself. */
+/** What the call sends: a difference, so that calls made meanwhile stay paid, or the new balance itself. */
 export function quotaBody({ mode, amount }: QuotaValues): { quota?: number; quota_change?: number } {
   if (amount === undefined) return {};
   return mode === "set" ? { quota: amount } : { quota_change: mode === "add" ? amount : -amount };

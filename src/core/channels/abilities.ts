@@ -14,7 +14,7 @@ type AbilityRow = Schema["abilities"]["$inferSelect"];
 const ROWS_PER_INSERT = 1000;
 
 /** Rows that one write may index; the product of models, groups and keys grows faster than people think. */
-export const MAX_INDEXED = 100_000;
+const MAX_INDEXED = 100_000;
 
 function abilitiesOf(row: ChannelRow): AbilityRow[] {
   const models = namesOf(row.models);

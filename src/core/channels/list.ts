@@ -213,7 +213,7 @@ export async function getChannel(deps: Deps, id: number): Promise<ChannelJson> {
   return channelJson(deps, row);
 }
 
-export interface TagCount {
+interface TagCount {
   tag: string;
   count: number;
 }

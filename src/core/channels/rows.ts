@@ -7,7 +7,7 @@ import type { Sealer } from "../kit/seal.ts";
 export type ChannelRow = Schema["channels"]["$inferSelect"];
 
 /** Per-channel switches, from the JSON of `channels.setting`; unknown keys stay readable by their owner. */
-export interface ChannelSetting {
+interface ChannelSetting {
   force_format?: boolean;
   thinking_to_content?: boolean;
   /** http, https, socks5 or socks5h address. */

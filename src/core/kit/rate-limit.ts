@@ -10,7 +10,7 @@ export interface RateRule {
   success: number;
 }
 
-export type RateRefusal = { which: "total" | "success"; limit: number; retryAfterSeconds: number };
+type RateRefusal = { which: "total" | "success"; limit: number; retryAfterSeconds: number };
 
 export interface RateLimiter {
   /** Counts a request, or tells which limit it would exceed (it is then not counted). */

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join } from "node:path";
 
 /** What a sealed text is for; bound into it, so that one kind of secret cannot be passed off as another. */
-export type SealPurpose = "token" | "channel" | "option" | "redemption" | "user" | "check";
+type SealPurpose = "token" | "channel" | "option" | "redemption" | "user" | "check";
 
 export interface Sealer {
   seal(purpose: SealPurpose, text: string): string;
@@ -15,7 +15,7 @@ export interface Sealer {
   mac(text: string): Buffer;
 }
 
-export class SealError extends Error {}
+class SealError extends Error {}
 
 const VERSION = "s1.";
 const IV_BYTES = 12;

@@ -6,7 +6,7 @@ import { createAttemptLimit, createWrongLimit } from "./attempt-limit.ts";
 import type { AttemptLimit, WrongLimit, WrongRule } from "./attempt-limit.ts";
 import type { Clock } from "../deps.ts";
 
-export interface LimitRule {
+interface LimitRule {
   count: number;
   windowMs: number;
 }

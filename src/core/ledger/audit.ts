@@ -5,7 +5,7 @@ import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 
-export interface AuditDifference {
+interface AuditDifference {
   /** Which sum, for example `users.quota`. */
   what: string;
   /** Id of the row, or `user@hour`. */

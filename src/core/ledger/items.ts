@@ -26,7 +26,7 @@ export interface LedgerItem {
   skipped?: true;
 }
 
-export interface UserSum {
+interface UserSum {
   charge: number;
   count: number;
 }

@@ -10,7 +10,7 @@ import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { StorePosition } from "./journal-recovery.ts";
 
-export const LEASE_SECONDS = 30;
+const LEASE_SECONDS = 30;
 const RENEW_MS = 5000;
 /** Renewals come every five seconds, heard or not: this long without one the process was frozen, with its machine or alone. */
 const STALE_MS = 20_000;
@@ -63,7 +63,7 @@ export interface LeaseDeps {
 }
 
 /** Machine, as long as it runs, and directory: a copy of the directory is another place. */
-export function placeOf(dataDir: string): string {
+function placeOf(dataDir: string): string {
   const { dev, ino } = statSync(dataDir);
   let machine: string;
   try {

@@ -26,7 +26,7 @@ export interface TakerDeps {
   outage: OutageWatch;
 }
 
-export interface TakeRequest {
+interface TakeRequest {
   step: Step;
   payers: Payers;
   waitMs: number;

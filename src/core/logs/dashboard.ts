@@ -14,13 +14,13 @@ import { consumeWhere, HOUR_SECONDS, rareWhere, rollupWhere, splitRange } from "
 import type { LogFilter } from "./filter.ts";
 
 /** A chart has no more bars than this, and no more series of its own. */
-export const MOST_BARS = 120;
+const MOST_BARS = 120;
 const MOST_SERIES = 8;
 /** Series beyond are not counted one by one. */
 const MOST_RANKED = 50_000;
 
 export const FIGURES = ["quota", "count", "tokens"] as const;
-export type Figure = (typeof FIGURES)[number];
+type Figure = (typeof FIGURES)[number];
 
 export const DIMENSIONS = ["model", "user", "channel", "key"] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
@@ -40,7 +40,7 @@ export interface DashboardQuery {
   zone: string;
 }
 
-export interface Sums {
+interface Sums {
   /** Whole units. */
   quota: number;
   count: number;
@@ -48,7 +48,7 @@ export interface Sums {
   tokens: number;
 }
 
-export interface Series {
+interface Series {
   /** The model's name, or the id as text. */
   id: string;
   /** What people call it; "" when it has no name (any more). */

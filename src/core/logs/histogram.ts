@@ -19,7 +19,7 @@ import {
 import type { LogFilter } from "./filter.ts";
 import { clearedBefore } from "./statistics.ts";
 
-export interface LogBucket {
+interface LogBucket {
   /** Unix seconds of its start. */
   at: number;
   /** Rows that are no errors. */

@@ -9,10 +9,10 @@ import type { LogEntry, Settlement, TokenAccount, UserAccount } from "../deps.ts
 export type LogRow = Omit<Schema["logs"]["$inferSelect"], "id">;
 
 /** Half of the exact range, so that no sum of a balance and one charge leaves it. */
-export const MAX_CHARGE = 2 ** 52;
+const MAX_CHARGE = 2 ** 52;
 
 /** A charge or count: whole, never negative, never above MAX_CHARGE; what is not a number counts as 0. */
-export function boundedInteger(value: number): number {
+function boundedInteger(value: number): number {
   if (!(value > 0)) return 0;
   return value >= MAX_CHARGE ? MAX_CHARGE : Math.trunc(value);
 }

@@ -107,7 +107,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** A JSON object whose values all pass `check`; the empty text counts as {}. */
-export function map<T>(check: (value: unknown, key: string) => T): OptionKind<Record<string, T>> {
+function map<T>(check: (value: unknown, key: string) => T): OptionKind<Record<string, T>> {
   return {
     parse(value) {
       const parsed = value.trim() === "" ? {} : json(value);

@@ -8,7 +8,7 @@ import { Failure } from "../../shared/failures.ts";
 import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
 
-export const ROOT_INITIAL_QUOTA = 100_000_000;
+const ROOT_INITIAL_QUOTA = 100_000_000;
 
 export interface SetupState {
   done: boolean;

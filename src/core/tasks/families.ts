@@ -32,7 +32,7 @@ export interface TaskRow {
 type TaskTable = PgTable & Readonly<Record<keyof TaskRow, PgColumn>>;
 
 /** Columns that each table names its own way. */
-export interface TaskColumns {
+interface TaskColumns {
   table: TaskTable;
   /** The upstream's id of the task; "" = it never gave one. */
   upstreamId: PgColumn;

@@ -61,7 +61,7 @@ function tokenFields(row: TokenRow): Omit<TokenAccount, "id" | "userId" | "user"
 }
 
 /** JSON of a user's setting; what cannot be read is none. */
-export function parseSetting(text: string): UserSetting {
+function parseSetting(text: string): UserSetting {
   if (text === "") return {};
   try {
     const value: unknown = JSON.parse(text);
@@ -72,7 +72,7 @@ export function parseSetting(text: string): UserSetting {
 }
 
 /** Comma-separated exact model names. */
-export function parseModelLimits(text: string): ReadonlySet<string> {
+function parseModelLimits(text: string): ReadonlySet<string> {
   const names = text.split(",").map((name) => name.trim());
   return new Set(names.filter((name) => name !== ""));
 }

@@ -44,17 +44,3 @@ export async function verifyPassword(
 export function newAccessToken(): string {
   return randomBytes(24).toString("base64url");
 }
-
-const ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/** Random alphanumerics without modulo bias. */
-export function randomAlphanumeric(length: number): string {
-  let text = "";
-  while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      // 248 is the largest multiple of 62 below 256.
-      if (byte < 248 && text.length < length) text += ALPHANUMERIC[byte % 62];
-    }
-  }
-  return text;
-}

@@ -23,7 +23,7 @@ export interface LowQuotaDeps extends Pick<Deps, "db" | "options" | "clock" | "l
   accounts: Pick<LedgerAccounts, "user" | "cachedUser">;
 }
 
-export function thresholdOf({ options }: Pick<Deps, "options">, user: UserAccount): number {
+function thresholdOf({ options }: Pick<Deps, "options">, user: UserAccount): number {
   return user.setting.quota_warning_threshold ?? options.get("QuotaRemindThreshold");
 }
 

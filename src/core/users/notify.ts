@@ -48,7 +48,7 @@ export async function rootAccount(deps: Pick<Deps, "db" | "accounts">): Promise<
 }
 
 /** The operator's server as the SMTP options describe it; undefined where none is named. */
-export function mailServer({ options }: Pick<Deps, "options">): MailServer | undefined {
+function mailServer({ options }: Pick<Deps, "options">): MailServer | undefined {
   const host = options.get("SMTPServer");
   if (host === "") return undefined;
   const account = options.get("SMTPAccount");

@@ -32,7 +32,7 @@ export interface RedemptionJson {
   DeletedAt: null;
 }
 
-export const MAX_CODES_AT_ONCE = 100;
+const MAX_CODES_AT_ONCE = 100;
 const MAX_NAME_CHARACTERS = 20;
 /** One code is worth at most this: 2,000 million dollars at the default price of a unit. */
 const MAX_CODE_QUOTA = 1e15;

@@ -32,7 +32,7 @@ function isWebAddress(text: string): boolean {
 }
 
 /** The setting to store; throws the documented refusals. */
-export function checkedSetting(seal: Sealer, input: SettingInput, before: UserSetting): UserSetting {
+function checkedSetting(seal: Sealer, input: SettingInput, before: UserSetting): UserSetting {
   const kind = input.notify_type;
   if (kind !== "email" && kind !== "webhook") throw refuse("notify_type_wrong");
   const threshold = input.quota_warning_threshold ?? 0;

@@ -475,7 +475,7 @@ function checkNames(input: { username?: string | undefined; display_name?: strin
   }
 }
 
-export function checkPassword(password: string): void {
+function checkPassword(password: string): void {
   const length = Array.from(password).length;
   if (length < 8) throw new Failure("client", "password_short", { param: "password" });
   if (length > 20) throw new Failure("client", "password_long", { param: "password" });

@@ -25,8 +25,8 @@ export const taskFields = {
   end_timestamp: word,
 };
 
-/** Both lists are narrowed alike; what a list's own query does not name is absent. */
-export function taskFilterOf(sent: Sent<Partial<typeof drawingFields & typeof taskFields>>): TaskFilter {
+/** Both lists are narrowed alike; what a list's own fields do not name is absent. */
+export function taskFilterOf(sent: Sent<typeof drawingFields> & Sent<typeof taskFields>): TaskFilter {
   return {
     channelId: positive(sent.channel_id),
     upstreamId: sent.mj_id ?? sent.task_id,
@@ -36,4 +36,9 @@ export function taskFilterOf(sent: Sent<Partial<typeof drawingFields & typeof ta
     from: positive(sent.start_timestamp),
     to: positive(sent.end_timestamp),
   };
+}
+
+/** What a user may read of it: the own rows, never by channel. */
+export function ownTasks(filter: TaskFilter, userId: number): TaskFilter {
+  return { ...filter, channelId: undefined, userId };
 }

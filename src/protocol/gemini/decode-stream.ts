@@ -1,7 +1,8 @@
-// Reads Gemini streams (and, as one chunk, whole answers) into canonical events, and meters those passed through.
-// Refuses to call a stream whole without a finishReason; a blocked prompt is a refusal.
+// Reads Gemini streams (and, as one chunk, complete answers) into canonical events, and meters those passed through.
+// Refuses to call a stream complete without a finishReason; a blocked prompt is a refusal.
 import { Failure } from "../../shared/failures.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { newMeterState } from "../dialect.ts";
@@ -9,7 +10,7 @@ import type { AnswerContext, MeterOptions, StreamMeter, WireDecoder, WireFrame }
 import type { BlockPayload, CanonicalEvent } from "../events.ts";
 import { asList, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
-import type { BlockSpec } from "../sequencer.ts";
+import type { BlockSequencer, BlockSpec } from "../sequencer.ts";
 import { proofNote } from "../signatures.ts";
 import { decodeFailure } from "./failure.ts";
 import { decodeUsage, reportsUsage } from "./usage.ts";
@@ -17,176 +18,214 @@ import { camel, finishFromWire, MADE_ID } from "./wire.ts";
 
 const DIALECT = "gemini";
 
-export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder {
-  const blocks = createSequencer();
-  const finishes = new Map<number, string>();
-  const calls = new Set<number>();
-  const grounded = new Set<number>();
-  const citations = new Set<string>();
-  let made = 0;
-  let started = false;
-  let over = false;
-  let usage: JsonObject | undefined;
-
+/** What has been read so far; everything below reads and moves it. */
+interface Reading {
+  readonly newId: AnswerContext["newId"];
+  readonly blocks: BlockSequencer;
   /** Text and thinking have one spec for each choice. */
-  const specs = new Map<string, BlockSpec>();
-  const specOf = (kind: "text" | "thinking", choice: number): BlockSpec => {
-    const key = choice === 0 ? kind : `${kind}:${choice}`;
-    let spec = specs.get(key);
-    if (!spec) specs.set(key, (spec = { key, kind, choice }));
-    return spec;
-  };
+  readonly specs: Map<string, BlockSpec>;
+  /** By choice. */
+  readonly finishes: Map<number, string>;
+  /** Choices with a tool call, and those with a grounded answer. */
+  readonly calls: Set<number>;
+  readonly grounded: Set<number>;
+  readonly citations: Set<string>;
+  /** Blocks of their own that were made: calls, media, hosted parts. */
+  made: number;
+  started: boolean;
+  over: boolean;
+  usage: JsonObject | undefined;
+}
 
-  const readPart = (out: CanonicalEvent[], choice: number, raw: JsonObject): void => {
-    const part = camel(raw);
-    const signed = asString(part["thoughtSignature"]);
-    const proof: BlockPayload[] = signed ? [proofNote(signed, DIALECT)] : [];
-    const write = (spec: BlockSpec, payloads: BlockPayload[]): void => {
-      for (const payload of payloads) blocks.write(out, spec, payload);
-    };
-    const text = asString(part["text"]);
-    const call = asObject(part["functionCall"]);
-    const inline = asObject(part["inlineData"]);
-    if (text !== undefined) {
-      const kind = part["thought"] === true ? "thinking" : "text";
-      const spec = specOf(kind, choice);
-      if (text !== "") blocks.write(out, spec, { type: "text", delta: text });
-      write(spec, proof);
-      // What follows a proof is another block of thinking.
-      if (kind === "thinking" && signed) blocks.complete(out, spec.key);
-    } else if (call) {
-      calls.add(choice);
-      const key = `call:${made++}`;
-      const callId = asString(call["id"]) || context.newId(MADE_ID);
-      const spec: BlockSpec = { key, kind: "tool-call", choice, callId, name: asString(call["name"]) ?? "" };
-      const args = JSON.stringify(call["args"] ?? {});
-      // The proof goes first: other dialects have to place it before the call.
-      write(spec, [...proof, { type: "json", delta: args }]);
-      blocks.complete(out, key);
-    } else if (inline) {
-      const blob = camel(inline);
-      const mime = asString(blob["mimeType"]) ?? "";
-      const key = `media:${made++}`;
-      const kind = mime.startsWith("audio/") ? "audio" : "image";
-      const bytes: BlockPayload = { type: "bytes", data: asString(blob["data"]) ?? "", ...defined({ mime }) };
-      // Speech comes in many small pieces of one sound.
-      const spec: BlockSpec = { key: kind === "audio" ? `audio:${choice}` : key, kind, choice };
-      write(spec, [bytes, ...proof]);
-      if (kind === "image") blocks.complete(out, key);
-    } else if (Object.keys(part).length > 0) {
-      const key = `hosted:${made++}`;
-      const name = Object.keys(part)[0] ?? "part";
-      write({ key, kind: "hosted-tool", choice, name }, [{ type: "opaque", dialect: DIALECT, value: raw }]);
-      blocks.complete(out, key);
-    }
+export function decodeStream({ newId }: Pick<AnswerContext, "newId">): WireDecoder {
+  const from: Reading = {
+    newId,
+    blocks: createSequencer(),
+    specs: new Map(),
+    finishes: new Map(),
+    calls: new Set(),
+    grounded: new Set(),
+    citations: new Set(),
+    made: 0,
+    started: false,
+    over: false,
+    usage: undefined,
   };
-
-  const readSources = (out: CanonicalEvent[], choice: number, grounding: JsonObject | undefined): void => {
-    for (const value of asList(grounding?.["groundingChunks"])) {
-      const name = `${choice} ${JSON.stringify(value)}`;
-      if (citations.has(name)) continue;
-      citations.add(name);
-      const note: BlockPayload = { type: "note", note: "citation", dialect: DIALECT, value };
-      blocks.write(out, specOf("text", choice), note);
-    }
-  };
-
-  const readCandidate = (out: CanonicalEvent[], candidate: JsonObject, position: number): void => {
-    const choice = boundedCount(candidate["index"] ?? position);
-    const parts = asList(asObject(candidate["content"])?.["parts"]);
-    const grounding = asObject(candidate["groundingMetadata"]);
-    if (grounding) {
-      // Sources belong to the text, which other parts may follow.
-      const lastText = parts.findLastIndex((value) => {
-        const part = asObject(value);
-        return part?.["text"] !== undefined && part["thought"] !== true;
-      });
-      parts.forEach((value, at) => {
-        const part = asObject(value);
-        if (part) readPart(out, choice, part);
-        if (at === lastText) readSources(out, choice, grounding);
-      });
-      if (lastText === -1) readSources(out, choice, grounding);
-      // Counted once for each grounded answer, as grounding was first priced (2025-07).
-      if (asList(grounding["webSearchQueries"]).length > 0) grounded.add(choice);
-    } else {
-      for (const value of parts) {
-        const part = asObject(value);
-        if (part) readPart(out, choice, part);
-      }
-    }
-    const reason = asString(candidate["finishReason"]);
-    if (reason) finishes.set(choice, reason);
-  };
-
-  const read = (wire: JsonObject): CanonicalEvent[] => {
-    const out: CanonicalEvent[] = [];
-    if (over) return out;
-    if (wire["error"]) {
-      over = true;
-      out.push({ type: "fail", failure: decodeFailure(errorStatus(wire), wire) });
-      return out;
-    }
-    const candidates = asList(wire["candidates"]);
-    const blocked = candidates.length === 0 ? promptRefusal(wire) : undefined;
-    if (blocked) {
-      over = true;
-      out.push({ type: "fail", failure: blocked });
-      return out;
-    }
-    if (!started) {
-      started = true;
-      const model = asString(wire["modelVersion"]);
-      out.push({ type: "start", ...defined({ id: asString(wire["responseId"]), model }) });
-    }
-    candidates.forEach((value, position) => {
-      const candidate = asObject(value);
-      if (candidate) readCandidate(out, candidate, position);
-    });
-    // Every chunk repeats the numbers: only the last ones are read.
-    const counts = asObject(wire["usageMetadata"]);
-    if (counts && reportsUsage(counts)) usage = counts;
-    return out;
-  };
-
   return {
-    read,
-    usageSoFar() {
-      const told = decodeUsage(usage);
-      if (told) told.calls.webSearch = grounded.size;
-      return told;
-    },
+    read: (wire) => read(from, wire),
+    usageSoFar: () => usageOf(from),
     push(frame: WireFrame) {
-      const parsed = over ? undefined : parseJson(frame.data);
+      const parsed = from.over ? undefined : parseJson(frame.data);
       const wire = asObject(Array.isArray(parsed) ? parsed[0] : parsed);
-      return wire ? read(wire) : [];
+      return wire ? read(from, wire) : [];
     },
-    end() {
-      if (over) return [];
-      over = true;
-      if (finishes.size === 0) return [{ type: "fail", failure: brokenStream("no finishReason") }];
-      const out: CanonicalEvent[] = [];
-      if (!started) out.push({ type: "start" });
-      blocks.closeAll(out);
-      const final = decodeUsage(usage) ?? emptyUsage();
-      final.calls.webSearch = grounded.size;
-      out.push({ type: "usage", usage: final });
-      const list = [...finishes].map(([choice, raw]) => ({
-        choice,
-        reason: finishFromWire(raw, calls.has(choice)),
-        raw,
-      }));
-      const first = list.find((item) => item.choice === 0) ?? list[0];
-      const others = list.filter((item) => item !== first);
-      out.push({
-        type: "finish",
-        reason: first?.reason ?? "other",
-        raw: first?.raw ?? null,
-        ...(others.length > 0 ? { others } : {}),
-      });
-      return out;
-    },
+    end: () => readEnd(from),
   };
+}
+
+function usageOf({ usage, grounded }: Reading): Usage | null {
+  const reported = decodeUsage(usage);
+  if (reported) reported.calls.webSearch = grounded.size;
+  return reported;
+}
+
+function read(from: Reading, wire: JsonObject): CanonicalEvent[] {
+  const out: CanonicalEvent[] = [];
+  if (from.over) return out;
+  const candidates = asList(wire["candidates"]);
+  const failure = failureIn(wire, candidates);
+  if (failure) {
+    from.over = true;
+    out.push({ type: "fail", failure });
+    return out;
+  }
+  if (!from.started) {
+    from.started = true;
+    const model = asString(wire["modelVersion"]);
+    out.push({ type: "start", ...defined({ id: asString(wire["responseId"]), model }) });
+  }
+  candidates.forEach((value, position) => {
+    const candidate = asObject(value);
+    if (candidate) readCandidate(from, out, candidate, position);
+  });
+  // Every chunk repeats the numbers: only the last ones are read.
+  const counts = asObject(wire["usageMetadata"]);
+  if (counts && reportsUsage(counts)) from.usage = counts;
+  return out;
+}
+
+function failureIn(wire: JsonObject, candidates: readonly unknown[]): Failure | undefined {
+  if (wire["error"]) return decodeFailure(errorStatus(wire), wire);
+  return candidates.length === 0 ? promptRefusal(wire) : undefined;
+}
+
+function readCandidate(from: Reading, out: CanonicalEvent[], candidate: JsonObject, position: number): void {
+  const choice = boundedCount(candidate["index"] ?? position);
+  const parts = asList(asObject(candidate["content"])?.["parts"]);
+  const grounding = asObject(candidate["groundingMetadata"]);
+  // Sources belong to the text, which other parts may follow.
+  const lastText = grounding ? parts.findLastIndex(isText) : -1;
+  for (let at = 0; at < parts.length; at++) {
+    const part = asObject(parts[at]);
+    if (part) readPart(from, out, choice, part);
+    if (grounding && at === lastText) readSources(from, out, choice, grounding);
+  }
+  if (grounding) {
+    if (lastText === -1) readSources(from, out, choice, grounding);
+    // Counted once for each grounded answer, as grounding was first priced (2025-07).
+    if (asList(grounding["webSearchQueries"]).length > 0) from.grounded.add(choice);
+  }
+  const reason = asString(candidate["finishReason"]);
+  if (reason) from.finishes.set(choice, reason);
+}
+
+function isText(value: unknown): boolean {
+  const part = asObject(value);
+  return part?.["text"] !== undefined && part["thought"] !== true;
+}
+
+function specOf(from: Reading, kind: "text" | "thinking", choice: number): BlockSpec {
+  const key = choice === 0 ? kind : `${kind}:${choice}`;
+  let spec = from.specs.get(key);
+  if (!spec) from.specs.set(key, (spec = { key, kind, choice }));
+  return spec;
+}
+
+function readPart(from: Reading, out: CanonicalEvent[], choice: number, raw: JsonObject): void {
+  const part = camel(raw);
+  const signed = asString(part["thoughtSignature"]);
+  const proof = signed ? proofNote(signed, DIALECT) : undefined;
+  const text = asString(part["text"]);
+  const call = asObject(part["functionCall"]);
+  const inline = asObject(part["inlineData"]);
+  if (text !== undefined) {
+    const kind = part["thought"] === true ? "thinking" : "text";
+    const spec = specOf(from, kind, choice);
+    if (text !== "") from.blocks.write(out, spec, { type: "text", delta: text });
+    if (proof) from.blocks.write(out, spec, proof);
+    // What follows a proof is another block of thinking.
+    if (kind === "thinking" && proof) from.blocks.complete(out, spec.key);
+  } else if (call) readCall(from, out, choice, call, proof);
+  else if (inline) readMedia(from, out, choice, inline, proof);
+  else if (Object.keys(part).length > 0) {
+    const key = `hosted:${from.made++}`;
+    const name = Object.keys(part)[0] ?? "part";
+    const spec: BlockSpec = { key, kind: "hosted-tool", choice, name };
+    from.blocks.write(out, spec, { type: "opaque", dialect: DIALECT, value: raw });
+    from.blocks.complete(out, key);
+  }
+}
+
+function readCall(
+  from: Reading,
+  out: CanonicalEvent[],
+  choice: number,
+  call: JsonObject,
+  proof: BlockPayload | undefined,
+): void {
+  from.calls.add(choice);
+  const key = `call:${from.made++}`;
+  const callId = asString(call["id"]) || from.newId(MADE_ID);
+  const spec: BlockSpec = { key, kind: "tool-call", choice, callId, name: asString(call["name"]) ?? "" };
+  // The proof goes first: other dialects have to place it before the call.
+  if (proof) from.blocks.write(out, spec, proof);
+  from.blocks.write(out, spec, { type: "json", delta: JSON.stringify(call["args"] ?? {}) });
+  from.blocks.complete(out, key);
+}
+
+function readMedia(
+  from: Reading,
+  out: CanonicalEvent[],
+  choice: number,
+  inline: JsonObject,
+  proof: BlockPayload | undefined,
+): void {
+  const blob = camel(inline);
+  const mime = asString(blob["mimeType"]) ?? "";
+  const kind = mime.startsWith("audio/") ? "audio" : "image";
+  const key = `media:${from.made++}`;
+  // Speech comes in many small pieces of one sound.
+  const spec: BlockSpec = { key: kind === "audio" ? `audio:${choice}` : key, kind, choice };
+  const data = asString(blob["data"]) ?? "";
+  from.blocks.write(out, spec, { type: "bytes", data, ...defined({ mime }) });
+  if (proof) from.blocks.write(out, spec, proof);
+  if (kind === "image") from.blocks.complete(out, key);
+}
+
+function readSources(from: Reading, out: CanonicalEvent[], choice: number, grounding: JsonObject): void {
+  for (const value of asList(grounding["groundingChunks"])) {
+    const name = `${choice} ${JSON.stringify(value)}`;
+    if (from.citations.has(name)) continue;
+    from.citations.add(name);
+    const note: BlockPayload = { type: "note", note: "citation", dialect: DIALECT, value };
+    from.blocks.write(out, specOf(from, "text", choice), note);
+  }
+}
+
+function readEnd(from: Reading): CanonicalEvent[] {
+  if (from.over) return [];
+  from.over = true;
+  if (from.finishes.size === 0) return [{ type: "fail", failure: brokenStream("no finishReason") }];
+  const out: CanonicalEvent[] = [];
+  if (!from.started) out.push({ type: "start" });
+  from.blocks.closeAll(out);
+  const usage = decodeUsage(from.usage) ?? emptyUsage();
+  usage.calls.webSearch = from.grounded.size;
+  out.push({ type: "usage", usage });
+  const list = [...from.finishes].map(([choice, raw]) => ({
+    choice,
+    reason: finishFromWire(raw, from.calls.has(choice)),
+    raw,
+  }));
+  const first = list.find((item) => item.choice === 0) ?? list[0];
+  const others = list.filter((item) => item !== first);
+  out.push({
+    type: "finish",
+    reason: first?.reason ?? "other",
+    raw: first?.raw ?? null,
+    ...(others.length > 0 ? { others } : {}),
+  });
+  return out;
 }
 
 function errorStatus(wire: JsonObject): number {

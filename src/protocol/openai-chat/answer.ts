@@ -8,7 +8,7 @@ import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { asList, asObject, asString, dataUrl, rest } from "../json.ts";
+import { asList, asObject, dataUrl, rest } from "../json.ts";
 import { packSignature } from "../signatures.ts";
 import { decodeStream } from "./decode-stream.ts";
 import { decodeUsage, encodeUsage } from "./usage.ts";
@@ -177,10 +177,4 @@ function joinLogprobs(blocks: readonly AnswerBlock[]): JsonObject | null {
   }
   if (!found) return null;
   return { content: content.length > 0 ? content : null, refusal: refusal.length > 0 ? refusal : null };
-}
-
-/** The text of an answer's first choice, for callers that only look (probes). */
-export function answerText(body: unknown): string {
-  const choice = asObject(asList(asObject(body)?.["choices"])[0]);
-  return asString(asObject(choice?.["message"])?.["content"]) ?? "";
 }

@@ -12,7 +12,7 @@ export interface WireToolDelta {
   extra_content?: { google?: { thought_signature?: string } } | null;
 }
 
-export interface WireAudio {
+interface WireAudio {
   id?: string;
   data?: string;
   transcript?: string;
@@ -20,7 +20,7 @@ export interface WireAudio {
 }
 
 /** Reasoning as OpenRouter and its followers spell it out; carries signatures back and forth. */
-export interface WireReasoningDetail {
+interface WireReasoningDetail {
   type?: string;
   text?: string;
   data?: string;

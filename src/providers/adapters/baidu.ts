@@ -85,7 +85,7 @@ function tokenOf(call: AdapterCall): { key: string; get: () => Promise<string> }
 }
 
 /** Auth: the token, the key or its rights. Quota: what was bought is used up. Rate: too often. The rest by family. */
-export function baiduStatus(code: number): number {
+function baiduStatus(code: number): number {
   switch (code) {
     case 13:
     case 14:

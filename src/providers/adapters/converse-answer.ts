@@ -27,7 +27,7 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
  * Converse counts cached tokens beside inputTokens (its totalTokens is the sum of all); where the total shows that they
  * are contained, they are taken out.
  */
-export function converseUsage(raw: unknown): Usage {
+function converseUsage(raw: unknown): Usage {
   const usage = emptyUsage();
   const wire = asObject(raw);
   if (!wire) return usage;

@@ -18,7 +18,7 @@ const SPEAKERS: Readonly<Record<Message["role"], string>> = {
 };
 
 /** All turns in one text, each under the name of its speaker. */
-export function difyQuery(request: CanonicalRequest): string {
+function difyQuery(request: CanonicalRequest): string {
   return request.messages.map((message) => `${SPEAKERS[message.role]}: \n${textOf(message)}\n`).join("");
 }
 

@@ -17,7 +17,7 @@ const UNPAID = 1008;
 const POLICY_CODES: ReadonlySet<number> = new Set([1026, 1027]);
 
 /** The provider's list of error codes as statuses. */
-export function minimaxStatus(code: number): number {
+function minimaxStatus(code: number): number {
   switch (code) {
     case 1004:
     case 2049:

@@ -22,7 +22,7 @@ export function pictureSize(call: AdapterCall): { width: number; height: number 
 }
 
 /** The bytes behind an address that the provider gave, in base64; fetched as far as the limit only. */
-export async function inlined(call: AdapterCall, url: string, maxBytes = MAX_INLINE_BYTES): Promise<string> {
+async function inlined(call: AdapterCall, url: string, maxBytes = MAX_INLINE_BYTES): Promise<string> {
   const response = await call.fetch(url, { method: "GET", headers: {}, signal: call.signal });
   if (response.status !== 200 || !response.body) throw badAnswer(`picture answered with ${response.status}`);
   const parts: Uint8Array[] = [];

@@ -66,7 +66,7 @@ const FAMILIES: readonly [prefix: string, status: number][] = [
 ];
 
 /** The status that an error code means; what is none of the provider's troubles is the request's. */
-export function tencentStatus(code: string): number {
+function tencentStatus(code: string): number {
   return FAMILIES.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 400;
 }
 

@@ -26,7 +26,7 @@ const SOCKET_BASE = "wss://spark-api.xf-yun.com";
 const HTTP_BASE = "https://spark-api-open.xf-yun.com";
 
 /** What the provider's list of error codes means as a status; engine troubles are the rest. */
-export function sparkStatus(code: number): number {
+function sparkStatus(code: number): number {
   switch (code) {
     // Formats, fields, values, and too many tokens.
     case 10003:

@@ -23,7 +23,7 @@ const LIFE_MS = 24 * 3_600_000;
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /** HS256 with the provider's own header field; the key is `id.secret`. */
-export function signZhipu(key: string, nowMs: number): string {
+function signZhipu(key: string, nowMs: number): string {
   const [id, secret, ...rest] = key.trim().split(".");
   if (!id || !secret || rest.length > 0)
     throw new Failure("upstream-auth", "channel_key_unusable", { retryable: true });

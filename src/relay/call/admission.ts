@@ -1,4 +1,4 @@
-// The first checks of every inference call: key, user, group, address, and the request rate.
+// The first checks of every call with a key: key, user, group, address, and the request rate.
 // Refuses with the documented statuses and sentences; unknown, deleted and foreign keys look alike.
 import type { Deps, TokenAccount, UserAccount } from "../../core/deps.ts";
 import type { Channel } from "../../core/channels/rows.ts";
@@ -9,6 +9,8 @@ import type { Visitors } from "../../http/visitors.ts";
 import { ChannelStatus, Role, TokenStatus, UserStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { RateLimiter, RateRule } from "../../core/kit/rate-limit.ts";
+import type { Exchange } from "./exchange.ts";
+import type { CallServices } from "./services.ts";
 
 /** Who calls, and on whose account. */
 export interface Caller {
@@ -73,16 +75,49 @@ async function lookedUp<T>(
   }
 }
 
-/** Key → token → user → group. Does not look at the address: reading the model list is allowed from anywhere. */
-export async function admitCaller(
+/** A request whose caller may make it. */
+export interface Admitted {
+  exchange: Exchange;
+  caller: Caller;
+}
+
+/** The first stage: whose key it is, from where it may be used, and how often. */
+export function admit(services: CallServices, exchange: Exchange): Admitted | Promise<Admitted> {
+  const caller = admitCaller(services.deps, exchange.request, services.visitors);
+  return caller instanceof Promise
+    ? caller.then((known) => admitKnown(services, exchange, known))
+    : admitKnown(services, exchange, caller);
+}
+
+function admitKnown({ deps, visitors, limiter }: CallServices, exchange: Exchange, caller: Caller): Admitted {
+  const { request } = exchange;
+  checkAddress(caller, request, visitors);
+  const rule = rateRule(deps.options, caller.group);
+  if (rule) {
+    exchange.rate = { rule, userId: caller.user.id };
+    checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
+  }
+  return { exchange, caller };
+}
+
+/**
+ * Key → token → user → group. Does not look at the address: reading the model list is allowed from anywhere. Usually at
+ * once: a promise for every call would cost each of them a turn.
+ */
+export function admitCaller(
   deps: AdmissionDeps,
   request: Request,
   visitors: Pick<Visitors, "lookUp">,
-): Promise<Caller> {
+): Caller | Promise<Caller> {
   const { key, channel } = presentedKey(request);
   if (key === "") throw new Failure("auth", "token_missing");
   const found = deps.accounts.tokenByKey(key);
-  const token = found instanceof Promise ? await lookedUp(found, key, request, visitors) : found;
+  return found instanceof Promise
+    ? lookedUp(found, key, request, visitors).then((token) => callerOf(deps, token, channel))
+    : callerOf(deps, found, channel);
+}
+
+function callerOf(deps: AdmissionDeps, token: TokenAccount | undefined, channel: string | undefined): Caller {
   if (!token) throw new Failure("auth", "token_invalid");
   refuseToken(deps, token);
   const { user } = token;

@@ -1,5 +1,5 @@
-// What an attempt hands on: a whole answer, read and understood, or a stream whose first event is there.
-// Holds types, and the ids and options that answers are written with.
+// What an attempt hands on: a full answer, read and understood, or a stream whose first event is there; and the ids and
+// options that answers are written with.
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import { createUnwrapper, customNames, takesCustomTools, unwrapAnswer } from "../../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../../protocol/dialect.ts";
@@ -8,12 +8,15 @@ import { failureText, languageOf } from "../../http/messages.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
 import type { Plan } from "./plan.ts";
+import type { OutputCounter } from "../meter/meter.ts";
 import type { ByteRelay } from "../wire/stream-bytes.ts";
+import type { StreamConversion } from "../wire/stream-convert.ts";
 import type { StreamRelay } from "../wire/stream.ts";
 
 /** A plain answer, read in full and understood. */
-export interface WholeAnswer {
-  kind: "whole";
+export interface FullAnswer {
+  kind: "full";
+  call: Call;
   plan: Plan;
   response: Response;
   bytes: Uint8Array<ArrayBuffer>;
@@ -21,31 +24,37 @@ export interface WholeAnswer {
   meter: AnswerMeter;
   /** In canonical form, where it was read so. */
   canonical?: CanonicalAnswer;
-  /** The bytes are not what the client gets: the upstream answered in another form than it was asked for. */
+  /** The bytes are not what the client gets: the upstream answered in another form than was requested. */
   isGathered?: boolean;
 }
 
-/** A stream whose first event is there. */
+/** A stream whose first event is there; `relay.ended` says how it ended. */
 export interface StreamAnswer {
   kind: "stream";
+  call: Call;
   plan: Plan;
   response: Response;
   relay: StreamRelay;
+  /** What passed so far. */
+  output: OutputCounter;
+  /** Where the client gets another form than the upstream sends. */
+  conversion: StreamConversion | undefined;
   contentType: string;
   firstByteMs: number;
 }
 
-/** An answer that is no text: passed on as it comes. */
+/** An answer that is no text: passed on as it comes; `relay.ended` says how it ended. */
 export interface BytesAnswer {
   kind: "bytes";
+  call: Call;
   plan: Plan;
   response: Response;
   relay: ByteRelay;
 }
 
-export type Answer = WholeAnswer | StreamAnswer | BytesAnswer;
+export type Answer = FullAnswer | StreamAnswer | BytesAnswer;
 
-/** Ids of whole answers, which clients show in their logs: they carry the request's own id. */
+/** Ids of answers, which clients show in their logs: they carry the request's own id. */
 const ENVELOPE_PREFIXES: ReadonlySet<string> = new Set(["chatcmpl-", "resp_", "msg_"]);
 
 export function newIdFor(call: Call): (prefix: string) => string {
@@ -59,7 +68,7 @@ export function newIdFor(call: Call): (prefix: string) => string {
   };
 }
 
-/** Names of the client's free-text tools, where the upstream was told of them as functions. */
+/** Names of the client's free-text tools, where the upstream got them as functions. */
 function customTools(call: Call, plan: Plan): ReadonlySet<string> | undefined {
   if (!plan.isConverted || call.endpoint.dialect === plan.dialect.name) return undefined;
   if (takesCustomTools(plan.dialect.name, plan.upstreamModel)) return undefined;
@@ -81,8 +90,8 @@ export function streamDecoder(call: Call, plan: Plan): StreamDecoder {
   };
 }
 
-/** Reads the upstream's whole answer likewise; throws the upstream's failure. */
-export function decodeWhole(call: Call, plan: Plan, json: unknown): CanonicalAnswer {
+/** Reads the upstream's full answer likewise; throws the upstream's failure. */
+export function decodeFull(call: Call, plan: Plan, json: unknown): CanonicalAnswer {
   const answer = plan.dialect.decodeAnswer(json, { newId: newIdFor(call) });
   const names = customTools(call, plan);
   return names ? unwrapAnswer(answer, names) : answer;

@@ -13,8 +13,7 @@ import type { FailureDetails } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { ReadingOn } from "./in-flight.ts";
-import { STAGE } from "./lockstep.ts";
-import { cappedAnswer, cutAnswer, wholeBody } from "../wire/whole-body.ts";
+import { cappedAnswer, cutAnswer, fullBody } from "../wire/full-body.ts";
 
 export interface UpstreamRequest {
   url: string;
@@ -98,18 +97,29 @@ export function attemptFailure(failure: Failure): AttemptFailure {
   return new AttemptFailure(failure, verdictOf(failure), undefined);
 }
 
+/** An upstream's error answer, as far as it was read. */
+interface RefusedAnswer {
+  /** Whose words the body is in. */
+  dialect: Dialect;
+  channel: Pick<Channel, "statusCodeMapping">;
+  status: number;
+  body: unknown;
+  /** Seconds, as text (`retryAfterOf`). */
+  retryAfter?: string | null;
+}
+
 /**
  * The public failure for an upstream's error answer. The status is the upstream's after the channel's mapping, type and
  * code are the upstream's own words where they are plain identifiers, the text is what the dialect cleared for the
  * public; a saturated upstream gets a sentence of ours.
  */
-export function upstreamFailure(
-  dialect: Dialect,
-  channel: Pick<Channel, "statusCodeMapping">,
-  status: number,
-  body: unknown,
-  retryAfter: string | null,
-): AttemptFailure {
+export function upstreamFailure({
+  dialect,
+  channel,
+  status,
+  body,
+  retryAfter = null,
+}: RefusedAnswer): AttemptFailure {
   const read = readErrorBody(body);
   const base =
     dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
@@ -310,9 +320,7 @@ function explained(error: unknown, cause: AbortCause | undefined, clientSignal: 
 /** The request itself; an adapter may send several. */
 function sendFor(request: UpstreamRequest, signal: AbortSignal, maxAnswerBytes: number): UpstreamFetch {
   return async (url, init) => {
-    const reached = request.reach(url);
-    const { url: target, host } = reached instanceof Promise ? await reached : reached;
-    await STAGE;
+    const { url: target, host } = await request.reach(url);
     const answered = fetch(target, {
       ...init,
       ...AS_SENT,
@@ -353,7 +361,7 @@ export async function attempt(
     if (response.status !== 200) {
       const body = await errorBody(response);
       const retryAfter = retryAfterOf(response.headers);
-      throw upstreamFailure(dialect, channel, response.status, body, retryAfter);
+      throw upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
     }
   } catch (error) {
     settled();
@@ -368,7 +376,7 @@ export async function attempt(
 /** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */
 export async function readWhole(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
-    return await wholeBody(opened.response, maxBytes);
+    return await fullBody(opened.response, maxBytes);
   } catch (error) {
     opened.abort();
     throw opened.explain(error);

@@ -7,10 +7,10 @@ import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
 import type { AttemptPolicy } from "./channel-attempts.ts";
-import { open } from "./open.ts";
-import type { AttemptsContext } from "./open.ts";
+import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
+import type { CallServices } from "./services.ts";
 
 /** Thrown when the last attempt failed; the plan tells whom a call is charged for that nobody waited for. */
 export class CallFailed extends Error {
@@ -23,19 +23,19 @@ export class CallFailed extends Error {
 }
 
 /** Runs attempts until one opens; throws CallFailed with the last failure. */
-export async function runAttempts(context: AttemptsContext, call: Call): Promise<Answer> {
+export async function runAttempts(services: CallServices, call: Call): Promise<Answer> {
   /** Of the attempt that asked its upstream last. */
   let plan: Plan | undefined;
   try {
-    return await attemptChannels(context, call, policyOf(context, call), async (attempt) => {
+    return await attemptChannels(services, call, policyOf(services, call), async (attempt) => {
       plan = undefined;
-      // A border between two stages (lockstep.ts), also where nothing has to be fetched.
-      const planned = await planCall(context.plans, call, attempt);
+      // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
+      const planned = await planCall(services.plans, call, attempt);
       // Nobody is asked for a client that has left, or by a process that is about to end.
       if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
-      if (context.open.isEnding) throw drainingFailure();
+      if (services.inFlight.isEnding) throw drainingFailure();
       plan = planned;
-      return await open(context, call, plan, attempt.limits);
+      return await openAnswer(services, call, plan, attempt.limits);
     });
   } catch (error) {
     const failure = failureIn(error);
@@ -43,12 +43,12 @@ export async function runAttempts(context: AttemptsContext, call: Call): Promise
   }
 }
 
-function policyOf({ homes }: AttemptsContext, call: Call): AttemptPolicy {
+function policyOf({ affinity }: CallServices, call: Call): AttemptPolicy {
   const { endpoint } = call;
   const accepts = (channel: Channel): boolean => canServe(channel, endpoint, call.model);
   return {
     accepts,
-    preferred: endpoint.name === "responses" ? (nowMs) => homes.find(call, accepts, nowMs) : undefined,
+    preferred: endpoint.name === "responses" ? (nowMs) => affinity.find(call, accepts, nowMs) : undefined,
     dialect: endpoint.dialect,
   };
 }

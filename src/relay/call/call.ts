@@ -1,4 +1,4 @@
-// One relayed call as its stages pass it on: who asks for what, at which price, and what has happened so far.
+// One relayed call as its stages pass it on: who requests what, at which price, and what has happened so far.
 // Holds what is worked out once for all attempts, and nothing that an attempt changes.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Reservation } from "../../core/deps.ts";
@@ -51,13 +51,13 @@ export interface Call extends Indexed {
   readonly startedMs: number;
   readonly attempts: AttemptNote[];
   readonly pinned: Channel | undefined;
-  /** A channel asked on purpose: what it answers says nothing about its health, its keys or its status. */
-  readonly isTest?: true;
-  /** Ends what is under way at once: it is settled for what it did, and the client told. Set by who reads the upstream. */
+  /** One channel called on purpose: what it answers says nothing about its health, its keys or its status. */
+  readonly isTest: boolean;
+  /** Ends what is under way at once: it is settled for what it did, and the client gets the failure. Set by who reads the upstream. */
   hangUp: ((why: HangUpReason) => void) | undefined;
 }
 
-/** What a client is told whose call the end of the process cuts short. */
+/** What a client gets whose call the end of the process cuts short. */
 export function drainingFailure(): Failure {
   return new Failure("no-channel", "server_draining", { retryAfterSeconds: RETRY_AFTER_SECONDS });
 }

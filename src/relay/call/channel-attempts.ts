@@ -36,7 +36,7 @@ export interface AttemptedRequest {
   readonly startedMs: number;
   readonly wantsStream: boolean;
   /** A channel asked on purpose: what it answers says nothing about its health, its keys or its status. */
-  readonly isTest?: true;
+  readonly isTest?: boolean;
 }
 
 /** Where one surface differs from the next. */

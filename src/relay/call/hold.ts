@@ -1,7 +1,7 @@
 // What is held back for one call, worked out from its request: the prompt, its tools, and the answer that it may get.
-// Refuses to let a call begin that the caller could not pay: the ledger decides, with the least amount that serves.
+// Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
 import type { Channel } from "../../core/channels/rows.ts";
-import type { Deps, Reservation, ReserveRequest } from "../../core/deps.ts";
+import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
 import {
   coveredTokens,
   firstHold,
@@ -14,9 +14,9 @@ import type { DearestOf, HoldTerms, WantedHold } from "../../core/prices/holds.t
 import type { CallPrice } from "../../core/prices/prices.ts";
 import type { Tier } from "../../core/channels/routing.ts";
 import { asList, asObject } from "../../protocol/json.ts";
+import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
-import { holdBack } from "./reserve.ts";
 import { hostedToolUnits } from "../endpoints/hosted-tools.ts";
 import { countPrompt } from "../meter/meter.ts";
 import type { PromptSize } from "../meter/meter.ts";
@@ -46,6 +46,15 @@ export const NO_HOLD: CallHold = {
   outputRate: 0,
   inputRate: 0,
   grows: false,
+};
+
+/** Its reservation. */
+export const FREE: Reservation = {
+  requestId: "",
+  amount: 0,
+  grow: (more) => more,
+  settle: () => Promise.resolve(),
+  release: () => Promise.resolve(),
 };
 
 /** Tokens of a large picture: what one costs that is priced by the token. */
@@ -141,20 +150,16 @@ export interface Held {
   hold: CallHold;
 }
 
-export type HoldCall = (request: HoldRequest) => Held | Promise<Held>;
-
-type HoldDeps = Pick<Deps, "ledger" | "options" | "prices" | "routing">;
-
-/** How many answers one request asks for. */
+/** How many answers one request is for. */
 function choicesOf(endpoint: Endpoint, json: Json): number {
   if (endpoint.dialect === "gemini") {
     const config = asObject(json["generationConfig"] ?? json["generation_config"]);
-    return wholeOr1(config?.["candidateCount"] ?? config?.["candidate_count"]);
+    return countOr1(config?.["candidateCount"] ?? config?.["candidate_count"]);
   }
-  return Math.max(wholeOr1(json["n"]), wholeOr1(json["best_of"]));
+  return Math.max(countOr1(json["n"]), countOr1(json["best_of"]));
 }
 
-function wholeOr1(value: unknown): number {
+function countOr1(value: unknown): number {
   return typeof value === "number" && value > 1 && Number.isFinite(value) ? Math.ceil(value) : 1;
 }
 
@@ -174,117 +179,169 @@ function dearestOf({ json, text }: RelayBody, { mediaTokens, cacheWrite }: Promp
   };
 }
 
-export function createHoldCall(deps: HoldDeps, usual: UsualOutput, counter: TokenCounter): HoldCall {
-  const { ledger, options, prices, routing } = deps;
+/** What the hold of a call is worked out with. */
+export interface HoldServices {
+  deps: Pick<Deps, "ledger" | "options" | "prices" | "routing">;
+  usual: UsualOutput;
+  counter: TokenCounter;
+}
 
-  /** The body goes on as the client wrote it: neither limits nor overrides reach it. */
-  const isRaw = (endpoint: Endpoint): boolean =>
-    options.get("global.pass_through_request_enabled") && !endpoint.rewrite;
+/** Holds back what the call may cost. Usually at once: a promise for every call would cost each of them a turn. */
+export function holdCall(services: HoldServices, request: HoldRequest): Held | Promise<Held> {
+  const { caller, model, pinned } = request;
+  const { routing } = services.deps;
+  const facts = channelFacts(routing.tiers(caller.group, model), pinned, model);
+  const growsAlong =
+    request.wantsStream && !facts.names.some((name) => keepsReasoning(name, request.body.json));
+  return reserveFor(services, request, facts, growsAlong);
+}
 
-  /** The client's own limit, or what an operator puts in its place. */
-  function limitOf({ endpoint, body, model }: HoldRequest, facts: ChannelFacts): number | undefined {
-    let named = endpoint.outputLimit(body.json) || undefined;
-    if (named === undefined && endpoint.name === "completions") named = COMPLETION_TOKENS;
-    if (named === undefined && endpoint.name === "messages") named = claudeDefaultMaxTokens(options, model);
-    if (facts.largestOverride === 0 || isRaw(endpoint)) return named;
-    if (facts.isAlwaysOverridden) return facts.largestOverride;
-    return named === undefined ? undefined : Math.max(named, facts.largestOverride);
-  }
-
-  /** Units that are due whatever is answered. */
-  function fixedUnits(request: HoldRequest, output: number, text: number, media: number): number {
-    const { endpoint, body, model, price, prompt } = request;
-    const { json } = body;
-    const { callPrice } = price.ratios;
-    const tools = hostedToolUnits(json, model, price) * price.groupRatio;
-    if (callPrice !== undefined) {
-      const pieces = endpoint.pieces?.(json) ?? 1;
-      const factor = endpoint.factor?.(json, model) ?? 1;
-      return callPrice * factor * pieces * price.quotaPerUnit * price.groupRatio + tools;
-    }
-    const counted = endpoint.heldInput?.({ body: json, form: body.form, model }) ?? 0;
-    const { mediaTokens } = prompt;
-    const read = Math.max(prompt.tokens - mediaTokens, counted) + request.earlierTokens;
-    const pictures = endpoint.pieces ? endpoint.pieces(json) * PICTURE_TOKENS : 0;
-    return read * text + mediaTokens * media + pictures * output + tools;
-  }
-
-  function termsOf(request: HoldRequest, facts: ChannelFacts): HoldTerms {
-    const { endpoint, body, model, price } = request;
-    const { ratios, groupRatio } = price;
-    const rates = ratesOf(price, dearestOf(body, request.prompt));
-    const named = facts.hasThinkingName ? leastThinkingTokens(options) : 0;
-    const isAnswered = endpoint.answersTokens !== false;
-    const byToken = ratios.callPrice === undefined;
-    return {
-      fixedUnits: fixedUnits(request, rates.output, rates.text, rates.media),
-      inputRate: rates.text,
-      outputRate: isAnswered ? rates.output : 0,
-      choices: choicesOf(endpoint, body.json),
-      clientLimit: isAnswered ? limitOf(request, facts) : undefined,
-      maxOutput: prices.maxOutput(model),
-      thinkingBudget: Math.max(thinkingBudgetOf(body.json), named),
-      leastUnits: byToken ? options.get("PreConsumedQuota") * ratios.modelRatio * groupRatio : 0,
-    };
-  }
-
-  function wantedOf(request: HoldRequest, terms: HoldTerms, growsAlong: boolean): WantedHold {
-    const { endpoint, caller, model } = request;
-    const available = ledger.available(caller);
-    if (growsAlong) return firstHold(terms, available, usual.of(model));
-    // What is passed through as it is cannot be limited, nor can a part of an operation that knows no limit.
-    return limitedHold(terms, available, !isRaw(endpoint) && endpoint.isPart !== true);
-  }
-
-  function heldFor(
-    request: HoldRequest,
-    reservation: Reservation,
-    terms: HoldTerms,
-    growsAlong: boolean,
-  ): Held {
-    const { amount } = reservation;
-    return {
-      reservation,
-      prompt: request.prompt,
-      hold: {
-        limit: growsAlong ? undefined : limitToSend(terms, amount),
-        tokens: coveredTokens(terms, amount),
-        outputRate: terms.outputRate,
-        inputRate: terms.inputRate,
-        grows: growsAlong,
-      },
-    };
-  }
-
-  /** Whether the balance still pays when the prompt's estimate is as wrong as it can be. */
-  function isFarEnough({ caller, prompt }: HoldRequest, { inputRate }: HoldTerms, held: number): boolean {
-    const unsure = (prompt.mostTokens - prompt.tokens) * inputRate;
-    if (unsure <= 0) return true;
-    const available = ledger.available(caller);
-    return available <= 0 || available - held >= unsure;
-  }
-
-  function hold(request: HoldRequest, facts: ChannelFacts, growsAlong: boolean): Held | Promise<Held> {
-    const { caller, endpoint, requestId, prompt } = request;
-    const { user, token } = caller;
-    const terms = termsOf(request, facts);
-    const wanted: ReserveRequest = { requestId, user, token, ...wantedOf(request, terms, growsAlong) };
-    if (!isFarEnough(request, terms, wanted.amount))
-      return countPrompt(counter, endpoint, request.body.json, request.model).then((tokens) =>
-        hold({ ...request, prompt: { ...prompt, tokens, mostTokens: tokens } }, facts, growsAlong),
-      );
-    // Usually at once: a promise for every call would cost each of them a turn.
-    const held = endpoint.quotaCode ? holdBack(ledger, endpoint, wanted) : ledger.reserve(wanted);
-    return held instanceof Promise
-      ? held.then((reservation) => heldFor(request, reservation, terms, growsAlong))
-      : heldFor(request, held, terms, growsAlong);
-  }
-
-  return (request) => {
-    const { caller, model, pinned } = request;
-    const facts = channelFacts(routing.tiers(caller.group, model), pinned, model);
-    const growsAlong =
-      request.wantsStream && !facts.names.some((name) => keepsReasoning(name, request.body.json));
-    return hold(request, facts, growsAlong);
+function reserveFor(
+  services: HoldServices,
+  request: HoldRequest,
+  facts: ChannelFacts,
+  growsAlong: boolean,
+): Held | Promise<Held> {
+  const { caller, endpoint, requestId, prompt, body, model } = request;
+  const { ledger } = services.deps;
+  const { user, token } = caller;
+  const terms = termsOf(services, request, facts);
+  const wanted: ReserveRequest = {
+    requestId,
+    user,
+    token,
+    ...wantedOf(services, request, terms, growsAlong),
   };
+  if (!isFarEnough(services, request, terms, wanted.amount))
+    return countPrompt(services.counter, { endpoint, body: body.json, model }).then((tokens) =>
+      reserveFor(
+        services,
+        { ...request, prompt: { ...prompt, tokens, mostTokens: tokens } },
+        facts,
+        growsAlong,
+      ),
+    );
+  const { quotaCode } = endpoint;
+  const reserved =
+    quotaCode === undefined ? ledger.reserve(wanted) : reserveWithCode(quotaCode, ledger, wanted);
+  return reserved instanceof Promise
+    ? reserved.then((reservation) => heldFor(request, reservation, terms, growsAlong))
+    : heldFor(request, reserved, terms, growsAlong);
+}
+
+/** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */
+async function reserveWithCode(
+  quotaCode: string,
+  ledger: Pick<Ledger, "reserve">,
+  request: ReserveRequest,
+): Promise<Reservation> {
+  try {
+    return await ledger.reserve(request);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "user_quota_short") throw error;
+    throw new Failure("quota", quotaCode, { params: error.params, wireCode: "insufficient_user_quota" });
+  }
+}
+
+/** The body goes on as the client wrote it: neither limits nor overrides reach it. */
+function isRaw({ deps }: HoldServices, endpoint: Endpoint): boolean {
+  return deps.options.get("global.pass_through_request_enabled") && !endpoint.rewrite;
+}
+
+/** The client's own limit, or what an operator puts in its place. */
+function limitOf(
+  services: HoldServices,
+  { endpoint, body, model }: HoldRequest,
+  facts: ChannelFacts,
+): number | undefined {
+  let named = endpoint.outputLimit(body.json) || undefined;
+  if (named === undefined && endpoint.name === "completions") named = COMPLETION_TOKENS;
+  if (named === undefined && endpoint.name === "messages")
+    named = claudeDefaultMaxTokens(services.deps.options, model);
+  if (facts.largestOverride === 0 || isRaw(services, endpoint)) return named;
+  if (facts.isAlwaysOverridden) return facts.largestOverride;
+  return named === undefined ? undefined : Math.max(named, facts.largestOverride);
+}
+
+/** Units that are due whatever is answered. */
+function fixedUnits(request: HoldRequest, output: number, text: number, media: number): number {
+  const { endpoint, body, model, price, prompt } = request;
+  const { json } = body;
+  const { callPrice } = price.ratios;
+  const tools = hostedToolUnits(json, model, price) * price.groupRatio;
+  if (callPrice !== undefined) {
+    const pieces = endpoint.pieces?.(json) ?? 1;
+    const factor = endpoint.factor?.(json, model) ?? 1;
+    return callPrice * factor * pieces * price.quotaPerUnit * price.groupRatio + tools;
+  }
+  const counted = endpoint.heldInput?.({ body: json, form: body.form, model }) ?? 0;
+  const { mediaTokens } = prompt;
+  const read = Math.max(prompt.tokens - mediaTokens, counted) + request.earlierTokens;
+  const pictures = endpoint.pieces ? endpoint.pieces(json) * PICTURE_TOKENS : 0;
+  return read * text + mediaTokens * media + pictures * output + tools;
+}
+
+function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFacts): HoldTerms {
+  const { options, prices } = services.deps;
+  const { endpoint, body, model, price } = request;
+  const { ratios, groupRatio } = price;
+  const rates = ratesOf(price, dearestOf(body, request.prompt));
+  const named = facts.hasThinkingName ? leastThinkingTokens(options) : 0;
+  const isAnswered = endpoint.answersTokens !== false;
+  const byToken = ratios.callPrice === undefined;
+  return {
+    fixedUnits: fixedUnits(request, rates.output, rates.text, rates.media),
+    inputRate: rates.text,
+    outputRate: isAnswered ? rates.output : 0,
+    choices: choicesOf(endpoint, body.json),
+    clientLimit: isAnswered ? limitOf(services, request, facts) : undefined,
+    maxOutput: prices.maxOutput(model),
+    thinkingBudget: Math.max(thinkingBudgetOf(body.json), named),
+    leastUnits: byToken ? options.get("PreConsumedQuota") * ratios.modelRatio * groupRatio : 0,
+  };
+}
+
+function wantedOf(
+  services: HoldServices,
+  { endpoint, caller, model }: HoldRequest,
+  terms: HoldTerms,
+  growsAlong: boolean,
+): WantedHold {
+  const available = services.deps.ledger.available(caller);
+  if (growsAlong) return firstHold(terms, available, services.usual.of(model));
+  // What is passed through as it is cannot be limited, nor can a part of an operation that knows no limit.
+  return limitedHold(terms, available, !isRaw(services, endpoint) && endpoint.isPart !== true);
+}
+
+function heldFor(
+  request: HoldRequest,
+  reservation: Reservation,
+  terms: HoldTerms,
+  growsAlong: boolean,
+): Held {
+  const { amount } = reservation;
+  return {
+    reservation,
+    prompt: request.prompt,
+    hold: {
+      limit: growsAlong ? undefined : limitToSend(terms, amount),
+      tokens: coveredTokens(terms, amount),
+      outputRate: terms.outputRate,
+      inputRate: terms.inputRate,
+      grows: growsAlong,
+    },
+  };
+}
+
+/** Whether the balance still pays when the prompt's estimate is as wrong as it can be. */
+function isFarEnough(
+  { deps }: HoldServices,
+  { caller, prompt }: HoldRequest,
+  { inputRate }: HoldTerms,
+  held: number,
+): boolean {
+  const unsure = (prompt.mostTokens - prompt.tokens) * inputRate;
+  if (unsure <= 0) return true;
+  const available = deps.ledger.available(caller);
+  return available <= 0 || available - held >= unsure;
 }

@@ -1,9 +1,9 @@
-// The calls that are under way: how long one may be read on when its client has left, and how all of them end when the
-// process has to stop. Refuses to read on for more of them than memory bears: the others are hung up on at once.
+// The calls in flight: how long one may be read on when its client has left, and how all of them end when the process has
+// to stop. Refuses to read on for more of them than memory bears: the others are hung up on at once.
 import { IndexedSet } from "../../shared/indexed-set.ts";
 import type { Call } from "./call.ts";
 
-/** Calls that nobody waits for any more, and the bytes of their requests, that may be open at a time. */
+/** Calls that nobody waits for any more, and the bytes of their requests, that may be in flight at a time. */
 const MAX_READ_ON = 1000;
 const MAX_READ_ON_BYTES = 256 * 1024 * 1024;
 
@@ -14,21 +14,21 @@ export interface ReadingOn {
   end(call: Pick<Call, "body">): void;
 }
 
-export interface OpenCalls extends ReadingOn {
+export interface InFlightCalls extends ReadingOn {
   /** From the reservation on. */
   add(call: Call): void;
   /** Settled or released. */
   remove(call: Call): void;
-  /** The process ends its calls: no upstream is asked any more. */
+  /** The process ends its calls: no upstream is called any more. */
   readonly isEnding: boolean;
-  /** Resolves when no call is open. */
+  /** Resolves when no call is in flight. */
   idle(): Promise<void>;
-  /** Ends all that are open: each is settled for what it did, and its client told; resolves when no call is open. */
+  /** Ends them all: each is settled for what it did, and its client gets the failure; resolves when none is in flight. */
   endAll(): Promise<void>;
 }
 
-export function createOpenCalls(readOnMs: () => number): OpenCalls {
-  const open = new IndexedSet<Call>();
+export function createInFlightCalls(readOnMs: () => number): InFlightCalls {
+  const calls = new IndexedSet<Call>();
   let idle: PromiseWithResolvers<void> | undefined;
   let isEnding = false;
   let readOn = 0;
@@ -37,7 +37,7 @@ export function createOpenCalls(readOnMs: () => number): OpenCalls {
   const leftAtMs = new WeakMap<object, number>();
 
   const whenIdle = (): Promise<void> => {
-    if (open.size === 0) return Promise.resolve();
+    if (calls.size === 0) return Promise.resolve();
     return (idle ??= Promise.withResolvers<void>()).promise;
   };
 
@@ -56,10 +56,10 @@ export function createOpenCalls(readOnMs: () => number): OpenCalls {
       readOn -= 1;
       readOnBytes -= body.bytes.length;
     },
-    add: (call) => open.add(call),
+    add: (call) => calls.add(call),
     remove(call) {
-      open.delete(call);
-      if (open.size > 0 || !idle) return;
+      calls.delete(call);
+      if (calls.size > 0 || !idle) return;
       idle.resolve();
       idle = undefined;
     },
@@ -69,7 +69,7 @@ export function createOpenCalls(readOnMs: () => number): OpenCalls {
     idle: whenIdle,
     endAll() {
       isEnding = true;
-      for (const call of open) call.hangUp?.("draining");
+      for (const call of calls) call.hangUp?.("draining");
       return whenIdle();
     },
   };

@@ -1,24 +1,39 @@
-// Opens a stream: as the upstream sends it, or told in the client's dialect, with the meter reading along.
-// Refuses to hand on a stream before its first event: until then another channel can make a failure good.
+// Opens a stream: as the upstream sends it, or converted to the client's dialect, with the meter reading along.
+// Never hands on a stream before its first event: until then another channel can make a failure good.
 import { DIALECTS } from "../../protocol/dialects.ts";
 import type { Dialect, MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
 import { Failure } from "../../shared/failures.ts";
+import { keepsReasoning } from "../endpoints/hidden-reasoning.ts";
+import { countPrompt, createOutputCounter } from "../meter/meter.ts";
+import type { OutputCounter } from "../meter/meter.ts";
+import { encodeFailure } from "../wire/render-failure.ts";
+import type { StreamHold } from "../wire/stream-allowance.ts";
+import { createArrayFraming, createConversion } from "../wire/stream-convert.ts";
+import type { StreamConversion } from "../wire/stream-convert.ts";
+import { createStreamRelay } from "../wire/stream.ts";
+import type { StreamRelay } from "../wire/stream.ts";
+import type { StreamReadOn, TerminalRule } from "../wire/stream-state.ts";
 import { answerContext, streamDecoder } from "./answer.ts";
 import type { StreamAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
 import type { Opened } from "./attempt.ts";
-import type { AttemptsContext } from "./open.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
-import { countPrompt, createTap } from "../meter/meter.ts";
+import { viewOf } from "./exchange.ts";
+import { limitElement } from "./limit-frames.ts";
 import { pingMs } from "./ping.ts";
 import type { Plan } from "./plan.ts";
-import { createArrayFraming, createConversion } from "../wire/stream-convert.ts";
-import type { StreamConversion } from "../wire/stream-convert.ts";
+import type { CallServices } from "./services.ts";
 import { createStreamHold } from "./stream-hold.ts";
-import { keepsReasoning } from "../endpoints/hidden-reasoning.ts";
-import { createStreamRelay } from "../wire/stream.ts";
-import type { TerminalRule } from "../wire/stream.ts";
+
+/** A stream whose first event has not been read. */
+export interface OpenedStream {
+  call: Call;
+  plan: Plan;
+  opened: Opened;
+  /** Until the first event; 0 = only the silence counts. */
+  firstEventMs: number;
+}
 
 const TERMINAL_RULES: Readonly<Record<Dialect["name"], TerminalRule>> = {
   "openai-chat": "done-line",
@@ -28,17 +43,101 @@ const TERMINAL_RULES: Readonly<Record<Dialect["name"], TerminalRule>> = {
 };
 
 const EVENT_STREAM = "text/event-stream";
+/** What is read on, at most, for the usage of what was delivered and can be counted. */
+const COUNTED_READ_ON_BYTES = 512 * 1024;
 
-function convert(context: AttemptsContext, call: Call, plan: Plan, meter: MeterOptions): StreamConversion {
-  const encoding = answerContext(call, context.deps.clock.nowMs());
-  return createConversion({
-    decoder: streamDecoder(call, plan),
-    encoder: DIALECTS[call.endpoint.dialect].encodeStream(encoding),
-    contentType: call.wantsArray ? "application/json" : EVENT_STREAM,
-    onText: meter.onText,
-    isStrict: plan.channel.setting.force_format === true,
-    thinkingAsText: call.endpoint.name === "chat" && plan.channel.setting.thinking_to_content === true,
+export async function openStream(services: CallServices, stream: OpenedStream): Promise<StreamAnswer> {
+  const { call, plan, opened } = stream;
+  const { body } = opened.response;
+  if (!body) throw attemptFailure(new Failure("upstream-down", "upstream_bad_answer"));
+  let conversion: StreamConversion | undefined;
+  const output = createOutputCounter({
+    makeMeter(options) {
+      conversion = conversionOf(services, call, plan, options);
+      return conversion ?? passedMeter(call, plan, options);
+    },
+    counter: services.counter,
+    model: plan.upstreamModel,
+    countsDeltas: !plan.reportsUsage || services.withoutUsage.has(plan.channel.id),
+    screen: services.screens.output(call),
   });
+  const relay = relayOf(services, stream, body, output, conversion);
+  try {
+    await relay.begin();
+  } catch (error) {
+    throw opened.explain(error);
+  } finally {
+    opened.settled();
+  }
+  call.hangUp = () => relay.endNow(drainingFailure());
+  return {
+    kind: "stream",
+    call,
+    plan,
+    response: opened.response,
+    relay,
+    output,
+    conversion,
+    contentType: conversion?.contentType ?? EVENT_STREAM,
+    firstByteMs: performance.now() - call.startedMs,
+  };
+}
+
+function passedMeter({ endpoint }: Call, plan: Plan, options: MeterOptions): StreamMeter {
+  return endpoint.meterStream?.(options) ?? plan.dialect.meterStream(options);
+}
+
+/** Undefined where the client gets the upstream's frames as they come. */
+function conversionOf(
+  { deps }: CallServices,
+  call: Call,
+  plan: Plan,
+  options: MeterOptions,
+): StreamConversion | undefined {
+  const { endpoint } = call;
+  const { setting } = plan.channel;
+  const { clock } = deps;
+  if (endpoint.meterStream) return undefined;
+  if (plan.isConverted)
+    return createConversion({
+      decoder: streamDecoder(call, plan),
+      encoder: DIALECTS[endpoint.dialect].encodeStream(answerContext(call, clock.nowMs())),
+      contentType: call.wantsArray ? "application/json" : EVENT_STREAM,
+      onText: options.onText,
+      isStrict: setting.force_format === true,
+      thinkingAsText: endpoint.name === "chat" && setting.thinking_to_content === true,
+    });
+  if (!call.wantsArray) return undefined;
+  return createArrayFraming(plan.dialect.meterStream(options), {
+    failure: (failure) => JSON.stringify(encodeFailure(failure, viewOf(call)).body),
+    limit: (usage) => limitElement(call, usage, clock.nowMs()),
+  });
+}
+
+function relayOf(
+  services: CallServices,
+  { call, plan, opened, firstEventMs }: OpenedStream,
+  body: ReadableStream<Uint8Array>,
+  output: OutputCounter,
+  conversion: StreamConversion | undefined,
+): StreamRelay {
+  const { options } = services.deps;
+  const idleSeconds = options.get("relay.stream_idle_timeout_seconds");
+  return createStreamRelay(
+    { reader: body.getReader(), abort: () => opened.abort() },
+    {
+      meter: output.meter,
+      conversion,
+      terminal: terminalOf(call, plan),
+      hidesUsage: !call.wantsUsage,
+      // Reasoning models think in silence.
+      idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),
+      firstEventMs,
+      pingMs: pingMs(options),
+      hold: holdOf(services, call, plan, output),
+      readOn: readOnOf(services, call, plan),
+    },
+  );
 }
 
 function terminalOf({ endpoint }: Call, plan: Plan): TerminalRule {
@@ -46,70 +145,21 @@ function terminalOf({ endpoint }: Call, plan: Plan): TerminalRule {
   return plan.isConverted || !endpoint.isConversation ? "done-line" : TERMINAL_RULES[plan.dialect.name];
 }
 
-export async function openStream(
-  context: AttemptsContext,
-  call: Call,
-  plan: Plan,
-  opened: Opened,
-  limits: { firstEventMs: number },
-): Promise<StreamAnswer> {
-  const { options } = context.deps;
-  const { body } = opened.response;
-  if (!body) throw attemptFailure(new Failure("upstream-down", "upstream_bad_answer"));
-  let conversion: StreamConversion | undefined;
-  const makeMeter = (meterOptions: MeterOptions): StreamMeter => {
-    if (call.endpoint.meterStream) return call.endpoint.meterStream(meterOptions);
-    if (plan.isConverted) return (conversion = convert(context, call, plan, meterOptions));
-    const meter = plan.dialect.meterStream(meterOptions);
-    if (!call.wantsArray) return meter;
-    return (conversion = createArrayFraming(
-      meter,
-      (failure) => context.failureBody(call, failure),
-      (usage) => context.limitBody(call, usage),
-    ));
+function holdOf({ counter }: CallServices, call: Call, plan: Plan, output: OutputCounter): StreamHold {
+  const { prompt, endpoint, body, hold } = call;
+  return createStreamHold(call.reservation, hold, output, async () => {
+    if (prompt.mostTokens <= prompt.tokens) return 0;
+    const counted = await countPrompt(counter, { endpoint, body: body.json, model: plan.upstreamModel });
+    return (counted - prompt.tokens) * hold.inputRate;
+  });
+}
+
+function readOnOf({ inFlight, countedReadOnMs }: CallServices, call: Call, plan: Plan): StreamReadOn {
+  return {
+    countedMs: countedReadOnMs,
+    countedBytes: COUNTED_READ_ON_BYTES,
+    begin: () => inFlight.begin(call),
+    end: () => inFlight.end(call),
+    keepsReasoning: () => keepsReasoning(plan.upstreamModel, call.body.json),
   };
-  const countsDeltas = !plan.reportsUsage || context.silent.has(plan.channel.id);
-  const screen = context.screenOutput(call);
-  const tap = createTap(makeMeter, context.counter, plan.upstreamModel, countsDeltas, screen);
-  let firstByteMs = 0;
-  const idleSeconds = options.get("relay.stream_idle_timeout_seconds");
-  const told = conversion;
-  const relay = createStreamRelay(
-    { reader: body.getReader(), abort: () => opened.abort() },
-    {
-      meter: tap.meter,
-      conversion: told,
-      terminal: terminalOf(call, plan),
-      hidesUsage: !call.wantsUsage,
-      // Reasoning models think in silence.
-      idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),
-      firstEventMs: limits.firstEventMs,
-      pingMs: pingMs(options),
-      hold: createStreamHold(call.reservation, call.hold, tap, async () => {
-        const { prompt, endpoint, body } = call;
-        if (prompt.mostTokens <= prompt.tokens) return 0;
-        const counted = await countPrompt(context.counter, endpoint, body.json, plan.upstreamModel);
-        return (counted - prompt.tokens) * call.hold.inputRate;
-      }),
-      drain: context.drain,
-      readOn: {
-        begin: () => context.open.begin(call),
-        end: () => context.open.end(call),
-        keepsReasoning: () => keepsReasoning(plan.upstreamModel, call.body.json),
-      },
-      finish: context.finish(call, plan, tap, told, () => firstByteMs),
-      failureFrame: (failure) => (told ? told.fail(failure) : context.failureFrame(call, failure)),
-    },
-  );
-  try {
-    await relay.begin();
-  } catch (error) {
-    opened.settled();
-    throw opened.explain(error);
-  }
-  opened.settled();
-  call.hangUp = () => relay.endNow(drainingFailure());
-  firstByteMs = performance.now() - call.startedMs;
-  const contentType = told?.contentType ?? EVENT_STREAM;
-  return { kind: "stream", plan, response: opened.response, relay, contentType, firstByteMs };
 }

@@ -1,5 +1,5 @@
 // How often a silent stream is kept alive, as the operator's options say.
-// Refuses intervals of nothing: they mean the default.
+// An interval of nothing means the default.
 import type { Deps } from "../../core/deps.ts";
 
 /** Interval of keep-alive comments in milliseconds; 0 = switched off. */

@@ -140,6 +140,8 @@ function mustInline(call: Call, row: ProviderRow): boolean {
 
 /** One channel, as a call meets it. */
 interface Target {
+  context: PlanContext;
+  call: Call;
   channel: Channel;
   row: ProviderRow;
   found: FoundRoute;
@@ -201,13 +203,12 @@ export function planCall(
   const found = findRoute(row, call.endpoint, mapped);
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
-  const target: Target = { channel, row, found, mapped, key };
-  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row))
-    return passPlan(context, call, target);
+  const target: Target = { context, call, channel, row, found, mapped, key };
+  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
   const request = conversationOf(call);
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
-  const convert = (): Plan => convertedPlan(context, call, target, request);
+  const convert = (): Plan => convertedPlan(target, request);
   return media.length === 0
     ? convert()
     : inlineMedia(media, context.fetchMedia, openNetworks(channel)).then(convert);
@@ -228,9 +229,9 @@ function addressedImages(request: CanonicalRequest): ReturnType<typeof mediaToIn
 }
 
 /** The client's own body, with single top-level fields replaced. */
-function passPlan(context: PlanContext, call: Call, target: Target): Plan {
+function passPlan(target: Target): Plan {
+  const { context, call, channel, row, found, mapped } = target;
   const { options } = context;
-  const { channel, row, found, mapped } = target;
   const { sent } = call;
   const isMedia = call.endpoint.isMedia === true;
   const isRaw = options.get("global.pass_through_request_enabled") && sent === call.body && !isMedia;
@@ -255,7 +256,7 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   }
   const isSame = Object.keys(changes).length === 0;
   const body = isSame ? sent.json : { ...sent.json, ...changes };
-  const built = buildRequest(context, call, target, plain, body);
+  const built = buildRequest(target, plain, body);
   for (const key of built.changed) changes[key] = built.body?.[key];
   if (!isMedia) Object.assign(changes, overrides(channel));
   if (limit !== undefined)
@@ -263,7 +264,7 @@ function passPlan(context: PlanContext, call: Call, target: Target): Plan {
   // Passed through as it is, but never at a price that nobody pays.
   const applied = isRaw ? (tier ?? {}) : changes;
   const isUntouched = Object.keys(applied).length === 0;
-  const upstream = upstreamRequest(context, call, target, built, () =>
+  const upstream = upstreamRequest(target, built, () =>
     isUntouched ? sent.json : { ...sent.json, ...applied },
   );
   if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
@@ -287,19 +288,19 @@ function formBody(call: Call, form: Form, model: string): Uint8Array<ArrayBuffer
   return named === form ? call.sent.bytes : writeForm(named);
 }
 
-function convertedPlan(context: PlanContext, call: Call, target: Target, request: CanonicalRequest): Plan {
-  const { channel, row, found, mapped } = target;
+function convertedPlan(target: Target, request: CanonicalRequest): Plan {
+  const { context, call, channel, row, found, mapped } = target;
   const dialect = DIALECTS[found.route.dialect];
   const { limit } = call.hold;
   const { body, dropped } = convertBody(context, call, limitedTo(request, limit), dialect, mapped);
   const tier = usualTier(dialect.name, body);
   if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
-  const built = buildRequest(context, call, target, plain, body);
+  const built = buildRequest(target, plain, body);
   const upstreamBody: Record<string, unknown> = { ...(built.body ?? body) };
   applyChanges(upstreamBody, overrides(channel));
   if (limit !== undefined) applyChanges(upstreamBody, loweredLimits(dialect.name, upstreamBody, limit));
-  const upstream = upstreamRequest(context, call, target, built, () => upstreamBody);
+  const upstream = upstreamRequest(target, built, () => upstreamBody);
   if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
   return {
     channel,
@@ -325,14 +326,11 @@ function overrides(channel: Channel): Readonly<Record<string, unknown>> {
 }
 
 function buildRequest(
-  context: PlanContext,
-  call: Call,
-  target: Target,
+  { context, call, channel, row, key }: Target,
   model: string,
   body: Readonly<Record<string, unknown>>,
 ): ProviderRequest {
   const { endpoint, request } = call;
-  const { channel, row, key } = target;
   const { form } = call.sent;
   const providerCall: ProviderCall = {
     operation: endpoint.name,
@@ -369,13 +367,10 @@ function anthropicHeaders(request: Request): { anthropicVersion?: string; anthro
 }
 
 function upstreamRequest(
-  context: PlanContext,
-  call: Call,
-  target: Target,
+  { context, call, channel, row, found, key }: Target,
   built: ProviderRequest,
   bodyOf: () => Readonly<Record<string, unknown>>,
 ): UpstreamRequest {
-  const { channel, row, found, key } = target;
   const { headers } = built;
   // Usage is read along: a compressed stream would have to be unpacked for that.
   headers["accept-encoding"] = "identity";

@@ -1,14 +1,18 @@
 // Answers in the client's form: the upstream's own bytes where they fit, else the little that has to be rewritten.
-// Refuses to pass on headers that are not on the list: they name the provider, its accounts and its addresses.
+// Headers that are not on the list stay here: they name the provider, its accounts and its addresses.
 import { explode } from "../../protocol/assemble.ts";
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { asList, asObject } from "../../protocol/json.ts";
 import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
+import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
-import { answerContext, decodeWhole } from "./answer.ts";
-import type { WholeAnswer } from "./answer.ts";
+import { answerContext, decodeFull } from "./answer.ts";
+import type { FullAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
+import { limitBody } from "./limit-frames.ts";
+import type { CallServices } from "./services.ts";
+import type { SettledAnswer } from "./settle-answer.ts";
 import { corsHeaders } from "../wire/cors.ts";
 
 const JSON_TYPE = "application/json";
@@ -57,11 +61,10 @@ function packFloats(values: readonly unknown[]): string {
 
 function unpackFloats(text: string): number[] {
   const bytes = Buffer.from(text, "base64");
-  const whole = bytes.subarray(0, bytes.length - (bytes.length % 4));
-  return Array.from({ length: whole.length / 4 }, (_, i) => whole.readFloatLE(i * 4));
+  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
 }
 
-/** The answer with its vectors in the asked form; undefined when nothing has to change. */
+/** The answer with its vectors in the requested form; undefined when nothing has to change. */
 export function convertEmbeddings(json: unknown, format: unknown): string | undefined {
   const wanted = format === "base64" ? "base64" : "float";
   const body = asObject(json);
@@ -83,7 +86,7 @@ export function convertEmbeddings(json: unknown, format: unknown): string | unde
   return hasChanged ? JSON.stringify({ ...body, data: converted }) : undefined;
 }
 
-/** A plain answer as the stream that the client asked for: some upstreams do not stream. */
+/** A full answer as the stream that the client requested: some upstreams do not stream. */
 function asStream(call: Call, answer: CanonicalAnswer): string {
   const encoder = DIALECTS[call.endpoint.dialect].encodeStream(answerContext(call, Date.now()));
   let text = "";
@@ -92,39 +95,74 @@ function asStream(call: Call, answer: CanonicalAnswer): string {
 }
 
 /** An answer in canonical form, when the bytes of the upstream are not what this client can read. */
-function retold(call: Call, answer: WholeAnswer): CanonicalAnswer | undefined {
-  const { plan, canonical, json } = answer;
+function convertedAnswer({
+  call,
+  plan,
+  canonical,
+  json,
+  isGathered,
+}: FullAnswer): CanonicalAnswer | undefined {
   if (!call.endpoint.isConversation) return undefined;
-  if (!call.wantsStream && !plan.isConverted && answer.isGathered !== true) return undefined;
-  return canonical ?? decodeWhole(call, plan, json);
+  if (!call.wantsStream && !plan.isConverted && isGathered !== true) return undefined;
+  return canonical ?? decodeFull(call, plan, json);
 }
 
-/** The response for a settled plain answer; `usage` as charged, for upstreams that reported none. */
-export function wholeResponse(call: Call, answer: WholeAnswer, usage: Usage | undefined): Response {
-  const canonical = retold(call, answer);
+/** The last stage: what the client gets of a settled answer. */
+export function respond({ deps }: CallServices, settled: SettledAnswer): Response {
+  const { answer, usage, isUnpaid } = settled;
+  const { call, response } = answer;
+  if (answer.kind === "full") {
+    if (isUnpaid) return limitResponse(call, response, usage ?? emptyUsage(), deps.clock.nowMs());
+    return fullResponse(answer, usage);
+  }
+  const body = answer.relay.body(call.request.signal);
+  if (answer.kind === "bytes") return new Response(body, { headers: answerHeaders(call, response) });
+  const headers = streamHeaders(call, response);
+  headers["content-type"] = answer.contentType;
+  return new Response(body, { headers });
+}
+
+/** In place of a full answer that the balance does not pay: a stream that reached its limit at once. */
+function limitResponse(call: Call, response: Response, usage: Usage, nowMs: number): Response {
+  const headers = streamHeaders(call, response);
+  if (call.wantsArray) headers["content-type"] = JSON_TYPE;
+  return new Response(limitBody(call, usage, nowMs), { headers });
+}
+
+/** `usage` as charged, for upstreams that reported none. */
+function fullResponse(answer: FullAnswer, usage: Usage | undefined): Response {
+  const { call } = answer;
+  const canonical = convertedAnswer(answer);
   if (canonical) {
     if (answer.meter.usage === null && usage) canonical.usage = usage;
-    if (call.wantsStream) {
-      const headers = streamHeaders(call, answer.response);
-      if (call.wantsArray) headers["content-type"] = JSON_TYPE;
-      return new Response(asStream(call, canonical), { headers });
-    }
-    const headers = { ...answerHeaders(call, answer.response), "content-type": JSON_TYPE };
-    const dialect = DIALECTS[call.endpoint.dialect];
-    const body = dialect.encodeAnswer(canonical, answerContext(call, Date.now()));
-    const told = call.endpoint.answer?.(body, { body: call.body.json, usage }) ?? body;
-    return new Response(JSON.stringify(told), { headers });
+    return canonicalResponse(answer, canonical, usage);
   }
   const headers = answerHeaders(call, answer.response);
-  const { answer: told } = call.endpoint;
+  const { answer: rewrite } = call.endpoint;
   let converted: string | undefined;
   if (call.endpoint.name === "embeddings")
     converted = convertEmbeddings(answer.json, call.sent.json["encoding_format"]);
-  if (told) {
+  if (rewrite) {
     const json: unknown = converted === undefined ? answer.json : JSON.parse(converted);
-    const body = told(json, { body: call.body.json, usage });
+    const body = rewrite(json, { body: call.body.json, usage });
     return new Response(JSON.stringify(body), { headers: { ...headers, "content-type": JSON_TYPE } });
   }
-  if (converted !== undefined) return new Response(converted, { headers });
-  return new Response(answer.bytes, { headers });
+  return new Response(converted ?? answer.bytes, { headers });
+}
+
+function canonicalResponse(
+  { call, response }: FullAnswer,
+  canonical: CanonicalAnswer,
+  usage: Usage | undefined,
+): Response {
+  if (call.wantsStream) {
+    const headers = streamHeaders(call, response);
+    if (call.wantsArray) headers["content-type"] = JSON_TYPE;
+    return new Response(asStream(call, canonical), { headers });
+  }
+  const headers = { ...answerHeaders(call, response), "content-type": JSON_TYPE };
+  const { endpoint } = call;
+  const body = DIALECTS[endpoint.dialect].encodeAnswer(canonical, answerContext(call, Date.now()));
+  const written = endpoint.answer?.(body, { body: call.body.json, usage }) ?? body;
+  return new Response(JSON.stringify(written), { headers });
 }

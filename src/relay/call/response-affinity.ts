@@ -1,5 +1,5 @@
-// Which channel holds a stored response: its provider's account alone can go on from it (`previous_response_id`).
-// Refuses to insist: it is a preference within the caller's own channels, forgotten when memory or health say so.
+// Affinity of stored responses to channels: only the account that holds a response can go on from it
+// (`previous_response_id`). A preference within the caller's own channels, forgotten when memory or health say so.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Picker } from "../../core/channels/picker.ts";
 import type { Routing } from "../../core/channels/routing.ts";
@@ -8,7 +8,7 @@ import type { Call } from "./call.ts";
 import type { Plan } from "./plan.ts";
 import type { RelayBody } from "../wire/read-body.ts";
 
-export interface ResponseHomes {
+export interface ResponseAffinity {
   /** Call when a response was answered; what the client asked not to store is not kept. `tokens`: all that it holds. */
   keep(call: Call, plan: Plan, responseId: unknown, tokens: number): void;
   /** Tokens of the response that the body goes on from: its provider reads them again. 0 = none is known. */
@@ -17,7 +17,7 @@ export interface ResponseHomes {
   find(call: Call, accepts: (channel: Channel) => boolean, nowMs: number): Channel | undefined;
 }
 
-interface Home {
+interface StoredResponse {
   channel: number;
   tokens: number;
 }
@@ -26,11 +26,11 @@ interface Home {
 const MAX_RESPONSES = 20_000;
 const MAX_ID_CHARS = 256;
 
-export function createResponseHomes(
+export function createResponseAffinity(
   routing: Pick<Routing, "tiers">,
   picker: Pick<Picker, "coolingUntilMs">,
-): ResponseHomes {
-  const homes = new Map<string, Home>();
+): ResponseAffinity {
+  const stored = new Map<string, StoredResponse>();
   /** Users do not find each other's responses. */
   const keyOf = ({ user }: Caller, id: string): string => `${user.id} ${id}`;
 
@@ -39,25 +39,25 @@ export function createResponseHomes(
       if (plan.isConverted || call.body.json["store"] === false) return;
       if (typeof responseId !== "string" || responseId === "" || responseId.length > MAX_ID_CHARS) return;
       const key = keyOf(call.caller, responseId);
-      homes.delete(key);
-      homes.set(key, { channel: plan.channel.id, tokens });
-      if (homes.size <= MAX_RESPONSES) return;
-      const oldest = homes.keys().next().value;
-      if (oldest !== undefined) homes.delete(oldest);
+      stored.delete(key);
+      stored.set(key, { channel: plan.channel.id, tokens });
+      if (stored.size <= MAX_RESPONSES) return;
+      const oldest = stored.keys().next().value;
+      if (oldest !== undefined) stored.delete(oldest);
     },
     tokensBefore(caller, { json }) {
       const previous = json["previous_response_id"];
-      return typeof previous === "string" ? (homes.get(keyOf(caller, previous))?.tokens ?? 0) : 0;
+      return typeof previous === "string" ? (stored.get(keyOf(caller, previous))?.tokens ?? 0) : 0;
     },
     find(call, accepts, nowMs) {
       const previous = call.body.json["previous_response_id"];
       if (typeof previous !== "string") return undefined;
       const key = keyOf(call.caller, previous);
-      const home = homes.get(key);
-      if (!home || picker.coolingUntilMs(home.channel) > nowMs) return undefined;
-      const id = home.channel;
-      homes.delete(key);
-      homes.set(key, home);
+      const response = stored.get(key);
+      if (!response || picker.coolingUntilMs(response.channel) > nowMs) return undefined;
+      const id = response.channel;
+      stored.delete(key);
+      stored.set(key, response);
       for (const tier of routing.tiers(call.caller.group, call.model)) {
         const entry = tier.entries.find(({ channel }) => channel.id === id);
         if (entry) return accepts(entry.channel) ? entry.channel : undefined;

@@ -1,5 +1,5 @@
 // Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
-// Refuses to guess silently (an estimated charge says so in the log), and to read a price: the call's own is frozen.
+// Never guesses silently (an estimated charge says so in the log), and reads no price: the call's own is frozen.
 import { calledModel, chargeSentence } from "../../core/logs/sentences.ts";
 import { costOf } from "../../core/prices/prices.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
@@ -18,26 +18,27 @@ import type { Usage } from "../../shared/usage.ts";
 import type { Call } from "./call.ts";
 import { searchesByItself, searchSizeOf } from "../endpoints/hosted-tools.ts";
 import { countPrompt, estimatedUsage } from "../meter/meter.ts";
-import type { OpenCalls } from "./in-flight.ts";
-import { hasForbiddenOutput } from "./output-screen.ts";
+import type { PromptToCount } from "../meter/meter.ts";
 import type { Plan } from "./plan.ts";
+import type { CallServices } from "./services.ts";
 import { estimateTokens } from "../meter/token-count.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
+import { hasForbiddenOutput } from "./word-screens.ts";
 
 export interface CallEnd {
   reason: EndReason;
   /** What the upstream reported; null = nothing. */
   usage: Usage | null;
-  /** False: `usage` is what was said on the way, the last word never came. */
+  /** False: `usage` is what was reported on the way, the final report never came. */
   usageFinal?: boolean;
   /** Model output was seen. */
   sawText: boolean;
-  /** Output tokens by our own count, asked only when it is needed. */
+  /** Output tokens by our own count, called only when it is needed. */
   outputTokens: () => Promise<number>;
   isStream: boolean;
   /** Milliseconds to the first streamed event; undefined for plain answers. */
   firstByteMs: number | undefined;
-  /** The whole answer, where it was JSON. */
+  /** The full answer, where it was JSON. */
   json?: unknown;
   /** Service tier that a stream named. */
   servedTier?: string | undefined;
@@ -51,8 +52,7 @@ const MAX_DROPPED = 50;
  * (undefined when nothing was).
  */
 export async function settleCall(
-  open: Pick<OpenCalls, "remove">,
-  counter: TokenCounter,
+  { inFlight, counter }: Pick<CallServices, "inFlight" | "counter">,
   call: Call,
   plan: Plan,
   end: CallEnd,
@@ -65,9 +65,9 @@ export async function settleCall(
         : await ownUsage(counter, call, plan, end.json);
     const known = own ? "reported" : trust;
     const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
-    const told = own ?? usageOf(decision, counter, call, plan, end);
+    const found = own ?? usageOf(decision, counter, call, plan, end);
     // Usually at once: a promise for every call would cost each of them a turn.
-    const usage = told instanceof Promise ? await told : told;
+    const usage = found instanceof Promise ? await found : found;
     const charge = costOf(call.price, usage, {
       ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.body.json) } : {}),
       servedTier: servedTier(end),
@@ -94,7 +94,7 @@ export async function settleCall(
     });
     return decision.rule === "release" ? undefined : usage;
   } finally {
-    open.remove(call);
+    inFlight.remove(call);
   }
 }
 
@@ -143,21 +143,25 @@ function usageOf(
   return countedUsage(counter, call, plan, end);
 }
 
-async function partialUsage(call: Call, end: CallEnd, told: Usage): Promise<Usage> {
-  return withSearch(call, withCountedOutput(told, await end.outputTokens()));
+async function partialUsage(call: Call, end: CallEnd, reported: Usage): Promise<Usage> {
+  return withSearch(call, withCountedOutput(reported, await end.outputTokens()));
 }
 
 async function promptUsage(counter: TokenCounter, call: Call, plan: Plan): Promise<Usage> {
-  const prompt = await countPrompt(counter, call.endpoint, call.body.json, plan.upstreamModel);
+  const prompt = await countPrompt(counter, promptOf(call, plan));
   return estimatedUsage(prompt, 0);
 }
 
 async function countedUsage(counter: TokenCounter, call: Call, plan: Plan, end: CallEnd): Promise<Usage> {
   const [prompt, output] = await Promise.all([
-    countPrompt(counter, call.endpoint, call.body.json, plan.upstreamModel),
+    countPrompt(counter, promptOf(call, plan)),
     end.outputTokens(),
   ]);
   return estimatedUsage(prompt, output);
+}
+
+function promptOf({ endpoint, body }: Call, { upstreamModel }: Plan): PromptToCount {
+  return { endpoint, body: body.json, model: upstreamModel };
 }
 
 const MAX_TIER_CHARS = 32;
@@ -165,11 +169,11 @@ const MAX_TIER_CHARS = 32;
 /** The service tier that the upstream says it served: beside its usage, or inside of it. */
 function servedTier({ usage, json, servedTier: met }: CallEnd): string | undefined {
   const raw = usage?.raw;
-  const told =
+  const tier =
     met ??
     (typeof raw === "object" && raw !== null && "service_tier" in raw ? raw.service_tier : undefined) ??
     asObject(json)?.["service_tier"];
-  return typeof told === "string" ? told.slice(0, MAX_TIER_CHARS) : undefined;
+  return typeof tier === "string" ? tier.slice(0, MAX_TIER_CHARS) : undefined;
 }
 
 /** Models that search by themselves do so exactly once a call, and say nothing of it in their usage. */

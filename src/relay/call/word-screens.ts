@@ -1,15 +1,13 @@
-// Forbidden words in what people ask and models answer: where they are looked for, as the options say at the moment.
-// Refuses nothing by itself: prompts are refused by what `prompt` throws, answers by the failure that is handed back.
+// Forbidden words in prompts and answers: where they are looked for, as the options say at the moment.
 import type { OptionStore } from "../../core/options/store.ts";
 import { createWordFilter } from "../../core/kit/word-filter.ts";
 import type { WordFilter } from "../../core/kit/word-filter.ts";
 import { Failure } from "../../shared/failures.ts";
-import type { WholeAnswer } from "./answer.ts";
+import type { FullAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { answerTexts, canonicalTexts } from "../meter/meter.ts";
 import type { OutputScreen } from "../meter/meter.ts";
-import { screenerOf } from "./output-screen.ts";
 
 /** Where clients know a refused prompt by another code than the usual one. */
 const SCREEN_CODES: Readonly<Partial<Record<Endpoint["name"], string>>> = {
@@ -20,16 +18,16 @@ const SCREEN_CODES: Readonly<Partial<Record<Endpoint["name"], string>>> = {
   speech: "invalid_audio_request",
 };
 
-export interface Screens {
+export interface WordScreens {
   /** Looks at each text of a prompt; undefined = prompts are not screened. */
   prompt(endpoint: Endpoint): ((text: string) => void) | undefined;
   /** Looks at the model's words as they come; undefined = they are not screened. */
   output(call: Call): OutputScreen | undefined;
-  /** A whole answer with forbidden words is withheld, and paid for: it was generated. */
-  whole(call: Call, answer: WholeAnswer): Failure | undefined;
+  /** A full answer with forbidden words is withheld, and paid for: it was generated. */
+  answer(answer: FullAnswer): Failure | undefined;
 }
 
-export function createScreens(options: Pick<OptionStore, "get" | "onChange">): Screens {
+export function createWordScreens(options: Pick<OptionStore, "get" | "onChange">): WordScreens {
   let filter: WordFilter | undefined;
   options.onChange((key) => {
     if (key === "SensitiveWords") filter = undefined;
@@ -39,7 +37,7 @@ export function createScreens(options: Pick<OptionStore, "get" | "onChange">): S
   function output(call: Call): OutputScreen | undefined {
     if (!options.get("CheckSensitiveEnabled") || !options.get("CheckSensitiveOnCompletionEnabled"))
       return undefined;
-    return screenerOf(words(), call, options.get("StopOnSensitiveEnabled"));
+    return screenOf(words(), call, options.get("StopOnSensitiveEnabled"));
   }
 
   return {
@@ -55,8 +53,8 @@ export function createScreens(options: Pick<OptionStore, "get" | "onChange">): S
           throw new Failure("client", "sensitive_words_detected", wireCode === undefined ? {} : { wireCode });
       };
     },
-    whole(call, answer) {
-      const screen = output(call);
+    answer(answer) {
+      const screen = output(answer.call);
       if (!screen) return undefined;
       const texts = answer.canonical ? canonicalTexts(answer.canonical) : answerTexts(answer.json);
       for (const text of texts) {
@@ -65,5 +63,30 @@ export function createScreens(options: Pick<OptionStore, "get" | "onChange">): S
       }
       return undefined;
     },
+  };
+}
+
+const hits = new WeakSet<Call>();
+
+/** Whether the screen of this call has met a forbidden word. */
+export function hasForbiddenOutput(call: Call): boolean {
+  return hits.has(call);
+}
+
+/**
+ * Looks at an answer piece by piece: a word may be cut over any number of them, and no more of the text is kept than the
+ * longest word needs. `stops`: a hit ends the answer; otherwise it is only noted in the log.
+ */
+function screenOf(words: WordFilter, call: Call, stops: boolean): OutputScreen {
+  let rest = "";
+  return (delta) => {
+    if (hits.has(call)) return undefined;
+    const text = rest + delta;
+    if (words.find(text) === undefined) {
+      rest = text.slice(-words.longest);
+      return undefined;
+    }
+    hits.add(call);
+    return stops ? new Failure("client", "sensitive_words_detected") : undefined;
   };
 }

@@ -75,7 +75,7 @@ export function plainModel(options: Options, dialect: string, model: string): st
  * names a budget of the configured share of it. Anthropic wants temperature 1 and no top_p beside thinking; models that
  * think by effort get adaptive thinking in place of a budget.
  */
-export function claudeChanges(options: Options, model: string, body: Body): Record<string, unknown> {
+function claudeChanges(options: Options, model: string, body: Body): Record<string, unknown> {
   const changes: Record<string, unknown> = {};
   const named = body["max_tokens"];
   let maxTokens = typeof named === "number" && named > 0 ? named : 0;
@@ -103,7 +103,7 @@ export function claudeChanges(options: Options, model: string, body: Body): Reco
  * Changes to a Gemini body. `isConverted`: the client spoke another dialect, so it could not say itself which safety
  * thresholds and modalities it wants; the operator's settings stand in.
  */
-export function geminiChanges(
+function geminiChanges(
   options: Options,
   model: string,
   body: Body,

@@ -22,7 +22,7 @@ function textOf(document: unknown): string {
 }
 
 /** Tokens as the many servers of this endpoint tell them; null when they say nothing. */
-export function rerankUsage(json: unknown): Usage | null {
+function rerankUsage(json: unknown): Usage | null {
   const answer = asObject(json);
   const usage = asObject(answer?.["usage"]);
   const meta = asObject(answer?.["meta"]);

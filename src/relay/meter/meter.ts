@@ -1,5 +1,5 @@
-// What a call consumed when its upstream does not say: counted from the prompt and from the answer as it passes.
-// Refuses to keep the text: deltas are handed to the counter in small pieces and forgotten.
+// What a call consumed when its upstream does not report it: counted from the prompt and from the answer as it passes.
+// Keeps no text: deltas are handed to the counter in small pieces and forgotten.
 import type { Answer } from "../../protocol/assemble.ts";
 import type { MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
 import { asList, asObject } from "../../protocol/json.ts";
@@ -60,22 +60,26 @@ export function measurePrompt(endpoint: Endpoint, body: Json, onText?: (text: st
   };
 }
 
-/** A count that somebody asked for and cannot have now. */
+/** A count that a client requested and cannot have now. */
 export function countBusy(): Failure {
   return new Failure("limit", "count_busy", { type: "rate_limit_error", retryAfterSeconds: 1 });
 }
 
+export interface PromptToCount {
+  endpoint: Endpoint;
+  body: Json;
+  model: string;
+  /** Of a client who requested the count itself; absent for a settlement, which never waits for others. */
+  signal?: AbortSignal;
+}
+
 /**
- * The prompt counted by the encoder, or the estimate when that takes too long. `asked` belongs to a client who wants the
- * count itself: it is given up when the client leaves, and throws `count_busy` while too much waits already. A
- * settlement never waits for others: it takes the estimate.
+ * The prompt counted by the encoder, or the estimate when that takes too long. With a signal the count is given up when the
+ * client leaves, and throws `count_busy` while too much waits already; without one the estimate is taken then.
  */
 export async function countPrompt(
   counter: TokenCounter,
-  endpoint: Endpoint,
-  body: Json,
-  model: string,
-  asked?: AbortSignal,
+  { endpoint, body, model, signal }: PromptToCount,
 ): Promise<number> {
   const texts: string[] = [];
   let chars = 0;
@@ -84,9 +88,9 @@ export async function countPrompt(
     chars += text.length;
   };
   endpoint.visitPrompt(body, { text: add, tool: add, media: () => {} });
-  if (asked && counter.isFullFor(chars)) throw countBusy();
+  if (signal && counter.isFullFor(chars)) throw countBusy();
   const size = measurePrompt(endpoint, body);
-  const counted = await counter.count(texts, model, asked);
+  const counted = await counter.count(texts, model, signal);
   return counted === undefined ? size.tokens : counted + size.fixedTokens;
 }
 
@@ -95,7 +99,7 @@ export function canonicalTexts(answer: Answer): string[] {
   return answer.blocks.flatMap((block) => [block.name ?? "", block.text]).filter((text) => text !== "");
 }
 
-/** The texts of a whole OpenAI-shaped answer, for counting only. */
+/** The texts of a full OpenAI-shaped answer, for counting only. */
 export function answerTexts(body: unknown): string[] {
   const texts: string[] = [];
   const add = (value: unknown): void => {
@@ -116,7 +120,7 @@ export function answerTexts(body: unknown): string[] {
 }
 
 /** A stream's meter, and the count of what passed through it. */
-export interface Tap {
+export interface OutputCounter {
   meter: StreamMeter;
   /** Output tokens seen so far: exact where deltas were counted, else from the length. */
   outputTokens(): Promise<number>;
@@ -135,18 +139,25 @@ const MAX_UTF8_BYTES = 3;
 /** Looks at the model's words as they come; the failure of a hit ends the stream. */
 export type OutputScreen = (delta: string) => Failure | undefined;
 
-/**
- * `countsDeltas`: the upstream is known to report no usage, so each delta goes to the encoder as it passes (costs a
- * parse per frame). Otherwise only lengths are kept, and the estimate serves in the rare case that usage is missing.
- */
-export function createTap(
-  makeMeter: (options: MeterOptions) => StreamMeter,
-  counter: TokenCounter,
-  model: string,
-  countsDeltas: boolean,
-  screen?: OutputScreen,
-): Tap {
-  if (countsDeltas) return countingTap(makeMeter, counter, model, screen);
+export interface OutputCounterOptions {
+  /** The meter that the counter reads along with. */
+  makeMeter: (options: MeterOptions) => StreamMeter;
+  counter: TokenCounter;
+  model: string;
+  /**
+   * The upstream is known to report no usage, so each delta goes to the encoder as it passes (costs a parse per frame).
+   * Otherwise only lengths are kept, and the estimate serves in the rare case that usage is missing.
+   */
+  countsDeltas: boolean;
+  screen: OutputScreen | undefined;
+}
+
+export function createOutputCounter(options: OutputCounterOptions): OutputCounter {
+  return options.countsDeltas ? encoderCounter(options) : lengthCounter(options);
+}
+
+/** Counts by the length of what passes. */
+function lengthCounter({ makeMeter, screen }: OutputCounterOptions): OutputCounter {
   const onText = screen
     ? (delta: string): void => {
         meter.state.failure ??= screen(delta) ?? null;
@@ -168,12 +179,8 @@ export function createTap(
   return { meter, countedTokens, tokensPerUnit: 1, outputTokens: () => Promise.resolve(countedTokens()) };
 }
 
-function countingTap(
-  makeMeter: (options: MeterOptions) => StreamMeter,
-  counter: TokenCounter,
-  model: string,
-  screen: OutputScreen | undefined,
-): Tap {
+/** Counts what passes by the model's own encoder. */
+function encoderCounter({ makeMeter, counter, model, screen }: OutputCounterOptions): OutputCounter {
   let batch = "";
   let estimate = 0;
   let exact = 0;

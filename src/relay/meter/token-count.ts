@@ -1,5 +1,5 @@
 // Token counts for calls whose upstream reports none: a cheap estimate at once, the encoder's figure when it answers.
-// Refuses to block: the encoder lives in a Worker that starts on first need and leaves when idle: it holds 80 MB.
+// Never blocks: the encoder lives in a Worker that starts on first need and leaves when idle, because it holds 80 MB.
 
 export interface TokenRequest {
   id: number;
@@ -15,9 +15,9 @@ export interface TokenReply {
 }
 
 /** The call waits this long for the encoder, then the estimate stands. */
-const PATIENCE_MS = 2000;
+const TIMEOUT_MS = 2000;
 /** A thread that has just started reads its tables first, which takes a busy machine a while. */
-const START_PATIENCE_MS = 10_000;
+const START_TIMEOUT_MS = 10_000;
 const IDLE_MS = 15_000;
 
 const CHARS_PER_TOKEN = 4;
@@ -100,104 +100,133 @@ function nextPieces(job: Job): string[] {
   return pieces;
 }
 
+/** One counter: its thread, and what waits for it. */
+interface CounterState {
+  readonly startThread: () => CounterThread;
+  worker: CounterThread | undefined;
+  idle: ReturnType<typeof setTimeout> | undefined;
+  nextId: number;
+  /** The thread has answered once: its tables are there. */
+  isReady: boolean;
+  /** In turns; the thread has the pieces of `current`. */
+  readonly waiting: Set<Job>;
+  current: Job | undefined;
+  waitingChars: number;
+}
+
 export function createTokenCounter(
   startThread = () => new Worker(COUNTER_URL) as CounterThread,
 ): TokenCounter {
-  let worker: CounterThread | undefined;
-  let idle: ReturnType<typeof setTimeout> | undefined;
-  let nextId = 1;
-  /** The thread has answered once: its tables are there. */
-  let isReady = false;
-  /** In turns; the thread has the pieces of `current`. */
-  const waiting = new Set<Job>();
-  let current: Job | undefined;
-  let waitingChars = 0;
-
-  function stop(): void {
-    clearTimeout(idle);
-    worker?.terminate();
-    worker = undefined;
-    isReady = false;
-    current = undefined;
-    for (const job of waiting) job.end(undefined);
-  }
-
-  function start(): CounterThread {
-    const started = startThread();
-    started.onmessage = (event: MessageEvent<TokenReply>) => {
-      const { id, tokens } = event.data;
-      isReady = true;
-      const job = current;
-      current = undefined;
-      // What was given up meanwhile has ended already.
-      if (job?.id === id && waiting.has(job)) {
-        waiting.delete(job);
-        job.tokens += tokens;
-        if (tokens < 0) job.end(undefined);
-        else if (job.text >= job.texts.length) job.end(job.tokens);
-        // Behind the others.
-        else waiting.add(job);
-      }
-      turn();
-    };
-    started.onerror = () => stop();
-    started.unref();
-    return started;
-  }
-
-  function turn(): void {
-    if (current || !worker) return;
-    const [job] = waiting;
-    if (!job) return;
-    current = job;
-    const { id, encoding } = job;
-    worker.postMessage({ id, encoding, texts: nextPieces(job) } satisfies TokenRequest);
-  }
-
+  const state: CounterState = {
+    startThread,
+    worker: undefined,
+    idle: undefined,
+    nextId: 1,
+    isReady: false,
+    waiting: new Set(),
+    current: undefined,
+    waitingChars: 0,
+  };
   return {
     count(texts, model, signal) {
       let chars = 0;
       for (const text of texts) chars += text.length;
       if (chars === 0) return Promise.resolve(0);
-      if (waitingChars + chars > MAX_WAITING_CHARS || signal?.aborted === true)
+      if (state.waitingChars + chars > MAX_WAITING_CHARS || signal?.aborted === true)
         return Promise.resolve(undefined);
-      return new Promise((resolve) => {
-        try {
-          worker ??= start();
-        } catch {
-          resolve(undefined);
-          return;
-        }
-        clearTimeout(idle);
-        idle = setTimeout(stop, IDLE_MS);
-        idle.unref();
-        const giveUp = (): void => job.end(undefined);
-        const patience = setTimeout(giveUp, isReady ? PATIENCE_MS : START_PATIENCE_MS);
-        const job: Job = {
-          id: nextId++,
-          encoding: encodingOf(model),
-          texts,
-          chars,
-          text: 0,
-          at: 0,
-          tokens: 0,
-          end(tokens) {
-            clearTimeout(patience);
-            signal?.removeEventListener("abort", giveUp);
-            waiting.delete(job);
-            waitingChars -= chars;
-            // Called once: nothing has a way to a job that is not waiting.
-            job.end = () => undefined;
-            resolve(tokens);
-          },
-        };
-        signal?.addEventListener("abort", giveUp, { once: true });
-        waiting.add(job);
-        waitingChars += chars;
-        turn();
-      });
+      return enqueue(state, { texts, chars, encoding: encodingOf(model), signal });
     },
-    isFullFor: (chars) => chars <= MAX_WAITING_CHARS && waitingChars + chars > MAX_WAITING_CHARS,
-    close: stop,
+    isFullFor: (chars) => chars <= MAX_WAITING_CHARS && state.waitingChars + chars > MAX_WAITING_CHARS,
+    close: () => stopThread(state),
   };
+}
+
+interface NewJob extends Pick<Job, "texts" | "chars" | "encoding"> {
+  signal: AbortSignal | undefined;
+}
+
+/** Undefined when the job is given up: too slow, too late, or without a thread. */
+function enqueue(
+  state: CounterState,
+  { texts, chars, encoding, signal }: NewJob,
+): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    try {
+      state.worker ??= start(state);
+    } catch {
+      resolve(undefined);
+      return;
+    }
+    clearTimeout(state.idle);
+    state.idle = setTimeout(() => stopThread(state), IDLE_MS);
+    state.idle.unref();
+    const giveUp = (): void => job.end(undefined);
+    const timeout = setTimeout(giveUp, state.isReady ? TIMEOUT_MS : START_TIMEOUT_MS);
+    const job: Job = {
+      id: state.nextId++,
+      encoding,
+      texts,
+      chars,
+      text: 0,
+      at: 0,
+      tokens: 0,
+      end(tokens) {
+        clearTimeout(timeout);
+        signal?.removeEventListener("abort", giveUp);
+        state.waiting.delete(job);
+        state.waitingChars -= chars;
+        // Called once: nothing has a way to a job that is not waiting.
+        job.end = () => undefined;
+        resolve(tokens);
+      },
+    };
+    signal?.addEventListener("abort", giveUp, { once: true });
+    state.waiting.add(job);
+    state.waitingChars += chars;
+    sendPieces(state);
+  });
+}
+
+function start(state: CounterState): CounterThread {
+  const thread = state.startThread();
+  thread.onmessage = (event: MessageEvent<TokenReply>) => takeReply(state, event.data);
+  thread.onerror = () => stopThread(state);
+  thread.unref();
+  return thread;
+}
+
+/** Hands the thread the next pieces of the job whose turn it is. */
+function sendPieces(state: CounterState): void {
+  if (state.current || !state.worker) return;
+  const [job] = state.waiting;
+  if (!job) return;
+  state.current = job;
+  const { id, encoding } = job;
+  state.worker.postMessage({ id, encoding, texts: nextPieces(job) } satisfies TokenRequest);
+}
+
+function takeReply(state: CounterState, { id, tokens }: TokenReply): void {
+  const { current: job, waiting } = state;
+  state.isReady = true;
+  state.current = undefined;
+  // What was given up meanwhile has ended already.
+  if (job?.id === id && waiting.has(job)) {
+    waiting.delete(job);
+    job.tokens += tokens;
+    if (tokens < 0) job.end(undefined);
+    else if (job.text >= job.texts.length) job.end(job.tokens);
+    // Behind the others.
+    else waiting.add(job);
+  }
+  sendPieces(state);
+}
+
+/** Ends the thread; what waits for it gets the estimate. */
+function stopThread(state: CounterState): void {
+  clearTimeout(state.idle);
+  state.worker?.terminate();
+  state.worker = undefined;
+  state.isReady = false;
+  state.current = undefined;
+  for (const job of state.waiting) job.end(undefined);
 }

@@ -99,8 +99,7 @@ export function connectUpstream(attempt: SocketAttempt): Promise<UpstreamSocket>
     const frame = data as Frame;
     if (mail.listener) return mail.listener.message(frame);
     const error = opening.isSettled() ? undefined : firstError(frame);
-    if (error)
-      return opening.fail(upstreamFailure(openaiChat, channel, statusOfEvent(error), { error }, null));
+    if (error) return opening.fail(refused(channel, statusOfEvent(error), { error }));
     mail.early.push(frame);
     opening.succeed();
   };
@@ -110,7 +109,7 @@ export function connectUpstream(attempt: SocketAttempt): Promise<UpstreamSocket>
     const status = handshakeStatus(message);
     if (status === undefined) opening.fail(unreachable(message));
     // 101 is the only status that opens a socket: an ordinary page answers, but no realtime endpoint.
-    else opening.fail(upstreamFailure(openaiChat, channel, status < 400 ? 502 : status, "", null));
+    else opening.fail(refused(channel, status < 400 ? 502 : status, ""));
   };
   socket.onclose = ({ code, reason }) => {
     if (mail.listener) return mail.listener.close(code, reason);
@@ -120,6 +119,10 @@ export function connectUpstream(attempt: SocketAttempt): Promise<UpstreamSocket>
   return opening.outcome;
 }
 
+function refused(channel: Pick<Channel, "statusCodeMapping">, status: number, body: unknown): AttemptFailure {
+  return upstreamFailure({ dialect: openaiChat, channel, status, body });
+}
+
 /** Opened and closed again without a word: some servers refuse keys this way. */
 function closedEarly(
   channel: Pick<Channel, "statusCodeMapping">,
@@ -127,7 +130,7 @@ function closedEarly(
   reason: string,
 ): AttemptFailure {
   if (code === 1008 || (code >= 3000 && code < 5000))
-    return upstreamFailure(openaiChat, channel, /key|auth/i.test(reason) ? 401 : 400, reason, null);
+    return refused(channel, /key|auth/i.test(reason) ? 401 : 400, reason);
   return unreachable(`closed with ${code} ${reason}`);
 }
 

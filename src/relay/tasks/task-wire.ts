@@ -82,7 +82,8 @@ export function statusFailure(
   { status, headers }: UpstreamAnswer,
   body: unknown,
 ): AttemptFailure {
-  return upstreamFailure(DIALECTS["openai-chat"], channel, status, body, retryAfterOf(headers));
+  const dialect = DIALECTS["openai-chat"];
+  return upstreamFailure({ dialect, channel, status, body, retryAfter: retryAfterOf(headers) });
 }
 
 export function refusal(wire: Pick<TaskWire<never>, "refusals">, which: TaskRefusal): TaskError {

@@ -13,14 +13,14 @@ export function corsHeaders(request: Request): Record<string, string> {
 
 /** Answers a preflight: every header a client may invent (x-stainless-* and the like) is allowed. */
 export function preflight(request: Request): Response {
-  const asked = request.headers.get("access-control-request-headers");
+  const requested = request.headers.get("access-control-request-headers");
   return new Response(null, {
     status: 204,
     headers: {
       "access-control-allow-origin": "*",
       "access-control-allow-methods": "GET, POST, PUT, DELETE, OPTIONS",
       // "*" does not cover Authorization in browsers, the echoed list does.
-      "access-control-allow-headers": asked ?? "*, Authorization",
+      "access-control-allow-headers": requested ?? "*, Authorization",
       "access-control-max-age": "86400",
       vary: "Access-Control-Request-Headers",
     },

@@ -1,5 +1,5 @@
 // Keeps a client's connection alive while its stream has not begun: comments until the real answer is there.
-// Refuses to hide a late failure: it becomes an error event, because the status line has already left.
+// A late failure becomes an error event, because the status line has already left.
 
 export interface AwaitedStream {
   /** The real response when it comes in time, else one made from a body that waits for it. */

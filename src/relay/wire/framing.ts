@@ -34,143 +34,180 @@ const SPACE = 0x20;
 const EMPTY = new Uint8Array(0);
 const NONE: SseEvent[] = [];
 
+/** What the reader holds between two chunks. */
+interface ReaderState {
+  readonly capBytes: number;
+  readonly keepsBytes: boolean;
+  /** Pieces of the line that no chunk has ended yet. */
+  carry: Uint8Array[];
+  carryBytes: number;
+  /** Raw bytes of the event under way (keepBytes only). */
+  kept: Uint8Array[];
+  eventName: string;
+  data: string;
+  dataLines: number;
+  /** Nothing was read yet: a byte order mark may stand here. */
+  isAtStart: boolean;
+  /** The last line ended with CR as the chunk's last byte: an LF that follows belongs to it. */
+  skipsLf: boolean;
+}
+
 /**
  * Reads the event stream format of the HTML standard, with one leniency: an event without its last blank line
  * counts when the stream ends. Lines end with LF, CR LF or CR; chunks may be cut anywhere. Only the values of
  * `data` and `event` lines are decoded; everything else stays bytes.
  */
 export function createSseReader(options: SseReaderOptions = {}): SseReader {
-  const cap = options.maxLineBytes ?? MAX_LINE_BYTES;
-  const keep = options.keepBytes === true;
-  /** Pieces of the line that no chunk has ended yet. */
-  let carry: Uint8Array[] = [];
-  let carryBytes = 0;
-  /** Raw bytes of the event under way (keepBytes only). */
-  let kept: Uint8Array[] = [];
-  let eventName = "";
-  let data = "";
-  let dataLines = 0;
-  let atStart = true;
-  /** The last line ended with CR as the chunk's last byte: an LF that follows belongs to it. */
-  let skipLf = false;
-
-  const tooLong = (): Failure =>
-    new Failure("broken-stream", "stream_line_too_long", {
-      params: { limit: cap },
-      internal: "SSE line cap",
-    });
-
-  const field = (line: Buffer, from: number, to: number): void => {
-    const first = line[from];
-    if (first === 0x64 && isField(line, from, to, DATA)) {
-      const value = line.toString("utf8", valueStart(line, from + 4, to), to);
-      data = dataLines === 0 ? value : `${data}\n${value}`;
-      dataLines += 1;
-      if (data.length > cap) throw tooLong();
-    } else if (first === 0x65 && isField(line, from, to, EVENT)) {
-      eventName = line.toString("utf8", valueStart(line, from + 5, to), to);
-    }
+  const state: ReaderState = {
+    capBytes: options.maxLineBytes ?? MAX_LINE_BYTES,
+    keepsBytes: options.keepBytes === true,
+    carry: [],
+    carryBytes: 0,
+    kept: [],
+    eventName: "",
+    data: "",
+    dataLines: 0,
+    isAtStart: true,
+    skipsLf: false,
   };
-  const dispatch = (out: SseEvent[]): void => {
-    if (dataLines > 0) {
-      const event: SseEvent = { event: eventName, data };
-      if (keep) {
-        event.bytes = join(kept);
-        kept = [];
-      }
-      out.push(event);
-    }
-    eventName = "";
-    data = "";
-    dataLines = 0;
-  };
-
   return {
-    push(chunk) {
-      let bytes = chunk;
-      if (skipLf && bytes.length > 0) {
-        skipLf = false;
-        if (bytes[0] === LF) {
-          if (keep) kept.push(bytes.subarray(0, 1));
-          bytes = bytes.subarray(1);
-        }
-      }
-      if (bytes.length === 0) return NONE;
-      // One look per chunk decides whether CR has to be searched for at all.
-      const hasCr = bytes.includes(CR);
-      if (carryBytes > 0) {
-        const lf = bytes.indexOf(LF);
-        if (lf === -1 && !hasCr) {
-          if (carryBytes + bytes.length > cap) throw tooLong();
-          carry.push(bytes.slice());
-          carryBytes += bytes.length;
-          return NONE;
-        }
-        carry.push(bytes);
-        bytes = join(carry);
-        carry = [];
-        carryBytes = 0;
-      }
-      const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      const size = buffer.length;
-      const out: SseEvent[] = [];
-      let position = 0;
-      let keptFrom = 0;
-      if (atStart) {
-        // A byte order mark may itself be cut; wait for three bytes or a first byte that rules it out.
-        if (buffer[0] === 0xef && size < 3) {
-          carry.push(bytes.slice());
-          carryBytes = size;
-          return NONE;
-        }
-        atStart = false;
-        if (buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf) position = 3;
-      }
-      let nextCr = hasCr ? buffer.indexOf(CR, position) : -1;
-      while (position < size) {
-        let end = buffer.indexOf(LF, position);
-        let next = end + 1;
-        if (nextCr !== -1 && nextCr < position) nextCr = buffer.indexOf(CR, position);
-        if (nextCr !== -1 && (end === -1 || nextCr < end)) {
-          end = nextCr;
-          next = end + 1;
-          if (next === size) skipLf = true;
-          else if (buffer[next] === LF) next += 1;
-        }
-        if (end === -1) break;
-        if (end - position > cap) throw tooLong();
-        if (end === position) {
-          if (keep && dataLines > 0) {
-            kept.push(bytes.slice(keptFrom, next));
-            keptFrom = next;
-          }
-          dispatch(out);
-        } else field(buffer, position, end);
-        position = next;
-      }
-      if (keep && position > keptFrom) kept.push(bytes.slice(keptFrom, position));
-      if (position < size) {
-        if (size - position > cap) throw tooLong();
-        carry.push(bytes.slice(position));
-        carryBytes = size - position;
-      }
-      return out;
-    },
-    end() {
-      if (carryBytes > 0) {
-        const bytes = join(carry);
-        if (keep) kept.push(bytes);
-        const marked = atStart && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-        field(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), marked ? 3 : 0, bytes.length);
-        carry = [];
-        carryBytes = 0;
-      }
-      const out: SseEvent[] = [];
-      dispatch(out);
-      return out;
-    },
-    rest: () => join([...kept, ...carry]),
+    push: (chunk) => readChunk(state, chunk),
+    end: () => readRest(state),
+    rest: () => join([...state.kept, ...state.carry]),
   };
+}
+
+function tooLong(limit: number): Failure {
+  return new Failure("broken-stream", "stream_line_too_long", {
+    params: { limit },
+    internal: "SSE line cap",
+  });
+}
+
+/** Takes over the line that lies between these places. */
+function readField(state: ReaderState, line: Buffer, from: number, to: number): void {
+  const first = line[from];
+  if (first === 0x64 && isField(line, from, to, DATA)) {
+    const value = line.toString("utf8", valueStart(line, from + 4, to), to);
+    state.data = state.dataLines === 0 ? value : `${state.data}\n${value}`;
+    state.dataLines += 1;
+    if (state.data.length > state.capBytes) throw tooLong(state.capBytes);
+  } else if (first === 0x65 && isField(line, from, to, EVENT)) {
+    state.eventName = line.toString("utf8", valueStart(line, from + 5, to), to);
+  }
+}
+
+/** A blank line: the event is complete, if it has any data. */
+function dispatch(state: ReaderState, out: SseEvent[]): void {
+  if (state.dataLines > 0) {
+    const event: SseEvent = { event: state.eventName, data: state.data };
+    if (state.keepsBytes) {
+      event.bytes = join(state.kept);
+      state.kept = [];
+    }
+    out.push(event);
+  }
+  state.eventName = "";
+  state.data = "";
+  state.dataLines = 0;
+}
+
+/** Keeps a copy of what belongs to a line that has not ended: the chunk's own memory may be large. */
+function carryOver(state: ReaderState, bytes: Uint8Array): void {
+  if (state.carryBytes + bytes.length > state.capBytes) throw tooLong(state.capBytes);
+  state.carry.push(bytes.slice());
+  state.carryBytes += bytes.length;
+}
+
+/** The chunk without the LF that belongs to the CR before it. */
+function withoutSplitLf(state: ReaderState, chunk: Uint8Array): Uint8Array {
+  if (!state.skipsLf || chunk.length === 0) return chunk;
+  state.skipsLf = false;
+  if (chunk[0] !== LF) return chunk;
+  if (state.keepsBytes) state.kept.push(chunk.subarray(0, 1));
+  return chunk.subarray(1);
+}
+
+function readChunk(state: ReaderState, chunk: Uint8Array): SseEvent[] {
+  let bytes = withoutSplitLf(state, chunk);
+  if (bytes.length === 0) return NONE;
+  // One look per chunk decides whether CR has to be searched for at all.
+  const hasCr = bytes.includes(CR);
+  if (state.carryBytes > 0) {
+    if (!hasCr && bytes.indexOf(LF) === -1) {
+      carryOver(state, bytes);
+      return NONE;
+    }
+    state.carry.push(bytes);
+    bytes = join(state.carry);
+    state.carry = [];
+    state.carryBytes = 0;
+  }
+  let from = 0;
+  if (state.isAtStart) {
+    // A byte order mark may itself be cut; wait for three bytes or a first byte that rules it out.
+    if (bytes[0] === 0xef && bytes.length < 3) {
+      carryOver(state, bytes);
+      return NONE;
+    }
+    state.isAtStart = false;
+    if (beginsWithMark(bytes)) from = 3;
+  }
+  return readLines(state, bytes, from, hasCr);
+}
+
+/** Events of the lines that end in these bytes; what follows the last of them is carried over. */
+function readLines(state: ReaderState, bytes: Uint8Array, from: number, hasCr: boolean): SseEvent[] {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const size = buffer.length;
+  const { capBytes, keepsBytes } = state;
+  const out: SseEvent[] = [];
+  let position = from;
+  let keptFrom = 0;
+  let nextCr = hasCr ? buffer.indexOf(CR, position) : -1;
+  while (position < size) {
+    let end = buffer.indexOf(LF, position);
+    let next = end + 1;
+    if (nextCr !== -1 && nextCr < position) nextCr = buffer.indexOf(CR, position);
+    if (nextCr !== -1 && (end === -1 || nextCr < end)) {
+      end = nextCr;
+      next = end + 1;
+      if (next === size) state.skipsLf = true;
+      else if (buffer[next] === LF) next += 1;
+    }
+    if (end === -1) break;
+    if (end - position > capBytes) throw tooLong(capBytes);
+    if (end === position) {
+      if (keepsBytes && state.dataLines > 0) {
+        state.kept.push(bytes.slice(keptFrom, next));
+        keptFrom = next;
+      }
+      dispatch(state, out);
+    } else readField(state, buffer, position, end);
+    position = next;
+  }
+  if (keepsBytes && position > keptFrom) state.kept.push(bytes.slice(keptFrom, position));
+  if (position < size) carryOver(state, bytes.subarray(position));
+  return out;
+}
+
+/** The stream has ended: its last line counts, and its last event without the blank line. */
+function readRest(state: ReaderState): SseEvent[] {
+  if (state.carryBytes > 0) {
+    const bytes = join(state.carry);
+    if (state.keepsBytes) state.kept.push(bytes);
+    const from = state.isAtStart && beginsWithMark(bytes) ? 3 : 0;
+    readField(state, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), from, bytes.length);
+    state.carry = [];
+    state.carryBytes = 0;
+  }
+  const out: SseEvent[] = [];
+  dispatch(state, out);
+  return out;
+}
+
+function beginsWithMark(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
 const DATA = [0x64, 0x61, 0x74, 0x61];
@@ -196,13 +233,13 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
   if (pieces.length === 1 && only) return only;
   let size = 0;
   for (const piece of pieces) size += piece.length;
-  const whole = new Uint8Array(size);
+  const all = new Uint8Array(size);
   let at = 0;
   for (const piece of pieces) {
-    whole.set(piece, at);
+    all.set(piece, at);
     at += piece.length;
   }
-  return whole;
+  return all;
 }
 
 /** One frame; `data` with line breaks becomes several data lines. */

@@ -1,5 +1,5 @@
 // Pictures, sounds and files behind addresses, fetched for upstreams that only take them inline.
-// Refuses to fetch by itself: the guarded fetch it is given decides which addresses may be asked.
+// It fetches nothing by itself: the guarded fetch it is given decides which addresses may be called.
 import type { Guard } from "../../net/guard.ts";
 import { parseDataUrl } from "../../protocol/json.ts";
 import type { MediaPart } from "../../protocol/media.ts";
@@ -56,11 +56,11 @@ const SIGNATURES: readonly [mime: string, at: number, bytes: string][] = [
 ];
 
 /** The type by its first bytes, else as the server says; throws for pages of text, which are no media. */
-export function mediaType(bytes: Uint8Array, said: string | null): string {
+export function mediaType(bytes: Uint8Array, declared: string | null): string {
   const head = Buffer.from(bytes.subarray(0, 16)).toString("latin1");
   const found = SIGNATURES.find(([, at, signature]) => head.startsWith(signature, at));
   if (found) return found[0];
-  const mime = (said ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  const mime = (declared ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   if (!/^(?:image|audio|video|application)\/[\w.+-]+$/.test(mime))
     throw new Failure("client", "media_unreachable", { internal: `not media: ${mime}` });
   return mime;

@@ -66,7 +66,7 @@ function readHead(text: string): Pick<FormPart, "name" | "filename" | "type"> {
   return { name, filename: parameter(disposition, "filename"), type };
 }
 
-/** Throws a client failure for anything that is not one whole form. */
+/** Throws a client failure for anything that is not one complete form. */
 export function parseForm(body: Uint8Array<ArrayBuffer>, contentType: string | null): Form {
   const boundary = boundaryOf(contentType);
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
@@ -135,13 +135,13 @@ export function writeForm({ parts, boundary }: Form): Uint8Array<ArrayBuffer> {
     pieces.push(encoder.encode(`${head}\r\n\r\n`), part.bytes, encoder.encode("\r\n"));
   }
   pieces.push(encoder.encode(`--${boundary}--\r\n`));
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
   for (const piece of pieces) {
-    whole.set(piece, at);
+    bytes.set(piece, at);
     at += piece.length;
   }
-  return whole;
+  return bytes;
 }
 
 /** The form with one text field set; it takes the place of the one that is there, or stands first. */

@@ -1,5 +1,5 @@
 // Changes single top-level members of a JSON object in its text: every other byte stays as the client wrote it.
-// Refuses nothing; the text must already have been parsed as an object.
+// The text must already have been parsed as an object.
 import { endOfString } from "./read-body.ts";
 
 /** New values by key; undefined removes the member. */

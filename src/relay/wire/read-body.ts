@@ -173,7 +173,7 @@ export function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** The body as a JSON object. The content type is not asked for: proxies lose it, and nothing else would be understood. */
+/** The body as a JSON object. The content type does not matter: proxies lose it, and nothing else would be understood. */
 export function parseBody(bytes: Uint8Array<ArrayBuffer>): RelayBody {
   if (bytes.length > LARGE_BYTES && isTooDense(bytes, BODY_BOUNDS)) throw invalidJson("too many values");
   const text = textOf(bytes);

@@ -1,5 +1,5 @@
 // Writes a failure in the dialect of the client, in the caller's language, with the request id behind the text.
-// Refuses to show anything but the public face: unexpected errors become one sentence.
+// Shows nothing but the public face: unexpected errors become one sentence.
 import type { DialectName } from "../../protocol/canonical.ts";
 import type { EncodedFailure } from "../../protocol/dialect.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";

@@ -1,4 +1,4 @@
-// What a stream that is passed on is told of its payment: how far it is paid, and how more is asked for.
+// What a stream that is passed on needs to know of its payment: how far it is paid, and how more is reserved.
 import type { SseEvent } from "./framing.ts";
 
 export interface StreamHold {

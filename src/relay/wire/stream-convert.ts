@@ -1,5 +1,5 @@
-// A stream told in another dialect while it passes: frames in, canonical events between, the client's frames out.
-// Refuses to let the end out early: the closing frames are made when the call has been settled.
+// A stream converted to the client's dialect while it passes: frames in, canonical events between, the client's frames out.
+// Never lets the end out early: the closing frames are made when the call has been settled.
 import type {
   MeterState,
   StreamDecoder,
@@ -13,20 +13,20 @@ import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 
-/** A meter that also writes: what the client gets in place of the upstream's frames. */
+/** A meter that also writes what the client gets in place of the upstream's frames. */
 export interface StreamConversion extends StreamMeter {
   /** Frames for the client since the last call; "" = none. */
   take(): string;
-  /** The upstream closed: what is still due is told. */
+  /** The upstream closed: what is still due is written. */
   end(): void;
-  /** Usage that the upstream told on the way; for streams that never come to its last word. */
+  /** Usage that the upstream reported on the way, for streams that never come to its final report. */
   usageSoFar(): Usage | null;
-  /** The closing frames of a whole stream; `usage` as charged, where the upstream reported none. */
+  /** The closing frames of a complete stream; `usage` as charged, where the upstream reported none. */
   tail(usage: Usage | undefined): string;
-  /** Everything up to this length of the output is paid: what waited is told, what comes behind it waits. */
+  /** Everything up to this length of the output is paid: what waited is written, what comes behind it waits. */
   pay(chars: number): void;
-  /** UTF-16 length of the output that was told. */
-  toldChars(): number;
+  /** UTF-16 length of the output that was written. */
+  writtenChars(): number;
   /** The closing frames of a stream that ends as if it had reached its limit, with the charged usage. */
   cut(usage: Usage, choices: number): string;
   /** The closing frames of a stream that failed. */
@@ -52,146 +52,179 @@ export interface ConversionOptions {
 const THINKING_BEGIN = "<think>\n";
 const THINKING_END = "\n</think>\n";
 
-export function createConversion(options: ConversionOptions): StreamConversion {
-  const { decoder, encoder, onText } = options;
-  const state: MeterState = newMeterState();
-  let out = "";
-  let usageEvent: UsageEvent | undefined;
-  let finishEvent: FinishEvent | undefined;
+/** One conversion under way. */
+interface ConversionState {
+  readonly options: ConversionOptions;
+  readonly meter: MeterState;
+  /** Frames that were not taken yet. */
+  out: string;
+  usageEvent: UsageEvent | undefined;
+  finishEvent: FinishEvent | undefined;
   /** Place of the block that the client knows to be open. */
-  let openAt: number | undefined;
-  /** Output up to which everything is told at once; what comes behind waits until it is paid. */
-  let pauseAt = Infinity;
-  let waiting: CanonicalEvent[] | undefined;
-  let toldChars = 0;
-  /** Places of thinking blocks that are told as text. */
-  const retold = new Set<number>();
+  openAt: number | undefined;
+  /** Output up to which everything is written at once; what comes behind waits until it is paid. */
+  pauseAt: number;
+  waiting: CanonicalEvent[] | undefined;
+  writtenChars: number;
+  /** Places of thinking blocks that are written as text. */
+  readonly thinkingBlocks: number[];
+}
 
-  function tell(event: CanonicalEvent): void {
-    if (waiting) waiting.push(event);
-    else say(event);
-  }
-
-  function say(event: CanonicalEvent): void {
-    if (event.type === "open") openAt = event.at;
-    else if (event.type === "close") openAt = undefined;
-    if (options.thinkingAsText === true) out += retell(event);
-    else out += encoder.push(event);
-  }
-
-  function retell(event: CanonicalEvent): string {
-    if (event.type === "open" && event.kind === "thinking") {
-      retold.add(event.at);
-      return (
-        encoder.push({ ...event, kind: "text" }) +
-        encoder.push({ type: "text", at: event.at, delta: THINKING_BEGIN })
-      );
-    }
-    if ("at" in event && event.at !== undefined && retold.has(event.at)) {
-      if (event.type === "note" || event.type === "opaque") return "";
-      if (event.type === "close")
-        return encoder.push({ type: "text", at: event.at, delta: THINKING_END }) + encoder.push(event);
-    }
-    return encoder.push(event);
-  }
-
-  function handle(event: CanonicalEvent): void {
-    switch (event.type) {
-      case "start":
-        if (event.usage) state.usage = event.usage;
-        tell(options.isStrict === true ? withoutExtra(event) : event);
-        return;
-      case "text":
-      case "json":
-        state.sawText = true;
-        state.textChars += event.delta.length;
-        if (state.textChars > pauseAt) waiting ??= [];
-        else toldChars = state.textChars;
-        onText?.(event.delta);
-        tell(event);
-        return;
-      case "bytes":
-        state.sawText = true;
-        tell(event);
-        return;
-      case "usage":
-        usageEvent = event;
-        if (event.usage.raw !== undefined) {
-          state.usage = event.usage;
-          state.usageFinal = event.isProvisional !== true;
-        }
-        return;
-      case "finish":
-        finishEvent = event;
-        state.ended = true;
-        return;
-      case "fail":
-        state.failure ??= event.failure;
-        return;
-      default:
-        tell(event);
-    }
-  }
-
-  function run(events: readonly CanonicalEvent[]): void {
-    for (const event of events) {
-      if (state.failure) return;
-      handle(event);
-    }
-  }
-
+export function createConversion(options: ConversionOptions): StreamConversion {
+  const { decoder, encoder } = options;
+  const state: ConversionState = {
+    options,
+    meter: newMeterState(),
+    out: "",
+    usageEvent: undefined,
+    finishEvent: undefined,
+    openAt: undefined,
+    pauseAt: Infinity,
+    waiting: undefined,
+    writtenChars: 0,
+    thinkingBlocks: [],
+  };
   return {
-    state,
+    state: state.meter,
     ping: encoder.push({ type: "ping" }),
     contentType: options.contentType,
-    push: (frame: WireFrame) => run(decoder.push(frame)),
+    push: (frame: WireFrame) => convertEvents(state, decoder.push(frame)),
     take() {
-      const text = out;
-      out = "";
+      const text = state.out;
+      state.out = "";
       return text;
     },
-    end: () => run(decoder.end()),
-    usageSoFar: () => decoder.usageSoFar() ?? state.usage,
-    tail(charged) {
-      const usage = state.usageFinal && usageEvent ? usageEvent.usage : (charged ?? emptyUsage());
-      const finish: FinishEvent = finishEvent ?? { type: "finish", reason: "other", raw: null };
-      return encoder.push({ type: "usage", usage }) + encoder.push(finish);
-    },
-    toldChars: () => toldChars,
-    pay(chars) {
-      pauseAt = chars;
-      const due = waiting;
-      waiting = undefined;
-      toldChars = state.textChars;
-      for (const event of due ?? []) say(event);
-    },
-    cut(usage, choices) {
-      const close = openAt === undefined ? "" : encoder.push({ type: "close", at: openAt });
-      const finish: FinishEvent = { type: "finish", reason: "length", raw: null };
-      if (choices > 1)
-        finish.others = Array.from({ length: choices - 1 }, (_, at) => ({
-          choice: at + 1,
-          reason: "length",
-          raw: null,
-        }));
-      return close + encoder.push({ type: "usage", usage }) + encoder.push(finish);
-    },
+    end: () => convertEvents(state, decoder.end()),
+    usageSoFar: () => decoder.usageSoFar() ?? state.meter.usage,
+    tail: (charged) => completeTail(state, charged),
+    writtenChars: () => state.writtenChars,
+    pay: (chars) => payUpTo(state, chars),
+    cut: (usage, choices) => cutTail(state, usage, choices),
     fail: (failure) => encoder.push({ type: "fail", failure }),
   };
+}
+
+function convertEvents(state: ConversionState, events: readonly CanonicalEvent[]): void {
+  for (const event of events) {
+    if (state.meter.failure) return;
+    convertEvent(state, event);
+  }
+}
+
+/** Meters the event, and passes it on where it does not belong to the stream's end. */
+function convertEvent(state: ConversionState, event: CanonicalEvent): void {
+  const { meter, options } = state;
+  switch (event.type) {
+    case "start":
+      if (event.usage) meter.usage = event.usage;
+      pass(state, options.isStrict === true ? withoutExtra(event) : event);
+      return;
+    case "text":
+    case "json":
+      meter.sawText = true;
+      meter.textChars += event.delta.length;
+      if (meter.textChars > state.pauseAt) state.waiting ??= [];
+      else state.writtenChars = meter.textChars;
+      options.onText?.(event.delta);
+      pass(state, event);
+      return;
+    case "bytes":
+      meter.sawText = true;
+      pass(state, event);
+      return;
+    case "usage":
+      state.usageEvent = event;
+      if (event.usage.raw !== undefined) {
+        meter.usage = event.usage;
+        meter.usageFinal = event.isProvisional !== true;
+      }
+      return;
+    case "finish":
+      state.finishEvent = event;
+      meter.ended = true;
+      return;
+    case "fail":
+      meter.failure ??= event.failure;
+      return;
+    default:
+      pass(state, event);
+  }
+}
+
+function pass(state: ConversionState, event: CanonicalEvent): void {
+  if (state.waiting) state.waiting.push(event);
+  else write(state, event);
+}
+
+function write(state: ConversionState, event: CanonicalEvent): void {
+  const { options } = state;
+  if (event.type === "open") state.openAt = event.at;
+  else if (event.type === "close") state.openAt = undefined;
+  state.out +=
+    options.thinkingAsText === true ? encodeThinkingAsText(state, event) : options.encoder.push(event);
+}
+
+function encodeThinkingAsText({ options, thinkingBlocks }: ConversionState, event: CanonicalEvent): string {
+  const { encoder } = options;
+  if (event.type === "open" && event.kind === "thinking") {
+    thinkingBlocks.push(event.at);
+    return (
+      encoder.push({ ...event, kind: "text" }) +
+      encoder.push({ type: "text", at: event.at, delta: THINKING_BEGIN })
+    );
+  }
+  if ("at" in event && event.at !== undefined && thinkingBlocks.includes(event.at)) {
+    if (event.type === "note" || event.type === "opaque") return "";
+    if (event.type === "close")
+      return encoder.push({ type: "text", at: event.at, delta: THINKING_END }) + encoder.push(event);
+  }
+  return encoder.push(event);
+}
+
+function payUpTo(state: ConversionState, chars: number): void {
+  const due = state.waiting;
+  state.pauseAt = chars;
+  state.waiting = undefined;
+  state.writtenChars = state.meter.textChars;
+  for (const event of due ?? []) write(state, event);
+}
+
+function completeTail(state: ConversionState, charged: Usage | undefined): string {
+  const { encoder } = state.options;
+  const usage =
+    state.meter.usageFinal && state.usageEvent ? state.usageEvent.usage : (charged ?? emptyUsage());
+  const finish: FinishEvent = state.finishEvent ?? { type: "finish", reason: "other", raw: null };
+  return encoder.push({ type: "usage", usage }) + encoder.push(finish);
+}
+
+function cutTail({ options, openAt }: ConversionState, usage: Usage, choices: number): string {
+  const { encoder } = options;
+  const close = openAt === undefined ? "" : encoder.push({ type: "close", at: openAt });
+  const finish: FinishEvent = { type: "finish", reason: "length", raw: null };
+  if (choices > 1)
+    finish.others = Array.from({ length: choices - 1 }, (_, at) => ({
+      choice: at + 1,
+      reason: "length",
+      raw: null,
+    }));
+  return close + encoder.push({ type: "usage", usage }) + encoder.push(finish);
 }
 
 function withoutExtra({ extra: _extra, ...event }: StartEvent): StartEvent {
   return event;
 }
 
+/** How the elements of a JSON array say what has no place in the upstream's own chunks. */
+export interface ArrayElements {
+  failure(failure: Failure): string;
+  /** The end of a stream that reached the limit of the balance. */
+  limit(usage: Usage): string;
+}
+
 /**
  * A Gemini stream for clients that did not ask for events: the upstream's own chunks, as the elements of one JSON array.
  */
-export function createArrayFraming(
-  meter: StreamMeter,
-  failureBody: (failure: Failure) => unknown,
-  limitBody: (usage: Usage) => string,
-): StreamConversion {
+export function createArrayFraming(meter: StreamMeter, elements: ArrayElements): StreamConversion {
   const { state } = meter;
   let out = "";
   let isFirst = true;
@@ -204,9 +237,9 @@ export function createArrayFraming(
   let held = "";
   let pauseAt = Infinity;
   let waiting: string[] | undefined;
-  let toldChars = 0;
-  const say = (data: string): void => {
-    toldChars = state.textChars;
+  let writtenChars = 0;
+  const write = (data: string): void => {
+    writtenChars = state.textChars;
     if (state.ended) held += element(data);
     else out += element(data);
   };
@@ -219,16 +252,16 @@ export function createArrayFraming(
       if (state.failure) return;
       if (state.textChars > pauseAt) waiting ??= [];
       if (waiting) waiting.push(frame.data);
-      else say(frame.data);
+      else write(frame.data);
     },
-    toldChars: () => toldChars,
+    writtenChars: () => writtenChars,
     pay(chars) {
       pauseAt = chars;
       const due = waiting;
       waiting = undefined;
-      for (const data of due ?? []) say(data);
+      for (const data of due ?? []) write(data);
     },
-    cut: (usage) => `${element(limitBody(usage))}]`,
+    cut: (usage) => `${element(elements.limit(usage))}]`,
     take() {
       const text = out;
       out = "";
@@ -237,6 +270,6 @@ export function createArrayFraming(
     end: () => {},
     usageSoFar: () => state.usage,
     tail: () => `${held}${isFirst ? "[" : ""}]`,
-    fail: (failure) => `${element(JSON.stringify(failureBody(failure)))}]`,
+    fail: (failure) => `${element(elements.failure(failure))}]`,
   };
 }

@@ -1,5 +1,4 @@
 // How a stream ends, as the relay saw it; the table of charges goes by the same words.
-// Holds no state.
 import type { Failure } from "../../shared/failures.ts";
 import type { PassedFrame } from "./stream-allowance.ts";
 
@@ -34,7 +33,7 @@ export interface StreamEnd {
 }
 
 /**
- * How a stream ended that its client had left and that was read on: whatever the rest of it said, nobody received it, but
+ * How a stream ended that its client had left and that was read on: whatever the rest of it was, nobody received it, but
  * only what came can be paid for.
  */
 export function endOfLeaving(ended: StreamEnd | undefined, sawText: boolean): StreamEnd {

@@ -1,5 +1,4 @@
 // The clock and the timers of what is relayed, passed in so that tests have hands on them.
-// Holds no state.
 
 export interface Timers {
   set(run: () => void, ms: number): unknown;

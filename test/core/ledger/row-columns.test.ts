@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { LogType } from "../../../src/shared/enums.ts";
-import { settlement, START_MS, startBooks } from "./support.ts";
+import { START_MS } from "../../support/clock.ts";
+import { settlement, startBooks } from "./support.ts";
 
 for (const database of ["sqlite", "postgres"] as const) {
   test(`on ${database} every column of a log row and of its hour has the value of the call`, async () => {

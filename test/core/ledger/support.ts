@@ -29,7 +29,7 @@ import { migratePostgres } from "../../../src/db/migrate.ts";
 import { openPostgres } from "../../../src/db/postgres.ts";
 import { createTestDatabase } from "../../support/postgres.ts";
 import type { DatabaseKind, PostgresTemplate, TestDatabase } from "../../support/postgres.ts";
-import { START_MS, testClock } from "../../support/clock.ts";
+import { testClock } from "../../support/clock.ts";
 import type { TestClock } from "../../support/clock.ts";
 
 /** Of one look at the balance. */
@@ -44,8 +44,7 @@ export const MIGRATED: PostgresTemplate = {
   },
 };
 
-export { START_MS, testClock };
-export type { TestClock };
+export { testClock };
 
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -188,13 +188,3 @@ export async function codeOf(action: () => Promise<unknown>): Promise<string> {
   }
   return "";
 }
-
-/** Server-sent events as a body. */
-export function sse(...frames: (object | string | [string, object | string])[]): Response {
-  const lines = frames.map((frame) => {
-    const [event, data] = Array.isArray(frame) ? frame : ["", frame];
-    const text = typeof data === "string" ? data : JSON.stringify(data);
-    return `${event === "" ? "" : `event: ${event}\n`}data: ${text}\n\n`;
-  });
-  return new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } });
-}

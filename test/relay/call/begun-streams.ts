@@ -4,7 +4,7 @@ import type { UPSTREAMS } from "../../support/dialect-upstream.ts";
 import { sse } from "../../support/fake-upstream.ts";
 import type { Script, Step } from "../../support/fake-upstream.ts";
 
-export const WORDS = "Once upon a time there was a gateway that counted every word it passed on. ".repeat(20);
+const WORDS = "Once upon a time there was a gateway that counted every word it passed on. ".repeat(20);
 /** No encoder makes fewer tokens of that; the estimate makes more. */
 export const LEAST_TOKENS = 250;
 export const event = (name: string, data: object): string =>

@@ -6,7 +6,7 @@ import { HI } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
 /** Four characters, one token, and one token by its length. */
-export const WORD = "tip ";
+const WORD = "tip ";
 
 export interface Long {
   words: number;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { gzipSync } from "node:zlib";
-import { cappedAnswer, wholeBody } from "../../../src/relay/wire/whole-body.ts";
+import { cappedAnswer, fullBody } from "../../../src/relay/wire/full-body.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import type { Script } from "../../support/fake-upstream.ts";
 import { HI, MODEL, startGateway } from "../support.ts";
@@ -176,8 +176,8 @@ describe("lengths that lie", () => {
   }
 
   test("a short length beside chunks is not believed", async () => {
-    expect(await codeOf(wholeBody(await fetch(url), MIB))).toBe("upstream_answer_too_large");
-    expect((await wholeBody(await fetch(url), 4 * MIB)).length).toBe(2 * MIB);
+    expect(await codeOf(fullBody(await fetch(url), MIB))).toBe("upstream_answer_too_large");
+    expect((await fullBody(await fetch(url), 4 * MIB)).length).toBe(2 * MIB);
   });
   test("an adapter's reader is stopped at the cap, whichever way it reads", async () => {
     for (const read of ["text", "bytes", "json", "arrayBuffer"] as const)

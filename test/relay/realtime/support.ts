@@ -49,7 +49,7 @@ export interface RealtimeGateway {
   close(): Promise<void>;
 }
 
-export interface Refusal {
+interface Refusal {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   error: { message: string; type: string; code?: string; param?: string };

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { openaiChat } from "../../../src/protocol/openai-chat/dialect.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import { createStreamRelay } from "../../../src/relay/wire/stream.ts";
-import type { StreamEnd, StreamOptions } from "../../../src/relay/wire/stream.ts";
+import type { StreamEnd } from "../../../src/relay/wire/stream-end.ts";
+import type { StreamOptions } from "../../../src/relay/wire/stream-state.ts";
 import type { Timers } from "../../../src/relay/wire/timers.ts";
 import { DONE, sse } from "../../support/fake-upstream.ts";
 
@@ -40,7 +41,10 @@ function handTimers() {
   };
 }
 
-function relayOf(options: Partial<StreamOptions> = {}) {
+const READ_ON = { countedMs: 500, countedBytes: 10_000, begin: () => 120_000, end: () => {} };
+
+/** `settlement`: what the pipeline does when the stream has ended; here it resolves with `commit`. */
+function relayOf(options: Partial<StreamOptions> = {}, settlement?: () => Promise<string>) {
   let feed!: ReadableStreamDefaultController<Uint8Array>;
   const upstream = new ReadableStream<Uint8Array>({ start: (controller) => void (feed = controller) });
   const clock = handTimers();
@@ -66,17 +70,24 @@ function relayOf(options: Partial<StreamOptions> = {}) {
       hidesUsage: true,
       idleMs: 1000,
       pingMs: 0,
-      drain: { ms: 500, bytes: 10_000 },
-      readOn: { begin: () => 120_000, end: () => {}, keepsReasoning: () => false },
-      finish(end) {
-        ends.push(end);
-        return committed.promise;
-      },
-      failureFrame: (failure) => `data: {"error":"${failure.code}"}\n\n`,
+      readOn: { ...READ_ON, keepsReasoning: () => false },
       timers: clock.timers,
       ...options,
     },
   );
+  const failureFrame = (code: string) => `data: {"error":"${code}"}\n\n`;
+  /** As the pipeline: settled first, then the last bytes. */
+  const settled = relay.ended.then(async (end) => {
+    ends.push(end);
+    try {
+      const frames = await (settlement ? settlement() : committed.promise);
+      if (end.reason === "completed") relay.finish(frames + relay.terminalFrames());
+      else relay.finish(end.failure ? failureFrame(end.failure.code) : "");
+    } catch {
+      relay.finish(failureFrame("relay_internal"));
+    }
+  });
+  void settled;
   return {
     relay,
     clock,
@@ -218,7 +229,7 @@ describe("how it ends", () => {
   });
 
   test("a commit that fails ends in an error event, never in a clean end", async () => {
-    const parts = relayOf({ finish: () => Promise.reject(new Error("disk full")) });
+    const parts = relayOf({}, () => Promise.reject(new Error("disk full")));
     parts.send(text("a") + DONE);
     const client = await open(parts);
     await client.next();
@@ -246,7 +257,7 @@ describe("how it ends", () => {
   });
 
   test("a client that left: what thinks unseen is read on to its end, past every cap for what can be counted", async () => {
-    const readOn = { begin: () => 120_000, end: () => {}, keepsReasoning: () => true };
+    const readOn = { ...READ_ON, keepsReasoning: () => true };
     const parts = relayOf({ readOn, idleMs: 1_000_000 });
     parts.commit();
     const leaver = new AbortController();

@@ -3,8 +3,8 @@
 // Refuses keys and tokens that it did not give out.
 type Json = Record<string, unknown>;
 
-export const ID = "baidu-id";
-export const SECRET = "baidu-secret";
+const ID = "baidu-id";
+const SECRET = "baidu-secret";
 export const KEY = `${ID}|${SECRET}`;
 
 const USAGE = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };

@@ -1,5 +1,5 @@
-// Reads a whole answer of an upstream: its usage, its text and the errors that come with status 200.
-// Refuses bodies that are no JSON object; nothing has reached the client yet, so another channel may be asked.
+// Reads a full answer of an upstream: its usage, its text and the errors that come with status 200.
+// Refuses bodies that are no JSON object; nothing has reached the client yet, so another channel may be tried.
 import { collect } from "../../protocol/assemble.ts";
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
@@ -9,8 +9,8 @@ import { asObject, parseJson } from "../../protocol/json.ts";
 import { meterAnswer } from "../../protocol/openai-text.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
 import { Failure } from "../../shared/failures.ts";
-import { decodeWhole, streamDecoder } from "./answer.ts";
-import type { WholeAnswer } from "./answer.ts";
+import { decodeFull, streamDecoder } from "./answer.ts";
+import type { FullAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
 import type { AttemptFailure, Opened } from "./attempt.ts";
 import type { Call } from "./call.ts";
@@ -18,7 +18,7 @@ import { createSseReader } from "../wire/framing.ts";
 import type { SseEvent } from "../wire/framing.ts";
 import type { Plan } from "./plan.ts";
 import { textOf } from "../wire/read-body.ts";
-import { eachPiece } from "../wire/whole-body.ts";
+import { eachPiece } from "../wire/full-body.ts";
 
 /** Smaller answers are parsed in a moment, whatever is in them. */
 const LARGE_BYTES = 1024 * 1024;
@@ -34,17 +34,17 @@ function badAnswer(): Failure {
 }
 
 /** Pages of proxies and portals. */
-function saysHtml(response: Response): boolean {
+function isHtml(response: Response): boolean {
   return (response.headers.get("content-type") ?? "").includes("html");
 }
 
 /** A JSON object with something in it: lists, numbers and the like are no answer of any provider. */
-function saysSomething(json: unknown): boolean {
+function hasContent(json: unknown): boolean {
   for (const _ in asObject(json)) return true;
   return false;
 }
 
-/** Whether the answer may be words as they are: JSON is that only where the client asked for text. */
+/** Whether the answer may be words as they are: JSON is that only where the client requested text. */
 function isText({ endpoint, sent }: Call, json: unknown): boolean {
   if (endpoint.answers !== "text") return false;
   const form = sent.json["response_format"];
@@ -78,17 +78,20 @@ function parseAnswer(call: Call, bytes: Uint8Array<ArrayBuffer>): unknown {
   return parseJson(isOnlyMetered(call) ? outlineOf(bytes, OUTLINE_STRING_BYTES) : textOf(bytes));
 }
 
-export function openWhole(
-  call: Call,
-  plan: Plan,
-  opened: Opened,
-  bytes: Uint8Array<ArrayBuffer>,
-): WholeAnswer {
+/** An answer as it came. */
+export interface ReadAnswer {
+  call: Call;
+  plan: Plan;
+  opened: Opened;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+export function openFull(_services: unknown, { call, plan, opened, bytes }: ReadAnswer): FullAnswer {
   const json = parseAnswer(call, bytes);
   // Subtitles and plain transcripts are answers too; an empty one is an answer to silence.
-  if (!saysSomething(json) && (!isText(call, json) || saysHtml(opened.response)))
+  if (!hasContent(json) && (!isText(call, json) || isHtml(opened.response)))
     throw attemptFailure(badAnswer());
-  const whole = { kind: "whole" as const, plan, response: opened.response, bytes, json };
+  const full = { kind: "full" as const, call, plan, response: opened.response, bytes, json };
   const { dialect, isConverted } = plan;
   if (!call.endpoint.isConversation || (!isConverted && dialect.name === "openai-chat")) {
     const meter = meterAnswer(json);
@@ -96,30 +99,30 @@ export function openWhole(
     if (meter.failure) throw attemptFailure(meter.failure);
     if (CHOOSING.has(call.endpoint.name) && !hasChoices(json)) throw attemptFailure(badAnswer());
     if (call.endpoint.reportedUsage) meter.usage = call.endpoint.reportedUsage(json);
-    return { ...whole, meter };
+    return { ...full, meter };
   }
   try {
-    const canonical = decodeWhole(call, plan, json);
+    const canonical = decodeFull(call, plan, json);
     if (plan.channel.setting.force_format === true) delete canonical.extra;
-    return { ...whole, meter: meterCanonical(canonical), canonical };
+    return { ...full, meter: meterCanonical(canonical), canonical };
   } catch (error) {
     if (!(error instanceof Failure)) throw attemptFailure(badAnswer());
     // A prompt that Google blocked is an answer to Google's clients: they read why.
     if (!isConverted && error.kind === "upstream-refusal") {
       const usage = dialect.decodeUsage(asObject(json)?.["usageMetadata"]);
-      return { ...whole, meter: { usage, failure: null, textChars: 0 } };
+      return { ...full, meter: { usage, failure: null, textChars: 0 } };
     }
     throw attemptFailure(error);
   }
 }
 
-/** The answer of an upstream that streams although a whole answer was asked for; read as it comes. */
+/** The answer of an upstream that streams although a full answer was requested; read as it comes. */
 export async function gatherStream(
   call: Call,
   plan: Plan,
   opened: Opened,
   maxBytes: number,
-): Promise<WholeAnswer> {
+): Promise<FullAnswer> {
   const reader = createSseReader();
   const decoder = streamDecoder(call, plan);
   const events: CanonicalEvent[] = [];
@@ -150,7 +153,8 @@ export async function gatherStream(
       throw badAnswer();
     const { response } = opened;
     return {
-      kind: "whole",
+      kind: "full",
+      call,
       plan,
       response,
       bytes: NO_BYTES,

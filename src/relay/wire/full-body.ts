@@ -1,4 +1,4 @@
-// Reads a whole answer of an upstream, counted piece by piece as it is unpacked, up to what the gateway keeps of one.
+// Reads a full answer of an upstream, counted piece by piece as it is unpacked, up to what the gateway keeps of one.
 // Refuses what is larger before it is held: by its announced length at once, else as soon as the count passes the cap.
 import { Failure } from "../../shared/failures.ts";
 
@@ -43,8 +43,8 @@ export async function eachPiece(
   }
 }
 
-/** The whole body. Throws as `eachPiece`. */
-export async function wholeBody(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+/** All of the body. Throws as `eachPiece`. */
+export async function fullBody(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   if (endsAsAnnounced(response.headers, maxBytes)) return response.bytes();
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
@@ -54,16 +54,16 @@ export async function wholeBody(response: Response, maxBytes: number): Promise<U
   });
   const [first] = pieces;
   if (first && pieces.length === 1) return first;
-  const whole = new Uint8Array(size);
+  const all = new Uint8Array(size);
   let at = 0;
   for (const piece of pieces) {
-    whole.set(piece, at);
+    all.set(piece, at);
     at += piece.length;
   }
-  return whole;
+  return all;
 }
 
-/** The same answer for a reader that takes it whole: its body breaks off at the cap. */
+/** The same answer for a reader that reads all of it: its body breaks off at the cap. */
 export function cappedAnswer(response: Response, maxBytes: number): Response {
   if (endsAsAnnounced(response.headers, maxBytes)) return response;
   return counted(response, maxBytes, (controller) => controller.error(answerTooLarge(maxBytes)));

@@ -1,0 +1,102 @@
+// One request to the gateway and its answer, whatever is requested: its id, its failures in the client's dialect, and what is
+// given back when it is over.
+import type { RateRule } from "../../core/kit/rate-limit.ts";
+import { refuseShortHost } from "../../http/host.ts";
+import { languageOf } from "../../http/messages.ts";
+import { newRequestId } from "../../http/request-id.ts";
+import type { Work } from "../../http/visitors.ts";
+import type { Failure } from "../../shared/failures.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import { corsHeaders } from "../wire/cors.ts";
+import { asFailure, renderFailure } from "../wire/render-failure.ts";
+import type { FailureView } from "../wire/render-failure.ts";
+import type { CallServices } from "./services.ts";
+
+export interface RelayRequest {
+  request: Request;
+  endpoint: Endpoint;
+  /** Model that the address names, where it does. */
+  pathModel?: string;
+  /** What the address says about streaming (Gemini): in events, as a JSON array, or not at all. */
+  pathStream?: "events" | "array" | "none";
+}
+
+export interface Exchange {
+  readonly request: Request;
+  readonly endpoint: Endpoint;
+  readonly pathModel: RelayRequest["pathModel"];
+  readonly pathStream: RelayRequest["pathStream"];
+  readonly requestId: string;
+  /** performance.now() of the start. */
+  readonly startedMs: number;
+  /** The request rate that the caller was admitted under, which also counts successes; undefined where there is none. */
+  rate: { rule: RateRule; userId: number } | undefined;
+  /** From the body's last byte on. */
+  work: Work | undefined;
+  /** Its refusals stand without the id: the playground's own do. */
+  omitsId: boolean;
+}
+
+/** Runs the exchange to its response. Never throws: what fails is answered in the client's dialect. */
+export async function runExchange(
+  services: CallServices,
+  { request, endpoint, pathModel, pathStream }: RelayRequest,
+  answer: (services: CallServices, exchange: Exchange) => Promise<Response>,
+): Promise<Response> {
+  const refused = refuseShortHost({ request });
+  if (refused) return refused;
+  const { lockstep, limiter, bodies, visitors, deps } = services;
+  const exchange: Exchange = {
+    request,
+    endpoint,
+    pathModel,
+    pathStream,
+    requestId: newRequestId(deps.clock.nowMs()),
+    startedMs: performance.now(),
+    rate: undefined,
+    work: undefined,
+    omitsId: false,
+  };
+  lockstep.enter();
+  try {
+    const response = await answer(services, exchange);
+    const { rate } = exchange;
+    if (rate) limiter.succeeded(rate.userId, rate.rule, deps.clock.monotonicMs());
+    return response;
+  } catch (error) {
+    return refusal(services, exchange, error);
+  } finally {
+    bodies.done(request);
+    visitors.done(exchange.work);
+    lockstep.leave();
+  }
+}
+
+/** How a failure is written for the client of this request. */
+export function viewOf({
+  request,
+  requestId,
+  endpoint,
+}: Pick<Exchange, "request" | "requestId" | "endpoint">): FailureView {
+  return { dialect: endpoint.dialect, language: languageOf(request), requestId };
+}
+
+/** The failure that an error means to the client; what nobody expected is logged with its cause. */
+export function explain({ deps }: Pick<CallServices, "deps">, requestId: string, error: unknown): Failure {
+  const failure = asFailure(error);
+  if (failure.kind === "internal" && failure.cause !== undefined) {
+    const { cause } = failure;
+    deps.logger.error("relayed call failed", {
+      requestId,
+      code: failure.code,
+      error: cause instanceof Error ? (cause.stack ?? cause.message) : "thrown value",
+    });
+  }
+  return failure;
+}
+
+function refusal(services: CallServices, exchange: Exchange, error: unknown): Response {
+  const failure = explain(services, exchange.requestId, error);
+  const view = { ...viewOf(exchange), omitId: exchange.omitsId };
+  return renderFailure(failure, view, corsHeaders(exchange.request));
+}

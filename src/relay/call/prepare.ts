@@ -1,0 +1,161 @@
+// From an admitted request to a call: its body, its model, what it costs, and what is held back for it.
+import type { Channel } from "../../core/channels/rows.ts";
+import type { CallPrice } from "../../core/prices/prices.ts";
+import { asObject } from "../../protocol/json.ts";
+import { Failure } from "../../shared/failures.ts";
+import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
+import { measurePrompt } from "../meter/meter.ts";
+import { readBody, readForm } from "../wire/read-body.ts";
+import type { RelayBody } from "../wire/read-body.ts";
+import { checkModel, pinnedChannel } from "./admission.ts";
+import type { Admitted, Caller } from "./admission.ts";
+import type { Call } from "./call.ts";
+import type { Exchange } from "./exchange.ts";
+import { holdCall } from "./hold.ts";
+import type { Held, HoldRequest } from "./hold.ts";
+import type { CallServices } from "./services.ts";
+
+/** A request whose body is there. */
+export interface Received extends Admitted {
+  body: RelayBody;
+}
+
+/** The playground's caller is known by its session; it decides its group from the body. */
+export interface SessionCaller {
+  userId: number;
+  callerOf: (body: RelayBody) => Caller;
+}
+
+const BYTES_PER_MIB = 1024 * 1024;
+
+/** The largest body that the operator allows. */
+export function maxBodyBytes({ options }: CallServices["deps"]): number {
+  return options.get("relay.max_body_mb") * BYTES_PER_MIB;
+}
+
+/** The body, read once. */
+export async function receive(
+  { deps, bodies, visitors }: CallServices,
+  { exchange, caller }: Admitted,
+): Promise<Received> {
+  const { request, endpoint } = exchange;
+  const maxBytes = maxBodyBytes(deps);
+  const userId = caller.user.id;
+  const body = await (endpoint.form
+    ? readForm(request, maxBytes, endpoint.refusalCode, bodies, userId)
+    : readBody(request, maxBytes, bodies, userId));
+  exchange.work = visitors.working(request);
+  return { exchange, caller, body: endpoint.translate?.(body) ?? body };
+}
+
+/** As `receive`, in the playground. */
+export async function receiveInSession(
+  { deps, bodies, visitors }: CallServices,
+  exchange: Exchange,
+  session: SessionCaller,
+): Promise<Received> {
+  exchange.omitsId = true;
+  const body = await readBody(exchange.request, maxBodyBytes(deps), bodies, session.userId);
+  exchange.work = visitors.working(exchange.request);
+  const caller = session.callerOf(body);
+  exchange.omitsId = false;
+  return { exchange, caller, body };
+}
+
+/** Checks what only reads, works out the price as the last of it, and holds back what the call may cost. */
+export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
+  const { exchange, caller, body } = received;
+  const { requestId, endpoint, pathStream } = exchange;
+  const model = modelOf(received);
+  checkModel(caller, model);
+  const pinned = channelFor(services, caller, model);
+  endpoint.check(body.json, body.form);
+  const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
+  const price = priceFor(services, caller, model);
+  const wantsStream =
+    endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
+  const request: HoldRequest = {
+    requestId,
+    caller,
+    endpoint,
+    body,
+    model,
+    price,
+    prompt: measured,
+    wantsStream,
+    pinned,
+    earlierTokens: services.affinity.tokensBefore(caller, body),
+  };
+  const held = holdCall(services, request);
+  return held instanceof Promise
+    ? held.then((known) => callOf(received, request, known))
+    : callOf(received, request, held);
+}
+
+function callOf(received: Received, request: HoldRequest, { reservation, hold, prompt }: Held): Call {
+  const { exchange, caller, body } = received;
+  const { endpoint } = exchange;
+  const { model } = request;
+  return {
+    request: exchange.request,
+    requestId: exchange.requestId,
+    endpoint,
+    caller,
+    body,
+    sent: endpoint.rewrite ? bodyOf(endpoint.rewrite(body.json, model)) : body,
+    model,
+    prompt,
+    price: request.price,
+    reservation,
+    hold,
+    wantsStream: request.wantsStream,
+    wantsArray: exchange.pathStream === "array",
+    wantsUsage: wantsUsage(received),
+    startedMs: exchange.startedMs,
+    attempts: [],
+    pinned: request.pinned,
+    isTest: false,
+    hangUp: undefined,
+    index: -1,
+  };
+}
+
+/** A body of the gateway's own. */
+export function bodyOf(json: Record<string, unknown>): RelayBody {
+  const text = JSON.stringify(json);
+  return { json, text, bytes: new TextEncoder().encode(text) };
+}
+
+/** By the address alone where the dialect is Gemini's. */
+function modelOf({ exchange, body }: Received): string {
+  const { endpoint, pathModel } = exchange;
+  const { refusalCode } = endpoint;
+  return familyName(
+    endpoint.dialect === "gemini"
+      ? checkedName(pathModel, refusalCode)
+      : requestedModel(body, refusalCode, pathModel ?? endpoint.defaultModel),
+  );
+}
+
+/** The channel that the key names; where it names none, some channel must serve the model. */
+function channelFor({ deps }: CallServices, { pinned, group }: Caller, model: string): Channel | undefined {
+  if (pinned !== undefined) return pinnedChannel(deps, pinned);
+  if (deps.routing.tiers(group, model).length > 0) return undefined;
+  throw new Failure("no-channel", "no_channel", { params: { group, model } });
+}
+
+/** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
+function priceFor({ deps }: CallServices, { user, group }: Caller, model: string): CallPrice {
+  const price = deps.prices.callPrice(model, group);
+  if (price) return price;
+  const isAccepted =
+    deps.options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
+  if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
+  return deps.prices.missingCallPrice(model, group);
+}
+
+/** Only clients of chat completions and its elder choose. */
+function wantsUsage({ exchange, body }: Received): boolean {
+  if (exchange.endpoint.dialect !== "openai-chat") return true;
+  return asObject(body.json["stream_options"])?.["include_usage"] === true;
+}

@@ -1,0 +1,242 @@
+// Settles a call by how it ended: a full answer before its first byte leaves, a stream before its last bytes do.
+// Never reports usage that was not charged: where an upstream reports none, the client gets what the ledger says.
+import type { EndReason } from "../../core/ledger/settle-policy.ts";
+import { asObject } from "../../protocol/json.ts";
+import { encodeUsage } from "../../protocol/openai-chat/usage.ts";
+import { Failure } from "../../shared/failures.ts";
+import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
+import { answerTexts, canonicalTexts } from "../meter/meter.ts";
+import type { OutputCounter } from "../meter/meter.ts";
+import { estimateTokens } from "../meter/token-count.ts";
+import { failureFrame } from "../wire/render-failure.ts";
+import type { StreamEnd } from "../wire/stream-end.ts";
+import type { Answer, BytesAnswer, FullAnswer, StreamAnswer } from "./answer.ts";
+import type { CallFailed } from "./attempts.ts";
+import type { Call } from "./call.ts";
+import { viewOf } from "./exchange.ts";
+import { choicesIn, limitFrames } from "./limit-frames.ts";
+import type { CallServices } from "./services.ts";
+import { settleCall } from "./settle.ts";
+import { coverFull } from "./stream-hold.ts";
+
+/** An answer that may leave: its call is settled, or will be before its last bytes leave. */
+export interface SettledAnswer {
+  answer: Answer;
+  /** As charged; undefined where nothing was charged, and for what has not ended. */
+  usage: Usage | undefined;
+  /** The balance does not pay the answer: in its place leaves the end of a stream that reached its limit. */
+  isUnpaid: boolean;
+}
+
+const NO_TOKENS = (): Promise<number> => Promise.resolve(0);
+/** Failures of attempts whose answer nobody waited for, as the table of charges knows them. */
+const UNANSWERED: Readonly<Record<string, EndReason>> = {
+  client_gone: "abandoned",
+  server_draining: "draining",
+};
+
+export function settle(services: CallServices, answer: Answer): SettledAnswer | Promise<SettledAnswer> {
+  if (answer.kind === "full") return settleFull(services, answer);
+  if (answer.kind === "stream") void settleStream(services, answer);
+  else void settleBytes(services, answer);
+  return { answer, usage: undefined, isUnpaid: false };
+}
+
+/** A call without an answer: charged where an upstream got the request and bills it, else what was held is given back. */
+export async function settleUnanswered(
+  services: CallServices,
+  call: Call,
+  failed: CallFailed | undefined,
+): Promise<void> {
+  const reason = failed && UNANSWERED[failed.failure.code];
+  if (failed?.plan && reason) {
+    await settleCall(services, call, failed.plan, {
+      reason,
+      usage: null,
+      sawText: false,
+      outputTokens: NO_TOKENS,
+      isStream: call.wantsStream,
+      firstByteMs: undefined,
+    });
+    return;
+  }
+  services.inFlight.remove(call);
+  await call.reservation.release();
+}
+
+async function settleFull(services: CallServices, answer: FullAnswer): Promise<SettledAnswer> {
+  const { call, meter, plan, json } = answer;
+  const { endpoint } = call;
+  const forbidden = services.screens.answer(answer);
+  const outputTokens = (): Promise<number> => countFull(services, answer);
+  const { usage: reported } = meter;
+  const isUnpaid =
+    call.wantsStream &&
+    !(await coverFull(call, () => (reported ? Promise.resolve(completionTokens(reported)) : outputTokens())));
+  const usage = await settleCall(services, call, plan, {
+    reason: isUnpaid ? "balance" : call.request.signal.aborted ? "client-gone" : "completed",
+    usage: isUnpaid && reported ? withoutOutput(reported) : reported,
+    usageFinal: !isUnpaid,
+    sawText: meter.textChars > 0 || endpoint.name === "embeddings" || endpoint.ownUsage !== undefined,
+    outputTokens: isUnpaid ? NO_TOKENS : outputTokens,
+    isStream: false,
+    firstByteMs: undefined,
+    json,
+  });
+  if (forbidden) throw forbidden;
+  if (!isUnpaid) {
+    if (usage) learnLength(services, call, usage);
+    if (endpoint.name === "responses")
+      services.affinity.keep(call, plan, asObject(json)?.["id"], tokensOf(call, reported));
+  }
+  return { answer, usage, isUnpaid };
+}
+
+/** Waits for the stream's end and settles; only then its last bytes leave. */
+async function settleStream(services: CallServices, answer: StreamAnswer): Promise<void> {
+  const { call, relay } = answer;
+  services.visitors.feed(call.request, relay);
+  const end = await relay.ended;
+  let tail: string;
+  try {
+    const usage = await settleEnded(services, answer, end);
+    tail = tailOf(services, answer, end, usage);
+  } catch (error) {
+    const failure =
+      error instanceof Failure ? error : new Failure("internal", "relay_internal", { cause: error });
+    tail = failureTail(answer, failure);
+  }
+  relay.finish(tail);
+}
+
+async function settleEnded(
+  services: CallServices,
+  { call, plan, output, conversion, firstByteMs }: StreamAnswer,
+  end: StreamEnd,
+): Promise<Usage | undefined> {
+  const { withoutUsage, affinity, visitors } = services;
+  const { state } = output.meter;
+  if (end.reason === "completed") {
+    if (state.usage === null) withoutUsage.add(plan.channel.id);
+    else if (withoutUsage.size > 0) withoutUsage.delete(plan.channel.id);
+    if (state.responseId !== undefined)
+      affinity.keep(call, plan, state.responseId, tokensOf(call, state.usage));
+  }
+  // A converted stream keeps what was reported on the way in its decoder.
+  const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
+  const isCut = end.reason === "balance";
+  try {
+    return await settleCall(services, call, plan, {
+      reason: end.reason,
+      // What was reported of an output that was not delivered is not charged.
+      usage: isCut && reported ? withoutOutput(reported) : reported,
+      usageFinal: state.usageFinal && !isCut,
+      sawText: state.sawText,
+      outputTokens: () => deliveredTokens(output, end),
+      isStream: true,
+      firstByteMs,
+      servedTier: state.servedTier,
+    });
+  } finally {
+    // The client waits for the ledger too: its connection stays open until it has written.
+    visitors.fed(call.request);
+  }
+}
+
+/** The last bytes of a stream, once it is settled: its clean end, or why there is none, in the client's dialect. */
+function tailOf(
+  services: CallServices,
+  answer: StreamAnswer,
+  end: StreamEnd,
+  usage: Usage | undefined,
+): string {
+  const { call, conversion, relay } = answer;
+  if (end.reason === "balance") {
+    const charged = usage ?? emptyUsage();
+    if (conversion) return conversion.cut(charged, choicesIn(call));
+    const nowMs = services.deps.clock.nowMs();
+    return limitFrames(call, { usage: charged, nowMs, first: end.first, last: end.last });
+  }
+  if (end.reason !== "completed") return end.failure ? failureTail(answer, end.failure) : "";
+  if (usage) learnLength(services, call, usage);
+  if (conversion) return conversion.tail(usage);
+  return usageFrame(services, answer, usage) + relay.terminalFrames();
+}
+
+function failureTail({ call, conversion }: StreamAnswer, failure: Failure): string {
+  return conversion ? conversion.fail(failure) : failureFrame(failure, viewOf(call));
+}
+
+/** The client asked for usage and the upstream reports none: it gets what it is charged for. */
+function usageFrame(
+  { deps }: CallServices,
+  { call, output }: StreamAnswer,
+  usage: Usage | undefined,
+): string {
+  const { endpoint } = call;
+  if (endpoint.dialect !== "openai-chat" || endpoint.isMedia === true) return "";
+  if (!call.wantsUsage || output.meter.state.usage !== null || !usage) return "";
+  return `data: ${JSON.stringify({
+    id: `chatcmpl-${call.requestId}`,
+    object: "chat.completion.chunk",
+    created: Math.floor(deps.clock.nowMs() / 1000),
+    model: call.model,
+    choices: [],
+    usage: encodeUsage(usage),
+  })}\n\n`;
+}
+
+/** As `settleStream`, for an answer that is no text. */
+async function settleBytes(services: CallServices, { call, plan, relay }: BytesAnswer): Promise<void> {
+  services.visitors.feed(call.request, relay);
+  const { reason } = await relay.ended;
+  let unsettled: unknown;
+  try {
+    await settleCall(services, call, plan, {
+      reason,
+      usage: null,
+      sawText: true,
+      outputTokens: NO_TOKENS,
+      isStream: false,
+      firstByteMs: undefined,
+    });
+  } catch (error) {
+    unsettled = error;
+  } finally {
+    services.visitors.fed(call.request);
+  }
+  relay.finish(unsettled);
+}
+
+/** Tokens of a full answer by our own count. */
+async function countFull({ counter }: CallServices, { canonical, json, plan }: FullAnswer): Promise<number> {
+  const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
+  const counted = await counter.count(texts, plan.upstreamModel);
+  return counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+}
+
+/** What went on to the client, of what was counted. */
+async function deliveredTokens(
+  output: OutputCounter,
+  { deliveredShare, paidTokens = Infinity }: StreamEnd,
+): Promise<number> {
+  const counted = await output.outputTokens();
+  if (deliveredShare === undefined) return counted;
+  // The last count is of all text and may differ by a token from the one that decided what is paid.
+  return Math.min(Math.floor(counted * deliveredShare), Math.floor(paidTokens));
+}
+
+function withoutOutput(usage: Usage): Usage {
+  return { ...usage, output: emptyUsage().output };
+}
+
+/** Everything that a stored response holds, as far as it is known. */
+function tokensOf(call: Call, usage: Usage | null): number {
+  return usage ? promptTokens(usage) + completionTokens(usage) : call.prompt.tokens;
+}
+
+/** What the model's answers are like on this site. */
+function learnLength({ usual }: CallServices, { endpoint, model }: Call, usage: Usage): void {
+  if (endpoint.answersTokens !== false) usual.learn(model, completionTokens(usage));
+}

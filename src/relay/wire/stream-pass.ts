@@ -1,0 +1,193 @@
+// What of an upstream's events goes on to the client, as it came or converted, and where the stream has to stop.
+// Never passes on the terminal frame, nor an event that is not surely paid.
+import { brokenStream } from "../../protocol/assemble.ts";
+import { isNoise } from "./framing.ts";
+import type { SseEvent } from "./framing.ts";
+import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
+import type { StreamConversion } from "./stream-convert.ts";
+import { encoder, PING, stop } from "./stream-state.ts";
+import type { StreamState } from "./stream-state.ts";
+
+const COLON = 0x3a;
+const DONE = "[DONE]";
+
+/** What of one chunk goes on to the client; undefined = nothing. */
+export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | undefined {
+  const { sse, options } = stream;
+  if (options.conversion) return convertChunk(stream, options.conversion, chunk);
+  const wasCarried = stream.carriedBytes;
+  const events = sse.push(chunk);
+  if (events.length === 0) {
+    stream.carriedBytes += chunk.length;
+    // A comment is the upstream's sign of life: pass the sign on, its bytes come with the next event.
+    return wasCarried === 0 && chunk[0] === COLON ? PING : undefined;
+  }
+  let taken = 0;
+  for (const event of events) taken += event.bytes?.length ?? 0;
+  stream.carriedBytes += chunk.length - taken;
+  const kept = sift(stream, events);
+  if (kept.length !== events.length || wasCarried !== 0 || stream.carriedBytes !== 0)
+    return joined(stream, kept);
+  notePassed(stream, kept);
+  return chunk;
+}
+
+/**
+ * Meters the events and drops those the client must not see; stops at the terminal one, and before one that is not
+ * surely paid. `paidAt`: an event that was metered, and paid since; those before it have gone on.
+ */
+function sift(stream: StreamState, events: readonly SseEvent[], paidAt = -1): readonly SseEvent[] {
+  const { meter, hidesUsage } = stream.options;
+  const { state } = meter;
+  let kept: SseEvent[] | undefined = paidAt === -1 ? undefined : [];
+  for (let i = Math.max(0, paidAt); i < events.length; i++) {
+    const event = events[i] as SseEvent;
+    if (i !== paidAt) {
+      const before = state.textChars;
+      meter.push(event);
+      if (state.textChars > stream.hold.freeChars && !stream.isEof) {
+        stream.unpaid = { events, at: i, before };
+        return kept ?? events.slice(0, i);
+      }
+    }
+    const ending = endingBy(stream, event);
+    if (ending !== undefined) {
+      kept ??= events.slice(0, i);
+      if (ending === "last") return kept;
+    } else if (isNoise(event.data) || (hidesUsage && state.lastWasUsageOnly)) kept ??= events.slice(0, i);
+    else kept?.push(event);
+  }
+  return kept ?? events;
+}
+
+/** Whether the event is the last of the stream, or is held back until the body ends; undefined: it is neither. */
+function endingBy(stream: StreamState, { data, bytes }: SseEvent): "last" | "held" | undefined {
+  const { state } = stream.options.meter;
+  if (data === DONE || data.trim() === DONE) {
+    stream.held.push(bytes as Uint8Array);
+    stream.doneLines++;
+    stop(stream, "completed");
+    return "last";
+  }
+  if (state.failure) {
+    stop(stream, "error-in-stream", state.failure);
+    return "last";
+  }
+  if (!state.ended || stream.terminal === "done-line") return undefined;
+  stream.held.push(bytes as Uint8Array);
+  // Gemini's usage may follow its finishing chunk: those streams are complete when the body ends.
+  if (stream.terminal === "end-of-body") return "held";
+  stop(stream, "completed");
+  return "last";
+}
+
+function joined(stream: StreamState, kept: readonly SseEvent[]): Uint8Array | undefined {
+  if (kept.length === 0) return undefined;
+  notePassed(stream, kept);
+  return Buffer.concat(kept.map((event) => event.bytes as Uint8Array));
+}
+
+/** Notes what the client has of the stream. */
+function notePassed(stream: StreamState, kept: readonly PassedFrame[]): void {
+  stream.firstPassed ??= kept[0];
+  if (kept.length > 1 || kept[0]?.event !== "ping") stream.lastPassed = kept;
+}
+
+/** As `passChunk`, for a stream that the client gets in another form. */
+function convertChunk(
+  stream: StreamState,
+  conversion: StreamConversion,
+  chunk: Uint8Array,
+): Uint8Array | undefined {
+  const events = stream.sse.push(chunk);
+  convertEvents(stream, conversion, events);
+  const text = conversion.take();
+  if (text !== "") return encoder.encode(text);
+  return events.length === 0 && chunk[0] === COLON ? stream.ping : undefined;
+}
+
+function convertEvents(
+  stream: StreamState,
+  conversion: StreamConversion,
+  events: readonly SseEvent[],
+  from = 0,
+): void {
+  const { state } = conversion;
+  for (let i = from; i < events.length; i++) {
+    const event = events[i] as SseEvent;
+    if (stream.end) return;
+    if (isNoise(event.data) && event.data.trim() !== DONE) continue;
+    const before = state.textChars;
+    conversion.push(event);
+    if (state.textChars > stream.hold.freeChars && !stream.isEof) {
+      stream.unpaid = { events, at: i, before };
+      return;
+    }
+    stopWhereConverted(stream, conversion);
+  }
+}
+
+function stopWhereConverted(stream: StreamState, { state }: StreamConversion): void {
+  if (state.failure) stop(stream, "error-in-stream", state.failure);
+  else if (state.ended && stream.terminal !== "end-of-body") stop(stream, "completed");
+}
+
+/** The upstream's body has ended: what is left of it goes on, and how the stream ended is clear. */
+export function passRest(stream: StreamState): Uint8Array | undefined {
+  const { conversion, meter } = stream.options;
+  // What is left is part of one event at most.
+  stream.isEof = true;
+  const events = stream.sse.end();
+  if (conversion) {
+    convertEvents(stream, conversion, events);
+    if (!stream.end) conversion.end();
+    // The decoder's own finding: the upstream closed before its terminal event.
+    if (meter.state.failure) stop(stream, "upstream-cut", meter.state.failure);
+    stopAtEof(stream);
+    const text = conversion.take();
+    return text === "" ? undefined : encoder.encode(text);
+  }
+  const kept = sift(stream, events);
+  stopAtEof(stream);
+  if (kept.length === 0) return undefined;
+  // The last event came without its blank line, which the client needs.
+  return Buffer.concat([...kept.map((event) => event.bytes as Uint8Array), encoder.encode("\n\n")]);
+}
+
+function stopAtEof(stream: StreamState): void {
+  if (stream.end) return;
+  if (stream.options.meter.state.ended) stop(stream, "completed");
+  else stop(stream, "upstream-cut", brokenStream("the body ended without a terminal event"));
+}
+
+/** Lengthens the hold for the event that is not surely paid, and goes on with it; or the stream ends before it. */
+export async function payAndGoOn(
+  stream: StreamState,
+  { events, at, before }: Unpaid,
+): Promise<Uint8Array | undefined> {
+  const { hold, options } = stream;
+  const { conversion } = options;
+  const chars = options.meter.state.textChars;
+  const isPaid = await hold.cover(chars);
+  stream.unpaid = undefined;
+  // It may have been ended meanwhile.
+  if (stream.end) return undefined;
+  if (!isPaid) {
+    stream.end = {
+      reason: "balance",
+      failure: undefined,
+      deliveredShare: (conversion ? conversion.writtenChars() : before) / chars,
+      paidTokens: hold.paidTokens,
+      first: stream.firstPassed,
+      last: stream.lastPassed.findLast(({ event }) => event !== "ping"),
+    };
+    stream.timers.clear(stream.idleTimer);
+    return undefined;
+  }
+  if (!conversion) return joined(stream, sift(stream, events, at));
+  conversion.pay(hold.freeChars);
+  stopWhereConverted(stream, conversion);
+  convertEvents(stream, conversion, events, at + 1);
+  const text = conversion.take();
+  return text === "" ? undefined : encoder.encode(text);
+}

@@ -1,0 +1,94 @@
+// Reads the upstream's side of a stream, one chunk per demand: in pieces, kept alive, and ended where it falls silent.
+import { brokenStream } from "../../protocol/assemble.ts";
+import { Failure } from "../../shared/failures.ts";
+import type { StreamEndReason } from "./stream-end.ts";
+import { passChunk, passRest, payAndGoOn } from "./stream-pass.ts";
+import { stop } from "./stream-state.ts";
+import type { ChunkRead, StreamState } from "./stream-state.ts";
+
+/**
+ * Bun hands over half a megabyte at once when a client is slower than its upstream. Taken apart in one go, that much and
+ * its copies would be alive whenever the engine collects, and count as old from then on.
+ */
+const PIECE_BYTES = 64 * 1024;
+/** After the terminal event only the end of the body is due; an upstream that lingers is hung up on. */
+const LINGER_MS = 1000;
+
+/** One read or a piece of it, processed and paid. Undefined = nothing to send (look at `end`). */
+export async function take(stream: StreamState): Promise<Uint8Array | undefined> {
+  if (stream.unpaid) return payAndGoOn(stream, stream.unpaid);
+  if (stream.unread) return takePiece(stream, stream.unread);
+  const pending = (stream.pending ??= stream.source.reader.read());
+  let read: ChunkRead | "ping";
+  try {
+    read = stream.options.pingMs > 0 && !stream.isGone ? await orPing(stream, pending) : await pending;
+  } catch (error) {
+    stream.pending = undefined;
+    stopBroken(stream, error);
+    return undefined;
+  }
+  if (read === "ping") return stream.ping;
+  stream.pending = undefined;
+  stream.lastByteMs = stream.timers.nowMs();
+  return read.done ? passRest(stream) : takePiece(stream, read.value);
+}
+
+function takePiece(stream: StreamState, bytes: Uint8Array): Uint8Array | undefined {
+  const isAll = bytes.length <= PIECE_BYTES;
+  stream.unread = isAll ? undefined : bytes.subarray(PIECE_BYTES);
+  try {
+    return passChunk(stream, isAll ? bytes : bytes.subarray(0, PIECE_BYTES));
+  } catch (error) {
+    stop(stream, "upstream-cut", error instanceof Failure ? error : brokenStream(String(error)));
+    return undefined;
+  }
+}
+
+function stopBroken(stream: StreamState, error: unknown): void {
+  // Complete but for the end of its body: what was due has come.
+  if (stream.options.meter.state.ended && stream.terminal === "end-of-body") stop(stream, "completed");
+  else if (stream.isSilent)
+    stop(stream, "upstream-stall", new Failure("upstream-timeout", "upstream_timeout"));
+  else stop(stream, "upstream-cut", brokenStream(String(error)));
+}
+
+/** The read, or "ping" when it takes longer than the client's connection should be silent. */
+function orPing({ timers, options }: StreamState, read: Promise<ChunkRead>): Promise<ChunkRead | "ping"> {
+  return new Promise((resolve, reject) => {
+    const timer = timers.set(() => resolve("ping"), options.pingMs);
+    read.then(resolve, reject).finally(() => timers.clear(timer));
+  });
+}
+
+/** Hangs up on an upstream that has been silent for too long. */
+export function watchSilence(stream: StreamState): void {
+  const { timers, options, source } = stream;
+  stream.idleTimer = timers.set(
+    () => {
+      const quietMs = timers.nowMs() - stream.lastByteMs;
+      // Only a pending read is the upstream's silence; otherwise the client is the slow one.
+      if (stream.pending && quietMs >= options.idleMs) {
+        stream.isSilent = true;
+        source.abort();
+      } else watchSilence(stream);
+    },
+    Math.max(1, options.idleMs - (timers.nowMs() - stream.lastByteMs)),
+  );
+}
+
+/** A complete stream is read to its end, so that its connection can serve again. */
+export function hangUp(stream: StreamState, reason: StreamEndReason): void {
+  const { source, timers } = stream;
+  if (reason !== "completed") return source.abort();
+  const timer = timers.set(() => source.abort(), LINGER_MS);
+  const readOut = async (): Promise<void> => {
+    try {
+      while (!(await (stream.pending ?? source.reader.read())).done) stream.pending = undefined;
+    } catch {
+      // Whatever happens behind the terminal event changes nothing.
+    } finally {
+      timers.clear(timer);
+    }
+  };
+  void readOut();
+}

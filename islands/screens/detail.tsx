@@ -75,7 +75,7 @@ export default function DetailScreen() {
       />
       <QueryBar usage={usage} isAdmin={isAdmin} onRange={changeRange} />
       {phase === "refreshing" || phase === "loading" ? (
-        <progress className="progress progress-primary -mt-0.5 block h-0.5 rounded-none" aria-hidden />
+        <progress className="progress progress-primary refresh-bar" aria-hidden />
       ) : null}
       {failure ? <FailureNotice text={failure} onRetry={refresh} /> : null}
       {use ? <Figures use={use} isOwn={usage.scope === "me"} used={data.used} /> : null}

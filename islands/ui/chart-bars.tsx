@@ -120,7 +120,7 @@ export function BarChart(props: BarChartProps) {
           className="open:w-full"
           onToggle={(event) => setTable((event.target as HTMLDetailsElement).open)}
         >
-          <summary className="w-fit cursor-pointer py-1 text-muted pointer-coarse:min-h-11 pointer-coarse:leading-9">
+          <summary className="py-1 text-muted pointer-coarse:min-h-11 pointer-coarse:leading-9">
             {t("chart.asTable")}
           </summary>
           {isTable ? (

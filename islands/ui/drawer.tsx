@@ -120,7 +120,7 @@ function OpenDrawer({
       }}
     >
       <div className={`modal-box ${WIDTHS[width]}`}>
-        <header className="flex min-h-13 items-center gap-2 border-b border-base-300 pr-3 pl-5">
+        <header>
           <h2 id={id} className="min-w-0 truncate">
             {title}
           </h2>
@@ -134,12 +134,8 @@ function OpenDrawer({
             <X aria-hidden />
           </button>
         </header>
-        <div className="drawer-body flex-1 overflow-y-auto overscroll-contain p-5">{children}</div>
-        {footer ? (
-          <footer className="flex items-center justify-end gap-2 border-t border-base-300 px-5 pt-3 pb-[calc(12px+env(safe-area-inset-bottom))]">
-            {footer}
-          </footer>
-        ) : null}
+        <div className="drawer-body">{children}</div>
+        {footer ? <footer>{footer}</footer> : null}
       </div>
     </dialog>
   );

@@ -34,7 +34,7 @@ export function Toasts() {
   });
   return (
     <>
-      <div className="toast toast-end pointer-events-none z-90 w-full max-w-100 whitespace-normal max-sm:top-3 max-sm:bottom-auto">
+      <div className="toast toast-end">
         {shown.value.map((each) => (
           <ToastBox key={each.key} entry={each} />
         ))}
@@ -69,7 +69,7 @@ function ToastBox({ entry }: { entry: Toast }) {
   const Icon = ICONS[entry.tone];
   return (
     <div
-      className="toast-box alert pointer-events-auto border-l-3 border-l-(--tone) bg-base-100 floating"
+      className="toast-box alert floating"
       data-tone={entry.tone}
       role={isLasting ? "alert" : "status"}
       onMouseEnter={hold}
@@ -162,7 +162,7 @@ export interface EmptyProps {
 
 export function Empty({ title, text, action }: EmptyProps) {
   return (
-    <div className="flex flex-col items-center gap-1.5 px-6 py-14 text-center text-sm">
+    <div className="flex flex-col items-center gap-2 px-6 py-14 text-center text-sm">
       <p className="font-semibold">{title}</p>
       {text ? <p className="text-muted max-w-[60ch]">{text}</p> : null}
       {action ? <div className="mt-2 flex flex-wrap justify-center gap-2">{action}</div> : null}

@@ -159,7 +159,7 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
   const shown = field.choices?.find((each) => each.value === value)?.label ?? value;
   if (!isEditing) {
     return (
-      <span className="inline-flex h-7 items-center gap-1 rounded-full border pl-2.5 text-dense whitespace-nowrap border-field/50 pr-0.5">
+      <span className="filter-pill">
         <button
           type="button"
           className="cursor-pointer"
@@ -180,12 +180,12 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
     );
   }
   return (
-    <span className="inline-flex h-7 items-center gap-1 rounded-full border pl-2.5 text-dense whitespace-nowrap border-primary pr-2">
+    <span className="filter-pill border-primary pr-2">
       <span className="text-muted">{field.label}:</span>
       {field.choices ? (
         <select
           autoFocus
-          className="min-w-24 bg-transparent text-dense outline-0 [&>option]:bg-base-100"
+
           aria-label={field.label}
           defaultValue={value}
           onChange={(event) => onDone(event.target.value)}
@@ -201,7 +201,7 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
       ) : (
         <input
           autoFocus
-          className="min-w-24 bg-transparent text-dense outline-0"
+
           aria-label={field.label}
           defaultValue={value}
           placeholder={field.placeholder}

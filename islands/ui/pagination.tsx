@@ -40,14 +40,11 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
     ["last", ChevronLast, last ?? page, last !== undefined && page < last],
   ] as const;
   return (
-    <nav
-      className="flex min-h-11 items-center gap-4 pt-2 text-dense max-sm:justify-between"
-      aria-label={t("table.pages")}
-    >
-      <span className="text-muted tabular-nums" role="status">
+    <nav className="flex min-h-11 items-center gap-4 pt-2 text-dense" aria-label={t("table.pages")}>
+      <span className="mr-auto text-muted tabular-nums" role="status">
         {shown === 0 ? null : total < 0 ? t("table.rangeOpen", range) : t("table.range", range)}
       </span>
-      <label className="ml-auto flex items-center gap-2 whitespace-nowrap max-sm:hidden">
+      <label className="flex items-center gap-2 whitespace-nowrap max-sm:hidden">
         <span className="text-muted">{t("table.pageSize")}</span>
         <select
           className="select select-sm w-18"

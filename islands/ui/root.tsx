@@ -90,10 +90,7 @@ function OfflineBar() {
   }, []);
   if (!isOffline) return null;
   return (
-    <p
-      role="status"
-      className="fixed inset-x-0 bottom-0 z-80 bg-warning px-4 pt-2 pb-[calc(8px+env(safe-area-inset-bottom))] text-center text-warning-content"
-    >
+    <p role="status" className="offline-bar">
       {t("common.offline")}
     </p>
   );

@@ -102,10 +102,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         data-selecting={selection.count > 0 ? "" : undefined}
       >
         {list.phase === "refreshing" ? (
-          <progress
-            className="progress progress-primary sticky top-0 left-0 z-6 -mb-0.5 block h-0.5 rounded-none"
-            aria-hidden
-          />
+          <progress className="progress progress-primary refresh-bar" aria-hidden />
         ) : null}
         <table
           className="data-table"

@@ -206,10 +206,7 @@ function originColumns({ t, save }: ColumnContext): Column<ListRow>[] {
 /** The first letter of the type; its full name is read out and shown on hover. */
 function TypeMark({ name }: { name: string }) {
   return (
-    <span
-      className="inline-flex size-5 flex-none items-center justify-center rounded-sm bg-base-300 text-xs/none font-semibold text-base-content"
-      title={name}
-    >
+    <span className="letter-mark rounded-sm font-semibold text-base-content" title={name}>
       <span aria-hidden>{name.slice(0, 1).toUpperCase()}</span>
       <span className="sr-only">{name}</span>
     </span>

@@ -37,17 +37,14 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
         row.username === "" ? null : (
           <button
             type="button"
-            className="group inline-flex min-h-6 max-w-[20ch] cursor-pointer items-center gap-1.5 pointer-coarse:min-h-10"
+            className="user-button"
             title={t("log.userPanel", { name: row.username })}
             onClick={() => onUser(row.user_id)}
           >
-            <span
-              className="inline-flex size-5 flex-none items-center justify-center rounded-full bg-base-300 text-xs"
-              aria-hidden
-            >
+            <span className="letter-mark rounded-full" aria-hidden>
               {String.fromCodePoint(row.username.codePointAt(0) ?? 63).toUpperCase()}
             </span>
-            <span className="truncate group-hover:text-primary group-hover:underline">{row.username}</span>
+            <span>{row.username}</span>
           </button>
         ),
     }),

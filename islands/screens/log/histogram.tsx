@@ -62,7 +62,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
   const place = span ? (span.first + span.last + 1) / 2 / size : 0;
   return (
     <figure className="mb-3" aria-label={t("log.histogram.title")}>
-      <figcaption className="flex min-h-7.5 flex-wrap items-center gap-x-2 text-dense text-muted">
+      <figcaption className="flex min-h-7.5 flex-wrap items-center gap-2 text-dense text-muted">
         <span className="tabular-nums">{summary}</span>
         {data.isCut ? <span className="text-muted"> · {t("log.histogram.cut")}</span> : null}
         {onReset ? (
@@ -73,7 +73,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         ) : null}
       </figcaption>
       <div
-        className="relative h-14 cursor-crosshair [touch-action:pan-y] border-b border-base-300 select-none"
+        className="chart-plot h-14"
         role="slider"
         tabIndex={0}
         aria-label={t("log.histogram.slider")}
@@ -87,7 +87,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         <svg
           viewBox={`0 0 ${Math.max(1, size)} ${HEIGHT}`}
           preserveAspectRatio="none"
-          className="block h-14 w-full"
+
           aria-hidden
         >
           {buckets.map((bucket, index) => (
@@ -105,7 +105,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
         </svg>
         {span ? (
           <div
-            className="pointer-events-none absolute top-0.5 z-5 max-w-full rounded-sm border border-base-300 bg-base-100 px-2 py-0.5 text-xs/4.5 whitespace-nowrap data-[side=left]:[translate:calc(-100%-8px)] data-[side=right]:[translate:8px]"
+            className="chart-tip min-w-0 px-2 py-0"
             aria-hidden
             style={{ left: `${place * 100}%` }}
             data-side={place > 0.5 ? "left" : "right"}
@@ -114,7 +114,7 @@ export function Histogram({ data, onZoom, onReset }: HistogramProps) {
           </div>
         ) : null}
       </div>
-      <div className="flex justify-between pt-0.5 text-xs/4 text-muted tabular-nums" aria-hidden>
+      <div className="flex justify-between text-xs text-muted" aria-hidden>
         <span>{size > 0 ? timeText(buckets[0]?.at ?? 0) : ""}</span>
         <span>{size > 2 ? timeText(buckets[Math.floor(size / 2)]?.at ?? 0) : ""}</span>
         <span>{size > 0 ? timeText((buckets.at(-1)?.at ?? 0) + step) : ""}</span>
@@ -129,8 +129,8 @@ function BucketTable({ buckets, zone }: { buckets: readonly LogBucket[]; zone: s
   const t = useT();
   return (
     <details className="text-xs">
-      <summary className="w-fit cursor-pointer py-0.5 text-muted">{t("log.histogram.asTable")}</summary>
-      <div className="overflow-auto max-h-60">
+      <summary className="py-0.5 text-muted">{t("log.histogram.asTable")}</summary>
+      <div className="max-h-60 overflow-auto">
         <table className="table sum-table">
           <thead>
             <tr>

@@ -50,10 +50,7 @@ export function LiveButton({ isLive, onToggle }: { isLive: boolean; onToggle: ()
   const t = useT();
   return (
     <button type="button" className="btn btn-default gap-2" aria-pressed={isLive} onClick={onToggle}>
-      <span
-        className="status border-[1.5px] border-muted bg-transparent in-aria-pressed:border-success in-aria-pressed:bg-success"
-        aria-hidden
-      />
+      <span className="status live-mark" aria-hidden />
       {isLive ? t("log.liveOn") : t("log.live")}
     </button>
   );

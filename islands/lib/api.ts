@@ -40,7 +40,8 @@ const client = treaty<Routes>(origin, {
 /** Calls below /api: `call(api.token.get({ query }))`, `call(api.token({ id }).delete())`. */
 export const api = client.api;
 
-type Body<R> = R extends { data: infer D } ? NonNullable<D> : never;
+/** Failures are thrown: what is given has succeeded. */
+type Body<R> = R extends { data: infer D } ? Exclude<NonNullable<D>, { success: false }> : never;
 type Unwrapped<D> = D extends { data: infer T } ? T : D;
 
 /** The body that a route answers: `ResponseBody<typeof api.pricing.get>`. */

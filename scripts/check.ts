@@ -1,4 +1,4 @@
-// `bun run check`: types, format, lint, rooms and locale parity; stops with the first failing step's code.
+// `bun run check`: types, unused code (knip), format, lint, rooms and locale parity; stops with the first failing step's code.
 import { ensurePackages } from "./packages.ts";
 
 /** This very program: started by npx there may be no other on the path. */
@@ -6,6 +6,7 @@ const BUN = process.execPath;
 
 const STEPS: readonly (readonly [string, string[]])[] = [
   ["types", [BUN, "check", "--no-script"]],
+  ["unused files, exports and packages", [BUN, "x", "knip", "--no-progress"]],
   [
     "format",
     [

@@ -13,7 +13,7 @@ export const transport: { fetch: (url: string, init?: RequestInit) => Promise<Re
 };
 
 /** Headers of every call: the server checks that page and session belong to the same user. */
-export function callHeaders(): Record<string, string> {
+function callHeaders(): Record<string, string> {
   const id = user.peek()?.id;
   return id === undefined ? {} : { "New-Api-User": String(id) };
 }
@@ -39,16 +39,13 @@ const client = treaty<Routes>(origin, {
 
 /** Calls below /api: `call(api.token.get({ query }))`, `call(api.token({ id }).delete())`. */
 export const api = client.api;
-/** Everything else of the route module. */
-export const root = client;
 
-type Body<R> = R extends { data: infer D } ? NonNullable<D> : never;
+/** Failures are thrown: what is given has succeeded. */
+type Body<R> = R extends { data: infer D } ? Exclude<NonNullable<D>, { success: false }> : never;
 type Unwrapped<D> = D extends { data: infer T } ? T : D;
 
 /** The body that a route answers: `ResponseBody<typeof api.pricing.get>`. */
-export type ResponseBody<Route extends (...args: never[]) => Promise<unknown>> = Body<
-  Awaited<ReturnType<Route>>
->;
+type ResponseBody<Route extends (...args: never[]) => Promise<unknown>> = Body<Awaited<ReturnType<Route>>>;
 /** What `call` gives for a route: the envelope's `data`. The islands' names for these stand in wire.ts. */
 export type ResponseData<Route extends (...args: never[]) => Promise<unknown>> = Unwrapped<
   ResponseBody<Route>

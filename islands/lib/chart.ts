@@ -133,7 +133,7 @@ export interface TimeAxis {
   step: Step;
 }
 
-export function endOf({ at, to }: TimeAxis, bar: number): number {
+function endOf({ at, to }: TimeAxis, bar: number): number {
   return at[bar + 1] ?? to;
 }
 

@@ -58,27 +58,8 @@ function dropDraft(key: string | undefined): void {
   }
 }
 
-export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
-  const { validate, draftKey } = options;
-  const contents = JSON.stringify(options.initial);
-  const initial = useMemo(() => options.initial, [contents]);
-  const [base, setBase] = useState(initial);
-  const [values, setValues] = useState(initial);
-  const [errors, setErrors] = useState<Errors<V>>({});
-  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
-  const [isBusy, setBusy] = useState(false);
-  const element = useRef<HTMLFormElement>(null);
-  const latest = useRef({ values, options });
-  latest.current = { values, options };
-
-  useEffect(() => {
-    const draft = readDraft<V>(draftKey);
-    setBase(initial);
-    setValues(draft ? { ...initial, ...draft } : initial);
-    setErrors({});
-    setTouched(new Set());
-  }, [initial, draftKey]);
-
+/** Keeps what was typed, without secrets, when the page is left: for the login page or for good. */
+function useSavedDraft<V extends Values>(latest: { current: { values: V; options: FormOptions<V> } }): void {
   const saveDraft = useCallback(() => {
     const { values: current, options: now } = latest.current;
     if (now.draftKey === undefined) return;
@@ -104,6 +85,30 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
       window.removeEventListener("pagehide", onLeave);
     };
   }, [saveDraft]);
+}
+
+export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
+  const { validate, draftKey } = options;
+  const contents = JSON.stringify(options.initial);
+  const initial = useMemo(() => options.initial, [contents]);
+  const [base, setBase] = useState(initial);
+  const [values, setValues] = useState(initial);
+  const [errors, setErrors] = useState<Errors<V>>({});
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [isBusy, setBusy] = useState(false);
+  const element = useRef<HTMLFormElement>(null);
+  const latest = useRef({ values, options });
+  latest.current = { values, options };
+
+  useEffect(() => {
+    const draft = readDraft<V>(draftKey);
+    setBase(initial);
+    setValues(draft ? { ...initial, ...draft } : initial);
+    setErrors({});
+    setTouched(new Set());
+  }, [initial, draftKey]);
+
+  useSavedDraft(latest);
 
   const check = (next: V, names: ReadonlySet<string>) => {
     const found = validate?.(next) ?? {};

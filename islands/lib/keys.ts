@@ -69,7 +69,7 @@ function dialogIsOpen(): boolean {
   return document.querySelector("dialog[open]") !== null;
 }
 
-export function handleKey(event: KeyboardEvent, nowMs = performance.now()): void {
+function handleKey(event: KeyboardEvent, nowMs = performance.now()): void {
   if (event.defaultPrevented || event.isComposing || event.keyCode === 229) return;
   const name = nameOf(event);
   const isChord = name.startsWith("mod+") || name.startsWith("alt+");

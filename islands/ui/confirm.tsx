@@ -19,7 +19,7 @@ export interface ConfirmQuestion {
   typed?: string;
 }
 
-export interface CopyQuestion {
+interface CopyQuestion {
   kind: "copy";
   text: string;
 }

@@ -40,13 +40,47 @@ export interface ViewTabsProps {
   columnsKey?: string;
 }
 
+/** What people saved in this browser; saving over a view and removing one can be undone. */
+function useSavedViews(screen: string) {
+  const t = useT();
+  const [views, setViews] = useState<readonly SavedView[]>([]);
+  // The server cannot know what was saved here.
+  useEffect(() => setViews(readViews(screen)), [screen]);
+  const store = (next: readonly SavedView[]) => {
+    setViews(next);
+    writeViews(screen, next);
+  };
+  return {
+    views,
+    /** Without a name nothing is saved. */
+    save(view: SavedView) {
+      const { name } = view;
+      if (name === "") return;
+      const isOverwritten = views.some((each) => each.name === name);
+      store([...views.filter((each) => each.name !== name), view]);
+      toast({
+        key: `view ${name}`,
+        text: t("table.views.saved", { name }),
+        ...(isOverwritten ? { undo: () => store(views) } : {}),
+      });
+    },
+    remove(view: SavedView) {
+      store(views.filter((each) => each !== view));
+      toast({
+        key: `view ${view.name}`,
+        text: t("table.views.removed", { name: view.name }),
+        undo: () => store(views),
+      });
+    },
+  };
+}
+
 export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, columnsKey }: ViewTabsProps) {
   const t = useT();
   useSignals();
-  const [views, setViews] = useState<readonly SavedView[]>([]);
+  const saved = useSavedViews(screen);
+  const { views } = saved;
   const [isNaming, setNaming] = useState(false);
-  // The server cannot know what was saved here.
-  useEffect(() => setViews(readViews(screen)), [screen]);
 
   const now = viewQuery(query, fields);
   const open = views.find((view) => sameQuery(viewQuery(view.query, fields), now));
@@ -57,10 +91,6 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
   const isPlain = builtIn.some((view) => sameQuery(view.query, now));
   const here = address.value;
 
-  const store = (next: readonly SavedView[]) => {
-    setViews(next);
-    writeViews(screen, next);
-  };
   const openSaved = (view: SavedView) => {
     const { patch, unknown } = openView(view, fields);
     if (columnsKey !== undefined && view.columns !== undefined) applyColumns(columnsKey, view.columns);
@@ -70,27 +100,9 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
     }
   };
   const save = (text: string) => {
-    const name = text.trim();
     setNaming(false);
-    if (name === "") return;
     const columns = columnsKey === undefined ? undefined : readItem(columnsKey);
-    const view: SavedView = { name, query: now, ...(columns === undefined ? {} : { columns }) };
-    const before = views;
-    store([...views.filter((each) => each.name !== name), view]);
-    toast({
-      key: `view ${name}`,
-      text: t("table.views.saved", { name }),
-      ...(before.some((each) => each.name === name) ? { undo: () => store(before) } : {}),
-    });
-  };
-  const remove = (view: SavedView) => {
-    const before = views;
-    store(views.filter((each) => each !== view));
-    toast({
-      key: `view ${view.name}`,
-      text: t("table.views.removed", { name: view.name }),
-      undo: () => store(before),
-    });
+    saved.save({ name: text.trim(), query: now, ...(columns === undefined ? {} : { columns }) });
   };
 
   return (
@@ -138,7 +150,7 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
                 label: t("table.views.remove"),
                 icon: Trash2,
                 isDanger: true,
-                onSelect: () => remove(open),
+                onSelect: () => saved.remove(open),
               },
             ],
           ]}

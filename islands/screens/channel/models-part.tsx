@@ -25,15 +25,13 @@ export interface ModelsPartProps {
   all: readonly string[];
 }
 
-export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
+/** The models that the upstream offers, fetched when somebody wants them. */
+function useFetchedModels({ form, row }: Pick<ModelsPartProps, "form" | "row">) {
   const t = useT();
   const [fetched, setFetched] = useState<readonly string[]>();
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string>();
-  const { values, set } = form;
-  const models = namesOf(values.models);
-  const add = (names: readonly string[]) => set("models", [...new Set([...models, ...names])].join(","));
-
+  const { values } = form;
   const fetchModels = async () => {
     const key = values.key.trim();
     if (!row && key === "") {
@@ -55,13 +53,28 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
                 key,
               }),
             );
-      setFetched(names as unknown as string[]);
+      setFetched(names);
     } catch (error) {
       setFailure(`${t("channel.fetchFailed")}: ${failureMessage(error)}`);
     } finally {
       setBusy(false);
     }
   };
+  return { fetched, isBusy, failure, fetchModels, drop: () => setFetched(undefined) };
+}
+
+export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
+  const t = useT();
+  const { fetched, isBusy, failure, fetchModels, drop } = useFetchedModels({ form, row });
+  const { values, set } = form;
+  const models = namesOf(values.models);
+  const add = (names: readonly string[]) => set("models", [...new Set([...models, ...names])].join(","));
+  const actions = [
+    { label: t("channel.fillRelated", { count: related.length }), names: related, run: () => add(related) },
+    { label: t("channel.fillAll", { count: all.length }), names: all, run: () => add(all) },
+    { label: t("channel.copyModels"), names: models, run: () => void copyText(models.join(",")) },
+    { label: t("channel.clearModels"), names: models, run: () => set("models", "") },
+  ];
 
   return (
     <>
@@ -87,38 +100,17 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
           {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
           {t("channel.fetchModels")}
         </button>
-        <button
-          type="button"
-          className="btn btn-sm btn-default"
-          disabled={related.length === 0}
-          onClick={() => add(related)}
-        >
-          {t("channel.fillRelated", { count: related.length })}
-        </button>
-        <button
-          type="button"
-          className="btn btn-sm btn-default"
-          disabled={all.length === 0}
-          onClick={() => add(all)}
-        >
-          {t("channel.fillAll", { count: all.length })}
-        </button>
-        <button
-          type="button"
-          className="btn btn-sm btn-default"
-          disabled={models.length === 0}
-          onClick={() => void copyText(models.join(","))}
-        >
-          {t("channel.copyModels")}
-        </button>
-        <button
-          type="button"
-          className="btn btn-sm btn-default"
-          disabled={models.length === 0}
-          onClick={() => set("models", "")}
-        >
-          {t("channel.clearModels")}
-        </button>
+        {actions.map(({ label, names, run }, index) => (
+          <button
+            key={index}
+            type="button"
+            className="btn btn-sm btn-default"
+            disabled={names.length === 0}
+            onClick={run}
+          >
+            {label}
+          </button>
+        ))}
       </div>
       {failure ? (
         <p role="alert" className="mt-1 text-xs text-error mb-4">
@@ -132,10 +124,10 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
           models={models}
           onApply={(added, removed) => {
             set("models", [...models.filter((name) => !removed.has(name)), ...added].join(","));
-            setFetched(undefined);
+            drop();
             announce("channel.fetchApplied", { added: added.size, removed: removed.size });
           }}
-          onClose={() => setFetched(undefined)}
+          onClose={drop}
         />
       ) : null}
     </>

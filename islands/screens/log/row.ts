@@ -2,7 +2,7 @@
 // Rows of older or other gateways may lack any field.
 import type { ListPageData, LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 
-export interface Attempt {
+interface Attempt {
   channel: number;
   ms: number;
   code?: string;
@@ -75,8 +75,8 @@ export const FIRST_TOKEN_MS = [3000, 10_000] as const;
 export const TOTAL_MS = [101_000, 300_000] as const;
 
 /** Filters of the API, by their own names; the last two are the administrators'. */
-export const USER_FILTERS = ["type", "token_name", "model_name", "group"] as const;
-export const ADMIN_FILTERS = ["username", "channel"] as const;
+const USER_FILTERS = ["type", "token_name", "model_name", "group"] as const;
+const ADMIN_FILTERS = ["username", "channel"] as const;
 /** What a saved view keeps. */
 export const VIEW_FIELDS = [
   ...USER_FILTERS,

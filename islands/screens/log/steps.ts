@@ -3,7 +3,7 @@
 import type { LogOther } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
-export type StepKind = "checks" | "attempt" | "answer" | "stream" | "firstToken" | "rest" | "whole";
+type StepKind = "checks" | "attempt" | "answer" | "stream" | "firstToken" | "rest" | "whole";
 
 export interface Step {
   kind: StepKind;
@@ -17,7 +17,7 @@ export interface Step {
   status?: number;
 }
 
-export function isFailedCode(code: string | undefined): boolean {
+function isFailedCode(code: string | undefined): boolean {
   return code !== undefined && code !== "" && code !== "ok";
 }
 

@@ -20,12 +20,12 @@ const AHEAD_SECONDS = 60;
 export const DEFAULT_RANGE = "7d";
 
 /** As they stand in the address; "" where it has none. The last two are the administrators'. */
-export type LogFilters = Record<"type" | "token_name" | "model_name" | "group", string> & {
+type LogFilters = Record<"type" | "token_name" | "model_name" | "group", string> & {
   username?: string;
   channel?: string;
 };
 
-export function filtersOf(query: Query, isAdmin: boolean): LogFilters {
+function filtersOf(query: Query, isAdmin: boolean): LogFilters {
   return {
     type: query.type === "0" ? "" : (query.type ?? ""),
     token_name: query.token_name ?? "",
@@ -67,7 +67,7 @@ interface LogFigures {
   histogram: LogHistogramData;
 }
 
-export async function fetchFigures(
+async function fetchFigures(
   isAdmin: boolean,
   query: LogParameters,
   signal: AbortSignal | undefined,

@@ -20,9 +20,9 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
   const box = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
   /** Undefined until something is typed: opening shows every model, not only the chosen one. */
-  const [question, setQuestion] = useState<string>();
+  const [search, setSearch] = useState<string>();
   const [at, setAt] = useState(0);
-  const words = (question ?? "").trim().toLowerCase();
+  const words = (search ?? "").trim().toLowerCase();
   const all = words === "" ? models : models.filter((name) => name.toLowerCase().includes(words));
   const found = all.slice(0, MOST_SHOWN);
   const more = all.length - found.length;
@@ -33,7 +33,7 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
   };
   const close = () => {
     setOpen(false);
-    setQuestion(undefined);
+    setSearch(undefined);
   };
   const pick = (model: string | undefined) => {
     if (model !== undefined) onChange(model);
@@ -82,9 +82,9 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
           placeholder={t("playground.searchModel")}
           autoComplete="off"
           spellCheck={false}
-          value={question ?? value}
+          value={search ?? value}
           onChange={(event) => {
-            setQuestion(event.target.value);
+            setSearch(event.target.value);
             setOpen(true);
             setAt(0);
           }}
@@ -106,22 +106,7 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
           className="menu p-0"
           hidden={found.length === 0}
         >
-          {isOpen
-            ? found.map((name, index) => (
-                <li
-                  key={name}
-                  id={`${id}-${index}`}
-                  role="option"
-                  aria-selected={name === value}
-                  aria-current={name === value}
-                  // The field keeps the focus, so that leaving it does not close the list before the click.
-                  onMouseDown={(event) => event.preventDefault()}
-                  onClick={() => pick(name)}
-                >
-                  <div className={`text-dense break-all ${index === at ? "menu-active" : ""}`}>{name}</div>
-                </li>
-              ))
-            : null}
+          {isOpen ? <Options id={id} names={found} at={at} value={value} onPick={pick} /> : null}
         </ul>
         {isOpen && (more > 0 || found.length === 0) ? (
           <p className="px-2 py-1.5 text-[13px] text-muted" role="status">
@@ -133,4 +118,30 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
       </div>
     </div>
   );
+}
+
+interface OptionsProps {
+  id: string;
+  names: readonly string[];
+  /** The one that Enter takes. */
+  at: number;
+  value: string;
+  onPick: (name: string) => void;
+}
+
+function Options({ id, names, at, value, onPick }: OptionsProps) {
+  return names.map((name, index) => (
+    <li
+      key={name}
+      id={`${id}-${index}`}
+      role="option"
+      aria-selected={name === value}
+      aria-current={name === value}
+      // The field keeps the focus, so that leaving it does not close the list before the click.
+      onMouseDown={(event) => event.preventDefault()}
+      onClick={() => onPick(name)}
+    >
+      <div className={`text-dense break-all ${index === at ? "menu-active" : ""}`}>{name}</div>
+    </li>
+  ));
 }

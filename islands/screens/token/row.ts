@@ -21,7 +21,7 @@ export interface TokenValues extends Record<string, unknown> {
   count: number | undefined;
 }
 
-export const DEFAULT_QUOTA = 500_000;
+const DEFAULT_QUOTA = 500_000;
 
 /** Quota presets of the specification, in dollars. */
 export const QUOTA_PRESETS = [1, 10, 50, 100, 500, 1000] as const;
@@ -92,7 +92,7 @@ export function stateOf(row: TokenRow, nowMs: number): number {
 }
 
 /** The server's limit, in bytes. */
-export const MAX_NAME_BYTES = 30;
+const MAX_NAME_BYTES = 30;
 /** What a batch adds to the further names. */
 const SUFFIX_BYTES = 7;
 

@@ -23,7 +23,7 @@ export interface UsePanelProps {
   onClose: () => void;
 }
 
-export function modelsOf(row: TokenRow | undefined, models: readonly string[]): string[] {
+function modelsOf(row: TokenRow | undefined, models: readonly string[]): string[] {
   const own = row?.model_limits_enabled ? row.model_limits.split(",").filter((name) => name !== "") : [];
   return own.length > 0 ? own : [...models];
 }

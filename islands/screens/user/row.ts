@@ -5,11 +5,11 @@ export interface UserPageData extends ListPageData<UserRow> {
   groups: string[];
 }
 
-export const Rank = { user: 1, admin: 10, root: 100 } as const;
+const Rank = { user: 1, admin: 10, root: 100 } as const;
 export const ENABLED = 1;
 export const DISABLED = 2;
 /** A status from which nobody comes back by hand. */
-export const LOCKED = 3;
+const LOCKED = 3;
 
 const RANKS: Record<number, string> = {
   [Rank.user]: "user.rank.user",
@@ -51,7 +51,7 @@ export function actionsFor(viewer: Viewer, row: UserRow): ManageAction[] {
 }
 
 export const MODES = ["add", "take", "set"] as const;
-export type Mode = (typeof MODES)[number];
+type Mode = (typeof MODES)[number];
 
 /** How a balance is to change. */
 export interface QuotaValues extends Record<string, unknown> {
@@ -100,8 +100,8 @@ export function valuesOf(row: UserRow | undefined): UserValues {
   };
 }
 
-export const MAX_USERNAME = 12;
-export const MAX_DISPLAY_NAME = 20;
+const MAX_USERNAME = 12;
+const MAX_DISPLAY_NAME = 20;
 const MIN_PASSWORD = 8;
 const MAX_PASSWORD = 20;
 

@@ -57,7 +57,7 @@ export type Answer = FullAnswer | StreamAnswer | BytesAnswer;
 /** Ids of answers, which clients show in their logs: they carry the request's own id. */
 const ENVELOPE_PREFIXES: ReadonlySet<string> = new Set(["chatcmpl-", "resp_", "msg_"]);
 
-export function newIdFor(call: Call): (prefix: string) => string {
+function newIdFor(call: Call): (prefix: string) => string {
   const used = new Set<string>();
   return (prefix) => {
     if (ENVELOPE_PREFIXES.has(prefix) && !used.has(prefix)) {

@@ -337,18 +337,28 @@ function sendFor(request: UpstreamRequest, signal: AbortSignal, maxAnswerBytes: 
   };
 }
 
+interface UpstreamAttempt {
+  request: UpstreamRequest;
+  limits: AttemptLimits;
+  /** Whose words a refusal is in. */
+  dialect: Dialect;
+  channel: Pick<Channel, "statusCodeMapping">;
+  call: Pick<Call, "request" | "body" | "hangUp">;
+  readingOn: ReadingOn;
+}
+
 /**
  * Sends the request; resolves with a 200 answer whose body is unread, throws an AttemptFailure for anything else. A client
  * that leaves does not end it: the upstream bills what it was asked, and is read on for a while.
  */
-export async function attempt(
-  request: UpstreamRequest,
-  limits: AttemptLimits,
-  dialect: Dialect,
-  channel: Pick<Channel, "statusCodeMapping">,
-  call: Pick<Call, "request" | "body" | "hangUp">,
-  readingOn: ReadingOn,
-): Promise<Opened> {
+export async function attempt({
+  request,
+  limits,
+  dialect,
+  channel,
+  call,
+  readingOn,
+}: UpstreamAttempt): Promise<Opened> {
   const watch = watchAttempt(limits, call, readingOn);
   const { signal, settled, explain } = watch;
   let response: Response;
@@ -374,7 +384,7 @@ export async function attempt(
 }
 
 /** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */
-export async function readWhole(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+export async function readFull(opened: Opened, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
     return await fullBody(opened.response, maxBytes);
   } catch (error) {

@@ -24,7 +24,7 @@ export interface AttemptNote {
 }
 
 /** Why the gateway itself ends a call before its time. */
-export type HangUpReason = "draining";
+type HangUpReason = "draining";
 
 export interface Call extends Indexed {
   readonly request: Request;

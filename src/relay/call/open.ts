@@ -1,6 +1,6 @@
 // Opens the answer of one attempt, in the form that its endpoint and its upstream call for: full, a stream, or bytes.
 import type { Answer } from "./answer.ts";
-import { attempt, readWhole } from "./attempt.ts";
+import { attempt, readFull } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { lineOnArrival } from "./lockstep.ts";
@@ -21,11 +21,18 @@ export async function openAnswer(
 ): Promise<Answer> {
   const startedMs = performance.now();
   const { upstream, dialect, channel } = plan;
-  const opened = await attempt(upstream, limits, dialect, channel, call, services.inFlight);
+  const opened = await attempt({
+    request: upstream,
+    limits,
+    dialect,
+    channel,
+    call,
+    readingOn: services.inFlight,
+  });
   if (!opened.isStream && call.endpoint.answers === "bytes" && !isJson(opened.response))
     return openBytes(services, call, plan, opened);
   if (!opened.isStream) {
-    const bytes = await readWhole(opened, limits.maxAnswerBytes);
+    const bytes = await readFull(opened, limits.maxAnswerBytes);
     return await FULL_ANSWER.run(services, { call, plan, opened, bytes });
   }
   if (!call.wantsStream && call.endpoint.isConversation)

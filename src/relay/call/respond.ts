@@ -28,7 +28,7 @@ const PASSED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Names that the gateway's own answer carries besides the upstream's. */
-export function answerHeaders(call: Call, response: Response): Record<string, string> {
+function answerHeaders(call: Call, response: Response): Record<string, string> {
   const headers = corsHeaders(call.request);
   // One plain object costs half of an iterator over them.
   const theirs = response.headers.toJSON();
@@ -65,7 +65,7 @@ function unpackFloats(text: string): number[] {
 }
 
 /** The answer with its vectors in the requested form; undefined when nothing has to change. */
-export function convertEmbeddings(json: unknown, format: unknown): string | undefined {
+function convertEmbeddings(json: unknown, format: unknown): string | undefined {
   const wanted = format === "base64" ? "base64" : "float";
   const body = asObject(json);
   const data = asList(body?.["data"]);

@@ -25,7 +25,7 @@ export interface SseReaderOptions {
   maxLineBytes?: number;
 }
 
-export const MAX_LINE_BYTES = 10 * 1024 * 1024;
+const MAX_LINE_BYTES = 10 * 1024 * 1024;
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -5,7 +5,7 @@ import { parseDataUrl } from "../../protocol/json.ts";
 import type { MediaPart } from "../../protocol/media.ts";
 import { Failure } from "../../shared/failures.ts";
 
-export interface FetchedMedia {
+interface FetchedMedia {
   mime: string;
   /** Base64. */
   data: string;
@@ -56,7 +56,7 @@ const SIGNATURES: readonly [mime: string, at: number, bytes: string][] = [
 ];
 
 /** The type by its first bytes, else as the server says; throws for pages of text, which are no media. */
-export function mediaType(bytes: Uint8Array, declared: string | null): string {
+function mediaType(bytes: Uint8Array, declared: string | null): string {
   const head = Buffer.from(bytes.subarray(0, 16)).toString("latin1");
   const found = SIGNATURES.find(([, at, signature]) => head.startsWith(signature, at));
   if (found) return found[0];

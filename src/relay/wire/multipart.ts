@@ -99,7 +99,7 @@ export function parseForm(body: Uint8Array<ArrayBuffer>, contentType: string | n
 }
 
 /** Text of a field; throws when it is too long to be one. */
-export function fieldText(part: FormPart): string {
+function fieldText(part: FormPart): string {
   if (part.bytes.length > MAX_TEXT_BYTES) throw broken(`the field ${part.name} is too long`);
   return Buffer.from(part.bytes.buffer, part.bytes.byteOffset, part.bytes.byteLength).toString("utf8");
 }

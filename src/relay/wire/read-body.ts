@@ -36,7 +36,7 @@ const tooLarge = (maxBytes: number): Failure =>
     type: "invalid_request_error",
   });
 
-export function invalidJson(reason: string): Failure {
+function invalidJson(reason: string): Failure {
   return new Failure("client", "invalid_json", { params: { reason }, type: "invalid_request_error" });
 }
 

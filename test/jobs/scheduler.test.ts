@@ -74,6 +74,25 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(runs).toBe(1);
     });
 
+    test("several turns within one second are told apart by a node that missed one of them", async () => {
+      let runs = 0;
+      const nodes = await setUp(2, {
+        name: "count",
+        everySeconds: () => 60,
+        run: () => Promise.resolve(void runs++),
+      });
+      const [first, second] = nodes.list;
+      await nodes.look();
+      for (let turn = 1; turn <= 2; turn++) {
+        nodes.pass(60);
+        await first?.look();
+        expect(runs).toBe(turn);
+      }
+      // Two turns behind: the mark must not look as it did when this node read it.
+      await second?.look();
+      expect(runs).toBe(2);
+    });
+
     for (const [way, jumpMs] of [
       ["back", -FORTY_DAYS_MS],
       ["forward", FORTY_DAYS_MS],

@@ -86,24 +86,30 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     pinned,
     earlierTokens: services.affinity.tokensBefore(caller, body),
   };
+  // Whatever may fail comes before the hold: from there on the call gives back what it holds.
+  const sent = endpoint.rewrite ? bodyOf(endpoint.rewrite(body.json, model)) : body;
   const held = holdCall(services, request);
   return held instanceof Promise
-    ? held.then((known) => callOf(received, request, known))
-    : callOf(received, request, held);
+    ? held.then((known) => callOf(received, request, sent, known))
+    : callOf(received, request, sent, held);
 }
 
-function callOf(received: Received, request: HoldRequest, { reservation, hold, prompt }: Held): Call {
+function callOf(
+  received: Received,
+  request: HoldRequest,
+  sent: RelayBody,
+  { reservation, hold, prompt }: Held,
+): Call {
   const { exchange, caller, body } = received;
   const { endpoint } = exchange;
-  const { model } = request;
   return {
     request: exchange.request,
     requestId: exchange.requestId,
     endpoint,
     caller,
     body,
-    sent: endpoint.rewrite ? bodyOf(endpoint.rewrite(body.json, model)) : body,
-    model,
+    sent,
+    model: request.model,
     prompt,
     price: request.price,
     reservation,

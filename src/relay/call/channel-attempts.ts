@@ -72,10 +72,11 @@ interface Run {
   services: AttemptServices;
   request: AttemptedRequest;
   policy: AttemptPolicy;
-  /** Channels that are not asked again. */
-  excluded: Set<number>;
+  /** Channels that are not asked again; another set once there are any, because most requests never have one. */
+  excluded: ReadonlySet<number>;
 }
 
+const NONE: ReadonlySet<number> = new Set();
 const BYTES_PER_MIB = 1024 * 1024;
 /** How long a key rests that its provider rejected, or asked to be patient with. */
 const REJECTED_KEY_MS = 600_000;
@@ -97,7 +98,7 @@ export async function attemptChannels<T>(
 ): Promise<T> {
   const { deps, picker } = services;
   const { options, keyring, clock } = deps;
-  const run: Run = { services, request, policy, excluded: new Set() };
+  const run: Run = { services, request, policy, excluded: NONE };
   const deadlineAtMs = performance.now() + options.get("relay.deadline_seconds") * 1000;
   const firstByteMs = options.get("relay.first_byte_timeout_seconds") * 1000;
   const maxAnswerBytes = options.get("relay.max_answer_mb") * BYTES_PER_MIB;
@@ -123,7 +124,7 @@ export async function attemptChannels<T>(
       return result;
     } catch (thrown) {
       if (isBeyond(thrown) && !request.pinned) {
-        run.excluded.add(channel.id);
+        exclude(run, channel);
         last = thrown;
         continue;
       }
@@ -147,6 +148,10 @@ function nextChannel({ services, request, policy, excluded }: Run): Channel | un
   return preferred ?? services.picker.pick(group, request.model, excluded, nowMs, policy.accepts);
 }
 
+function exclude(run: Run, channel: Channel): void {
+  run.excluded = new Set([...run.excluded, channel.id]);
+}
+
 /** What this channel's dialect cannot express another one's may: that is no failed attempt of anybody. */
 function isBeyond(thrown: unknown): boolean {
   const failure = failureIn(thrown);
@@ -155,7 +160,7 @@ function isBeyond(thrown: unknown): boolean {
 
 /** What a failed attempt does to log, key and channel; true when another one may follow. */
 function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): boolean {
-  const { services, request, policy, excluded } = run;
+  const { services, request, policy } = run;
   const { deps, picker } = services;
   const { channel } = attempt;
   const { failure } = failed;
@@ -168,7 +173,7 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   // A channel with more keys goes on with them: only the key that failed rests.
   const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
   if (!restKey(deps, attempt, rejected)) {
-    excluded.add(channel.id);
+    exclude(run, channel);
     picker.report(channel.id, failed.verdict, deps.clock.monotonicMs(), failure.retryAfterSeconds);
     // Where another key was only asked for patience, the channel works again when that is over.
     if (isFatal && deps.keyring.areAllRejected(channel)) void disableFor(deps, channel, refusal);

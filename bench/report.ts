@@ -80,8 +80,8 @@ export function goalsOf(figures: Figures): Goal[] {
   const addedMs = difference(at1.gateway?.p50Ms, at1.direct?.p50Ms);
   const { direct, gateway } = figures.streams;
   const firstTokenMs = difference(gateway?.p50Ms, direct?.p50Ms);
-  const isWhole = gateway?.eventsMin === direct?.eventsMin && gateway?.eventsMax === direct?.eventsMax;
-  const badStreams = gateway && (isWhole ? gateway.errors : Math.max(1, gateway.errors));
+  const isInteger = gateway?.eventsMin === direct?.eventsMin && gateway?.eventsMax === direct?.eventsMax;
+  const badStreams = gateway && (isInteger ? gateway.errors : Math.max(1, gateway.errors));
   const { memory, slowClient } = figures;
   const goal = (
     name: string,

@@ -60,10 +60,10 @@ export function buildTexts(
     const files = [entry, mount].flatMap((each) => (each ? [each.file, ...each.imports] : []));
     entry.keys = all.filter(keysIn(codeOf(new Set(files))));
   }
-  const isAsked = keysIn(codeOf(scripts));
+  const isNamed = keysIn(codeOf(scripts));
   return Object.fromEntries(
     LANGUAGES.map((language) => {
-      const asked = Object.entries(texts[language]).filter(([key]) => isAsked(key));
+      const asked = Object.entries(texts[language]).filter(([key]) => isNamed(key));
       const json = JSON.stringify(Object.fromEntries(asked));
       const name = `texts-${language}-${Bun.hash(json).toString(36).slice(0, 8)}.json`;
       writeFileSync(join(outDir, name), json);

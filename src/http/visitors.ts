@@ -75,7 +75,7 @@ export function createVisitors(trusted: readonly Range[]): Visitors {
   const open = new Map<string, Set<Request>>();
   /** By address, then by what is shown: how many wait for it. */
   const lookUps = new Map<string, Map<string, number>>();
-  const underWay = new IndexedSet<Work>();
+  const inFlight = new IndexedSet<Work>();
   const held = new Map<Request, number>();
   const streams = new Map<Request, Owing>();
   let manyHeld = MANY_HELD;
@@ -107,7 +107,7 @@ export function createVisitors(trusted: readonly Range[]): Visitors {
   function look(): void {
     const here = server();
     const nowMs = performance.now();
-    for (const { request } of underWay) here.timeout(request, OWED_SECONDS);
+    for (const { request } of inFlight) here.timeout(request, OWED_SECONDS);
     for (const [request, untilMs] of held) {
       if (nowMs > untilMs || isOver(request)) held.delete(request);
       else here.timeout(request, OWED_SECONDS);
@@ -163,10 +163,10 @@ export function createVisitors(trusted: readonly Range[]): Visitors {
     alive: (request) => server().timeout(request, IDLE_SECONDS),
     working(request) {
       const work = { request, index: -1 };
-      underWay.add(work);
+      inFlight.add(work);
       return work;
     },
-    done: (work) => work && underWay.delete(work),
+    done: (work) => work && inFlight.delete(work),
     hold(request, maxMs = MAX_HELD_MS) {
       if (held.size >= manyHeld) {
         for (const earlier of held.keys()) if (isOver(earlier)) held.delete(earlier);

@@ -48,11 +48,11 @@ function read({ value }: HostedTool): SearchSettings {
  * said there goes to `dropped` as `tools.web_search.<setting>`.
  */
 export function searchFor(target: DialectName, tool: HostedTool, dropped: string[]): JsonObject {
-  const said = read(tool);
+  const settings = read(tool);
   const known: SearchSettings = {};
-  for (const key in said) {
+  for (const key in settings) {
     const name = key as keyof SearchSettings;
-    if (CARRIED[target].has(name)) Object.assign(known, { [name]: said[name] });
+    if (CARRIED[target].has(name)) Object.assign(known, { [name]: settings[name] });
     else drop(dropped, `tools.web_search.${name}`);
   }
   const odd = rest(tool.value, [...WRAPPED, ...FLAT]);

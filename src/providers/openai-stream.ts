@@ -7,7 +7,7 @@ import { asList, asObject, parseJson } from "../protocol/json.ts";
 import { errorResponse, eventsOf, streamResponse } from "./adapter-kit.ts";
 
 /** An error as the provider told it, with the status that it means. */
-export interface ToldError {
+export interface ReportedError {
   status: number;
   message: string;
   code: string | number;
@@ -16,7 +16,7 @@ export interface ToldError {
 
 export interface ChunkReader {
   /** The error that a chunk or a whole answer is, if it is one. */
-  error: (wire: JsonObject) => ToldError | undefined;
+  error: (wire: JsonObject) => ReportedError | undefined;
   /** The chunk as it goes on; undefined leaves it out. `isEnded`: one before it told why the answer ended. */
   chunk?: (wire: JsonObject, isEnded: boolean) => JsonObject | undefined;
 }
@@ -28,7 +28,7 @@ function hasEnded(wire: JsonObject): boolean {
   return asList(wire["choices"]).some((choice) => typeof asObject(choice)?.["finish_reason"] === "string");
 }
 
-export const toldResponse = ({ status, message, code, type }: ToldError): Response =>
+export const reportedErrorResponse = ({ status, message, code, type }: ReportedError): Response =>
   errorResponse(status, message, code, type);
 
 async function* checked(
@@ -66,7 +66,7 @@ async function* checked(
 }
 
 /** The stream with good manners; its first chunk is read before it is answered with 200. */
-export async function mannerlyStream(response: Response, reader: ChunkReader): Promise<Response> {
+export async function checkedStream(response: Response, reader: ChunkReader): Promise<Response> {
   const frames = eventsOf(response);
   for (;;) {
     const next = await frames.next();
@@ -76,6 +76,6 @@ export async function mannerlyStream(response: Response, reader: ChunkReader): P
     const error = reader.error(wire);
     if (!error) return streamResponse(checked(frames, wire, reader));
     await frames.return(undefined);
-    return toldResponse(error);
+    return reportedErrorResponse(error);
   }
 }

@@ -208,7 +208,7 @@ export function explainBounded(inputs: CostInputs): CostSum {
   const exact = subtotal * groupRatio;
   // Only where the formula gives nothing at all: an amount that merely rounds to nothing stays nothing.
   const isMinimum = tokens > 0 && inputs.modelRatio * groupRatio > 0 && base * groupRatio <= 0;
-  const full = wholeQuota(isMinimum ? exact + 1 : exact, inputs.rounding);
+  const full = integerQuota(isMinimum ? exact + 1 : exact, inputs.rounding);
   const cap = inputs.quotaCap ?? MAX_QUOTA;
   const quota = Math.min(full, cap);
   return { lines, subtotal, groupRatio, exact, quota, isMinimum, isCapped: full > cap };
@@ -225,7 +225,7 @@ const MAX_DRIFT = 1e-4;
  * A whole, safe, non-negative number of units. The reference calculates in decimals; doubles may end a hair beside
  * the half or whole unit that the decimals hit, so such values are moved there before they are rounded.
  */
-export function wholeQuota(value: number, rounding: CostRounding): number {
+export function integerQuota(value: number, rounding: CostRounding): number {
   if (!(value > 0)) return 0;
   if (value >= MAX_QUOTA) return MAX_QUOTA;
   const half = Math.round(value * 2) / 2;
@@ -281,7 +281,7 @@ function quantity(value: number | undefined): number {
   return isUsable(value) ? Math.min(value, MAX_TOKEN_COUNT) + 0 : 0;
 }
 
-function wholeCap(value: number): number {
+function integerCap(value: number): number {
   return isUsable(value) ? Math.floor(Math.min(value, MAX_QUOTA)) + 0 : 0;
 }
 
@@ -323,7 +323,7 @@ export function boundedInputs(raw: Partial<CostInputs>): CostInputs {
     groupRatio: ratio(raw.groupRatio, NEUTRAL.groupRatio),
     quotaPerUnit: quotaPerUnit > 0 ? quotaPerUnit : DEFAULT_QUOTA_PER_UNIT,
     rounding: raw.rounding === "floor" ? "floor" : "half-away",
-    quotaCap: quotaCap === undefined ? undefined : wholeCap(quotaCap),
+    quotaCap: quotaCap === undefined ? undefined : integerCap(quotaCap),
   };
 }
 

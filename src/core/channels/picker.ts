@@ -168,8 +168,8 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
         state.openUntilMs = Math.max(state.openUntilMs, nowMs + state.restMs);
       };
       if (verdict === "limited") {
-        const askedMs = Math.min((retryAfterSeconds ?? 0) * 1000, LONGEST_RETRY_AFTER_MS);
-        if (askedMs > 0) state.openUntilMs = Math.max(state.openUntilMs, nowMs + askedMs);
+        const requestedMs = Math.min((retryAfterSeconds ?? 0) * 1000, LONGEST_RETRY_AFTER_MS);
+        if (requestedMs > 0) state.openUntilMs = Math.max(state.openUntilMs, nowMs + requestedMs);
         else rest(Math.max(LIMITED_REST_MS, wasResting ? state.restMs * 2 : 0));
       } else if (verdict === "rejected") {
         rest(wasResting ? Math.max(state.restMs * 2, REJECTED_REST_MS) : REJECTED_REST_MS);

@@ -84,7 +84,7 @@ export async function settleIn(db: Database, dataDir: string, startsNew: boolean
   // A torn note says nothing; and a database that knows this node is one that the directory belonged to before.
   if (isNumber(noted) && !startsNew && !isKnown)
     throw wouldStartNew(dataDir, "the database is another one", [NOTE_FILE]);
-  writeWhole(dataDir, NOTE_FILE, `${own}\n`);
+  writeAtomically(dataDir, NOTE_FILE, `${own}\n`);
 }
 
 const isNumber = (text: string) => /^\d{1,15}$/.test(text);
@@ -110,12 +110,12 @@ export function readNodeId(dataDir: string): string {
   if (found !== undefined) return found;
   const id = randomBytes(8).toString("hex");
   // After a power cut another name, or none, would make the journal a stranger's.
-  writeWhole(dataDir, NODE_FILE, `${id}\n`);
+  writeAtomically(dataDir, NODE_FILE, `${id}\n`);
   return id;
 }
 
 /** The whole text or no file, whenever the power goes. */
-function writeWhole(dataDir: string, name: string, text: string): void {
+function writeAtomically(dataDir: string, name: string, text: string): void {
   const draft = join(dataDir, `${name}.draft`);
   const file = openSync(draft, "w", 0o600);
   try {

@@ -76,7 +76,7 @@ export function createTaker(deps: TakerDeps): Taker {
     let { row } = step;
     let pauseMs = FIRST_PAUSE_MS;
     for (let looks = 1; ;) {
-      const mayChange = isOnItsWay(user) || isOnItsWay(limited);
+      const mayChange = isInTransit(user) || isInTransit(limited);
       // Less than everything is taken only after what comes back was waited for.
       const least = mayChange && looks <= FULL_LOOKS ? step.more : step.least;
       try {
@@ -142,7 +142,7 @@ function createAmountsBeingWritten() {
   };
 }
 
-function isOnItsWay(account: UserAccount | TokenAccount | undefined): boolean {
+function isInTransit(account: UserAccount | TokenAccount | undefined): boolean {
   return account !== undefined && account.pending + account.returning > 0;
 }
 

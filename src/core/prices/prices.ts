@@ -16,7 +16,7 @@ import {
   MAX_RATIO,
   priceLines,
   storeCost,
-  wholeQuota,
+  integerQuota,
 } from "../../shared/cost.ts";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -130,7 +130,7 @@ export function estimateReserve(pricing: ModelPricing, groupRatio: number, input
     safe.callPrice === undefined
       ? tokens * safe.modelRatio
       : safe.callPrice * safe.callFactor * safe.callCount * safe.quotaPerUnit;
-  return wholeQuota(base * safe.groupRatio, "floor");
+  return integerQuota(base * safe.groupRatio, "floor");
 }
 
 function bounded(value: number): number {

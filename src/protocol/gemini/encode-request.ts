@@ -51,8 +51,8 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
 function writeOwn(request: CanonicalRequest, model: string, body: JsonObject, dropped: string[]): void {
   const top = request.messages.find((message) => message.topLevel);
   const write = (message: Message, role?: string): JsonObject => {
-    const { role: said, ...extra } = message.extra ?? {};
-    const name = message.extra && "role" in message.extra ? said : role;
+    const { role: givenRole, ...extra } = message.extra ?? {};
+    const name = message.extra && "role" in message.extra ? givenRole : role;
     return {
       ...(name === undefined || name === null ? {} : { role: name }),
       parts: message.parts.map((part) => ownPart(part, model, dropped)).filter((part) => part !== undefined),

@@ -31,10 +31,10 @@ export function decodeUsage(raw: unknown): Usage | null {
   };
   usage.input.cacheRead = take(boundedCount(wire["cachedContentTokenCount"]));
   const cached = wire["cacheTokensDetails"];
-  const asked = wire["promptTokensDetails"];
-  usage.input.audio = take(Math.max(0, modality(asked, "AUDIO") - modality(cached, "AUDIO")));
+  const promptDetails = wire["promptTokensDetails"];
+  usage.input.audio = take(Math.max(0, modality(promptDetails, "AUDIO") - modality(cached, "AUDIO")));
   usage.input.image = take(
-    Math.max(0, modality(asked, "IMAGE", "VIDEO") - modality(cached, "IMAGE", "VIDEO")),
+    Math.max(0, modality(promptDetails, "IMAGE", "VIDEO") - modality(cached, "IMAGE", "VIDEO")),
   );
   usage.input.fresh = left + tools;
 
@@ -81,9 +81,9 @@ export function encodeUsage(usage: Usage): JsonObject {
   };
   if (output.thinking > 0) wire["thoughtsTokenCount"] = output.thinking;
   if (input.cacheRead > 0) wire["cachedContentTokenCount"] = input.cacheRead;
-  const asked = details({ AUDIO: input.audio, IMAGE: input.image });
+  const promptDetails = details({ AUDIO: input.audio, IMAGE: input.image });
   const made = details({ AUDIO: output.audio, IMAGE: output.image });
-  if (asked) wire["promptTokensDetails"] = asked;
+  if (promptDetails) wire["promptTokensDetails"] = promptDetails;
   if (made) wire["candidatesTokensDetails"] = made;
   return wire;
 }

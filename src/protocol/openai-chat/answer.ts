@@ -26,7 +26,7 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
   const choices = asList(wire["choices"]);
   const plain = choices.length === 1 ? plainAnswer(wire, asObject(choices[0])) : undefined;
   if (plain) return plain;
-  const events = decoder.read(choices.every(isPlaced) ? wire : wholeAsChunk(wire));
+  const events = decoder.read(choices.every(isPlaced) ? wire : answerAsChunk(wire));
   events.push(...decoder.push({ event: "", data: "[DONE]" }));
   return collect(events);
 }
@@ -60,7 +60,7 @@ function isPlaced(value: unknown): boolean {
 }
 
 /** The same with numbers by place, which is what counts in a whole message. */
-function wholeAsChunk(wire: JsonObject): JsonObject {
+function answerAsChunk(wire: JsonObject): JsonObject {
   const choices = asList(wire["choices"]).map((value, index) => {
     const choice = asObject(value) ?? {};
     const message = asObject(choice["message"]) ?? {};

@@ -32,11 +32,11 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   const home = request.dialect === DIALECT;
   const body: JsonObject = { model: context.model ?? request.model };
   // Calls of one turn belong into one message; the Responses API spreads them over items.
-  const said =
+  const source =
     home || takesCustomTools(DIALECT, String(body["model"])) ? request : withoutCustom(request, dropped);
   const messages = home
-    ? said.messages
-    : mergeTurns(said.messages, (role) => (role === "assistant" ? role : null));
+    ? source.messages
+    : mergeTurns(source.messages, (role) => (role === "assistant" ? role : null));
   body["messages"] = messages.flatMap((message) => encodeMessage(message, home, context, dropped));
   if (request.stream !== undefined) body["stream"] = request.stream;
   if (request.streamUsage !== undefined) {
@@ -44,7 +44,7 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
     body["stream_options"] = { ...left, include_usage: request.streamUsage };
   }
   writeSettings(request, context, body, dropped);
-  writeTools(said, body, dropped);
+  writeTools(source, body, dropped);
   writeFormat(request, body);
   if (home) {
     if (request.reasoning?.effort !== undefined) body["reasoning_effort"] = request.reasoning.effort;

@@ -136,7 +136,7 @@ function echo({ request }: AnswerContext): JsonObject {
   return known;
 }
 
-function echoOf(said: JsonObject): JsonObject {
+function echoOf(request: JsonObject): JsonObject {
   const out: JsonObject = {
     instructions: null,
     max_output_tokens: null,
@@ -148,6 +148,6 @@ function echoOf(said: JsonObject): JsonObject {
     tools: [],
     top_p: 1,
   };
-  for (const key of ECHOED_FIELDS) if (said[key] !== undefined) out[key] = said[key];
+  for (const key of ECHOED_FIELDS) if (request[key] !== undefined) out[key] = request[key];
   return out;
 }

@@ -10,7 +10,7 @@ const SKIPPED =
   /^response\.(?:content_part\.|output_text\.done|function_call_arguments\.done|reasoning_\w+\.done|in_progress|\w+_call\.)/;
 
 /** Usage before the end is rare, and the frame that may carry it repeats the whole request. */
-function isToldEarly({ event, data }: WireFrame): boolean {
+function isReportedEarly({ event, data }: WireFrame): boolean {
   return event === "response.in_progress" && data.includes('"usage":{');
 }
 
@@ -32,7 +32,7 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
   return {
     state,
     push(frame) {
-      if (SKIPPED.test(frame.event) && !isToldEarly(frame)) return;
+      if (SKIPPED.test(frame.event) && !isReportedEarly(frame)) return;
       const wire = asObject(parseJson(frame.data));
       if (!wire) return;
       const type = asString(wire["type"]) ?? frame.event;

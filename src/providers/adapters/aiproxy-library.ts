@@ -14,7 +14,7 @@ import {
   post,
   streamFailure,
 } from "../adapter-kit.ts";
-import { askedOf, textOf } from "./asked.ts";
+import { decodeChatRequest, textOf } from "./chat-request.ts";
 
 /** The documents as a numbered list of links below the answer. */
 function sources(documents: unknown): string {
@@ -59,7 +59,7 @@ export const aiproxyLibrary: Adapter = async (call) => {
       params: { name: call.row.label.en },
       retryable: true,
     });
-  const request = askedOf(call, {});
+  const request = decodeChatRequest(call, {});
   const last = request.messages.at(-1);
   const query = last ? textOf(last) : "";
   const body = { model: call.model, query, libraryId, stream: call.isStream };

@@ -5,7 +5,7 @@ import type { CanonicalRequest, JsonObject, Message, ToolResultPart } from "../.
 import { cannotCarry } from "../../protocol/carry.ts";
 import { splitSystem, systemText } from "../../protocol/turns.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { textOf } from "./asked.ts";
+import { textOf } from "./chat-request.ts";
 
 function resultsById(messages: readonly Message[]): Map<string, ToolResultPart> {
   const found = new Map<string, ToolResultPart>();
@@ -19,15 +19,15 @@ function encodeAssistant(message: Message, results: ReadonlyMap<string, ToolResu
   const calls = message.parts.filter((part) => part.type === "tool-call");
   if (calls.length === 0) return [{ role: "assistant", content: textOf(message) }];
   return calls.flatMap((call, index) => {
-    const said = {
+    const written = {
       role: "assistant",
       content: index === 0 ? textOf(message) : "",
       function_call: { name: call.name, arguments: call.input || "{}" },
     };
     const result = results.get(call.id);
-    if (!result) return [said];
+    if (!result) return [written];
     return [
-      said,
+      written,
       { role: "function", name: call.name, content: textOf({ role: "tool", parts: result.content }) },
     ];
   });

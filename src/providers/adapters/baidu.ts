@@ -21,7 +21,7 @@ import {
   usageOf,
 } from "../adapter-kit.ts";
 import type { EventWriter } from "../adapter-kit.ts";
-import { askedOf } from "./asked.ts";
+import { decodeChatRequest } from "./chat-request.ts";
 import { baiduRequest } from "./baidu-request.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 
@@ -177,14 +177,14 @@ function spoken(
   state: { hasCall: boolean },
 ): CanonicalEvent[] {
   const out = [...writer.start(asString(wire["id"])), ...writer.text(asString(wire["result"]) ?? "")];
-  const asked = asObject(wire["function_call"]);
-  if (!asked) return out;
-  const input = asString(asked["arguments"]) ?? "";
+  const result = asObject(wire["function_call"]);
+  if (!result) return out;
+  const input = asString(result["arguments"]) ?? "";
   if (state.hasCall) return [...out, ...writer.json(input)];
   state.hasCall = true;
   // Thoughts say why the function is called.
-  out.push(...writer.text(asString(asked["thoughts"]) ?? "", "thinking"));
-  out.push(...writer.call(call.newId("call_"), asString(asked["name"]) ?? "", input));
+  out.push(...writer.text(asString(result["thoughts"]) ?? "", "thinking"));
+  out.push(...writer.call(call.newId("call_"), asString(result["name"]) ?? "", input));
   return out;
 }
 
@@ -211,22 +211,22 @@ async function* streamedEvents(call: AdapterCall, response: Response): AsyncGene
 }
 
 async function chat(call: AdapterCall): Promise<Response> {
-  const asked = await ask(call, baiduRequest(call, askedOf(call, { tools: true, formats: true })));
-  if ("refused" in asked) return asked.refused;
-  if ("stream" in asked) return chatResponse(call, streamedEvents(call, asked.stream));
-  if (asString(asked.body["result"]) === undefined && !asObject(asked.body["function_call"]))
+  const result = await ask(call, baiduRequest(call, decodeChatRequest(call, { tools: true, formats: true })));
+  if ("refused" in result) return result.refused;
+  if ("stream" in result) return chatResponse(call, streamedEvents(call, result.stream));
+  if (asString(result.body["result"]) === undefined && !asObject(result.body["function_call"]))
     throw badAnswer();
   const writer = eventWriter();
   const state = { hasCall: false };
-  const events = spoken(call, writer, asked.body, state);
-  return chatResponse(call, [...events, ...ending(writer, asked.body, state.hasCall)]);
+  const events = spoken(call, writer, result.body, state);
+  return chatResponse(call, [...events, ...ending(writer, result.body, state.hasCall)]);
 }
 
 async function embeddings(call: AdapterCall): Promise<Response> {
-  const asked = await ask(call, { input: embeddingTexts(call) });
-  if ("refused" in asked) return asked.refused;
-  if ("stream" in asked) throw badAnswer();
-  const { body } = asked;
+  const result = await ask(call, { input: embeddingTexts(call) });
+  if ("refused" in result) return result.refused;
+  if ("stream" in result) throw badAnswer();
+  const { body } = result;
   const items = asList(body["data"]).map(asObject);
   const ordered = items.toSorted((a, b) => (asNumber(a?.["index"]) ?? 0) - (asNumber(b?.["index"]) ?? 0));
   const vectors = ordered.map((item) => item?.["embedding"] ?? []);

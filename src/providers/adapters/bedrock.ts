@@ -11,7 +11,7 @@ import { signAws } from "../aws-signature.ts";
 import { bedrockEvents, exceptionStatus, withoutArns } from "./bedrock-events.ts";
 import type { BedrockException } from "./bedrock-events.ts";
 import { bedrockModelId } from "./bedrock-models.ts";
-import { streamedAnswer, wholeAnswer } from "./converse-answer.ts";
+import { streamedAnswer, completeAnswer } from "./converse-answer.ts";
 import { converseRequest } from "./converse-request.ts";
 
 const ANTHROPIC_VERSION = "bedrock-2023-05-31";
@@ -33,8 +33,8 @@ export function parseBedrockKey(key: string): BedrockKey {
   const [accessKey = "", second = "", third] = parts.map((part) => part.trim());
   const region = third ?? second;
   const secretKey = third === undefined ? "" : second;
-  const isWhole = parts.length <= 3 && VISIBLE.test(accessKey) && /^[a-z]{2}[a-z0-9-]+$/.test(region);
-  if (!isWhole || (third !== undefined && !VISIBLE.test(secretKey)))
+  const isComplete = parts.length <= 3 && VISIBLE.test(accessKey) && /^[a-z]{2}[a-z0-9-]+$/.test(region);
+  if (!isComplete || (third !== undefined && !VISIBLE.test(secretKey)))
     throw new Failure("upstream-auth", "channel_key_format", {
       params: { format: "AccessKey|SecretKey|Region" },
       retryable: true,
@@ -77,7 +77,7 @@ async function refusal(response: Response): Promise<Response> {
 
 /** Anthropic's events as they stand inside the stream's messages. */
 async function* claudeStream(upstream: Response): AsyncGenerator<string> {
-  let isWhole = false;
+  let isComplete = false;
   for await (const { type, payload, exception } of bedrockEvents(upstream)) {
     if (exception) {
       yield exceptionFrame(exception);
@@ -90,10 +90,10 @@ async function* claudeStream(upstream: Response): AsyncGenerator<string> {
     // The service's own figures ride on the last event; typed clients do not expect them.
     delete event["amazon-bedrock-invocationMetrics"];
     const name = asString(event["type"]) ?? "";
-    isWhole ||= name === "message_stop" || name === "error";
+    isComplete ||= name === "message_stop" || name === "error";
     yield `event: ${name}\ndata: ${JSON.stringify(event)}\n\n`;
   }
-  if (!isWhole) throw brokenStream("no message_stop");
+  if (!isComplete) throw brokenStream("no message_stop");
 }
 
 /** An error event whose code is the status that could no longer be sent. */
@@ -120,7 +120,7 @@ async function converse(call: AdapterCall): Promise<Response> {
   if (response.status !== 200) return refusal(response);
   return chatResponse(
     call,
-    call.isStream ? streamedAnswer(response, call) : wholeAnswer(await answerOf(response), call),
+    call.isStream ? streamedAnswer(response, call) : completeAnswer(await answerOf(response), call),
   );
 }
 

@@ -9,7 +9,7 @@ import type { Usage } from "../../shared/usage.ts";
 import type { AdapterCall } from "../adapter.ts";
 import { eventWriter, linesOf, streamFailure } from "../adapter-kit.ts";
 import type { EventWriter } from "../adapter-kit.ts";
-import { textOf } from "./asked.ts";
+import { textOf } from "./chat-request.ts";
 
 const ROLES: Readonly<Record<Role, string>> = {
   system: "SYSTEM",
@@ -65,10 +65,10 @@ export function cohereSettings({ settings }: CanonicalRequest): JsonObject {
 export function requestV1(request: CanonicalRequest, call: AdapterCall): JsonObject {
   const last = request.messages.findLastIndex((message) => message.role === "user");
   const history = request.messages.filter((_, index) => index !== last);
-  const asked = request.messages[last];
+  const question = request.messages[last];
   return {
     model: call.model,
-    message: asked ? textOf(asked) : "",
+    message: question ? textOf(question) : "",
     chat_history: history.map((message) => ({ role: ROLES[message.role], message: textOf(message) })),
     stream: call.isStream,
     ...cohereSettings(request),

@@ -9,7 +9,7 @@ import { budgetOf } from "../../protocol/reasoning.ts";
 import type { AdapterCall } from "../adapter.ts";
 import { eventsOf, eventWriter, streamFailure } from "../adapter-kit.ts";
 import type { EventWriter } from "../adapter-kit.ts";
-import { textOf } from "./asked.ts";
+import { textOf } from "./chat-request.ts";
 import { cohereFinish, cohereSettings, cohereUsage } from "./cohere-v1.ts";
 
 function encodePart(part: Part): JsonObject[] {

@@ -3,7 +3,7 @@
 import type { Adapter, AdapterCall } from "../adapter.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
-import { askedOf } from "./asked.ts";
+import { decodeChatRequest } from "./chat-request.ts";
 import { answerOf, chatResponse, errorResponse, post } from "../adapter-kit.ts";
 import { requestV1, streamedV1, wholeV1 } from "./cohere-v1.ts";
 import { requestV2, streamedV2, wholeV2 } from "./cohere-v2.ts";
@@ -26,7 +26,7 @@ async function refusal(response: Response): Promise<Response> {
 }
 
 async function chat(call: AdapterCall): Promise<Response> {
-  const request = askedOf(call, { tools: true, images: true, formats: true });
+  const request = decodeChatRequest(call, { tools: true, images: true, formats: true });
   const isV2 = needsV2(request);
   const url = isV2 ? call.url.replace(/\/v1\/chat$/, "/v2/chat") : call.url;
   const response = await post(call, url, isV2 ? requestV2(request, call) : requestV1(request, call));

@@ -169,7 +169,7 @@ export async function* streamedAnswer(response: Response, call: AdapterCall): As
 }
 
 /** A whole answer, played through the same reader. */
-export function wholeAnswer(body: Wire, call: AdapterCall): CanonicalEvent[] {
+export function completeAnswer(body: Wire, call: AdapterCall): CanonicalEvent[] {
   const reader = createReader(call);
   const content = asList(asObject(asObject(body["output"])?.["message"])?.["content"]);
   const events = reader.event("messageStart", {});

@@ -16,7 +16,7 @@ import { asObject, parseJson } from "../../protocol/json.ts";
 import { effortOf } from "../../protocol/reasoning.ts";
 import { mergeThinking, mergeTurns, splitSystem } from "../../protocol/turns.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { askedOf } from "./asked.ts";
+import { decodeChatRequest } from "./chat-request.ts";
 
 const IMAGE_FORMATS: Readonly<Record<string, string>> = {
   "image/png": "png",
@@ -39,7 +39,7 @@ const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
 const CACHE_POINT = { cachePoint: { type: "default" } };
 
 export function converseRequest(call: AdapterCall): JsonObject {
-  const request = askedOf(call, { tools: true, images: true, files: true });
+  const request = decodeChatRequest(call, { tools: true, images: true, files: true });
   const { system, turns } = splitSystem(request.messages);
   const { settings } = request;
   const body: JsonObject = { messages: encodeTurns(turns) };

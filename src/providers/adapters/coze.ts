@@ -20,7 +20,7 @@ import {
 } from "../adapter-kit.ts";
 import { realWait } from "../wait.ts";
 import type { Wait } from "../wait.ts";
-import { askedOf, endUserOf, textOf } from "./asked.ts";
+import { decodeChatRequest, endUserOf, textOf } from "./chat-request.ts";
 
 const POLL_MS = 1000;
 /** What stands for an error that has no code. */
@@ -202,7 +202,7 @@ async function perform(call: AdapterCall, wait: Wait): Promise<Response> {
       params: { name: call.row.label.en },
       retryable: true,
     });
-  const request = askedOf(call, { images: true });
+  const request = decodeChatRequest(call, { images: true });
   const base = call.url.replace(/\/v3\/chat$/, "");
   const messages: JsonObject[] = [];
   for (const message of withSystem(request)) messages.push(await encodeMessage(call, base, message));

@@ -90,7 +90,7 @@ export async function* streamedAnswer(response: Response, mode: DifyMode): Async
 }
 
 /** A blocking answer. Throws the failure of a workflow that failed. */
-export function wholeAnswer(body: JsonObject, mode: DifyMode): CanonicalEvent[] {
+export function completeAnswer(body: JsonObject, mode: DifyMode): CanonicalEvent[] {
   const writer = eventWriter();
   if (mode !== "workflow") {
     return [

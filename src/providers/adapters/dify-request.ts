@@ -6,7 +6,7 @@ import { asObject, asString } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { AdapterCall } from "../adapter.ts";
 import { answerOf } from "../adapter-kit.ts";
-import { endUserOf, textOf } from "./asked.ts";
+import { endUserOf, textOf } from "./chat-request.ts";
 import type { DifyMode } from "./dify.ts";
 
 const SPEAKERS: Readonly<Record<Message["role"], string>> = {

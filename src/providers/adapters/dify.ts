@@ -3,8 +3,8 @@
 import { asObject, asString, parseJson } from "../../protocol/json.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
 import { answerOf, chatResponse, errorResponse, post } from "../adapter-kit.ts";
-import { askedOf } from "./asked.ts";
-import { streamedAnswer, wholeAnswer } from "./dify-answer.ts";
+import { decodeChatRequest } from "./chat-request.ts";
+import { streamedAnswer, completeAnswer } from "./dify-answer.ts";
 import { difyRequest } from "./dify-request.ts";
 
 /** The three kinds of apps, each with a path of its own. */
@@ -53,7 +53,7 @@ async function refusalOf(response: Response): Promise<Refused> {
 }
 
 export const dify: Adapter = async (call) => {
-  const request = askedOf(call, { images: true, files: true });
+  const request = decodeChatRequest(call, { images: true, files: true });
   const base = call.url.slice(0, -PATHS.chat.length);
   const name = nameOf(call);
   let mode: DifyMode = modes.get(name) ?? "chat";
@@ -67,7 +67,7 @@ export const dify: Adapter = async (call) => {
       // A stream is gathered where the call wants a whole answer and the app has none.
       const events = isStreamed
         ? streamedAnswer(response, mode)
-        : wholeAnswer(await answerOf(response), mode);
+        : completeAnswer(await answerOf(response), mode);
       return chatResponse(call, events);
     }
     const refused = await refusalOf(response);

@@ -6,8 +6,8 @@ import { cannotCarry } from "../../protocol/carry.ts";
 import { asList, asNumber, asObject, asString, asText } from "../../protocol/json.ts";
 import type { AdapterCall } from "../adapter.ts";
 import { answerOf, badAnswer, jsonResponse, post } from "../adapter-kit.ts";
-import { mannerlyStream, toldResponse } from "../openai-stream.ts";
-import type { ToldError } from "../openai-stream.ts";
+import { checkedStream, reportedErrorResponse } from "../openai-stream.ts";
+import type { ReportedError } from "../openai-stream.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 import { pictureCount, picturesAnswer, picturesFrom, pictureSize } from "./pictures.ts";
 
@@ -43,28 +43,28 @@ function minimaxStatus(code: number): number {
   }
 }
 
-function errorIn(wire: JsonObject): ToldError | undefined {
-  const told = asObject(wire["base_resp"]);
-  const code = asNumber(told?.["status_code"]) ?? 0;
+function errorIn(wire: JsonObject): ReportedError | undefined {
+  const reported = asObject(wire["base_resp"]);
+  const code = asNumber(reported?.["status_code"]) ?? 0;
   if (code === 0) return undefined;
   const type = POLICY_CODES.has(code)
     ? "content_policy_violation"
     : code === UNPAID
       ? "insufficient_quota"
       : "minimax_error";
-  return { status: minimaxStatus(code), message: asString(told?.["status_msg"]) ?? "", code, type };
+  return { status: minimaxStatus(code), message: asString(reported?.["status_msg"]) ?? "", code, type };
 }
 
 /** The last chunk repeats the whole message; new in it are the usage and, at times, why the answer ended. */
 function chunkOf(wire: JsonObject, isEnded: boolean): JsonObject | undefined {
   const { base_resp: _base, ...chunk } = wire;
-  const told = asList(wire["choices"]).map(asObject);
+  const reported = asList(wire["choices"]).map(asObject);
   // What its own search found stands between the words as if the model had said it.
-  if (told.some((choice) => asObject(choice?.["delta"])?.["role"] === "tool")) return undefined;
-  if (!told.some((choice) => asObject(choice?.["message"]))) return chunk;
+  if (reported.some((choice) => asObject(choice?.["delta"])?.["role"] === "tool")) return undefined;
+  if (!reported.some((choice) => asObject(choice?.["message"]))) return chunk;
   const choices = isEnded
     ? []
-    : told.map((choice) => ({
+    : reported.map((choice) => ({
         index: choice?.["index"] ?? 0,
         delta: {},
         finish_reason: choice?.["finish_reason"],
@@ -77,18 +77,18 @@ async function chat(call: AdapterCall): Promise<Response> {
   const response = await post(call, call.url, call.body);
   if (response.status !== 200) return response;
   if ((response.headers.get("content-type") ?? "").includes("event-stream"))
-    return mannerlyStream(response, { error: errorIn, chunk: chunkOf });
-  return whole(response, ({ base_resp: _base, ...body }) => jsonResponse(body));
+    return checkedStream(response, { error: errorIn, chunk: chunkOf });
+  return fullAnswer(response, ({ base_resp: _base, ...body }) => jsonResponse(body));
 }
 
-async function whole(
+async function fullAnswer(
   response: Response,
   read: (body: JsonObject) => Response | Promise<Response>,
 ): Promise<Response> {
   if (response.status !== 200) return response;
   const body = await answerOf(response);
   const error = errorIn(body);
-  return error ? toldResponse(error) : read(body);
+  return error ? reportedErrorResponse(error) : read(body);
 }
 
 async function embeddings(call: AdapterCall): Promise<Response> {
@@ -96,7 +96,7 @@ async function embeddings(call: AdapterCall): Promise<Response> {
   const isQuery = call.body["type"] === "query" || call.body["input_type"] === "query";
   const type = isQuery ? "query" : "db";
   const response = await post(call, call.url, { model: call.model, texts: embeddingTexts(call), type });
-  return whole(response, (body) =>
+  return fullAnswer(response, (body) =>
     embeddingsAnswer(call, asList(body["vectors"]), asNumber(body["total_tokens"])),
   );
 }
@@ -109,8 +109,8 @@ const SOUND_TYPES: Readonly<Record<string, string>> = {
 };
 
 async function speech(call: AdapterCall): Promise<Response> {
-  const { input, voice, speed, response_format: asked } = call.body;
-  const format = asString(asked) ?? "mp3";
+  const { input, voice, speed, response_format: wanted } = call.body;
+  const format = asString(wanted) ?? "mp3";
   const type = SOUND_TYPES[format];
   if (type === undefined) throw cannotCarry(`response_format=${format}`);
   const pace = asNumber(speed);
@@ -125,7 +125,7 @@ async function speech(call: AdapterCall): Promise<Response> {
     }),
     audio_setting: { format },
   });
-  return whole(response, (body) => {
+  return fullAnswer(response, (body) => {
     const hex = asString(asObject(body["data"])?.["audio"]) ?? "";
     const sound = Buffer.from(hex, "hex");
     if (sound.length === 0) throw badAnswer();
@@ -153,7 +153,7 @@ async function pictures(call: AdapterCall): Promise<Response> {
     ...sides,
     ...defined({ aspect_ratio: sides ? undefined : asString(ratio), seed: asNumber(seed) }),
   });
-  return whole(response, (body) => {
+  return fullAnswer(response, (body) => {
     const data = asObject(body["data"]);
     const list = (name: string): string[] => asList(data?.[name]).flatMap((each) => asString(each) ?? []);
     if (!isInline) return picturesFrom(call, list("image_urls"));

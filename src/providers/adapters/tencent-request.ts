@@ -6,7 +6,7 @@ import { cannotCarry } from "../../protocol/carry.ts";
 import { asText, dataUrl } from "../../protocol/json.ts";
 import { mergeTurns, splitSystem } from "../../protocol/turns.ts";
 import type { AdapterCall } from "../adapter.ts";
-import { textOf } from "./asked.ts";
+import { textOf } from "./chat-request.ts";
 
 function encodePart(part: Part): JsonObject[] {
   if (part.type === "text") return [{ Type: "text", Text: part.text }];
@@ -30,15 +30,15 @@ function encodeMessage(message: Message): JsonObject[] {
   if (message.parts.some((part) => part.type === "image"))
     return [{ Role, Contents: message.parts.flatMap(encodePart) }];
   const calls = message.parts.filter((part) => part.type === "tool-call");
-  const said = { Role, Content: textOf(message) };
-  if (calls.length === 0) return [said];
+  const written = { Role, Content: textOf(message) };
+  if (calls.length === 0) return [written];
   const ToolCalls = calls.map(({ id, name, input }, Index) => ({
     Id: id,
     Type: "function",
     Function: { Name: name, Arguments: input || "{}" },
     Index,
   }));
-  return [{ ...said, ToolCalls }];
+  return [{ ...written, ToolCalls }];
 }
 
 /** System text stands in front, and roles take turns; only results of tools may follow each other. */

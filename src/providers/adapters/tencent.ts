@@ -20,7 +20,7 @@ import {
 } from "../adapter-kit.ts";
 import type { EventWriter } from "../adapter-kit.ts";
 import { signTc3 } from "../tencent-signature.ts";
-import { askedOf } from "./asked.ts";
+import { decodeChatRequest } from "./chat-request.ts";
 import { tencentRequest } from "./tencent-request.ts";
 
 const ACTION = "ChatCompletions";
@@ -87,15 +87,15 @@ function spoken(
   ];
   for (const [position, value] of asList(message?.["ToolCalls"]).entries()) {
     const tool = asObject(value);
-    const asked = asObject(tool?.["Function"]);
+    const declared = asObject(tool?.["Function"]);
     // Pieces of a call belong together by its id; newer answers count the calls as well.
     const at = asNumber(tool?.["Index"]) ?? (asString(tool?.["Id"]) || position);
-    const input = asString(asked?.["Arguments"]) ?? "";
+    const input = asString(declared?.["Arguments"]) ?? "";
     if (at === state.at) out.push(...writer.json(input));
     else {
       state.at = at;
       const id = asString(tool?.["Id"]) || call.newId("call_");
-      out.push(...writer.call(id, asString(asked?.["Name"]) ?? "", input));
+      out.push(...writer.call(id, asString(declared?.["Name"]) ?? "", input));
     }
   }
   return out;
@@ -152,7 +152,7 @@ function send(call: AdapterCall, body: string): Promise<Response> {
 }
 
 export async function tencent(call: AdapterCall): Promise<Response> {
-  const request = askedOf(call, { tools: true, images: true });
+  const request = decodeChatRequest(call, { tools: true, images: true });
   const response = await send(call, JSON.stringify(tencentRequest(call, request)));
   const isStream = (response.headers.get("content-type") ?? "").includes("event-stream");
   if (response.status === 200 && isStream) return chatResponse(call, streamedEvents(call, response));

@@ -17,9 +17,9 @@ import {
   streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
-import { mannerlyStream, toldResponse } from "../openai-stream.ts";
-import type { ToldError } from "../openai-stream.ts";
-import { askedOf, textOf } from "./asked.ts";
+import { checkedStream, reportedErrorResponse } from "../openai-stream.ts";
+import type { ReportedError } from "../openai-stream.ts";
+import { decodeChatRequest, textOf } from "./chat-request.ts";
 import { framesOf, HandshakeRefused, signSpark, sparkTarget } from "./spark-socket.ts";
 
 const SOCKET_BASE = "wss://spark-api.xf-yun.com";
@@ -64,21 +64,21 @@ function sparkStatus(code: number): number {
 
 const POLICY_CODES: ReadonlySet<number> = new Set([10013, 10014, 10019]);
 
-function told(code: number, message: string): ToldError {
+function reportedError(code: number, message: string): ReportedError {
   const type = POLICY_CODES.has(code) ? "content_policy_violation" : "xunfei_error";
   return { status: sparkStatus(code), message, code, type };
 }
 
 /** The error of a frame's header, or of a chunk at the HTTP address. */
-function errorIn(wire: JsonObject | undefined): ToldError | undefined {
+function errorIn(wire: JsonObject | undefined): ReportedError | undefined {
   const code = Number(wire?.["code"] ?? 0);
   if (code === 0) return undefined;
-  return told(Number.isFinite(code) ? code : -1, asString(wire?.["message"]) ?? "");
+  return reportedError(Number.isFinite(code) ? code : -1, asString(wire?.["message"]) ?? "");
 }
 
 /** Thrown inside, answered at the edge. */
 class Refused extends Error {
-  constructor(readonly error: ToldError) {
+  constructor(readonly error: ReportedError) {
     super(String(error.code));
   }
 }
@@ -115,7 +115,7 @@ async function* eventsFrom(frames: AsyncGenerator<string>): AsyncGenerator<Canon
 const KNOWS_SYSTEM: ReadonlySet<string> = new Set(["generalv3.5", "max-32k", "4.0Ultra", "x1"]);
 
 function requestOf(call: AdapterCall, appId: string, domain: string): JsonObject {
-  const request = askedOf(call, {});
+  const request = decodeChatRequest(call, {});
   const { settings } = request;
   const text = request.messages.flatMap((message) => {
     const content = textOf(message);
@@ -181,13 +181,13 @@ async function overHttp(call: AdapterCall): Promise<Response> {
     // Codes are told beside or inside of `error`, and the status alone does not say whose trouble it is.
     const error = errorIn(asObject(body["error"]) ?? body);
     const isKnown = error !== undefined && response.status !== 401 && Number(error.code) >= 10_000;
-    return isKnown ? toldResponse(error) : jsonResponse(body, response.status);
+    return isKnown ? reportedErrorResponse(error) : jsonResponse(body, response.status);
   }
   if ((response.headers.get("content-type") ?? "").includes("event-stream"))
-    return mannerlyStream(response, { error: errorIn });
+    return checkedStream(response, { error: errorIn });
   const body = await readJson(response);
   const error = errorIn(body);
-  return error ? toldResponse(error) : jsonResponse(body);
+  return error ? reportedErrorResponse(error) : jsonResponse(body);
 }
 
 export async function xunfei(call: AdapterCall): Promise<Response> {
@@ -195,7 +195,7 @@ export async function xunfei(call: AdapterCall): Promise<Response> {
   try {
     return await overSocket(call);
   } catch (error) {
-    if (error instanceof Refused) return toldResponse(error.error);
+    if (error instanceof Refused) return reportedErrorResponse(error.error);
     // A wrong signature, key or clock is answered before there is a socket.
     if (error instanceof HandshakeRefused)
       return errorResponse(error.status, `the handshake was refused (${error.status})`, error.status);

@@ -17,7 +17,7 @@ import {
   streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
-import { askedOf, textOf } from "./asked.ts";
+import { decodeChatRequest, textOf } from "./chat-request.ts";
 
 const LIFE_MS = 24 * 3_600_000;
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -70,7 +70,7 @@ function statusOf(code: number): number {
 }
 
 export async function zhipuV3(call: AdapterCall): Promise<Response> {
-  const request = askedOf(call, {});
+  const request = decodeChatRequest(call, {});
   const { settings } = request;
   const prompt = request.messages.flatMap((message) => {
     const content = textOf(message);

@@ -180,8 +180,8 @@ export function retryAfterOf(headers: Headers, nowMs = Date.now()): string | nul
   if (value === null || value.trim() === "" || Number.isFinite(Number(value))) return value;
   const dateMs = Date.parse(value);
   // Beside the upstream's own clock, where it tells it: ours may have been set wrong.
-  const saidAtMs = Date.parse(headers.get("date") ?? "");
-  const sinceMs = Number.isNaN(saidAtMs) ? nowMs : saidAtMs;
+  const upstreamNowMs = Date.parse(headers.get("date") ?? "");
+  const sinceMs = Number.isNaN(upstreamNowMs) ? nowMs : upstreamNowMs;
   return Number.isNaN(dateMs) ? null : String(Math.max(0, dateMs - sinceMs) / 1000);
 }
 

@@ -14,13 +14,13 @@ export interface Lockstep {
 }
 
 export function createLockstep(next: (go: () => void) => unknown = setImmediate): Lockstep {
-  let underWay = 0;
+  let inFlight = 0;
   let gate: PromiseWithResolvers<void> | undefined;
   return {
-    enter: () => void (underWay += 1),
-    leave: () => void (underWay -= 1),
+    enter: () => void (inFlight += 1),
+    leave: () => void (inFlight -= 1),
     turn() {
-      if (underWay < 2) return undefined;
+      if (inFlight < 2) return undefined;
       if (!gate) {
         const opened = (gate = Promise.withResolvers<void>());
         next(() => {

@@ -71,7 +71,7 @@ function recording(form: Form | undefined): FormPart | undefined {
 }
 
 /** The upstream's own word on the length, where it says one. */
-function toldSeconds(json: unknown): number | undefined {
+function reportedSeconds(json: unknown): number | undefined {
   const answer = asObject(json);
   const told = asObject(answer?.["usage"])?.["seconds"] ?? answer?.["duration"];
   const seconds = typeof told === "string" ? Number(told) : told;
@@ -89,7 +89,7 @@ function heldSeconds({ form }: Pick<AnswerFacts, "form">): number {
 
 function listeningUsage({ json, form }: AnswerFacts): Promise<Usage> {
   const bytes = recording(form)?.bytes ?? new Uint8Array();
-  const known = toldSeconds(json) ?? audioSeconds(bytes);
+  const known = reportedSeconds(json) ?? audioSeconds(bytes);
   const seconds = known ?? bytes.length / BYTES_PER_SECOND;
   const usage = tokensOf(tokensOfSeconds(seconds));
   if (known === undefined) usage.estimated = true;

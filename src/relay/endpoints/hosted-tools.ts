@@ -14,9 +14,9 @@ function isSearch(tool: Record<string, unknown> | undefined): boolean {
 
 /** How much of the web the request lets a search read; the middle one when it said nothing. */
 export function searchSizeOf(json: Json): SearchSize {
-  const asked =
+  const options =
     asObject(json["web_search_options"]) ?? asList(json["tools"]).map(asObject).find(isSearch) ?? {};
-  const size = asked["search_context_size"];
+  const size = options["search_context_size"];
   return size === "low" || size === "high" ? size : "medium";
 }
 

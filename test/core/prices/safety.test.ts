@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { cost, estimateReserve } from "../../../src/core/prices/prices.ts";
 import type { ModelPricing } from "../../../src/core/prices/prices.ts";
-import { explainCost, explainStored, wholeQuota } from "../../../src/shared/cost.ts";
+import { explainCost, explainStored, integerQuota } from "../../../src/shared/cost.ts";
 import { MAX_QUOTA } from "../../../src/shared/money.ts";
 import type { Usage } from "../../../src/shared/usage.ts";
 import { price } from "./support.ts";
@@ -135,9 +135,9 @@ describe("no number of the outside can do harm", () => {
 
   test("amounts beyond what a balance can hold stop at its bound", () => {
     expect([
-      wholeQuota(1e300, "floor"),
-      wholeQuota(Infinity, "half-away"),
-      wholeQuota(Number.NaN, "floor"),
+      integerQuota(1e300, "floor"),
+      integerQuota(Infinity, "half-away"),
+      integerQuota(Number.NaN, "floor"),
     ]).toEqual([MAX_QUOTA, MAX_QUOTA, 0]);
   });
 });
@@ -186,8 +186,8 @@ test.each(FIELDS.map(([part, field]) => ({ part, field })))(
 test("rounding moves a charge by less than one unit, and cutting never raises it", () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (value) => {
-      expect(Math.abs(wholeQuota(value, "half-away") - value)).toBeLessThanOrEqual(0.5 + 1e-4);
-      const cut = wholeQuota(value, "floor");
+      expect(Math.abs(integerQuota(value, "half-away") - value)).toBeLessThanOrEqual(0.5 + 1e-4);
+      const cut = integerQuota(value, "floor");
       expect(cut <= value + 1e-4 && value - cut < 1).toBe(true);
     }),
   );
@@ -200,7 +200,7 @@ describe("the explanation is the charge", () => {
         const { lines, sum, quota } = cost(pricing, group, call, { webSearchPrice: 25, rounding: mode });
         const total = lines.reduce((all, line) => all + line.amount, 0) * group;
         expect(total).toBe(sum.exact);
-        expect(quota).toBe(wholeQuota(sum.exact, mode));
+        expect(quota).toBe(integerQuota(sum.exact, mode));
         for (const line of lines) {
           const units = line.per === "mtok" ? (line.unitPrice / 2) * line.count : line.amount;
           expect(Math.abs(units - line.amount)).toBeLessThanOrEqual(1e-9 * line.amount);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { explainStored } from "../../../src/shared/cost.ts";
 import { gate, sse } from "../../support/fake-upstream.ts";
 import { answerOf, UPSTREAMS } from "../../support/dialect-upstream.ts";
-import { ask, longStream, wholeAnswer } from "./holds-support.ts";
+import { ask, longStream, completeAnswer } from "./holds-support.ts";
 import { errorOf, startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
@@ -62,7 +62,7 @@ describe("prices that change while a call runs", () => {
               usage: { input: 4, output: 200 },
               between: door,
             })
-          : { ...wholeAnswer("openai-chat", 200)({ json: () => ({}) }), before: door },
+          : { ...completeAnswer("openai-chat", 200)({ json: () => ({}) }), before: door },
       );
       const charge = await g.charged(async () => {
         const response = ask(g, "openai-chat", CHAT, { key: g.key, stream });
@@ -81,7 +81,7 @@ describe("prices that change while a call runs", () => {
   test("a fixed price and the units of a dollar are frozen, too", async () => {
     await lower();
     const door = gate();
-    g.upstream.script({ ...wholeAnswer("openai-chat", 5)({ json: () => ({}) }), before: door });
+    g.upstream.script({ ...completeAnswer("openai-chat", 5)({ json: () => ({}) }), before: door });
     const charge = await g.charged(async () => {
       const response = g.chat({ model: "priced" });
       await g.upstream.request(0);
@@ -97,7 +97,7 @@ describe("prices that change while a call runs", () => {
 describe("an operator's completion ratio", () => {
   test("wins over the rule of the model's family, in charges and lists alike", async () => {
     await g.setOption("CompletionRatio", JSON.stringify({ [CLAUDE]: 9 }));
-    g.upstream.always(wholeAnswer("anthropic", 10));
+    g.upstream.always(completeAnswer("anthropic", 10));
     const charge = await g.charged(async () =>
       (await ask(g, "anthropic", CLAUDE, { key: g.key, limit: 50 })).text(),
     );

@@ -171,7 +171,7 @@ export function longStream(dialect: DialectName, { words, per, usage = null, bet
 export const INPUT_TOKENS = 4;
 
 /** A whole answer of as many tokens as its limit allows, or of `words`; it reports what it gave. */
-export function wholeAnswer(dialect: DialectName, words: number) {
+export function completeAnswer(dialect: DialectName, words: number) {
   return (request: Pick<RecordedRequest, "json">): Script => {
     const output = Math.min(words, limitOf(dialect, request.json()) ?? words);
     const text = WORD.repeat(output);

@@ -8,7 +8,7 @@ import { UNKNOWN_MAX_OUTPUT } from "../../../src/core/prices/holds.ts";
 import type { Reservation, ReserveRequest } from "../../../src/core/deps.ts";
 import { answer, sse } from "../../support/fake-upstream.ts";
 import type { Script } from "../../support/fake-upstream.ts";
-import { longStream, wholeAnswer, wordsIn } from "./holds-support.ts";
+import { longStream, completeAnswer, wordsIn } from "./holds-support.ts";
 import { HI, startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
@@ -117,7 +117,7 @@ describe("thoughts that are billed unseen", () => {
 
   test("a fixed budget leaves room for an answer, and is held on top of it", async () => {
     const { headers } = await person(BALANCE);
-    g.upstream.always(wholeAnswer("anthropic", 10));
+    g.upstream.always(completeAnswer("anthropic", 10));
     const body = {
       model: CLAUDE,
       messages: HI,
@@ -134,7 +134,7 @@ describe("thoughts that are billed unseen", () => {
 
   test("a -thinking name keeps its budget below the limit that is sent", async () => {
     const { headers } = await person(BALANCE);
-    g.upstream.always(wholeAnswer("anthropic", 10));
+    g.upstream.always(completeAnswer("anthropic", 10));
     await drained(
       g.post("/v1/messages", { model: `${CLAUDE}-thinking`, messages: HI, max_tokens: 60_000 }, headers),
     );
@@ -185,7 +185,7 @@ describe("what is held", () => {
 
   test("cache writes at their dearer price where the request may make some", async () => {
     const { headers } = await person(RICH);
-    g.upstream.always(wholeAnswer("anthropic", 5));
+    g.upstream.always(completeAnswer("anthropic", 5));
     const ask = (cache?: object) =>
       held(() =>
         drained(
@@ -214,7 +214,7 @@ describe("what is held", () => {
 
   test("hosted tools: their price for each call that is allowed, else for ten", async () => {
     const { headers } = await person(RICH);
-    g.upstream.always(wholeAnswer("anthropic", 5));
+    g.upstream.always(completeAnswer("anthropic", 5));
     const ask = (tools: object[]) =>
       held(() =>
         drained(g.post("/v1/messages", { model: CLAUDE, max_tokens: 1, messages: HI, tools }, headers)),
@@ -228,7 +228,7 @@ describe("what is held", () => {
 
   test("a stored answer is read again: all its tokens are held", async () => {
     const { headers } = await person(RICH);
-    g.upstream.always(wholeAnswer("openai-responses", 700));
+    g.upstream.always(completeAnswer("openai-responses", 700));
     const ask = (previous?: string) =>
       held(() =>
         drained(
@@ -319,7 +319,7 @@ describe("what is held", () => {
 test("a limited key is what is available, however rich its owner is", async () => {
   const owner = await g.app.createUser({ quota: 1_000_000_000 });
   const { key } = await g.app.createToken(owner.id, { remainQuota: 8000 });
-  g.upstream.always(wholeAnswer("openai-chat", 50_000));
+  g.upstream.always(completeAnswer("openai-chat", 50_000));
   await chat({}, { authorization: `Bearer ${key}` });
   expect(lastBody()["max_tokens"]).toBe(1024);
 });
@@ -455,7 +455,7 @@ describe("a stream that the balance ends, as the SDKs read it", () => {
 
 test("a whole answer to a call for a stream is one chunk: paid, or neither delivered nor charged", async () => {
   const rich = await person(1_000_000);
-  g.upstream.always(wholeAnswer("openai-chat", 5000));
+  g.upstream.always(completeAnswer("openai-chat", 5000));
   const paid = await chat({ stream: true }, rich.headers);
   expect([paid.status, wordsIn(paid.text)]).toEqual([200, 5000]);
   expect((await g.balance(rich.id)).quota).toBe(1_000_000 - 4 - 5000 * 4);

@@ -6,7 +6,7 @@ import type { DialectName } from "../../../src/protocol/canonical.ts";
 import { FLOOR_TOKENS } from "../../../src/core/prices/holds.ts";
 import { gate } from "../../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
-import { ask, INPUT_TOKENS, limitOf, longStream, wholeAnswer, wordsIn } from "./holds-support.ts";
+import { ask, INPUT_TOKENS, limitOf, longStream, completeAnswer, wordsIn } from "./holds-support.ts";
 import { startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
@@ -69,7 +69,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
     test("128,000 tokens asked for on a small balance: served, with the limit that a quarter of it pays", async () => {
       const { id, key } = await person(g, 20_000);
-      g.upstream.always(wholeAnswer(dialect, 50_000));
+      g.upstream.always(completeAnswer(dialect, 50_000));
       const charge = await g.charged(async () => {
         const response = await ask(g, dialect, model, { key, limit: 128_000 });
         expect(response.status).toBe(200);
@@ -84,7 +84,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
 
     test("no limit asked for: what a small balance pays is sent; on less, what there is; on nothing, nothing", async () => {
-      g.upstream.always(wholeAnswer(dialect, 50_000));
+      g.upstream.always(completeAnswer(dialect, 50_000));
       const limitOn = async (quota: number) => {
         const { id, key } = await person(g, quota);
         const response = await ask(g, dialect, model, { key });
@@ -104,7 +104,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
     test("far from the limit nothing of the request is touched and nothing is said in the log", async () => {
       const { key } = await person(g, 10_000_000);
-      g.upstream.always(wholeAnswer(dialect, 20));
+      g.upstream.always(completeAnswer(dialect, 20));
       const charge = await g.charged(async () =>
         (await ask(g, dialect, model, { key, limit: 5000, fields: { zero: 0 } })).text(),
       );
@@ -187,7 +187,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     g.upstream.always((request) =>
       request.json()["stream"] === true
         ? longStream("openai-chat", { words: 16_000, per: 400, usage: { input: 10, output: 16_000 } })
-        : wholeAnswer("openai-chat", 16_000)(request),
+        : completeAnswer("openai-chat", 16_000)(request),
     );
     const seen = await Promise.all(
       Array.from({ length: 190 }, async (_, at) => {

@@ -41,7 +41,7 @@ function checkPart(part: Part, can: Abilities): void {
 }
 
 /** Decodes the body of a chat call. Throws `unsupported_field` with the name of what the provider cannot do. */
-export function askedOf(call: AdapterCall, can: Abilities): CanonicalRequest {
+export function decodeChatRequest(call: AdapterCall, can: Abilities): CanonicalRequest {
   const request = openaiChat.decodeRequest(call.body, { model: call.model, stream: call.isStream });
   const { settings, tools, responseFormat } = request;
   if ((settings.n ?? 1) > 1) throw cannotCarry("n");

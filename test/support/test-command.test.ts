@@ -93,10 +93,9 @@ test("a test needs the binary that starts the product itself, through a helper, 
       startsProduct(file),
     ),
   ).toEqual([true, true, true]);
-  expect(["test/locales.test.ts", "test/core/routing.test.ts"].map((file) => startsProduct(file))).toEqual([
-    false,
-    false,
-  ]);
+  expect(
+    ["test/locales.test.ts", "test/core/channels/routing.test.ts"].map((file) => startsProduct(file)),
+  ).toEqual([false, false]);
 });
 
 test("repairing the packaged PostgreSQL makes its library links, twice without harm", () => {

@@ -41,7 +41,7 @@ function encodingOf(model: string): TokenRequest["encoding"] {
 
 /** In the binary every module lies at its root, and workers below it where they lay below src. */
 const COUNTER_URL = new URL(
-  Bun.isStandaloneExecutable ? "./relay/token-worker.ts" : "./token-worker.ts",
+  Bun.isStandaloneExecutable ? "./relay/meter/token-worker.ts" : "./token-worker.ts",
   import.meta.url,
 ).href;
 

@@ -69,15 +69,21 @@ function lineOf<Services extends Stepping, In, Out>(
   stages: readonly AnyStage[],
   gathers: boolean,
 ): Line<Services, In, Out> {
+  const last = stages.length - 1;
   return {
     to: <Next>(stage: Stage<Services, Out, Next>) =>
       lineOf<Services, In, Next>([...stages, stage as AnyStage], gathers),
     run: async (services, input) => {
-      if (gathers) await services.lockstep.turn();
+      if (gathers) {
+        const turn = services.lockstep.turn();
+        if (turn) await turn;
+      }
       let value: unknown = input;
       // Each wait lets the others finish the same stage, also where the stage itself has nothing to wait for.
-      for (let at = 0; at < stages.length; at++) value = await (stages[at] as AnyStage)(services, value);
-      return value as Out;
+      for (let at = 0; at < last; at++) value = await (stages[at] as AnyStage)(services, value);
+      // Whoever runs the line waits for the last one.
+      const end = (stages[last] as AnyStage)(services, value);
+      return (end instanceof Promise ? await end : end) as Out;
     },
   };
 }

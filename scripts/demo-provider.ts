@@ -1,5 +1,5 @@
 // A small make-believe provider on loopback in OpenAI's dialect: chat (also streaming), embeddings, models.
-// Refuses nothing and knows nothing: its answers are made of stock sentences. Only `bun run demo` starts it.
+// Its answers are made of stock sentences. Only `bun run demo` starts it.
 
 const SENTENCES = [
   "A weir is a low dam that measures what flows over it.",

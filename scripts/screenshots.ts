@@ -1,5 +1,5 @@
 // `bun run screenshots [part of a path…]`: every page and what opens over it, in both themes, languages and widths, as
-// pictures below .screenshots/ (ignored by git). Refuses nothing; it is for eyes, tests are elsewhere.
+// pictures below .screenshots/ (ignored by git). It is for eyes, tests are elsewhere.
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContext, Page as Tab } from "playwright";

@@ -1,5 +1,5 @@
 // The canonical request: the one form in which requests of every dialect meet, and the vocabulary of its parts.
-// Refuses nothing: dialects refuse what they cannot carry, by name; unknown fields ride along in `extra`/`extras`.
+// Dialects refuse what they cannot carry, by name; unknown fields ride along in `extra`/`extras`.
 
 export type DialectName = "openai-chat" | "openai-responses" | "anthropic" | "gemini";
 

@@ -1,5 +1,5 @@
 // Free-text tools towards providers that only know functions: a function of one text field, and its calls back again.
-// Refuses nothing; the grammar that a tool may have is told to the model in words, and listed as not enforced.
+// The grammar that a tool may have is told to the model in words, and listed as not enforced.
 import type { Answer } from "./assemble.ts";
 import type { CanonicalRequest, CustomTool, DialectName, FunctionTool } from "./canonical.ts";
 import { drop } from "./carry.ts";

@@ -1,5 +1,5 @@
 // The table of dialects by name, for callers that find out at run time which two they stand between.
-// Refuses nothing; every dialect of the table has all halves.
+// Every dialect of the table has all halves.
 import { anthropic } from "./anthropic/dialect.ts";
 import type { DialectName } from "./canonical.ts";
 import type { Dialect } from "./dialect.ts";

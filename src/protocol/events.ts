@@ -1,5 +1,5 @@
 // The canonical event form: what every answer, streamed or whole, becomes between two dialects.
-// Refuses nothing itself; validate-events.ts states the invariants that every decoder keeps.
+// validate-events.ts states the invariants that every decoder keeps.
 import type { Failure } from "../shared/failures.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { DialectName, JsonObject } from "./canonical.ts";

@@ -1,5 +1,5 @@
 // Narrowing of foreign JSON: every reader of wire objects starts here.
-// Refuses nothing: what has another shape reads as absent.
+// What has another shape reads as absent.
 import type { JsonObject } from "./canonical.ts";
 
 export function asObject(value: unknown): JsonObject | undefined {

@@ -1,6 +1,5 @@
 // Legacy completions, embeddings, moderations, images and other OpenAI-shaped answers that are only metered:
 // they go through as bytes, and only `usage`, `error` and (for estimates) the text length are read.
-// Refuses nothing.
 import { upstreamFailure, readErrorBody } from "./classify.ts";
 import type { Failure } from "../shared/failures.ts";
 import type { Usage } from "../shared/usage.ts";

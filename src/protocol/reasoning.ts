@@ -1,5 +1,5 @@
 // Reasoning by effort word and by token budget, mapped both ways.
-// Refuses nothing: budgets are clamped to what the upstream allows.
+// Budgets are clamped to what the upstream allows.
 import type { Reasoning } from "./canonical.ts";
 
 const BUDGET_OF: Readonly<Record<string, number>> = {

@@ -1,5 +1,5 @@
 // Thinking signatures on their way through a foreign client: packed into the client protocol's own signature field
-// as `dialect.payload`, opened when they come back. Refuses nothing: a value without a known prefix is native.
+// as `dialect.payload`, opened when they come back. A value without a known prefix is native.
 import { DIALECT_NAMES } from "./canonical.ts";
 import type { DialectName, Signature } from "./canonical.ts";
 

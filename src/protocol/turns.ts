@@ -1,5 +1,5 @@
 // Foreign conversations made fit for a dialect with strict turns: neighbours of one role become one message, scattered
-// thinking becomes whole blocks. Refuses nothing; a request in its own dialect is never sent through here.
+// thinking becomes whole blocks. A request in its own dialect is never sent through here.
 import type { Message, Part, Role, ThinkingPart } from "./canonical.ts";
 
 /** Joins neighbouring messages whose roles count as one; `side` maps roles to the upstream's, null is never joined. */

@@ -1,5 +1,5 @@
 // Checks a list of canonical events against the invariants of the form; tests wrap every decoder in it.
-// Refuses nothing at run time: it returns sentences about what is wrong, an empty list when all is well.
+// It returns sentences about what is wrong, an empty list when all is well.
 import type { BlockKind, CanonicalEvent } from "./events.ts";
 
 const TEXT_KINDS: ReadonlySet<BlockKind> = new Set(["text", "thinking", "refusal"]);

@@ -1,5 +1,5 @@
 // The search that a provider runs itself, between the dialects' spellings of its settings.
-// Refuses nothing: a setting that the other side has no word for is listed.
+// A setting that the other side has no word for is listed.
 import { defined } from "./assemble.ts";
 import type { DialectName, HostedTool, JsonObject } from "./canonical.ts";
 import { drop } from "./carry.ts";

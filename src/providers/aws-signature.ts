@@ -1,5 +1,5 @@
 // AWS Signature Version 4 for one request, as AWS's documentation "Signing AWS API requests" defines it.
-// Refuses nothing; proven against AWS's published test suite.
+// Proven against AWS's published test suite.
 import { createHash, createHmac } from "node:crypto";
 
 export interface AwsCredentials {

@@ -1,5 +1,5 @@
 // The models that ship with the catalogue: who owns them, and the lists of GET /v1/models, /api/models and
-// /api/channel/models. Refuses nothing; which models a caller may use is decided elsewhere.
+// /api/channel/models. Which models a caller may use is decided elsewhere.
 import { listProviders } from "./catalog.ts";
 
 /** owned_by of a model that no type presets. */

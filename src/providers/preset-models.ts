@@ -1,5 +1,5 @@
 // Models that each channel type offers when a channel is created, by type: data only.
-// Refuses nothing; the owner shown in GET /v1/models stands in the catalogue beside the type.
+// The owner shown in GET /v1/models stands in the catalogue beside the type.
 
 /** Types without an entry have no preset. */
 export const PRESET_MODELS: Readonly<Record<number, readonly string[]>> = {

@@ -1,5 +1,5 @@
 // Tencent Cloud's TC3-HMAC-SHA256 for one request, as its documentation "Signature v3" defines it.
-// Refuses nothing; proven against the documented example.
+// Proven against the documented example.
 import { createHash, createHmac } from "node:crypto";
 
 export interface Tc3Request {

@@ -1,5 +1,5 @@
 // The console's pages as the sidebar, the dock, the palette and the shortcuts list them.
-// Refuses nothing: whether a page may be opened is decided by its row in src/pages/pages.ts.
+// Whether a page may be opened is decided by its row in src/pages/pages.ts.
 import { Role } from "./enums.ts";
 
 export interface NavEntry {

@@ -1,5 +1,5 @@
 // What the console needs to draw the channel editor: one entry per channel type, shipped to the browser as it is.
-// Refuses nothing and knows no protocol: addresses, headers and model presets are the server's (src/providers).
+// It knows no protocol: addresses, headers and model presets are the server's (src/providers).
 import type { Language } from "./enums.ts";
 
 export type Localized = Readonly<Record<Language, string>>;

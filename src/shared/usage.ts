@@ -1,5 +1,5 @@
 // What one call consumed, in disjoint token counts. Every decoder fills it, billing reads nothing else.
-// Refuses nothing by itself: callers bound foreign numbers with boundedCount before they get here.
+// Callers bound foreign numbers with boundedCount before they get here.
 
 /** Largest token count accepted from outside for one field: far above any context window, far below 2^53. */
 export const MAX_TOKEN_COUNT = 100_000_000;

@@ -1,5 +1,5 @@
 // A channel row as the hot path reads it: every text column parsed once, when the row changes.
-// Refuses nothing: a column that cannot be read is remembered as broken and fails the call that needs it.
+// A column that cannot be read is remembered as broken and fails the call that needs it.
 import { jsonObject } from "../../shared/json-object.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { Sealer } from "../kit/seal.ts";

@@ -1,5 +1,5 @@
 // How model generations want reasoning and sampling to be said; names are the only thing the protocol shows of them.
-// Refuses nothing: names it does not know get the older form, which compatible upstreams understand.
+// Names it does not know get the older form, which compatible upstreams understand.
 
 export interface ModelTraits {
   /** `thinking.budget_tokens` (to Claude 4.5), or adaptive thinking with `output_config.effort` (since 4.6). */

@@ -1,5 +1,5 @@
 // Names of the Anthropic Messages wire format, with the mappings of its words.
-// Refuses nothing; unknown words map to "other".
+// Unknown words map to "other".
 import type { HostedKind } from "../canonical.ts";
 import type { FinishReason } from "../events.ts";
 

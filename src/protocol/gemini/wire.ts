@@ -1,5 +1,5 @@
 // Names of the Gemini generateContent wire format, with the mappings of its words and schemas.
-// Refuses nothing; both spellings of the protocol's JSON (camelCase and snake_case) are read.
+// Both spellings of the protocol's JSON (camelCase and snake_case) are read.
 import type { JsonObject } from "../canonical.ts";
 import type { FinishReason } from "../events.ts";
 import { asList, asObject } from "../json.ts";

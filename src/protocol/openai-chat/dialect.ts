@@ -1,5 +1,4 @@
 // OpenAI chat completions: the bundle of its halves.
-// Refuses nothing; see the halves.
 import type { Dialect } from "../dialect.ts";
 import { decodeAnswer, encodeAnswer } from "./answer.ts";
 import { decodeRequest } from "./decode-request.ts";

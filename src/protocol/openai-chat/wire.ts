@@ -1,5 +1,5 @@
 // Wire shapes of OpenAI chat completions, read loosely: every field may be missing or of another type.
-// Refuses nothing; names follow the provider's documentation.
+// Names follow the provider's documentation.
 import type { FinishReason } from "../events.ts";
 
 export interface WireToolDelta {

@@ -1,5 +1,5 @@
 // The response object and its output items, as the stream's end and a whole answer both show them.
-// Refuses nothing: foreign blocks without an item form are left out.
+// Foreign blocks without an item form are left out.
 import type { Usage } from "../../shared/usage.ts";
 import { signatureOf } from "../assemble.ts";
 import type { AnswerBlock } from "../assemble.ts";

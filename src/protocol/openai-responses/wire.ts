@@ -1,5 +1,5 @@
 // Names of the OpenAI Responses wire format, with the mappings of its words.
-// Refuses nothing; unknown words map to "other".
+// Unknown words map to "other".
 import type { HostedKind } from "../canonical.ts";
 
 /** Request fields with a canonical place; all others are extras. */

@@ -1,5 +1,5 @@
 // Bedrock's names of Anthropic's models, and which of them are reached through a cross-region profile.
-// Refuses nothing: names that are not in the table are Bedrock ids, profile ids or ARNs already.
+// Names that are not in the table are Bedrock ids, profile ids or ARNs already.
 
 /** Names whose id does not follow from them; the others of Anthropic's dated names do. */
 const MODEL_IDS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 // Cohere's chat v1: one message and its history, answered whole or as lines of JSON.
-// Refuses nothing itself: only plain text conversations are sent here.
+// Only plain text conversations are sent here.
 import { defined } from "../../protocol/assemble.ts";
 import type { CanonicalRequest, JsonObject, Role } from "../../protocol/canonical.ts";
 import type { CanonicalEvent, FinishReason } from "../../protocol/events.ts";

@@ -1,5 +1,5 @@
 // SiliconFlow's pictures: OpenAI's path with other words in the body and in the answer.
-// Refuses nothing by itself; a model's own fields (steps, guidance, a picture to start from) pass as they are.
+// A model's own fields (steps, guidance, a picture to start from) pass as they are.
 import type { JsonObject } from "../../protocol/canonical.ts";
 import { asList, asObject, asString } from "../../protocol/json.ts";
 import type { AdapterCall } from "../adapter.ts";

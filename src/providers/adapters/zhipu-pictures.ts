@@ -1,5 +1,5 @@
 // Zhipu's CogView: OpenAI's form, but pictures come as addresses only; they are inlined where the client asked so.
-// Refuses nothing by itself: the row refuses more than one picture.
+// The row refuses more than one picture.
 import { asList, asObject, asString } from "../../protocol/json.ts";
 import type { AdapterCall } from "../adapter.ts";
 import { answerOf, post } from "../adapter-kit.ts";

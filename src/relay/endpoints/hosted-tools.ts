@@ -1,5 +1,5 @@
 // Tools that the provider runs and bills by the call: how often a request may call them, and what that can cost.
-// Refuses nothing; tools that cost nothing beside their tokens are not counted.
+// Tools that cost nothing beside their tokens are not counted.
 import type { CallPrice, SearchSize } from "../../core/prices/prices.ts";
 import { asList, asObject } from "../../protocol/json.ts";
 import type { Json } from "./endpoint.ts";

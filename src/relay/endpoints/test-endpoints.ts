@@ -1,5 +1,5 @@
 // Endpoints that a channel test may call, by what the tested model does.
-// Refuses nothing; probe.ts decides which one it is.
+// probe.ts decides which one it is.
 import type { Endpoint } from "./endpoint.ts";
 import { imageGenerations } from "./images.ts";
 import { rerank } from "./rerank.ts";

@@ -32,35 +32,36 @@ for (const database of ["sqlite", "postgres"] as const) {
       };
     }
 
-    test("a job runs once an interval, on one of three nodes, and not at the start", async () => {
-      let runs = 0;
-      const nodes = await setUp(3, {
+    /** The same with a job that comes round each minute and only counts its runs. */
+    async function setUpCounting(nodes: number) {
+      const counted = { runs: 0 };
+      const job: Job = {
         name: "count",
         everySeconds: () => 60,
-        run: () => Promise.resolve(void runs++),
-      });
+        run: () => Promise.resolve(void counted.runs++),
+      };
+      return { counted, job, nodes: await setUp(nodes, job) };
+    }
+
+    test("a job runs once an interval, on one of three nodes, and not at the start", async () => {
+      const { counted, nodes } = await setUpCounting(3);
       await nodes.look();
-      expect(runs).toBe(0);
+      expect(counted.runs).toBe(0);
       nodes.pass(59);
       await nodes.look();
-      expect(runs).toBe(0);
+      expect(counted.runs).toBe(0);
       nodes.pass(1);
       await nodes.look();
-      expect(runs).toBe(1);
+      expect(counted.runs).toBe(1);
       await nodes.look();
-      expect(runs).toBe(1);
+      expect(counted.runs).toBe(1);
       nodes.pass(600);
       await nodes.look();
-      expect(runs).toBe(2);
+      expect(counted.runs).toBe(2);
     });
 
     test("a second that ends between two nodes' first looks brings nothing forward", async () => {
-      let runs = 0;
-      const nodes = await setUp(2, {
-        name: "count",
-        everySeconds: () => 60,
-        run: () => Promise.resolve(void runs++),
-      });
+      const { counted, nodes } = await setUpCounting(2);
       const [first, second] = nodes.list;
       await first?.look();
       const { marks } = app.deps.db.t;
@@ -68,29 +69,24 @@ for (const database of ["sqlite", "postgres"] as const) {
       await second?.look();
       nodes.pass(59);
       await second?.look();
-      expect(runs).toBe(0);
+      expect(counted.runs).toBe(0);
       nodes.pass(1);
       await second?.look();
-      expect(runs).toBe(1);
+      expect(counted.runs).toBe(1);
     });
 
     test("several turns within one second are told apart by a node that missed one of them", async () => {
-      let runs = 0;
-      const nodes = await setUp(2, {
-        name: "count",
-        everySeconds: () => 60,
-        run: () => Promise.resolve(void runs++),
-      });
+      const { counted, nodes } = await setUpCounting(2);
       const [first, second] = nodes.list;
       await nodes.look();
       for (let turn = 1; turn <= 2; turn++) {
         nodes.pass(60);
         await first?.look();
-        expect(runs).toBe(turn);
+        expect(counted.runs).toBe(turn);
       }
       // Two turns behind: the mark must not look as it did when this node read it.
       await second?.look();
-      expect(runs).toBe(2);
+      expect(counted.runs).toBe(2);
     });
 
     for (const [way, jumpMs] of [
@@ -98,30 +94,23 @@ for (const database of ["sqlite", "postgres"] as const) {
       ["forward", FORTY_DAYS_MS],
     ] as const) {
       test(`a clock that is set ${way} by forty days neither stops a job nor hurries it`, async () => {
-        let runs = 0;
-        const nodes = await setUp(2, {
-          name: "count",
-          everySeconds: () => 60,
-          run: () => Promise.resolve(void runs++),
-        });
+        const { counted, nodes } = await setUpCounting(2);
         await nodes.look();
         nodes.clock.jump(jumpMs);
         nodes.pass(59);
         await nodes.look();
-        expect(runs).toBe(0);
+        expect(counted.runs).toBe(0);
         nodes.pass(1);
         await nodes.look();
-        expect(runs).toBe(1);
+        expect(counted.runs).toBe(1);
         nodes.pass(60);
         await nodes.look();
-        expect(runs).toBe(2);
+        expect(counted.runs).toBe(2);
       });
     }
 
     test("after a start with a clock that was set back a job is due within its interval", async () => {
-      let runs = 0;
-      const job: Job = { name: "count", everySeconds: () => 60, run: () => Promise.resolve(void runs++) };
-      const nodes = await setUp(1, job);
+      const { counted, job, nodes } = await setUpCounting(1);
       await nodes.look();
       nodes.clock.jump(-FORTY_DAYS_MS);
       const restarted = createScheduler({ ...app.deps, clock: nodes.clock }, [job], () => 0);
@@ -129,7 +118,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       await restarted.look();
       nodes.pass(60);
       await restarted.look();
-      expect(runs).toBe(1);
+      expect(counted.runs).toBe(1);
     });
 
     test("an interval of zero switches it off", async () => {

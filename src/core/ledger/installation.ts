@@ -15,8 +15,8 @@ import {
 import { join } from "node:path";
 import { SQLITE_FILE } from "../../db/connect.ts";
 import type { Database } from "../../db/database.ts";
-import { syncDirectory } from "./journal-files.ts";
-import { JOURNAL_NAME } from "./journal.ts";
+import { syncDirectory } from "./journal/files.ts";
+import { JOURNAL_NAME } from "./journal/journal.ts";
 import { databaseNumber, findStorePosition, NUMBER_KEY } from "./node-lease.ts";
 
 const NODE_FILE = "node.id";

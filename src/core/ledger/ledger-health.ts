@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { statSync } from "node:fs";
 import { SQLITE_FILE } from "../../db/connect.ts";
 import type { Deps } from "../deps.ts";
-import type { Journal } from "./journal.ts";
+import type { Journal } from "./journal/journal.ts";
 import type { LedgerItem } from "./items.ts";
 import type { NodeLease } from "./node-lease.ts";
 

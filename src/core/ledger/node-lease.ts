@@ -8,7 +8,7 @@ import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
-import type { StorePosition } from "./journal-recovery.ts";
+import type { StorePosition } from "./journal/recovery.ts";
 
 const LEASE_SECONDS = 30;
 const RENEW_MS = 5000;

@@ -1,8 +1,8 @@
 // The ledger store: the tables of either database as the ledger sees them, filled from the journal.
 import type { BatchSums, LedgerItem } from "./items.ts";
 import type { ChargedBalance, Deps } from "../deps.ts";
-import type { Journal } from "./journal.ts";
-import type { JournalEntry } from "./journal-waiting.ts";
+import type { Journal } from "./journal/journal.ts";
+import type { JournalEntry } from "./journal/waiting.ts";
 
 /** The tables that everything in the journal ends up in, on either database. */
 export interface LedgerStore {

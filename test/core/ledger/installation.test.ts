@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { frameOf } from "../../../src/core/ledger/journal-frames.ts";
+import { frameOf } from "../../../src/core/ledger/journal/frames.ts";
 import { readEnv } from "../../../src/env.ts";
 import { createPostgresDatabase } from "../../support/postgres.ts";
 import { startServerProcess } from "../../support/server.ts";

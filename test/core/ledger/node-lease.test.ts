@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { frameOf } from "../../../src/core/ledger/journal-frames.ts";
+import { frameOf } from "../../../src/core/ledger/journal/frames.ts";
 import { settlementRow } from "../../../src/core/logs/rows.ts";
 import { NodeTaken, LeaseLost, takeLease } from "../../../src/core/ledger/node-lease.ts";
 import { connect } from "../../../src/db/connect.ts";

@@ -5,7 +5,7 @@ import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
 import postgres from "postgres";
-import { openJournal, SET_ASIDE_FILE } from "../../../src/core/ledger/journal.ts";
+import { openJournal, SET_ASIDE_FILE } from "../../../src/core/ledger/journal/journal.ts";
 import type { LedgerItem } from "../../../src/core/ledger/items.ts";
 import { findStorePosition } from "../../../src/core/ledger/node-lease.ts";
 import { settlementRow } from "../../../src/core/logs/rows.ts";

@@ -5,7 +5,7 @@ import { copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { countRows, q } from "../../../src/db/database.ts";
 import { SQLITE_FILE } from "../../../src/db/connect.ts";
-import { countWaiting, SET_ASIDE_FILE } from "../../../src/core/ledger/journal.ts";
+import { countWaiting, SET_ASIDE_FILE } from "../../../src/core/ledger/journal/journal.ts";
 import { findStorePosition } from "../../../src/core/ledger/node-lease.ts";
 import { lockFile } from "../../support/lock-file.ts";
 import { openBooks, requestId, settlement, startBooks } from "./support.ts";

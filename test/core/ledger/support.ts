@@ -14,8 +14,8 @@ import type {
   BalanceWatch,
 } from "../../../src/core/deps.ts";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { openJournal } from "../../../src/core/ledger/journal.ts";
-import type { Journal } from "../../../src/core/ledger/journal.ts";
+import { openJournal } from "../../../src/core/ledger/journal/journal.ts";
+import type { Journal } from "../../../src/core/ledger/journal/journal.ts";
 import type { LedgerItem } from "../../../src/core/ledger/items.ts";
 import { createLedger } from "../../../src/core/ledger/ledger.ts";
 import type { LedgerService } from "../../../src/core/ledger/ledger.ts";

@@ -2,7 +2,7 @@
 // Refuses to leave a half-made file behind when the disk is full.
 import { closeSync, constants, fsyncSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
-import { frameAt, itemsOf } from "./journal-frames.ts";
+import { frameAt, itemsOf } from "./frames.ts";
 
 export const SEGMENT_BYTES = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 // What a start makes of the journal's files: which entries go on where the tables end, and whether any are missing.
 // Refuses to guess: a gap, or two versions of one position, is a finding with a sentence, never a silent loss.
-import { endsInZeros, framesOf } from "./journal-frames.ts";
-import type { Frame } from "./journal-frames.ts";
+import { endsInZeros, framesOf } from "./frames.ts";
+import type { Frame } from "./frames.ts";
 
 /** Where the tables of this journal stand. */
 export interface StorePosition {

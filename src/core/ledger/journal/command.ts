@@ -12,17 +12,17 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { eq, like } from "drizzle-orm";
-import type { Database } from "../../db/database.ts";
-import { systemClock } from "../kit/clock.ts";
-import { findNodeId } from "./installation.ts";
-import { readFrame, syncDirectory } from "./journal-files.ts";
-import { frameOf, TAIL_BYTES } from "./journal-frames.ts";
-import { lastOf, nameOf, recover, span, surveyFile } from "./journal-recovery.ts";
-import type { StorePosition, Placement, Recovery, SurveyedFile } from "./journal-recovery.ts";
+import type { Database } from "../../../db/database.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { findNodeId } from "../installation.ts";
+import { readFrame, syncDirectory } from "./files.ts";
+import { frameOf, TAIL_BYTES } from "./frames.ts";
+import { lastOf, nameOf, recover, span, surveyFile } from "./recovery.ts";
+import type { StorePosition, Placement, Recovery, SurveyedFile } from "./recovery.ts";
 import { JOURNAL_NAME, surveyAll } from "./journal.ts";
-import { MAX_BATCH } from "./group-commit.ts";
-import type { LedgerItem } from "./items.ts";
-import { takeLease } from "./node-lease.ts";
+import { MAX_BATCH } from "../group-commit.ts";
+import type { LedgerItem } from "../items.ts";
+import { takeLease } from "../node-lease.ts";
 
 export const SKIPPED_FILE = "skipped-settlements.jsonl";
 const USAGE = "usage: weir journal show | check | enter FILE | skip 101-150";

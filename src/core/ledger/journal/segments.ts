@@ -12,11 +12,11 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Logger } from "../deps.ts";
-import { TAIL_BYTES } from "./journal-frames.ts";
-import { createSegment, createSegmentLater, SEGMENT_BYTES, syncDirectory } from "./journal-files.ts";
-import { nameOf } from "./journal-recovery.ts";
-import type { StorePosition, SurveyedFile } from "./journal-recovery.ts";
+import type { Logger } from "../../deps.ts";
+import { TAIL_BYTES } from "./frames.ts";
+import { createSegment, createSegmentLater, SEGMENT_BYTES, syncDirectory } from "./files.ts";
+import { nameOf } from "./recovery.ts";
+import type { StorePosition, SurveyedFile } from "./recovery.ts";
 
 /** One file. */
 export interface Segment {

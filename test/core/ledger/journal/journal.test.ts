@@ -4,10 +4,10 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openJournal } from "../../../src/core/ledger/journal.ts";
-import type { Journal } from "../../../src/core/ledger/journal.ts";
-import type { StorePosition } from "../../../src/core/ledger/journal-recovery.ts";
-import { silent } from "./support.ts";
+import { openJournal } from "../../../../src/core/ledger/journal/journal.ts";
+import type { Journal } from "../../../../src/core/ledger/journal/journal.ts";
+import type { StorePosition } from "../../../../src/core/ledger/journal/recovery.ts";
+import { silent } from "../support.ts";
 
 const LARGE = "x".repeat(64 * 1024);
 const MEGABYTE = 1024 * 1024;

@@ -2,10 +2,10 @@
 // Refuses to start on a gap above the tables' mark, and to overwrite or remove what the tables may still need.
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, write, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Logger } from "../deps.ts";
-import { frameOf } from "./journal-frames.ts";
-import { lastOf, recover, surveyFile } from "./journal-recovery.ts";
-import type { StorePosition, Finding, SurveyedFile } from "./journal-recovery.ts";
+import type { Logger } from "../../deps.ts";
+import { frameOf } from "./frames.ts";
+import { lastOf, recover, surveyFile } from "./recovery.ts";
+import type { StorePosition, Finding, SurveyedFile } from "./recovery.ts";
 import {
   closeFiles,
   createSegments,
@@ -17,10 +17,10 @@ import {
   takeUpFiles,
   waitAgain,
   wipeTorn,
-} from "./journal-segments.ts";
-import type { Segment, Segments } from "./journal-segments.ts";
-import { dropApplied, noteWritten, readWaiting } from "./journal-waiting.ts";
-import type { JournalEntry, WaitingEntries } from "./journal-waiting.ts";
+} from "./segments.ts";
+import type { Segment, Segments } from "./segments.ts";
+import { dropApplied, noteWritten, readWaiting } from "./waiting.ts";
+import type { JournalEntry, WaitingEntries } from "./waiting.ts";
 
 export interface Journal<T> {
   /** Takes up what earlier runs left behind the last position in the tables; throws JournalDamaged where a part is missing. */

@@ -3,17 +3,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { audit, formatAudit } from "../../../src/core/ledger/audit.ts";
-import { journalCommand, SKIPPED_FILE } from "../../../src/core/ledger/journal-command.ts";
-import { framesOf } from "../../../src/core/ledger/journal-frames.ts";
-import { connect, SQLITE_FILE } from "../../../src/db/connect.ts";
-import type { Database } from "../../../src/db/database.ts";
-import { lockFile } from "../../support/lock-file.ts";
-import { createTestDatabase, DATABASE_KINDS } from "../../support/postgres.ts";
-import type { TestDatabase } from "../../support/postgres.ts";
-import { startServerProcess } from "../../support/server.ts";
-import { MIGRATED, openBooks, requestId, settlement } from "./support.ts";
-import type { Books } from "./support.ts";
+import { audit, formatAudit } from "../../../../src/core/ledger/audit.ts";
+import { journalCommand, SKIPPED_FILE } from "../../../../src/core/ledger/journal/command.ts";
+import { framesOf } from "../../../../src/core/ledger/journal/frames.ts";
+import { connect, SQLITE_FILE } from "../../../../src/db/connect.ts";
+import type { Database } from "../../../../src/db/database.ts";
+import { lockFile } from "../../../support/lock-file.ts";
+import { createTestDatabase, DATABASE_KINDS } from "../../../support/postgres.ts";
+import type { TestDatabase } from "../../../support/postgres.ts";
+import { startServerProcess } from "../../../support/server.ts";
+import { MIGRATED, openBooks, requestId, settlement } from "../support.ts";
+import type { Books } from "../support.ts";
 
 const NODE = "00112233445566aa";
 const RICH = 1_000_000_000;

@@ -1,5 +1,5 @@
 // How entries stand in a journal file: frames, each with its positions, its history and a checksum, so that a torn or
-// foreign one is noticed. It knows nothing of files; journal.ts and journal-recovery.ts have them.
+// foreign one is noticed. It knows nothing of files; journal.ts and recovery.ts have them.
 import { crc32 } from "node:zlib";
 
 export interface Frame {

@@ -1,10 +1,10 @@
 // The journal's entries that the tables do not have yet: the oldest of them in memory, the others by their place in the
 // files.
-import { readFrame } from "./journal-files.ts";
-import { TAIL_BYTES } from "./journal-frames.ts";
-import { lastOf } from "./journal-recovery.ts";
-import type { Placement } from "./journal-recovery.ts";
-import type { Segment } from "./journal-segments.ts";
+import { readFrame } from "./files.ts";
+import { TAIL_BYTES } from "./frames.ts";
+import { lastOf } from "./recovery.ts";
+import type { Placement } from "./recovery.ts";
+import type { Segment } from "./segments.ts";
 
 export interface JournalEntry<T> {
   position: number;

@@ -78,6 +78,14 @@ export function followMapping(text: string): Channel["modelMapping"] {
   return ends;
 }
 
+/**
+ * The requested model's name at the channel's upstream, chains followed; a mapping that cannot be read changes none. What is
+ * known of a model is kept by this name; a call whose mapping cannot be read fails (relay/call/plan.ts).
+ */
+export function upstreamModel({ modelMapping }: Pick<Channel, "modelMapping">, model: string): string {
+  return typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
+}
+
 /** Invalid JSON and values that are no HTTP status are ignored, as clients of this column expect. */
 function statusMapping(text: string): ReadonlyMap<number, number> {
   const mapping = new Map<number, number>();

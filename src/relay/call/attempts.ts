@@ -27,7 +27,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   /** Of the attempt that asked its upstream last. */
   let plan: Plan | undefined;
   try {
-    return await attemptChannels(services, call, policyOf(services, call), async (attempt) => {
+    return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);
@@ -43,12 +43,12 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   }
 }
 
-function policyOf({ affinity }: CallServices, call: Call): AttemptPolicy {
+function policyOf(call: Call): AttemptPolicy {
   const { endpoint } = call;
   const accepts = (channel: Channel): boolean => canServe(channel, endpoint, call.model);
   return {
     accepts,
-    preferred: endpoint.name === "responses" ? (nowMs) => affinity.find(call, accepts, nowMs) : undefined,
     dialect: endpoint.dialect,
+    tellsEnd: call.wantsStream,
   };
 }

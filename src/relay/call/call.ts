@@ -51,6 +51,8 @@ export interface Call extends Indexed {
   readonly startedMs: number;
   readonly attempts: AttemptNote[];
   readonly pinned: Channel | undefined;
+  /** Place of the only key of `pinned` that can serve the call: it goes on from a response that this account stores. */
+  readonly pinnedKey: number | undefined;
   /** One channel called on purpose: what it answers says nothing about its health, its keys or its status. */
   readonly isTest: boolean;
   /** Ends what is under way at once: it is settled for what it did, and the client gets the failure. Set by who reads the upstream. */

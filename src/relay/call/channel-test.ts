@@ -88,6 +88,7 @@ function testCall(
     startedMs: performance.now(),
     attempts: [],
     pinned: channel,
+    pinnedKey: undefined,
     isTest: true,
     hangUp: undefined,
     index: -1,

@@ -1,5 +1,6 @@
 // What is held back for one call, worked out from its request: the prompt, its tools, and the answer that it may get.
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
+import { upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
 import {
@@ -119,8 +120,7 @@ function channelFacts(tiers: readonly Tier[], pinned: Channel | undefined, model
 function gather(channels: readonly Channel[], model: string): ChannelFacts {
   const limits = channels.map(({ paramOverride }) => overriddenLimit(paramOverride ?? {}));
   const names = new Set([model]);
-  for (const { modelMapping } of channels)
-    if (typeof modelMapping !== "string") names.add(modelMapping.get(model) ?? model);
+  for (const channel of channels) names.add(upstreamModel(channel, model));
   return {
     largestOverride: Math.max(0, ...limits),
     isAlwaysOverridden: limits.length > 0 && limits.every((limit) => limit > 0),

@@ -135,7 +135,7 @@ function createServices(
     bodies: createBodyBudget(visitors, () => maxBodyBytes(deps)),
     lockstep: createLockstep(),
     inFlight: createInFlightCalls(() => options.get("relay.abandoned_read_seconds") * 1000),
-    affinity: createResponseAffinity(routing, picker),
+    affinity: createResponseAffinity(deps),
     errorRows: createErrorRows(deps),
     screens: createWordScreens(options),
     plans: { options, clock, reach, seal, fetchMedia },

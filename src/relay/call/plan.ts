@@ -1,5 +1,6 @@
 // How a call is put to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
 // Refuses mappings and overrides that cannot be read, and what the dialect of the channel's provider cannot express.
+import { upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
@@ -38,6 +39,8 @@ import { tierNames, usualTier } from "../endpoints/service-tier.ts";
 
 export interface Plan {
   channel: Channel;
+  /** Of the channel's keys the one that it is asked with. */
+  key: string;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
   /** The answer is written in the client's dialect; otherwise its bytes pass through. */
@@ -76,9 +79,7 @@ function findRoute(row: ProviderRow, endpoint: Endpoint, model: string): FoundRo
 export function canServe(channel: Channel, endpoint: Endpoint, model: string): boolean {
   const row = providerOf(channel.type);
   if (!row || row.status === "retired" || row.status === "later") return false;
-  const { modelMapping } = channel;
-  const mapped = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
-  const found = findRoute(row, endpoint, mapped);
+  const found = findRoute(row, endpoint, upstreamModel(channel, model));
   if (!found) return false;
   if (needsAdapter(row, found)) return adapterOf(row, found) !== undefined;
   return channel.baseUrl !== "" || row.baseUrl !== "";
@@ -104,7 +105,7 @@ export function goneReason(channels: readonly Channel[]): Failure | undefined {
 /** The name to send upstream; chains were followed when the channel was read. */
 export function mappedModel(channel: Channel, model: string): string {
   const { modelMapping } = channel;
-  if (typeof modelMapping !== "string") return modelMapping.get(model) ?? model;
+  if (typeof modelMapping !== "string") return upstreamModel(channel, model);
   const code = modelMapping === "cycle" ? "model_mapped_cycle" : "model_mapped_json";
   throw new Failure("internal", code, { wireCode: "model_mapped_error" });
 }
@@ -272,6 +273,7 @@ function passPlan(target: Target): Plan {
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, applied, sent.json);
   return {
     channel,
+    key: target.key,
     dialect: DIALECTS[dialect],
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
@@ -304,6 +306,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
   return {
     channel,
+    key: target.key,
     dialect,
     isConverted: true,
     upstreamModel: built.model,

@@ -3,7 +3,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
 import { failureIn } from "./attempt.ts";
-import { drainingFailure } from "./call.ts";
+import { drainingFailure, endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
 import type { AttemptPolicy } from "./channel-attempts.ts";
@@ -49,6 +49,6 @@ function policyOf(call: Call): AttemptPolicy {
   return {
     accepts,
     dialect: endpoint.dialect,
-    tellsEnd: call.wantsStream,
+    tellsEnd: endsLater(call),
   };
 }

@@ -59,6 +59,11 @@ export interface Call extends Indexed {
   hangUp: ((why: HangUpReason) => void) | undefined;
 }
 
+/** Whether the answer goes on when its attempt has succeeded: its end says more of the channel's health. */
+export function endsLater({ wantsStream, endpoint }: Pick<Call, "wantsStream" | "endpoint">): boolean {
+  return wantsStream || endpoint.answers === "bytes";
+}
+
 /** What a client gets whose call the end of the process cuts short. */
 export function drainingFailure(): Failure {
   return new Failure("no-channel", "server_draining", { retryAfterSeconds: RETRY_AFTER_SECONDS });

@@ -14,6 +14,7 @@ import { failureFrame } from "../wire/render-failure.ts";
 import type { StreamEnd } from "../wire/stream-end.ts";
 import type { Answer, BytesAnswer, FullAnswer, StreamAnswer } from "./answer.ts";
 import type { CallFailed } from "./attempts.ts";
+import { endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
@@ -97,7 +98,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
   });
   if (forbidden) throw forbidden;
   if (!isUnpaid && usage) learnLength(services, call, usage);
-  if (call.wantsStream) tellEnd(services, answer, "completed");
+  if (endsLater(call)) tellEnd(services, answer, "completed");
   if (object) await services.affinity.keep(object);
   return { answer, usage, isUnpaid };
 }
@@ -225,7 +226,7 @@ function tellEnd(
 async function settleBytes(services: CallServices, { call, plan, relay }: BytesAnswer): Promise<void> {
   services.visitors.feed(call.request, relay);
   const { reason } = await relay.ended;
-  if (call.wantsStream) tellEnd(services, { call, plan }, reason);
+  tellEnd(services, { call, plan }, reason);
   let unsettled: unknown;
   try {
     await settleCall(services, call, plan, {

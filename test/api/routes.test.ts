@@ -21,6 +21,10 @@ const PUBLIC = [
   "GET /api/user/logout",
   // By key, not by session.
   "GET /api/log/token",
+  // They do nothing.
+  "OPTIONS /api/log/token",
+  "OPTIONS /api/",
+  "OPTIONS /api/*",
 ];
 /** Everybody who is signed in may call these; they answer about the caller only. */
 const USER = [

@@ -41,6 +41,9 @@ const fields = {
 
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 
+/** 0 is "not given" where a channel has a type already. */
+const changeFields = { ...fields, type: given(t.Integer({ minimum: 0, maximum: 10_000 })), id };
+
 export function channels(deps: Deps, session: SessionSettings) {
   /** The list is a bare array; beside it stand the page that it is and `total`, so that a pager knows where it ends. */
   const list = async (query: Sent<typeof pageQuery & typeof channelSearchFields>) => {
@@ -81,7 +84,7 @@ export function channels(deps: Deps, session: SessionSettings) {
       .put(
         "/",
         async ({ body, actor }) => ok(await updateChannel(deps, body.id, body, actor.role >= Role.root)),
-        { access: "admin", body: t.Object({ ...fields, id }) },
+        { access: "admin", body: t.Object(changeFields) },
       )
       .delete(
         "/:id",

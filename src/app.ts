@@ -135,6 +135,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const session: SessionSettings = {
     accounts,
     sessions,
+    options,
     limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
     secret: await sessionSecret(db, seal, env.sessionSecret),
     visitors: createVisitors(parseRanges(env.trustedProxies)),
@@ -171,7 +172,7 @@ export async function createApp({ deps, session, gateway }: Services) {
   // By default the framework looks for the path behind the eleventh character: "http://gw/v1" would lose its own.
   const handler = { standardHostname: false };
   const app: AnyElysia = new Elysia({ websocket: socketSettings, handler })
-    .use(failures(deps.logger, (request) => refuseBadHost({ request }) ?? unknownPath(request)))
+    .use(failures(deps, (request) => refuseBadHost({ request }) ?? unknownPath(request)))
     .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())

@@ -2,6 +2,7 @@
 // Refuses a Host header that is missing, empty or no host: the server then has no address of the request, only its path.
 import { Failure } from "../shared/failures.ts";
 import { failureResponse } from "./failures.ts";
+import { preferredLanguage } from "./messages.ts";
 
 const H = 104;
 
@@ -18,5 +19,6 @@ export function hasUsableHost({ url }: Request): boolean {
  */
 export function refuseBadHost({ request }: { request: Request }): Response | undefined {
   if (hasUsableHost(request)) return undefined;
-  return failureResponse(new Failure("client", "host_invalid", { status: 400 }), request);
+  const language = preferredLanguage(request) ?? "en";
+  return failureResponse(new Failure("client", "host_invalid", { status: 400 }), language);
 }

@@ -184,7 +184,7 @@ describe.each(DATABASE_KINDS)("scripts of old on %s", (database) => {
       expect([no, await ids(`id_sort=${no}`)]).toEqual([no, await ids("")]);
   });
 
-  test("OPTIONS is answered everywhere; a page of another site may only read the log of a key", async () => {
+  test("OPTIONS is answered everywhere; a page of another site may only read what a key tells of itself", async () => {
     for (const path of [
       "/api",
       "/api/",
@@ -201,16 +201,19 @@ describe.each(DATABASE_KINDS)("scripts of old on %s", (database) => {
       expect(answer.headers.get("allow")).toContain("PUT");
       expect(answer.headers.get("access-control-allow-origin")).toBeNull();
     }
-    const answer = await fetch(`${app.url}/api/log/token`, {
-      method: "OPTIONS",
-      headers: { origin: "https://else.example", "access-control-request-headers": "authorization" },
-    });
-    expect([
-      answer.status,
-      answer.headers.get("access-control-allow-origin"),
-      answer.headers.get("access-control-allow-headers"),
-    ]).toEqual([204, "*", "authorization"]);
-    expect(answer.headers.has("access-control-allow-credentials")).toBe(false);
+    for (const path of ["/api/log/token", "/api/usage/token"]) {
+      const answer = await fetch(app.url + path, {
+        method: "OPTIONS",
+        headers: { origin: "https://else.example", "access-control-request-headers": "authorization" },
+      });
+      expect([
+        path,
+        answer.status,
+        answer.headers.get("access-control-allow-origin"),
+        answer.headers.get("access-control-allow-headers"),
+      ]).toEqual([path, 204, "*", "authorization"]);
+      expect(answer.headers.has("access-control-allow-credentials")).toBe(false);
+    }
     // What there is not stays unknown to every other method.
     expect((await fetch(`${app.url}/api/x`)).status).toBe(404);
   });

@@ -81,7 +81,7 @@ export async function updateSetting(
         ...user.setting,
         accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true,
       }
-    : { ...(await checkedSetting(deps, input, user.setting)), ...(language === "en" ? { language } : {}) };
+    : { ...(await checkedSetting(deps, input, user.setting)), language };
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)

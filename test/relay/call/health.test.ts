@@ -2,7 +2,7 @@
 // rejected rests for all of them, and a cell that rests is tried by one call.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { testClock } from "../../support/clock.ts";
-import { answer, CUT, gate, refuse, refuseUntil, stream } from "../../support/fake-upstream.ts";
+import { answer, CUT, gate, okWithError, refuse, refuseUntil, stream } from "../../support/fake-upstream.ts";
 import type { RecordedRequest, Script } from "../../support/fake-upstream.ts";
 import { startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
@@ -112,6 +112,25 @@ describe("one model's trouble leaves the others of its channel alone", () => {
     for (const model of [a, b]) expect(await call(model, { stream: true })).toBe(200);
     expect(asked().slice(3)).toEqual(["fallback", "cutting"]);
   });
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+test.each<[string, Script]>([
+  ["a status 503", refuse(503)],
+  ["an error with status 200", okWithError()],
+  ["an answer with nothing in it", { headers: JSON_TYPE, steps: ["{}"] }],
+  ["a connection that breaks off", { headers: JSON_TYPE, steps: ["{", CUT] }],
+])("three times %s in a row take the model out for five seconds", async (_, script) => {
+  const { id, a } = await pair("broken");
+  trouble(a, script);
+  for (let i = 0; i < 4; i++) expect(await call(a)).toBe(200);
+  const twice = ["broken", "fallback"];
+  expect(asked()).toEqual([...twice, ...twice, ...twice, "fallback"]);
+  const nowMs = clock.monotonicMs();
+  expect(g.app.services.gateway.relay.parts.picker.rests(id, nowMs)).toEqual([
+    { model: a, reason: "down", untilMs: nowMs + 5000 },
+  ]);
 });
 
 test("a key that is rejected rests for every model", async () => {

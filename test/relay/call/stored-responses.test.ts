@@ -137,6 +137,23 @@ for (const database of DATABASE_KINDS) {
       }
     });
 
+    test("a key is found wherever it stands in its list now, and by a compaction as well", async () => {
+      const { id, channelId } = await storedAt("moved", "first\nsecond");
+      const { db, routing, seal } = g.app.deps;
+      await db.orm
+        .update(db.t.channels)
+        .set({ keySealed: seal.seal("channel", "zero\nnew\nfirst") })
+        .where(eq(db.t.channels.id, channelId));
+      await routing.refresh([channelId]);
+      expect((await goOn(id, g.key, { model: "moved" })).status).toBe(200);
+      const body = { model: "moved", input: "hi", previous_response_id: id };
+      expect((await g.post("/v1/responses/compact", body)).status).toBe(200);
+      expect(
+        (await g.post("/v1/responses/compact", { ...body, previous_response_id: "resp_x" })).status,
+      ).toBe(404);
+      expect(keysAsked(g.upstream)).toEqual(["first", "first"]);
+    });
+
     test("a row says whose it is and where, and never the key", async () => {
       const { id, key } = await create();
       const [row] = (await rows()).filter(({ upstreamId }) => upstreamId === id);

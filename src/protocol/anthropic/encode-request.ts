@@ -88,7 +88,6 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
     }),
   );
   if (home) return;
-  if (!modelTraits(String(body["model"])).sampling) dropSampling(body, dropped, Infinity);
   if (settings.frequencyPenalty) drop(dropped, "frequency_penalty");
   if (settings.presencePenalty) drop(dropped, "presence_penalty");
   if (settings.seed !== undefined) drop(dropped, "seed");
@@ -159,7 +158,7 @@ function writeReasoning(
 /** With thinking on, sampling must be left at its defaults; top_p has a little room with a budget. */
 function dropSampling(body: JsonObject, dropped: string[], lowestTopP: number): void {
   const least: Record<string, number> = {
-    temperature: lowestTopP === Infinity ? Infinity : 1,
+    temperature: 1,
     top_k: Infinity,
     top_p: lowestTopP,
   };

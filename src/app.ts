@@ -43,6 +43,7 @@ import { createMediaFetch } from "./relay/wire/media.ts";
 import { createRelay } from "./relay/call/pipeline.ts";
 import { createProbe } from "./relay/probe.ts";
 import { pollTasks } from "./relay/tasks/poll.ts";
+import { unknownCall } from "./relay/unknown-call.ts";
 import { createRoutes } from "./routes.ts";
 import type { Gateway } from "./routes.ts";
 
@@ -169,7 +170,12 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
   const app: AnyElysia = new Elysia({ websocket: socketSettings })
-    .use(failures(deps.logger, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
+    .use(
+      failures(
+        deps.logger,
+        (request) => refuseShortHost({ request }) ?? unknownCall(request) ?? unknownPath(request),
+      ),
+    )
     .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())

@@ -261,14 +261,20 @@ function takeHosted(draft: Draft): void {
     drop(draft.dropped, isSearchTool(name) ? searchName(draft, "tools") : `tools.${toldName(name)}`);
 }
 
+function holdsAny(draft: Draft, fields: readonly string[]): boolean {
+  for (const field of fields) if (isSet(get(draft, field))) return true;
+  return false;
+}
+
 /** Fields that bring tools of their own. */
 const BRING_TOOLS = ["functions", "mcp_servers", "prompt", "cachedContent", "cached_content"] as const;
 
 function takeEmptyTools(draft: Draft, rule: Extract<RuleAction, { do: "no-empty-tools" }>): void {
   const tools = get(draft, "tools");
   const isNone = tools === undefined || tools === null;
+  if (isNone && !holdsAny(draft, rule.fields)) return;
   if (!isNone && !(Array.isArray(tools) && !tools.some((tool) => isTool(draft.dialect, tool)))) return;
-  if (BRING_TOOLS.some((field) => isSet(view(draft)[field]))) return;
+  if (holdsAny(draft, BRING_TOOLS)) return;
   if (rule.list && !isNone) {
     set(draft, "tools", undefined);
     drop(draft.dropped, "tools");

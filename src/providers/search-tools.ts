@@ -32,14 +32,22 @@ function filterMembers(tools: readonly unknown[], isGone: (name: string) => bool
   });
 }
 
+/** Asked of every call with tools, most of which have none. */
+function hasSearch(dialect: DialectName, tools: readonly unknown[]): boolean {
+  for (const value of tools) {
+    const tool = asObject(value);
+    if (dialect !== "gemini") {
+      if (isSearch(tool)) return true;
+    } else for (const name in tool) if (isSearchTool(name)) return true;
+  }
+  return false;
+}
+
 /** The list without its search; the list itself where it has none. */
 export function withoutSearch(dialect: DialectName, tools: readonly unknown[]): readonly unknown[] {
-  if (dialect !== "gemini") {
-    const left = tools.filter((tool) => !isSearch(asObject(tool)));
-    return left.length === tools.length ? tools : left;
-  }
-  const hasOne = tools.some((tool) => Object.keys(asObject(tool) ?? {}).some(isSearchTool));
-  return hasOne ? filterMembers(tools, isSearchTool) : tools;
+  if (!hasSearch(dialect, tools)) return tools;
+  if (dialect === "gemini") return filterMembers(tools, isSearchTool);
+  return tools.filter((tool) => !isSearch(asObject(tool)));
 }
 
 /** Gemini's tools without what stands beside functions, and the names of that; nothing goes where there are no functions. */

@@ -111,7 +111,7 @@ export function mappedModel(channel: Channel, model: string): string {
 }
 
 /** Query of the client's address; credentials in it are left out by the catalogue. */
-function queryOf(request: Request): string {
+export function queryOf(request: Request): string {
   const at = request.url.indexOf("?");
   return at === -1 ? "" : request.url.slice(at);
 }
@@ -370,7 +370,8 @@ function acceptOf({ endpoint, request, wantsStream }: Call): string {
   return request.headers.get("accept") ?? "*/*";
 }
 
-function anthropicHeaders(request: Request): { anthropicVersion?: string; anthropicBeta?: string } {
+/** The client's own version and beta flags. */
+export function anthropicHeaders(request: Request): { anthropicVersion?: string; anthropicBeta?: string } {
   const version = request.headers.get("anthropic-version");
   const beta = request.headers.get("anthropic-beta");
   return {

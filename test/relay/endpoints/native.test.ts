@@ -349,7 +349,11 @@ describe("lists and counts", () => {
     expect(count.input_tokens).toBe(5);
     const gemini = await google().models.countTokens({ model: GEMINI, contents: "hello world" });
     expect(gemini.totalTokens).toBe(5);
-    expect(g.upstream.requests).toHaveLength(0);
+    // Both can count, and neither knew its own address for it.
+    expect(g.upstream.requests.map(({ url }) => url)).toEqual([
+      "/v1/messages/count_tokens",
+      `/v1beta/models/${GEMINI}:countTokens`,
+    ]);
     expect(await g.balance()).toEqual(before);
   });
 

@@ -21,7 +21,6 @@ export interface Ruled {
 }
 
 export interface Ruling {
-  /** The input itself when nothing changed. */
   body: JsonBody;
   /** Top-level keys whose value differs from the input's. */
   changed: string[];
@@ -72,21 +71,24 @@ interface Draft {
   readonly dropped: string[];
 }
 
-/** Throws `unsupported_field` where the request demands what a rule takes out: another channel may serve it. */
+/**
+ * Undefined where nothing changes, as with most requests. Throws `unsupported_field` where the request demands what a rule
+ * takes out: another channel may serve it.
+ */
 export function applyModelRules(
   row: ProviderRow,
   operation: Operation,
   model: string,
   input: JsonBody,
   ruled: Ruled,
-): Ruling {
+): Ruling | undefined {
   const rules = rulesFor(row, operation, model);
   const dialect = row.operations[operation]?.dialect;
-  if (rules.length === 0 || !dialect) return { body: input, changed: [], dropped: [] };
+  if (rules.length === 0 || !dialect) return undefined;
   const draft: Draft = { input, dialect, ruled, body: undefined, dropped: [] };
   for (const rule of rules) if (rule.onlyConverted !== true || ruled.isConverted) apply(draft, rule);
   const { body, dropped } = draft;
-  if (!body) return { body: input, changed: [], dropped };
+  if (!body) return undefined;
   const changed = Object.keys(body).filter((key) => body[key] !== input[key]);
   for (const key in input) if (!Object.hasOwn(body, key)) changed.push(key);
   return { body, changed, dropped };
@@ -143,7 +145,7 @@ function isSet(value: unknown): boolean {
 
 /** The last word of a path as the other dialects spell it. */
 function toldName(path: string): string {
-  const word = path.startsWith("generationConfig.") ? path.slice(path.indexOf(".") + 1) : path;
+  const word = /^generation_?[cC]onfig\./.test(path) ? path.slice(path.indexOf(".") + 1) : path;
   return word.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

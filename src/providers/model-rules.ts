@@ -62,12 +62,11 @@ const DEEPSEEK = 43;
 const OPENAI_MODELS = /^(?:ft:)?(?:gpt-(?!oss)|chatgpt-|o\d|codex-|computer-use-|text-embedding-|dall-e)/;
 /** OpenAI, "Reasoning models": they know max_completion_tokens only, and sampling is theirs. */
 const REASONING = /^(?:o\d(?![\w.])|gpt-5)/;
-/** "Using GPT-5.2", parameter compatibility: with effort none, their default, these sample as others do. */
+/** "Using GPT-5.2", parameter compatibility: with effort none, their default, these sample as others do; later ones never. */
 const RESTING = /^gpt-5\.[124](?!\d)(?!.*(?:codex|pro|chat))/;
 /** No reasoning: `gpt-5-chat-latest` and its followers, and the search models, which have a row of their own. */
 const NOT_REASONING = /^gpt-5(?:\.\d+)?-(?:chat|search)/;
-/** Reasons always, or refuses sampling at any effort (5.5 and later: observed "only the default (1) value"). */
-const NEVER_SAMPLES = new RegExp(`${RESTING.source}|${NOT_REASONING.source}`);
+const MAY_SAMPLE = new RegExp(`${RESTING.source}|${NOT_REASONING.source}`);
 const SEARCH_MODELS = /-search-preview|-search-api/;
 
 const CLAUDE = /claude/;
@@ -78,6 +77,10 @@ const SINCE_CLAUDE_4_7 =
 
 const SAMPLING = ["temperature", "top_p"] as const;
 const PENALTIES = ["presence_penalty", "frequency_penalty"] as const;
+/** Google reads both spellings. */
+const GEMINI_PENALTIES = ["generationConfig", "generation_config"].flatMap((config) =>
+  ["frequencyPenalty", "presencePenalty", ...PENALTIES].map((field) => `${config}.${field}`),
+);
 const DEFAULTS: JsonObject = {
   temperature: 1,
   top_p: 1,
@@ -101,7 +104,7 @@ export const MODEL_RULES: Readonly<
     {
       speaks: OPENAI,
       models: REASONING,
-      except: NEVER_SAMPLES,
+      except: MAY_SAMPLE,
       do: "omit",
       fields: [...SAMPLING, "logprobs", "top_logprobs"],
       silent: DEFAULTS,
@@ -117,7 +120,7 @@ export const MODEL_RULES: Readonly<
     {
       speaks: RESPONSES,
       models: REASONING,
-      except: NEVER_SAMPLES,
+      except: MAY_SAMPLE,
       do: "unlist",
       field: "include",
       entry: "message.output_text.logprobs",
@@ -244,7 +247,7 @@ export const MODEL_RULES: Readonly<
       speaks: GEMINI,
       models: /gemini-(?:2\.5|[3-9]|\d\d)/,
       do: "omit",
-      fields: ["generationConfig.frequencyPenalty", "generationConfig.presencePenalty"],
+      fields: GEMINI_PENALTIES,
       silent: DEFAULTS,
     },
     // "Grounding with Google Search", supported models: neither 2.0 Flash-Lite nor those that draw or speak.

@@ -65,8 +65,10 @@ export function buildUpstreamRequest(
   let dropped = NOTHING;
   if (body && call.ruled) {
     const ruling = applyModelRules(row, operation, model, body, call.ruled);
-    for (const key of ruling.changed) if (!changed.includes(key)) changed.push(key);
-    ({ body, dropped } = ruling);
+    if (ruling) {
+      for (const key of ruling.changed) if (!changed.includes(key)) changed.push(key);
+      ({ body, dropped } = ruling);
+    }
   }
   const deployment = deploymentName(row, channel, model);
   // Where the address names no deployment, the body does.

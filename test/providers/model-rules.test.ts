@@ -19,7 +19,8 @@ const CLIENT_OF = { chat: "openai-chat", responses: "openai-responses", messages
 
 function ruled(type: number, operation: Operation, model: string, body: JsonBody): Ruling {
   const client = operation in CLIENT_OF ? CLIENT_OF[operation as keyof typeof CLIENT_OF] : "gemini";
-  return applyModelRules(row(type), operation, model, body, { client, isConverted: false });
+  const ruling = applyModelRules(row(type), operation, model, body, { client, isConverted: false });
+  return ruling ?? { body, changed: [], dropped: [] };
 }
 
 test("Claude at Bedrock has no search, elsewhere it has one; its names carry regions and versions", () => {

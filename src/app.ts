@@ -136,6 +136,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const session: SessionSettings = {
     accounts,
     sessions,
+    options,
     limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
     secret: await sessionSecret(db, seal, env.sessionSecret),
     visitors: createVisitors(parseRanges(env.trustedProxies)),
@@ -172,8 +173,8 @@ export async function createApp({ deps, session, gateway }: Services) {
   const app: AnyElysia = new Elysia({ websocket: socketSettings })
     .use(
       failures(
-        deps.logger,
-        (request) => refuseShortHost({ request }) ?? unknownCall(request) ?? unknownPath(request),
+        deps,
+        (request) => refuseShortHost({ request }) ?? unknownCall(deps, request) ?? unknownPath(request),
       ),
     )
     .use(createRoutes(deps, session, gateway))

@@ -1,6 +1,7 @@
 // What clients of Google's and Anthropic's dialects get at an address that the gateway does not have (uploads, files, caches):
 // the refusal in their own envelope. Leaves every other address to the shape that OpenAI's clients read.
-import { languageOf } from "../http/messages.ts";
+import type { Deps } from "../core/deps.ts";
+import { relayLanguageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import type { DialectName } from "../protocol/canonical.ts";
 import { Failure } from "../shared/failures.ts";
@@ -19,7 +20,7 @@ function dialectAt(path: string, request: Request): DialectName {
 }
 
 /** Undefined for callers of OpenAI's dialect and of everything that is no inference. */
-export function unknownCall(request: Request): Response | undefined {
+export function unknownCall({ options }: Pick<Deps, "options">, request: Request): Response | undefined {
   const path = URL.parse(request.url, "http://localhost")?.pathname ?? "";
   const dialect = dialectAt(path, request);
   if (dialect === "openai-chat") return undefined;
@@ -27,7 +28,7 @@ export function unknownCall(request: Request): Response | undefined {
     status: 404,
     params: { method: request.method, path },
   });
-  const view = { dialect, language: languageOf(request), requestId: newRequestId() };
+  const view = { dialect, language: relayLanguageOf(request, options), requestId: newRequestId() };
   const headers = { ...corsHeaders(request), "x-content-type-options": "nosniff" };
   return renderFailure(failure, view, headers);
 }

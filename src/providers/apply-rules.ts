@@ -170,6 +170,14 @@ function apply(draft: Draft, rule: RuleAction): void {
     }
     case "move":
       return move(draft, rule);
+    case "reword": {
+      const word = get(draft, rule.field);
+      const better =
+        typeof word === "string" && Object.hasOwn(rule.words, word) ? rule.words[word] : undefined;
+      if (better === undefined) return;
+      set(draft, rule.field, better);
+      return drop(draft.dropped, `${rule.field} (${better})`);
+    }
     case "hash":
       for (const field of rule.fields) hash(draft, field, rule);
       return;

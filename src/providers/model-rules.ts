@@ -32,6 +32,8 @@ export type RuleAction =
   /** Only one of the two may be there: the second goes, or the first where it only says its default. */
   | { do: "one-of"; fields: readonly [string, string]; silent: JsonObject }
   | { do: "move"; from: string; to: string }
+  /** A word that the model does not know becomes the nearest one that it does. */
+  | { do: "reword"; field: string; words: Readonly<Record<string, string>> }
   /** Texts above `max` characters, and e-mail addresses where they are refused, become their SHA-256 in hex digits. */
   | { do: "hash"; fields: readonly string[]; max: number; noMail?: true }
   /** A declared search goes; a request whose tool_choice demands it is refused. */
@@ -226,6 +228,22 @@ export const MODEL_RULES: Readonly<
       do: "omit",
       fields: ["output_config.effort"],
     },
+    // "Effort", levels; observed of 4.6: "This model does not support effort level 'xhigh'. Supported levels: high, low,
+    // max, medium."
+    {
+      speaks: ANTHROPIC,
+      models: /claude-(?:opus|sonnet|haiku)-4[.-]6(?!\d)/,
+      do: "reword",
+      field: "output_config.effort",
+      words: { xhigh: "high" },
+    },
+    {
+      speaks: ANTHROPIC,
+      models: /opus-4[.-]5(?!\d)/,
+      do: "reword",
+      field: "output_config.effort",
+      words: { xhigh: "high", max: "high" },
+    },
     // Messages reference, metadata.user_id: at most 256 characters, no names, e-mail addresses or telephone numbers;
     // observed: "metadata.user_id: user_id appears to contain an email address. Please send a uuid or hash value".
     { speaks: ANTHROPIC, models: CLAUDE, do: "hash", fields: ["metadata.user_id"], max: 256, noMail: true },
@@ -275,6 +293,15 @@ export const MODEL_RULES: Readonly<
     },
   ],
   others: [
+    // xAI, "Reasoning"; observed, whatever the value: "Model grok-4-latest does not support parameter reasoningEffort."
+    {
+      speaks: OPENAI,
+      models: /^grok-(?:3(?!-mini)|4(?:$|-|\.20(?!\S*multi-agent))|code)/,
+      do: "omit",
+      fields: ["reasoning_effort", "reasoning.effort"],
+    },
+    // Likewise, also of 0: "Model grok-4.5 does not support parameter presencePenalty."
+    { speaks: OPENAI, models: /^grok-(?:4|code)/, do: "omit", fields: PENALTIES, silent: DEFAULTS },
     // OpenRouter, "user": observed: at most 128 characters.
     { speaks: CHAT, models: /./, types: [OPENROUTER], do: "hash", fields: ["user"], max: 128 },
     // DeepSeek's and Mistral's chat completions have no search of their own (their API references); Mistral answers 422 to

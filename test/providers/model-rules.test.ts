@@ -64,6 +64,21 @@ test("OpenRouter takes names of 128 characters, OpenAI's models 64 wherever they
   expect(ruled(1, "chat", "gpt-oss-120b", { user: "u".repeat(65) }).dropped).toEqual([]);
 });
 
+test("Grok takes the effort where it has the dial, and no penalty, not even none", () => {
+  const told = (model: string, body: JsonBody): [JsonBody, readonly string[]] => {
+    const { body: sent, dropped } = ruled(48, "chat", model, body);
+    return [sent, dropped];
+  };
+  for (const model of ["grok-4", "grok-4-fast-reasoning", "grok-4.20-0309-reasoning", "grok-code-fast-1"])
+    expect(told(model, { reasoning_effort: "low", presence_penalty: 0, frequency_penalty: 1 })).toEqual([
+      {},
+      ["reasoning_effort", "frequency_penalty"],
+    ]);
+  for (const model of ["grok-3-mini", "grok-4.3", "x-ai/grok-4.20-multi-agent-0309"])
+    expect(told(model, { reasoning_effort: "low" })).toEqual([{ reasoning_effort: "low" }, []]);
+  expect(told("grok-3", { presence_penalty: 1 })[1]).toEqual([]);
+});
+
 test("dates in Claude's names are no versions, and dots are", () => {
   const pair = { temperature: 0.5, top_p: 0.5 };
   const told = (model: string): readonly string[] => ruled(14, "messages", model, pair).dropped;

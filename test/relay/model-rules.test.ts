@@ -327,6 +327,27 @@ const CLAUDE_ROWS: Row[] = [
   {
     model: "claude-opus-4-6",
     client: "messages",
+    fields: { output_config: { effort: "xhigh" } },
+    told: ["output_config.effort (high)"],
+    sent: { output_config: { effort: "high" } },
+  },
+  {
+    model: "claude-opus-4-6",
+    client: "chat",
+    fields: { reasoning_effort: "xhigh" },
+    told: ["output_config.effort (high)"],
+    sent: { output_config: { effort: "high" } },
+  },
+  {
+    model: "claude-opus-4-6",
+    client: "messages",
+    fields: { output_config: { effort: "max" } },
+    told: [],
+    sent: { output_config: { effort: "max" } },
+  },
+  {
+    model: "claude-opus-4-6",
+    client: "messages",
     fields: { metadata: { user_id: MAIL } },
     told: ["metadata.user_id (sha256)"],
     sent: { metadata: { user_id: sha256(MAIL) } },

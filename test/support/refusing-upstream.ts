@@ -134,6 +134,10 @@ const ANTHROPIC: readonly Judge[] = [
     /(?:sonnet|haiku)-4-5|4-1/.test(model) && has(object(body["output_config"]), "effort")
       ? "This model does not support the effort parameter."
       : undefined,
+  ({ model, body }) =>
+    /4-6/.test(model) && object(body["output_config"])["effort"] === "xhigh"
+      ? "This model does not support effort level 'xhigh'. Supported levels: high, low, max, medium."
+      : undefined,
   ({ body }) =>
     JSON.stringify(object(body["metadata"])["user_id"] ?? "").includes("@")
       ? "metadata.user_id: user_id appears to contain an email address. Please send a uuid or hash value in its place."

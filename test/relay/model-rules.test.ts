@@ -569,6 +569,21 @@ describe("a search that tool_choice demands and the model cannot do is refused, 
   });
 });
 
+test("another channel, whose model can search, serves what the first one's cannot", async () => {
+  g.upstream.reset();
+  g.upstream.always(refusing);
+  const to = (model: string): string => JSON.stringify({ "searching-model": model });
+  const shared = { baseUrl: g.upstream.url, models: "searching-model" };
+  await g.app.createChannel({ ...shared, type: 1, priority: 10, modelMapping: to("gpt-4o") });
+  await g.app.createChannel({ ...shared, type: 14, modelMapping: to("claude-opus-4-6") });
+  const { path, body } = CLIENTS.messages("searching-model", false);
+  const tool_choice = { type: "tool", name: "web_search" };
+  const response = await g.post(path, { ...body, tools: [CLAUDE_SEARCH], tool_choice });
+  expect(response.status).toBe(200);
+  expect(g.upstream.requests.map(({ url }) => url)).toEqual(["/v1/messages"]);
+  expect(g.upstream.requests[0]?.json()).toMatchObject({ tools: [CLAUDE_SEARCH], tool_choice });
+});
+
 describe("bytes", () => {
   const ODD = '"seed": 1234567890123456789,"metadata":{ "a" : "b" }';
 
@@ -627,9 +642,18 @@ describe("money", () => {
     try {
       await own.setOption("SelfUseModeEnabled", "true");
       const search = { web_search_options: {}, max_tokens: 10 };
-      // Ten searches are more than the balance.
-      const kept = await own.chat({ model: "someone/unheard-of", ...search });
-      expect([kept.status, (await errorOf(kept)).code]).toEqual([403, "insufficient_user_quota"]);
+      // Ten searches are more than the balance, also where only one of two channels would make them.
+      await own.app.createChannel({
+        type: 1,
+        baseUrl: own.upstream.url,
+        models: "mixed",
+        modelMapping: '{"mixed":"gpt-4o"}',
+      });
+      await own.app.createChannel({ type: 1, baseUrl: own.upstream.url, models: "mixed" });
+      for (const model of ["someone/unheard-of", "mixed"]) {
+        const kept = await own.chat({ model, ...search });
+        expect([kept.status, (await errorOf(kept)).code]).toEqual([403, "insufficient_user_quota"]);
+      }
       const charge = await own.charged(async () =>
         expect((await own.chat({ model: "gpt-4o", ...search })).status).toBe(200),
       );

@@ -281,6 +281,11 @@ describe("addresses that are not served", () => {
     expect(body.error["message"]).toContain(`Invalid URL (POST ${path})`);
     expect(Object.keys(body.error)).toEqual(["code", "message", "status"]);
   });
+  test.each(["GET", "PUT", "DELETE"])("whatever they want there (%s)", async (method) => {
+    const response = await fetch(`${g.app.url}/v1beta/files/abc`, { method });
+    const { error } = (await response.json()) as { error: Record<string, unknown> };
+    expect([response.status, error["code"], typeof error["status"]]).toEqual([404, 404, "string"]);
+  });
   test.each([
     ["/v1/messages/batches", {}],
     ["/v1/unknown", { "anthropic-version": "2023-06-01" }],

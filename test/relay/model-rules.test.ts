@@ -254,6 +254,14 @@ const OPENAI_ROWS: Row[] = [
   },
 ];
 
+/** A converted request declares no tools where it has none. */
+const EMPTY_ROWS: Row[] = [
+  { model: "claude-opus-4-6", client: "chat", fields: { tools: [] }, told: [], sent: { tools: undefined } },
+  { model: "gemini-2.5-flash", client: "chat", fields: { tools: [] }, told: [], sent: { tools: undefined } },
+  { model: "gpt-5-codex", client: "messages", fields: { tools: [] }, told: [], sent: { tools: undefined } },
+  { model: "claude-opus-4-6", client: "gemini", fields: { tools: [] }, told: [], sent: { tools: undefined } },
+];
+
 const CLAUDE_ROWS: Row[] = [
   ...["claude-opus-4-1-20250805", "claude-sonnet-4-5-20250929", "claude-opus-4-6"].flatMap((model): Row[] => [
     {
@@ -495,25 +503,26 @@ afterAll(() => g.close());
 
 for (const isStream of [false, true]) {
   describe(`a model that refuses part of a request serves it without that part, ${isStream ? "streamed" : "whole"}`, () => {
-    test.each([...OPENAI_ROWS, ...CLAUDE_ROWS, ...GEMINI_ROWS].map((row) => [nameOf(row), row] as const))(
-      "%s",
-      async (_, { model, client, fields, told, sent }) => {
-        g.upstream.reset();
-        g.upstream.always(refusing);
-        const { path, body } = CLIENTS[client](model, isStream);
-        let answer = "";
-        const charge = await g.charged(async () => {
-          const response = await g.post(path, { ...body, ...fields });
-          answer = await response.text();
-          expect([response.status, response.status === 200 ? "" : answer]).toEqual([200, ""]);
-        });
-        expect(((charge.other["dropped"] ?? []) as string[]).toSorted()).toEqual(told.toSorted());
-        const [asked] = g.upstream.requests;
-        const seen = asked?.json() ?? {};
-        expect(g.upstream.requests).toHaveLength(1);
-        for (const field in sent) expect([field, seen[field]]).toEqual([field, sent[field]]);
-      },
-    );
+    test.each(
+      [...OPENAI_ROWS, ...EMPTY_ROWS, ...CLAUDE_ROWS, ...GEMINI_ROWS].map(
+        (row) => [nameOf(row), row] as const,
+      ),
+    )("%s", async (_, { model, client, fields, told, sent }) => {
+      g.upstream.reset();
+      g.upstream.always(refusing);
+      const { path, body } = CLIENTS[client](model, isStream);
+      let answer = "";
+      const charge = await g.charged(async () => {
+        const response = await g.post(path, { ...body, ...fields });
+        answer = await response.text();
+        expect([response.status, response.status === 200 ? "" : answer]).toEqual([200, ""]);
+      });
+      expect(((charge.other["dropped"] ?? []) as string[]).toSorted()).toEqual(told.toSorted());
+      const [asked] = g.upstream.requests;
+      const seen = asked?.json() ?? {};
+      expect(g.upstream.requests).toHaveLength(1);
+      for (const field in sent) expect([field, seen[field]]).toEqual([field, sent[field]]);
+    });
   });
 }
 

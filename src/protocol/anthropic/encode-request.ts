@@ -33,7 +33,8 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   if (request.stream !== undefined) body["stream"] = request.stream;
   writeSettings(request, home, body, dropped);
   const tools = allowedTools(request);
-  if (tools) body["tools"] = tools.map((tool) => encodeTool(tool, home, dropped));
+  if (tools && (home || tools.length > 0))
+    body["tools"] = tools.map((tool) => encodeTool(tool, home, dropped));
   writeToolChoice(request, home, body);
   if (home) writeOwnReasoning(request, body);
   else writeReasoning(request, context, body, dropped);

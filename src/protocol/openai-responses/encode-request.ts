@@ -21,7 +21,8 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   writeInput(request, home, body, dropped);
   if (request.stream !== undefined) body["stream"] = request.stream;
   writeSettings(request, home, body, dropped);
-  if (request.tools) body["tools"] = request.tools.map((tool) => encodeTool(tool, home, dropped));
+  if (request.tools && (home || request.tools.length > 0))
+    body["tools"] = request.tools.map((tool) => encodeTool(tool, home, dropped));
   writeToolChoice(request, body);
   writeReasoning(request, home, body, dropped);
   writeText(request, home, body);

@@ -8,7 +8,7 @@ import type { FailureKind } from "../shared/failures.ts";
 import { expectedText } from "./expected.ts";
 import type { RefusedValue } from "./expected.ts";
 import { failureText, languageOf } from "./messages.ts";
-import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Console calls answer business refusals with 200; only these kinds have a status of their own. */
 const CONSOLE_STATUS: Partial<Record<FailureKind, number>> = {
@@ -42,6 +42,7 @@ export function failureResponse(failure: Failure, request: Request, requestId?: 
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     [REQUEST_ID_HEADER]: requestId ?? newRequestId(),
+    [ERROR_CODE_HEADER]: failure.code,
   };
   if (failure.retryAfterSeconds !== undefined) headers["retry-after"] = String(failure.retryAfterSeconds);
   const status = failure.explicitStatus ?? CONSOLE_STATUS[failure.kind] ?? 200;
@@ -66,6 +67,7 @@ export function unknownPath(request: Request): Response {
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         [REQUEST_ID_HEADER]: newRequestId(),
+        [ERROR_CODE_HEADER]: "path_unknown",
       },
     },
   );

@@ -13,6 +13,7 @@ export type FailureKind =
   | "upstream-limit"
   | "upstream-request"
   | "upstream-refusal"
+  | "context-length"
   | "upstream-down"
   | "upstream-timeout"
   | "broken-stream"
@@ -31,6 +32,7 @@ const KIND_STATUS: Record<FailureKind, number> = {
   "upstream-limit": 429,
   "upstream-request": 400,
   "upstream-refusal": 400,
+  "context-length": 400,
   "upstream-down": 502,
   "upstream-timeout": 504,
   "broken-stream": 502,
@@ -58,6 +60,8 @@ export interface FailureDetails {
   param?: string;
   /** Status the upstream answered with, before status mapping. */
   upstreamStatus?: number;
+  /** The sentence of the upstream's error, scrubbed. For administrators only. */
+  upstreamText?: string;
   /** Seconds the upstream asked to wait. */
   retryAfterSeconds?: number;
   cause?: unknown;
@@ -79,6 +83,7 @@ export class Failure extends Error {
   readonly wireCode: string | number | null | undefined;
   readonly param: string | undefined;
   readonly upstreamStatus: number | undefined;
+  readonly upstreamText: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
   constructor(kind: FailureKind, code: string, details: FailureDetails = {}) {
@@ -95,6 +100,7 @@ export class Failure extends Error {
     this.wireCode = details.wireCode;
     this.param = details.param;
     this.upstreamStatus = details.upstreamStatus;
+    this.upstreamText = details.upstreamText;
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }

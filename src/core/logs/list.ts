@@ -13,6 +13,9 @@ import { CLEARED_MARK, countLogs, segmentsOf } from "./statistics.ts";
 
 type LogRow = Schema["logs"]["$inferSelect"];
 
+/** Of a body that was no error object: pages of proxies are long. */
+const MAX_INTERNAL_CHARACTERS = 500;
+
 /** A log row as the wire knows it. */
 export interface LogJson {
   id: number;
@@ -39,7 +42,21 @@ export interface LogJson {
   request_id: string;
 }
 
-function adminJson(row: LogRow, channelName: string): LogJson {
+/** What the upstream of a failed attempt said, which its row keeps beside the public text; undefined = nothing. */
+function upstreamWords({ type, other }: LogRow): string | undefined {
+  if (type !== LogType.error || !other.includes('"admin_info"')) return undefined;
+  try {
+    const { admin_info: admin } = JSON.parse(other) as {
+      admin_info?: { upstream_text?: string; internal?: string };
+    };
+    return (admin?.upstream_text || admin?.internal?.slice(0, MAX_INTERNAL_CHARACTERS)) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The row as it stands, which its owner reads. */
+function rowJson(row: LogRow, channelName: string): LogJson {
   return {
     id: row.id,
     user_id: row.userId,
@@ -62,6 +79,14 @@ function adminJson(row: LogRow, channelName: string): LogJson {
     other: row.other,
     request_id: row.requestId,
   };
+}
+
+/** Administrators read the provider's own words in the place of the public text. */
+function adminJson(row: LogRow, channelName: string): LogJson {
+  const json = rowJson(row, channelName);
+  const words = upstreamWords(row);
+  if (words) json.content = words;
+  return json;
 }
 
 /** Fields of `other` that say which channels and upstreams were used, or what only administrators may read. */
@@ -87,7 +112,7 @@ function publicOther(text: string): string {
 
 /** Users learn neither the channel nor how many rows the whole site has. */
 function userJson(row: LogRow): LogJson {
-  return { ...adminJson(row, ""), id: row.id % 1024, channel: 0, other: publicOther(row.other) };
+  return { ...rowJson(row, ""), id: row.id % 1024, channel: 0, other: publicOther(row.other) };
 }
 
 // --- lists ---------------------------------------------------------------------------------------------------------

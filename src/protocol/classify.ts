@@ -1,5 +1,6 @@
 // Sorts upstream errors into failures, once, and cleans the text that may be shown.
 // Refuses to pass on hosts, addresses, keys or account names: public text goes through `scrub`.
+import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureDetails, FailureKind } from "../shared/failures.ts";
 import { contextLengthOf } from "./context-length.ts";
@@ -37,7 +38,7 @@ const PUBLIC_KINDS: ReadonlySet<FailureKind> = new Set([
 /** Some servers (older llama.cpp) call a prompt that is too long an error of their own. */
 const MAY_BE_LENGTH: ReadonlySet<FailureKind> = new Set(["upstream-request", "upstream-down"]);
 
-const CODE_OF: Partial<Record<FailureKind, string>> = {
+const CODE_OF: Partial<Record<FailureKind, FailureCode>> = {
   "upstream-auth": "upstream_auth",
   "upstream-quota": "upstream_quota",
   "upstream-limit": "upstream_limit",

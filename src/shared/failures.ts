@@ -1,5 +1,6 @@
 // The one error type of the product: thrown inside, rendered at the edge in the caller's own protocol.
-// Texts are not here: a code is a key of locales/*/failure.json.
+// Texts are not here: a code is a row of failure-codes.ts and a key of locales/*/failure.json.
+import type { FailureCode } from "./failure-codes.ts";
 
 export type FailureKind =
   | "client"
@@ -20,7 +21,7 @@ export type FailureKind =
   | "internal";
 
 /** HTTP status of a kind where the failure names none of its own. */
-const KIND_STATUS: Record<FailureKind, number> = {
+export const KIND_STATUS: Record<FailureKind, number> = {
   client: 400,
   auth: 401,
   forbidden: 403,
@@ -71,7 +72,7 @@ export interface FailureDetails {
 export class Failure extends Error {
   override readonly name = "Failure";
   readonly kind: FailureKind;
-  readonly code: string;
+  readonly code: FailureCode;
   readonly status: number;
   /** The status that was asked for, when one was: console calls otherwise answer 200 for business refusals. */
   readonly explicitStatus: number | undefined;
@@ -86,7 +87,7 @@ export class Failure extends Error {
   readonly upstreamText: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(kind: FailureKind, code: string, details: FailureDetails = {}) {
+  constructor(kind: FailureKind, code: FailureCode, details: FailureDetails = {}) {
     super(code, details.cause === undefined ? undefined : { cause: details.cause });
     this.kind = kind;
     this.code = code;
@@ -106,6 +107,6 @@ export class Failure extends Error {
 }
 
 /** Shorthand for a refused console action: the call answers 200 with success false. */
-export function refuse(code: string, params?: FailureParams): Failure {
+export function refuse(code: FailureCode, params?: FailureParams): Failure {
   return new Failure("client", code, params ? { params } : {});
 }

@@ -14,6 +14,7 @@ import type { DearestOf, HoldTerms, WantedHold } from "../../core/prices/holds.t
 import type { CallPrice } from "../../core/prices/prices.ts";
 import type { Tier } from "../../core/channels/routing.ts";
 import { asList, asObject } from "../../protocol/json.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
@@ -231,7 +232,7 @@ function reserveFor(
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */
 async function reserveWithCode(
-  quotaCode: string,
+  quotaCode: FailureCode,
   ledger: Pick<Ledger, "reserve">,
   request: ReserveRequest,
 ): Promise<Reservation> {

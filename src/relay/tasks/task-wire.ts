@@ -6,6 +6,7 @@ import type { TaskFamily, TaskRow } from "../../core/tasks/families.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { asList, asObject, asString } from "../../protocol/json.ts";
 import { providerOf } from "../../providers/catalog.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { askUpstream, AttemptFailure, retryAfterOf, upstreamFailure } from "../call/attempt.ts";
 import { markTold } from "../call/refusal-rows.ts";
@@ -19,7 +20,7 @@ export interface TaskRefusalWords {
   code: string | number;
   message: string;
   /** Ours, of docs/error-codes.md. */
-  reason: string;
+  reason: FailureCode;
   /** The message is the upstream's, not one of ours. */
   isUpstreams?: boolean;
 }
@@ -28,7 +29,7 @@ export interface TaskRefusalWords {
 export class TaskError extends Error {
   readonly status: number;
   readonly code: string | number;
-  readonly reason: string;
+  readonly reason: FailureCode;
   readonly isUpstreams: boolean;
 
   constructor({ status, code, message, reason, isUpstreams = false }: TaskRefusalWords) {
@@ -111,7 +112,7 @@ export function statusFailure(
 }
 
 /** The stable code of each refusal, where nothing closer is known. */
-const REASONS: Readonly<Record<TaskRefusal, string>> = {
+const REASONS: Readonly<Record<TaskRefusal, FailureCode>> = {
   badBody: "invalid_json",
   balanceTooLow: "user_quota_short",
   unknownTask: "task_not_found",
@@ -133,7 +134,7 @@ export function refusalWords(
 export function refusal(
   wire: Pick<TaskWire<never>, "refusals">,
   which: TaskRefusal,
-  reason?: string,
+  reason?: FailureCode,
 ): TaskError {
   return new TaskError(refusalWords(wire, which, reason));
 }

@@ -34,6 +34,7 @@ const BARE_CODES: ReadonlySet<string> = new Set([
 
 /** Codes of the ledger and of our own dictionary, as the wire names them. */
 const WIRE_CODES: Readonly<Record<string, string>> = {
+  context_length: "context_length_exceeded",
   user_quota_empty: "insufficient_user_quota",
   user_quota_short: "insufficient_user_quota",
   token_quota_short: "pre_consume_token_quota_failed",

@@ -1,8 +1,8 @@
 // The usage log: lists for administrators and for users, searching, and clearing.
 // Refuses users what belongs to administrators: channels, internal details, other people's rows.
-import { and, desc, eq, gt, gte, inArray, lt, max, sql } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, lt, max, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { startsWith } from "../../db/database.ts";
+import { contains, startsWith } from "../../db/database.ts";
 import type { Database, Orm } from "../../db/database.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { LogType } from "../../shared/enums.ts";
@@ -42,16 +42,17 @@ export interface LogJson {
   request_id: string;
 }
 
-/** What the upstream of a failed attempt said, which its row keeps beside the public text; undefined = nothing. */
-function upstreamWords({ type, other }: LogRow): string | undefined {
-  if (type !== LogType.error || !other.includes('"admin_info"')) return undefined;
+/** The content for administrators: what the upstream of a failed attempt said, else the public text with what is behind it. */
+function adminContent({ type, content, other }: LogRow): string {
+  if (type !== LogType.error || !other.includes('"admin_info"')) return content;
   try {
     const { admin_info: admin } = JSON.parse(other) as {
       admin_info?: { upstream_text?: string; internal?: string };
     };
-    return (admin?.upstream_text || admin?.internal?.slice(0, MAX_INTERNAL_CHARACTERS)) ?? undefined;
+    if (admin?.upstream_text) return admin.upstream_text;
+    return admin?.internal ? `${content}: ${admin.internal.slice(0, MAX_INTERNAL_CHARACTERS)}` : content;
   } catch {
-    return undefined;
+    return content;
   }
 }
 
@@ -83,10 +84,7 @@ function rowJson(row: LogRow, channelName: string): LogJson {
 
 /** Administrators read the provider's own words in the place of the public text. */
 function adminJson(row: LogRow, channelName: string): LogJson {
-  const json = rowJson(row, channelName);
-  const words = upstreamWords(row);
-  if (words) json.content = words;
-  return json;
+  return { ...rowJson(row, channelName), content: adminContent(row) };
 }
 
 /** Fields of `other` that say which channels and upstreams were used, or what only administrators may read. */
@@ -243,6 +241,13 @@ function byType(deps: Deps, type: number, userId: number | undefined): Promise<L
   return fetchRows(deps, where, MAX_FOUND, 0);
 }
 
+/** Error rows whose upstream's words begin so: they are the content that administrators see. */
+function sayUpstream({ db }: Deps, term: string): SQL | undefined {
+  const { logs } = db.t;
+  const words = `"upstream_text":${JSON.stringify(term).slice(0, -1)}`;
+  return and(eq(logs.type, LogType.error), contains(logs.other, words));
+}
+
 /** The newest 100 rows whose type is the keyword or whose content begins with it. */
 export async function searchLogs(deps: Deps, keyword: string): Promise<LogJson[]> {
   const term = keyword.trim();
@@ -255,7 +260,7 @@ export async function searchLogs(deps: Deps, keyword: string): Promise<LogJson[]
   const found = await deps.db.reader
     .select()
     .from(logs)
-    .where(and(gt(logs.id, floor), startsWith(logs.content, term)))
+    .where(and(gt(logs.id, floor), or(startsWith(logs.content, term), sayUpstream(deps, term))))
     .orderBy(desc(logs.id))
     .limit(MAX_FOUND);
   const type = typeOf(term);

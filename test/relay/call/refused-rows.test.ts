@@ -218,6 +218,26 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         admin,
       );
       expect(search.body.data.find((row) => row.model_name === model)?.content).toBe(masked);
+      const byWords = await g.app.call<{ data: LogJson[] }>(
+        "GET",
+        "/api/log/search?keyword=incorrect api",
+        undefined,
+        admin,
+      );
+      expect(byWords.body.data.map((row) => row.model_name)).toContain(model);
+    });
+
+    test("stand behind the public text where the provider sent no error object", async () => {
+      const model = `refused-${++serial}`;
+      await g.app.createChannel({ baseUrl: g.upstream.url, models: model });
+      await g.setOption("SelfUseModeEnabled", "true");
+      g.upstream.script(refuse(502, "<html>nginx at 10.0.0.7</html>"));
+      await (await g.chat({ model })).text();
+      await g.setOption("SelfUseModeEnabled", "false");
+      const shown = await read(`/api/log/?type=5&model_name=${model}`, admin);
+      expect(shown.items[0]?.content).toMatch(/^上游.*: <html>nginx at \[address\]<\/html>$/);
+      const own = await read(`/api/log/self?type=5&model_name=${model}`, g.user);
+      expect(own.items[0]?.content).toMatch(/^上游.*\(request id: \w+\)$/);
     });
 
     test("stand in the row that counts the rest, too", async () => {

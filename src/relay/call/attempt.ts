@@ -122,6 +122,8 @@ const MEANT_STATUS: Readonly<Partial<Record<FailureKind, number>>> = {
   "upstream-quota": 402,
 };
 
+const SATURATED = "upstream_saturated";
+
 /** The status that decides what an upstream's answer does to retries and channels: as the operator's mapping has it. */
 function decidingStatus(
   { statusCodeMapping }: Pick<Channel, "statusCodeMapping">,
@@ -135,7 +137,7 @@ function decidingStatus(
 function wireWords(
   base: Failure,
   read: ReturnType<typeof readErrorBody>,
-  { status, body }: Pick<RefusedAnswer, "status" | "body">,
+  { status, body, isSaturated }: Pick<RefusedAnswer, "status" | "body"> & { isSaturated: boolean },
 ): Pick<FailureDetails, "type" | "wireCode" | "param"> {
   const { type, param } = read;
   const hasOwnWords = typeof body !== "string" && read.message !== "";
@@ -146,7 +148,7 @@ function wireWords(
   if (base.kind === "context-length")
     return { ...words, type: base.type ?? words.type, wireCode: base.wireCode ?? base.code };
   if (ACCOUNT_STATUS[base.kind] !== undefined)
-    return { type: "upstream_error", wireCode: base.code, param: "" };
+    return { type: "upstream_error", wireCode: isSaturated ? SATURATED : base.code, param: "" };
   const code = String(read.code ?? "");
   return {
     ...words,
@@ -171,7 +173,7 @@ export function upstreamFailure(answer: RefusedAnswer): AttemptFailure {
   const isOwn = own !== undefined && !isSaturated && !channel.statusCodeMapping.has(status);
   const details: FailureDetails = {
     status: isOwn ? own : deciding >= 400 ? deciding : 500,
-    ...wireWords(base, read, answer),
+    ...wireWords(base, read, { status, body, isSaturated }),
     params: base.params,
     internal: base.internal ?? "",
     upstreamStatus: status,
@@ -182,7 +184,7 @@ export function upstreamFailure(answer: RefusedAnswer): AttemptFailure {
   // Google writes it into the body.
   const wait = retrySeconds(retryAfter) ?? base.retryAfterSeconds;
   if (wait !== undefined) details.retryAfterSeconds = wait;
-  const failure = new Failure(kind, isSaturated ? "upstream_saturated" : base.code, details);
+  const failure = new Failure(kind, isSaturated ? SATURATED : base.code, details);
   const refusal = {
     status: deciding,
     message: read.message,

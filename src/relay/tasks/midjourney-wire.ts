@@ -70,7 +70,8 @@ export const MIDJOURNEY: TaskWire<DrawingRow> = {
     const code = codeOf(answer);
     if (status !== 200) {
       const failure = statusFailure(channel, received, { message: descriptionOf(answer), ...wire });
-      return { ...(isOfAccount(failure) ? accountAnswer(failure) : answer), failure };
+      if (isOfAccount(failure)) return { ...accountAnswer(failure), failure };
+      return { ...answer, status: channel.statusCodeMapping.get(status) ?? status, failure };
     }
     if (!ACCEPTED_CODES.has(code)) answer.failure = refusedAttempt(code, descriptionOf(answer));
     return answer;

@@ -75,7 +75,12 @@ export const SUNO: TaskWire<CreativeTaskRow> = {
         failed,
         isOfAccount(failed)
           ? { status: failure.status, code: failure.code, message: failure.code }
-          : { status, code: "fail_to_fetch_task", message: scrub(text), isUpstreams: true },
+          : {
+              status: channel.statusCodeMapping.get(status) ?? status,
+              code: "fail_to_fetch_task",
+              message: scrub(text),
+              isUpstreams: true,
+            },
       );
     }
     if (!wire) throw refusedSong(NO_JSON, NO_JSON);

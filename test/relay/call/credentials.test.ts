@@ -93,6 +93,13 @@ test("an account without credit is no matter of the client's balance: 502 upstre
   }
 });
 
+test("an account without credit that says 429 is a saturated upstream, and not the client's quota", async () => {
+  const { model } = await pair({ autoBan: 0 }, false);
+  g.upstream.script(refuse(429, openaiBody("insufficient_quota")));
+  const response = await g.chat({ model });
+  expect([response.status, (await errorOf(response)).code]).toEqual([429, "upstream_saturated"]);
+});
+
 test("a key that is refused inside a stream is told the same way", async () => {
   const { model } = await pair({ autoBan: 0 }, false);
   g.upstream.script({
@@ -168,6 +175,11 @@ describe("tasks", () => {
       await routing.refresh([id]);
       await g.app.createChannel({ ...channel, statusCodeMapping: '{"401":"401"}' });
       expect(await submit(path, body)).toMatchObject({ status: 401, code: "upstream_auth" });
+      await db.orm.delete(db.t.channels);
+      await routing.reload();
+      await g.app.createChannel({ ...channel, statusCodeMapping: '{"418":"503"}' });
+      g.upstream.always(refuse(418, { message: "teapot", description: "teapot" }));
+      expect(await submit(path, body)).toMatchObject({ status: 503 });
       g.upstream.always(undefined);
     },
   );

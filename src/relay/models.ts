@@ -128,7 +128,7 @@ export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: 
 
 /** One model. Throws model_not_found. */
 export function oneModel(
-  deps: Pick<Deps, "routing">,
+  deps: Pick<Deps, "routing" | "options">,
   caller: Caller,
   request: Request,
   id: string,

@@ -66,8 +66,10 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
 /** Where refusals leave their rows. */
 const refusalServices = (deps: Deps, { parts }: Relay) => ({ deps, errorRows: parts.errorRows });
 
+type ModelAnswer = (deps: Deps, caller: Caller, request: Request) => Response;
+
 function modelRoutes(deps: Deps, { visitors }: SessionSettings, relay: Relay) {
-  async function listed(request: Request, make: typeof modelList): Promise<Response> {
+  async function listed(request: Request, make: ModelAnswer): Promise<Response> {
     let caller: Caller | undefined;
     try {
       caller = await admitCaller(deps, request, visitors);

@@ -5,6 +5,7 @@ import { q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role } from "../../shared/enums.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
+import type { Language } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
@@ -52,7 +53,8 @@ function bad(code: FailureCode): Failure {
   return new Failure("client", code, { status: 400 });
 }
 
-export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
+/** `language`: in which it is set up; the site speaks it from then on. */
+export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
   if (state.done) throw bad("setup_done");
   let account: { username: string; passwordHash: string } | undefined;
@@ -91,6 +93,7 @@ export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
     throw new Failure("internal", "setup_failed", { status: 500, cause: error });
   }
   finished.add(deps.db);
+  await deps.options.set("site.language", language);
   await deps.options.set("SelfUseModeEnabled", String(input.SelfUseModeEnabled === true));
   await deps.options.set("DemoSiteEnabled", String(input.DemoSiteEnabled === true));
 }

@@ -100,7 +100,6 @@ export function decodeFull(call: Call, plan: Plan, json: unknown): CanonicalAnsw
 
 /** How an answer is written for the client of this call. */
 export function answerContext(call: Call, nowMs: number): AnswerContext {
-  const view = viewOf(call);
   return {
     newId: newIdFor(call),
     nowSeconds: Math.floor(nowMs / 1000),
@@ -108,7 +107,7 @@ export function answerContext(call: Call, nowMs: number): AnswerContext {
     includeUsage: call.wantsUsage,
     framing: call.wantsArray ? "json-array" : "sse",
     promptTokens: call.prompt.tokens,
-    failureText: (failure) => publicText(failure, view),
+    failureText: (failure) => publicText(failure, viewOf(call)),
     ...(call.endpoint.dialect === "openai-responses" ? { request: conversationOf(call) } : {}),
   };
 }

@@ -230,7 +230,11 @@ function logFailure({ services, request, policy }: Run, channel: Channel, { fail
   if (!deps.options.get("ErrorLogEnabled")) return;
   const source = { userId: caller.user.id, tokenId: caller.token?.id ?? 0, reason: failure.code };
   errorRows.add(source, () => {
-    const entry = errorEntry({ ...request, dialect: policy.dialect }, caller, failure);
+    const entry = errorEntry(
+      { ...request, dialect: policy.dialect },
+      failure,
+      deps.options.get("site.language"),
+    );
     return {
       ...entry,
       channelId: channel.id,

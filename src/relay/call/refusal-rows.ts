@@ -3,6 +3,7 @@
 import type { Deps, LogEntry } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { LogType } from "../../shared/enums.ts";
+import type { Language } from "../../shared/enums.ts";
 import type { Failure } from "../../shared/failures.ts";
 import { publicText } from "../wire/render-failure.ts";
 import { refusedCaller } from "./admission.ts";
@@ -50,19 +51,20 @@ export function markTold(failure: object): void {
   told.add(failure);
 }
 
-/** The row of a failure: its owner reads the public text, administrators the upstream's own words where there are any. */
+/** The row of a failure, in the site's language: its owner reads the public text, administrators the upstream's own words where there are any. */
 export function errorEntry(
-  { requestId, model, startedMs, wantsStream, dialect }: RefusedRequest,
-  caller: Caller,
+  request: RefusedRequest & { readonly caller: Caller },
   failure: Failure,
+  language: Language,
 ): LogEntry {
+  const { requestId, caller, model, startedMs, wantsStream, dialect } = request;
   const { token, user } = caller;
   const { upstreamText = "", internal = "" } = failure;
   return {
     type: LogType.error,
     userId: user.id,
     username: user.username,
-    content: publicText(failure, { dialect, language: "zh", requestId }).slice(0, MAX_CONTENT_CHARACTERS),
+    content: publicText(failure, { dialect, language, requestId }).slice(0, MAX_CONTENT_CHARACTERS),
     tokenId: token?.id ?? 0,
     tokenName: caller.tokenName ?? token?.name ?? "",
     modelName: model ?? "",
@@ -85,10 +87,11 @@ export function errorEntry(
 export function logRefusal(services: RefusalServices, request: RefusedRequest, failure: Failure): void {
   if (told.has(failure) || UNTOLD.has(failure.code)) return;
   const caller = request.caller ?? refusedCaller(failure);
-  if (!caller || !services.deps.options.get("ErrorLogEnabled")) return;
+  const { options } = services.deps;
+  if (!caller || !options.get("ErrorLogEnabled")) return;
   told.add(failure);
   services.errorRows.add(
     { userId: caller.user.id, tokenId: caller.token?.id ?? 0, reason: failure.code },
-    () => errorEntry(request, caller, failure),
+    () => errorEntry({ ...request, caller }, failure, options.get("site.language")),
   );
 }

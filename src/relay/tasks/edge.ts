@@ -5,7 +5,7 @@ import type { TaskRow } from "../../core/tasks/families.ts";
 import { ownTask, ownTasks } from "../../core/tasks/store.ts";
 import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { asList } from "../../protocol/json.ts";
-import { Failure } from "../../shared/failures.ts";
+import { Failure, UPSTREAM_WAIT_SECONDS } from "../../shared/failures.ts";
 import { admitCaller, checkAddress, checkModel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
 import { refusePlain } from "../call/exchange.ts";
@@ -54,7 +54,12 @@ export function idsOf(body: Json): string[] {
 export function taskJson(request: Request, body: unknown, status = 200): Response {
   return Response.json(body, {
     status,
-    headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+    headers: {
+      ...corsHeaders(request),
+      "cache-control": "no-store",
+      [REQUEST_ID_HEADER]: newRequestId(),
+      ...(status === 429 ? { "retry-after": String(UPSTREAM_WAIT_SECONDS) } : {}),
+    },
   });
 }
 

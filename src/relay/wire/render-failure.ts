@@ -6,7 +6,7 @@ import { contextLengthText } from "../../protocol/context-length.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import type { Language } from "../../shared/enums.ts";
 import { databaseFailure } from "../../core/kit/database-failure.ts";
-import { Failure } from "../../shared/failures.ts";
+import { Failure, waitSecondsOf } from "../../shared/failures.ts";
 import { failureText } from "../../http/messages.ts";
 import { ERROR_CODE_HEADER, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 
@@ -105,6 +105,7 @@ export function renderFailure(
   headers["cache-control"] = "no-store";
   headers[REQUEST_ID_HEADER] = view.requestId;
   headers[ERROR_CODE_HEADER] = failure.code;
-  if (failure.retryAfterSeconds !== undefined) headers["retry-after"] = String(failure.retryAfterSeconds);
+  const waitSeconds = waitSecondsOf(failure);
+  if (waitSeconds !== undefined) headers["retry-after"] = String(waitSeconds);
   return new Response(JSON.stringify(body), { status, headers });
 }

@@ -18,7 +18,7 @@ import { compact, responses } from "./endpoints/native.ts";
 import { rerank } from "./endpoints/rerank.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
-import { playgroundCaller, sessionUser } from "./playground.ts";
+import { playgroundBody, playgroundCaller, sessionUser } from "./playground.ts";
 import { createRealtime } from "./realtime/realtime.ts";
 
 /** The body is read by the pipeline, once, as bytes. */
@@ -140,7 +140,7 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
       }
       return relay.serveSession(
         { request, endpoint: chat },
-        { user, callerOf: (body) => playgroundCaller(deps, user, body) },
+        { user, bodyOf: playgroundBody, callerOf: (body) => playgroundCaller(deps, user, body) },
       );
     },
     { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },

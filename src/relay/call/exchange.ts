@@ -3,7 +3,7 @@
 import type { Deps } from "../../core/deps.ts";
 import type { RateRule } from "../../core/kit/rate-limit.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
-import { refuseShortHost } from "../../http/host.ts";
+import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import type { Work } from "../../http/visitors.ts";
@@ -55,7 +55,7 @@ export async function runExchange(
   { request, endpoint, pathModel, pathStream }: RelayRequest,
   answer: (services: CallServices, exchange: Exchange) => Promise<Response>,
 ): Promise<Response> {
-  const refused = refuseShortHost({ request });
+  const refused = refuseBadHost({ request });
   if (refused) return refused;
   const { lockstep, bodies, visitors, deps } = services;
   const exchange: Exchange = {

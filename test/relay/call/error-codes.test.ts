@@ -240,6 +240,8 @@ describe("the code stands on refusals of", () => {
     expect(await codeOf(billing)).toEqual([401, "token_invalid"]);
     expect(await codeOf(g.post("/v1/images/variations", {}))).toEqual([501, "api_not_implemented"]);
     expect(await codeOf(g.post("/v1/unheard-of", {}))).toEqual([404, "unknown_path"]);
+    expect(await codeOf(g.post("/upload/v1beta/files", {}))).toEqual([404, "unknown_path"]);
+    expect(await codeOf(g.post("/v1/messages/batches", {}))).toEqual([404, "unknown_path"]);
     expect(await codeOf(g.post("/v1beta/models/x:dance", {}))).toEqual([404, "gemini_action_unknown"]);
   });
 

@@ -6,6 +6,7 @@ import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, RemoteObject } from "../../core/deps.ts";
 import { storableText } from "../../core/kit/storable.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { Call } from "./call.ts";
@@ -57,7 +58,7 @@ function unknownResponse(): Failure {
   return notFound("previous_response_not_found", "previous_response_id");
 }
 
-function notFound(code: string, param: string): Failure {
+function notFound(code: FailureCode, param: string): Failure {
   return new Failure("client", code, { status: 404, type: "invalid_request_error", param });
 }
 

@@ -281,7 +281,8 @@ function decodePart(value: unknown): Part {
   }
 }
 
-function decodeTool(value: unknown, index: number): Tool {
+/** A declared tool; what is neither function nor free text stays as it is written. */
+export function decodeTool(value: unknown, index: number): Tool {
   const wire = asObject(value);
   if (!wire) throw invalidField(`tools[${index}]`);
   const type = asString(wire["type"]) ?? "function";

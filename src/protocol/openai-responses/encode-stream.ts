@@ -130,8 +130,8 @@ function writeStart(to: Writing, event: StartEvent): string {
   return frame(to, "response.created", { response }) + frame(to, "response.in_progress", { response });
 }
 
-function openBlock(to: Writing, { kind, callId, name, custom }: OpenEvent): string {
-  to.block = newBlock(kind, { callId, name, custom });
+function openBlock(to: Writing, { kind, callId, name, custom, namespace, form }: OpenEvent): string {
+  to.block = newBlock(kind, { callId, name, custom, namespace, form });
   to.pieces = [];
   to.announced = false;
   to.annotations = 0;
@@ -217,7 +217,8 @@ function writeText(to: Writing, delta: string): string {
 function writeJson(to: Writing, delta: string): string {
   const wire = announce(to);
   to.pieces.push(delta);
-  if (to.block.kind !== "tool-call") return wire;
+  // Items of other forms have no deltas: they are there when they are whole.
+  if (to.block.kind !== "tool-call" || to.block.form !== undefined) return wire;
   const type = to.block.custom
     ? "response.custom_tool_call_input.delta"
     : "response.function_call_arguments.delta";
@@ -302,6 +303,7 @@ function closeThinking(to: Writing): string {
 
 function closeCall(to: Writing): string {
   const { block } = to;
+  if (block.form !== undefined) return endItem(to, encodeItem(block, to.itemId));
   const field = block.custom ? "input" : "arguments";
   const type = block.custom
     ? "response.custom_tool_call_input.done"

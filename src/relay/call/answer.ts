@@ -1,7 +1,9 @@
 // What an attempt hands on: a full answer, read and understood, or a stream whose first event is there; and the ids and
 // options that answers are written with.
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
-import { createUnwrapper, customNames, takesCustomTools, unwrapAnswer } from "../../protocol/custom-tools.ts";
+import { clientNames, createUnwrapper, unwrapAnswer } from "../../protocol/client-tools.ts";
+import type { ClientTool } from "../../protocol/client-tools.ts";
+import { takesCustomTools } from "../../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../../protocol/dialect.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
 import { failureText, languageOf } from "../../http/messages.ts";
@@ -68,19 +70,20 @@ function newIdFor(call: Call): (prefix: string) => string {
   };
 }
 
-/** Names of the client's free-text tools, where the upstream got them as functions. */
-function customTools(call: Call, plan: Plan): ReadonlySet<string> | undefined {
+/** Only requests with one of these words have tools that are something else upstream. */
+const UNLIKE_TOOLS = /"(?:custom|namespace|tool_search|local_shell|shell|apply_patch)"/;
+
+/** The client's tools that the upstream got as something else: free-text tools, those of namespaces, shells. */
+function unlikeTools(call: Call, plan: Plan): ReadonlyMap<string, ClientTool> | undefined {
   if (!plan.isConverted || call.endpoint.dialect === plan.dialect.name) return undefined;
-  if (takesCustomTools(plan.dialect.name, plan.upstreamModel)) return undefined;
-  if (!call.body.text.includes('"custom"')) return undefined;
-  const names = customNames(conversationOf(call));
-  return names.size > 0 ? names : undefined;
+  if (!UNLIKE_TOOLS.test(call.body.text)) return undefined;
+  return clientNames(conversationOf(call), takesCustomTools(plan.dialect.name, plan.upstreamModel));
 }
 
 /** Reads the upstream's stream as the client's tools are called. */
 export function streamDecoder(call: Call, plan: Plan): StreamDecoder {
   const decoder = plan.dialect.decodeStream({ newId: newIdFor(call) });
-  const names = customTools(call, plan);
+  const names = unlikeTools(call, plan);
   if (!names) return decoder;
   const unwrap = createUnwrapper(names);
   return {
@@ -93,7 +96,7 @@ export function streamDecoder(call: Call, plan: Plan): StreamDecoder {
 /** Reads the upstream's full answer likewise; throws the upstream's failure. */
 export function decodeFull(call: Call, plan: Plan, json: unknown): CanonicalAnswer {
   const answer = plan.dialect.decodeAnswer(json, { newId: newIdFor(call) });
-  const names = customTools(call, plan);
+  const names = unlikeTools(call, plan);
   return names ? unwrapAnswer(answer, names) : answer;
 }
 

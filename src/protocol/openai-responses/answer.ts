@@ -15,7 +15,9 @@ import { carrierItem, contentPart, encodeItem, encodeResponse, reasoningProof } 
 /** Throws the upstream's failure for failed responses and for bodies that are no response. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
   const wire = asObject(body);
-  if (asObject(wire?.["error"])) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
+  const error = wire?.["error"];
+  if (asObject(error) ?? (typeof error === "string" && !Array.isArray(wire?.["output"])))
+    throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   if (!wire || !Array.isArray(wire["output"])) {
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }

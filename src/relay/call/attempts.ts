@@ -6,7 +6,8 @@ import { failureIn } from "./attempt.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
-import type { AttemptPolicy } from "./channel-attempts.ts";
+import type { AttemptPolicy, ChannelAttempt } from "./channel-attempts.ts";
+import { hasChat, lacksResponses } from "./chat-only.ts";
 import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
@@ -35,11 +36,40 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
       if (services.inFlight.isEnding) throw drainingFailure();
       plan = planned;
-      return await openAnswer(services, call, plan, attempt.limits);
+      const startedMs = performance.now();
+      try {
+        return await openAnswer(services, call, plan, attempt.limits);
+      } catch (error) {
+        if (!lacksResponses(error, call, plan)) throw error;
+      }
+      plan = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
+      return await askAsChat(services, call, plan, { ...attempt, startedMs });
     });
   } catch (error) {
     const failure = failureIn(error);
     throw failure instanceof Failure ? new CallFailed(failure, plan) : error;
+  }
+}
+
+/**
+ * The same attempt as chat completions, at an upstream that has no Responses API. What it has is remembered with the
+ * channel, unless there is nothing at all where it should be.
+ */
+async function askAsChat(
+  services: CallServices,
+  call: Call,
+  plan: Plan,
+  { channel, limits, startedMs }: ChannelAttempt & { startedMs: number },
+): Promise<Answer> {
+  const { chatOnly } = services.plans;
+  const deadlineMs = Math.max(1, limits.deadlineMs - (performance.now() - startedMs));
+  try {
+    const answer = await openAnswer(services, call, plan, { ...limits, deadlineMs });
+    chatOnly.add(channel);
+    return answer;
+  } catch (error) {
+    if (hasChat(error)) chatOnly.add(channel);
+    throw error;
   }
 }
 

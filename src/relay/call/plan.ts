@@ -19,6 +19,8 @@ import { Failure } from "../../shared/failures.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
+import { chatRoute } from "./chat-only.ts";
+import type { ChatOnlyChannels } from "./chat-only.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { inlineMedia } from "../wire/media.ts";
 import type { MediaFetch } from "../wire/media.ts";
@@ -53,6 +55,7 @@ export interface Plan {
 
 export interface PlanContext extends Pick<Deps, "options" | "clock" | "reach" | "seal"> {
   fetchMedia: MediaFetch;
+  chatOnly: ChatOnlyChannels;
 }
 
 function adapterOf(row: ProviderRow, found: FoundRoute): Adapter | undefined {
@@ -187,6 +190,13 @@ function unserved(call: Call): Failure {
   return new Failure("no-channel", "endpoint_unsupported", { params, retryable: true });
 }
 
+/** The channel and key that a call is put to; `isChatOnly` is said where it was found out in this very call. */
+interface PlannedFor {
+  channel: Channel;
+  key: string;
+  isChatOnly?: boolean;
+}
+
 /**
  * Where an upstream cannot be spoken to, another channel may be: such failures are retryable. A promise only where
  * media has to be fetched first.
@@ -194,13 +204,14 @@ function unserved(call: Call): Failure {
 export function planCall(
   context: PlanContext,
   call: Call,
-  { channel, key }: { channel: Channel; key: string },
+  { channel, key, isChatOnly = context.chatOnly.has(channel) }: PlannedFor,
 ): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
   requireServed(row);
   const mapped = mappedModel(channel, call.model);
-  const found = findRoute(row, call.endpoint, mapped);
+  const own = findRoute(row, call.endpoint, mapped);
+  const found = chatRoute(own, { channel, row, endpoint: call.endpoint, model: mapped, isChatOnly });
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
   const target: Target = { context, call, channel, row, found, mapped, key };
@@ -326,7 +337,7 @@ function overrides(channel: Channel): Readonly<Record<string, unknown>> {
 }
 
 function buildRequest(
-  { context, call, channel, row, key }: Target,
+  { context, call, channel, row, found, key }: Target,
   model: string,
   body: Readonly<Record<string, unknown>>,
 ): ProviderRequest {
@@ -334,6 +345,7 @@ function buildRequest(
   const { form } = call.sent;
   const providerCall: ProviderCall = {
     operation: endpoint.name,
+    via: found.operation,
     model,
     // Gemini's query says how the stream is framed, which is the gateway's business.
     query: endpoint.dialect === "gemini" ? "" : queryOf(request),

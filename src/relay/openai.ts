@@ -19,6 +19,7 @@ import { rerank } from "./endpoints/rerank.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
 import { playgroundCaller, sessionUser } from "./playground.ts";
+import { getResponses } from "./wire/no-get.ts";
 import { createRealtime } from "./realtime/realtime.ts";
 import { asFailure, renderFailure } from "./wire/render-failure.ts";
 
@@ -46,29 +47,38 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
     (endpoint: Endpoint) =>
     ({ request }: { request: Request }): Promise<Response> =>
       relay.serve({ request, endpoint });
-  return new Elysia()
-    .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
-    .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
-    .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
-    .post(
-      "/v1/engines/:model/embeddings",
-      ({ request, params }) => relay.serve({ request, endpoint: embeddings, pathModel: params.model }),
-      raw,
-    )
-    .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
-    .post("/v1/responses/compact", serve(compact), raw)
-    .post("/v1/edits", serve(edits), raw)
-    .post("/v1/moderations", serve(moderations), raw)
-    .post("/v1/rerank", serve(rerank), raw)
-    .post("/v2/rerank", serve(rerank), raw)
-    .post("/v1/images/generations", serve(imageGenerations), raw)
-    .post("/v1/images/edits", serve(imageEdits), raw)
-    .post("/v1/audio/speech", serve(speech), raw)
-    .post("/v1/audio/transcriptions", serve(transcriptions), raw)
-    .post("/v1/audio/translations", serve(translations), raw)
-    .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
-    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
-    .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
+  return (
+    new Elysia()
+      .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
+      .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
+      .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
+      .post(
+        "/v1/engines/:model/embeddings",
+        ({ request, params }) => relay.serve({ request, endpoint: embeddings, pathModel: params.model }),
+        raw,
+      )
+      .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
+      .post("/v1/responses/compact", serve(compact), raw)
+      .get("/v1/responses", getResponses, raw)
+      // Codex and others whose base address was given without its version.
+      .post("/responses", serve(responses), raw)
+      .post("/responses/compact", serve(compact), raw)
+      .get("/responses", getResponses, raw)
+      .post("/v1/edits", serve(edits), raw)
+      .post("/v1/moderations", serve(moderations), raw)
+      .post("/v1/rerank", serve(rerank), raw)
+      .post("/v2/rerank", serve(rerank), raw)
+      .post("/v1/images/generations", serve(imageGenerations), raw)
+      .post("/v1/images/edits", serve(imageEdits), raw)
+      .post("/v1/audio/speech", serve(speech), raw)
+      .post("/v1/audio/transcriptions", serve(transcriptions), raw)
+      .post("/v1/audio/translations", serve(translations), raw)
+      .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
+      .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/responses", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/models", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"))
+  );
 }
 
 function modelRoutes(deps: Deps, { visitors }: SessionSettings) {
@@ -81,6 +91,7 @@ function modelRoutes(deps: Deps, { visitors }: SessionSettings) {
   }
   return new Elysia()
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
+    .get("/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
       ({ request, params }) =>

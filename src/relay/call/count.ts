@@ -1,6 +1,7 @@
 // Counts the tokens of a prompt for a client: free, and no upstream is called.
 import { asObject } from "../../protocol/json.ts";
 import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
+import { aliasedModel } from "../endpoints/agent-models.ts";
 import { familyName, requestedModel } from "../endpoints/model-name.ts";
 import { countBusy, countPrompt } from "../meter/meter.ts";
 import { corsHeaders } from "../wire/cors.ts";
@@ -45,13 +46,14 @@ export async function countForClient(
 }
 
 async function countBody(
-  { counter }: CallServices,
+  { deps, counter }: CallServices,
   { exchange, caller }: Admitted,
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<number> {
   const { request, endpoint, pathModel } = exchange;
   const body = parseBody(bytes);
-  const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+  const asked = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+  const model = aliasedModel(deps.routing, caller.group, asked);
   checkModel(caller, model);
   // Google's clients may wrap the complete request they are about to make.
   const json = asObject(body.json["generateContentRequest"]) ?? body.json;

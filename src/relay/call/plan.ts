@@ -14,6 +14,7 @@ import type { FoundRoute } from "../../providers/address.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { buildUpstreamRequest } from "../../providers/request.ts";
+import { sessionHeaders } from "../../providers/session-headers.ts";
 import type { ProviderCall, ProviderRequest } from "../../providers/request.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { UpstreamRequest } from "./attempt.ts";
@@ -40,6 +41,8 @@ import { tierNames, usualTier } from "../endpoints/service-tier.ts";
 
 export interface Plan {
   channel: Channel;
+  /** Of the channel's keys the one that it is asked with. */
+  key: string;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
   /** The answer is written in the client's dialect; otherwise its bytes pass through. */
@@ -283,6 +286,7 @@ function passPlan(target: Target): Plan {
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, applied, sent.json);
   return {
     channel,
+    key: target.key,
     dialect: DIALECTS[dialect],
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
@@ -315,6 +319,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
   return {
     channel,
+    key: target.key,
     dialect,
     isConverted: true,
     upstreamModel: built.model,
@@ -386,8 +391,15 @@ function upstreamRequest(
   const { headers } = built;
   // Usage is read along: a compressed stream would have to be unpacked for that.
   headers["accept-encoding"] = "identity";
-  const isSameFamily = call.endpoint.dialect.startsWith("openai") && built.route.dialect.startsWith("openai");
-  if (isSameFamily) passHeaders(headers, call.request.headers, context.seal, call.caller.user.id);
+  passHeaders(headers, call.request.headers, {
+    seal: context.seal,
+    userId: call.caller.user.id,
+    channelId: channel.id,
+    key,
+    client: call.endpoint.dialect,
+    upstream: built.route.dialect,
+    own: sessionHeaders(channel.type, channel),
+  });
   if (built.route.dialect === "anthropic")
     Object.assign(headers, claudeHeaders(context.options, built.model));
   const request: UpstreamRequest = {

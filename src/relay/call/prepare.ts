@@ -3,6 +3,7 @@ import type { Channel } from "../../core/channels/rows.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
+import { aliasedModel } from "../endpoints/agent-models.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
 import { measurePrompt } from "../meter/meter.ts";
 import { readBody, readForm } from "../wire/read-body.ts";
@@ -66,7 +67,9 @@ export async function receiveInSession(
 export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
   const { exchange, caller, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
-  const model = modelOf(received);
+  const asked = modelOf(received);
+  const model =
+    endpoint.name === "messages" ? aliasedModel(services.deps.routing, caller.group, asked) : asked;
   checkModel(caller, model);
   const pinned = channelFor(services, caller, model);
   endpoint.check(body.json, body.form);

@@ -14,6 +14,7 @@ import { limitBody } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import type { SettledAnswer } from "./settle-answer.ts";
 import { corsHeaders } from "../wire/cors.ts";
+import { sealTurnState, TURN_STATE } from "../wire/turn-state.ts";
 
 const JSON_TYPE = "application/json";
 
@@ -108,7 +109,17 @@ function convertedAnswer({
 }
 
 /** The last stage: what the client gets of a settled answer. */
-export function respond({ deps }: CallServices, settled: SettledAnswer): Response {
+export function respond(services: CallServices, settled: SettledAnswer): Response {
+  const response = written(services, settled);
+  const { call, plan, response: theirs } = settled.answer;
+  if (call.endpoint.name !== "responses" || plan.dialect.name !== "openai-responses") return response;
+  const owner = { seal: services.deps.seal, userId: call.caller.user.id, channelId: plan.channel.id };
+  const state = sealTurnState({ ...owner, key: plan.key }, theirs.headers.get(TURN_STATE));
+  if (state !== undefined) response.headers.set(TURN_STATE, state);
+  return response;
+}
+
+function written({ deps }: CallServices, settled: SettledAnswer): Response {
   const { answer, usage, isUnpaid } = settled;
   const { call, response } = answer;
   if (answer.kind === "full") {

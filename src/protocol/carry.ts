@@ -32,6 +32,7 @@ export function carryExtras(
   body: JsonObject,
   dropped: string[],
 ): void {
+  for (const name of request.unread ?? []) drop(dropped, name);
   if (request.dialect !== target) listLost(request, target, dropped);
   for (const dialect in request.extras) {
     const extras = request.extras[dialect as DialectName];

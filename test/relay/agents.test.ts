@@ -171,7 +171,7 @@ describe("the headers of a session", () => {
   test("Codex's reach the Responses API as they are, and no other", async () => {
     g.upstream.always(answerOf("openai-responses"));
     await ask(codex);
-    const { accept: _accept, "user-agent": agent, ...session } = codex;
+    const { accept: _accept, "user-agent": agent, ...session }: Record<string, string> = codex;
     expect(g.upstream.requests[0]?.headers).toMatchObject(session);
     expect(g.upstream.requests[0]?.headers["user-agent"]).not.toBe(agent);
     g.upstream.reset();

@@ -9,6 +9,7 @@ import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asNumber, asObject, asString } from "../json.ts";
 import { decodeStream } from "./decode-stream.ts";
+import { hasReasoning, withSealedIds } from "./references.ts";
 import { decodeUsage } from "./usage.ts";
 import { carrierItem, contentPart, encodeItem, encodeResponse, reasoningProof } from "./items.ts";
 
@@ -89,5 +90,8 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject
     model: context.model ?? answer.model ?? "",
     createdAt: answer.createdAt ?? context.nowSeconds,
   };
-  return encodeResponse(head, output, context, { reason: answer.reason, usage: answer.usage });
+  const { sealItems: seal } = context;
+  const isSealed = seal && (context.sealsAlways === true || hasReasoning(output));
+  const items = isSealed ? withSealedIds(output, seal) : output;
+  return encodeResponse(head, items, context, { reason: answer.reason, usage: answer.usage });
 }

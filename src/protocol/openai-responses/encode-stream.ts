@@ -11,6 +11,7 @@ import type { AnswerContext, StreamEncoder } from "../dialect.ts";
 import type { CanonicalEvent, FinishEvent, NoteEvent, OpenEvent, StartEvent } from "../events.ts";
 import { asList, asObject, joinBase64 } from "../json.ts";
 import { errorFields } from "./failure.ts";
+import { carrierOf, hasReasoning } from "./references.ts";
 import { carrierItem, contentPart, encodeItem, encodeResponse, isCut } from "./items.ts";
 import type { ResponseHead } from "./items.ts";
 
@@ -313,8 +314,16 @@ function closeCall(to: Writing): string {
   return wire + endItem(to, item);
 }
 
+/** What references to the items of this stream will need (references.ts). */
+function writeCarrier(to: Writing): string {
+  const { sealItems: seal, sealsAlways } = to.context;
+  if (!seal || !(sealsAlways === true || hasReasoning(to.output))) return "";
+  const carrier = carrierOf(to.output, seal);
+  return carrier ? writeItem(to, carrier) : "";
+}
+
 function writeFinish(to: Writing, event: FinishEvent): string {
-  const wire = endMessage(to);
+  const wire = endMessage(to) + writeCarrier(to);
   const response = encodeResponse(to.head, to.output, to.context, { reason: event.reason, usage: to.usage });
   return wire + frame(to, isCut(event.reason) ? "response.incomplete" : "response.completed", { response });
 }

@@ -7,8 +7,10 @@ import { takesCustomTools } from "../../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../../protocol/dialect.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
 import { failureText, languageOf } from "../../http/messages.ts";
+import type { Sealer } from "../../core/kit/seal.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
+import { itemSealer } from "./item-references.ts";
 import type { Plan } from "./plan.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import type { ByteRelay } from "../wire/stream-bytes.ts";
@@ -100,10 +102,24 @@ export function decodeFull(call: Call, plan: Plan, json: unknown): CanonicalAnsw
   return names ? unwrapAnswer(answer, names) : answer;
 }
 
+/** Only what a client asked to be kept may be referred to; the default is that it is. */
+function mayBeReferred({ endpoint, body }: Call): boolean {
+  return endpoint.dialect === "openai-responses" && body.json["store"] !== false;
+}
+
+/** The AI SDK refers to every item that it got (7.0); others to none, or to what they cannot say again. */
+const REFERS_ALWAYS = /\bai-sdk[-/]/;
+
+function referring({ request, caller }: Call, seal: Sealer): Partial<AnswerContext> {
+  const sealsAlways = REFERS_ALWAYS.test(request.headers.get("user-agent") ?? "");
+  return { sealItems: itemSealer(seal, caller.user.id), sealsAlways };
+}
+
 /** How an answer is written for the client of this call. */
-export function answerContext(call: Call, nowMs: number): AnswerContext {
+export function answerContext(call: Call, nowMs: number, seal?: Sealer): AnswerContext {
   const language = languageOf(call.request);
   return {
+    ...(seal && mayBeReferred(call) ? referring(call, seal) : {}),
     newId: newIdFor(call),
     nowSeconds: Math.floor(nowMs / 1000),
     model: call.model,

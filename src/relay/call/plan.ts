@@ -6,6 +6,7 @@ import type { CanonicalRequest } from "../../protocol/canonical.ts";
 import type { Dialect } from "../../protocol/dialect.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { mediaToInline } from "../../protocol/media.ts";
+import { mayHoldSealed } from "../../protocol/openai-responses/references.ts";
 import { hasForeignProof } from "../../protocol/signatures.ts";
 import type { Adapter, AdapterCall } from "../../providers/adapter.ts";
 import { ADAPTERS } from "../../providers/adapters.ts";
@@ -134,6 +135,7 @@ function mustConvert(call: Call, channel: Channel, dialect: string): boolean {
   if (!endpoint.isConversation) return false;
   const { force_format: force, thinking_to_content: asText } = channel.setting;
   if (force === true || (asText === true && call.wantsStream)) return endpoint.name === "chat";
+  if (endpoint.name === "responses" && mayHoldSealed(body.text)) return true;
   return mayHoldProof(body.text) && hasForeignProof(body.text);
 }
 
@@ -219,7 +221,7 @@ export function planCall(
   const dialect = DIALECTS[found.route.dialect];
   const target: Target = { context, call, channel, row, found, mapped, key };
   if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
-  const request = conversationOf(call);
+  const request = conversationOf(call, context.seal);
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
   const convert = (): Plan => convertedPlan(target, request);

@@ -158,7 +158,7 @@ function announce(to: Writing): string {
     return wire + frame(to, "response.output_item.added", { output_index: output.length, item });
   }
   const item = { ...encodeItem({ ...block, text: "", data: undefined }, to.itemId), status: "in_progress" };
-  if ("arguments" in item) item.arguments = "";
+  if (item["type"] === "function_call") item["arguments"] = "";
   return wire + frame(to, "response.output_item.added", { output_index: output.length, item });
 }
 

@@ -73,12 +73,15 @@ function newIdFor(call: Call): (prefix: string) => string {
 }
 
 /** Only requests with one of these words have tools that are something else upstream. */
-const UNLIKE_TOOLS = /"(?:custom|namespace|tool_search|local_shell|shell|apply_patch)"/;
+const UNLIKE_TOOLS: Readonly<Partial<Record<string, RegExp>>> = {
+  "openai-chat": /"custom"/,
+  "openai-responses": /"(?:custom|namespace|tool_search|local_shell|shell|apply_patch)"/,
+};
 
 /** The client's tools that the upstream got as something else: free-text tools, those of namespaces, shells. */
 function unlikeTools(call: Call, plan: Plan): ReadonlyMap<string, ClientTool> | undefined {
   if (!plan.isConverted || call.endpoint.dialect === plan.dialect.name) return undefined;
-  if (!UNLIKE_TOOLS.test(call.body.text)) return undefined;
+  if (UNLIKE_TOOLS[call.endpoint.dialect]?.test(call.body.text) !== true) return undefined;
   return clientNames(conversationOf(call), takesCustomTools(plan.dialect.name, plan.upstreamModel));
 }
 

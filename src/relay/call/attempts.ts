@@ -32,23 +32,31 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       plan = undefined;
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);
-      // Nobody is asked for a client that has left, or by a process that is about to end.
-      if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
-      if (services.inFlight.isEnding) throw drainingFailure();
+      checkWanted(services, call);
       plan = planned;
       const startedMs = performance.now();
       try {
         return await openAnswer(services, call, plan, attempt.limits);
       } catch (error) {
         if (!lacksResponses(error, call, plan)) throw error;
+        const asChat = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
+        // Some models are served in the Responses API only.
+        if (asChat.dialect === plan.dialect) throw error;
+        checkWanted(services, call);
+        plan = asChat;
       }
-      plan = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
       return await askAsChat(services, call, plan, { ...attempt, startedMs });
     });
   } catch (error) {
     const failure = failureIn(error);
     throw failure instanceof Failure ? new CallFailed(failure, plan) : error;
   }
+}
+
+/** Nobody is asked for a client that has left, or by a process that is about to end. */
+function checkWanted({ inFlight }: CallServices, call: Call): void {
+  if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
+  if (inFlight.isEnding) throw drainingFailure();
 }
 
 /**

@@ -99,6 +99,15 @@ describe("an upstream without the Responses API", () => {
     expect([response.status, asked().length]).toEqual([400, 2]);
   });
 
+  test("a model that no chat completions exist of is asked once", async () => {
+    const { db, routing } = g.app.deps;
+    await db.orm.update(db.t.channels).set({ models: `${MODEL},gpt-5-codex` });
+    await routing.refresh([g.channelId]);
+    g.upstream.always(json(404, { detail: "Not Found" }));
+    expect((await ask({ model: "gpt-5-codex" })).status).toBe(404);
+    expect(asked()).toEqual(["/v1/responses"]);
+  });
+
   test("where nothing is found at all, that is not remembered", async () => {
     g.upstream.always(json(404, { detail: "Not Found" }));
     expect((await ask()).status).toBe(404);

@@ -157,7 +157,8 @@ function announce(to: Writing): string {
     const item = { id: to.itemId, type: "reasoning", summary: [] };
     return wire + frame(to, "response.output_item.added", { output_index: output.length, item });
   }
-  const item = { ...encodeItem({ ...block, text: "", data: undefined }, to.itemId), status: "in_progress" };
+  const begun = encodeItem({ ...block, text: "", data: undefined }, to.itemId);
+  const item: JsonObject = { ...begun, status: "in_progress" };
   if (item["type"] === "function_call") item["arguments"] = "";
   return wire + frame(to, "response.output_item.added", { output_index: output.length, item });
 }

@@ -6,7 +6,7 @@ import type { ClientTool } from "../../protocol/client-tools.ts";
 import { takesCustomTools } from "../../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../../protocol/dialect.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
-import { failureText, languageOf } from "../../http/messages.ts";
+import { failureText, relayLanguageOf } from "../../http/messages.ts";
 import type { Sealer } from "../../core/kit/seal.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
@@ -120,7 +120,6 @@ function referring({ request, caller }: Call, seal: Sealer): Partial<AnswerConte
 
 /** How an answer is written for the client of this call. */
 export function answerContext(call: Call, nowMs: number, seal?: Sealer): AnswerContext {
-  const language = languageOf(call.request);
   return {
     ...(seal && mayBeReferred(call) ? referring(call, seal) : {}),
     newId: newIdFor(call),
@@ -129,7 +128,8 @@ export function answerContext(call: Call, nowMs: number, seal?: Sealer): AnswerC
     includeUsage: call.wantsUsage,
     framing: call.wantsArray ? "json-array" : "sse",
     promptTokens: call.prompt.tokens,
-    failureText: (failure) => `${failureText(failure, language)} (request id: ${call.requestId})`,
+    failureText: (failure) =>
+      `${failureText(failure, relayLanguageOf(call.request, call.options))} (request id: ${call.requestId})`,
     ...(call.endpoint.dialect === "openai-responses" ? { request: conversationOf(call) } : {}),
   };
 }

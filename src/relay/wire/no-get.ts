@@ -1,12 +1,13 @@
 // What a GET of the Responses address is answered: Codex tries a WebSocket there first, and only an answer of 426 on a
 // closed connection sends it to HTTP at once; everything else is told that the address takes POST.
-import { languageOf } from "../../http/messages.ts";
+import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId } from "../../http/request-id.ts";
+import type { Deps } from "../../core/deps.ts";
 import { Failure } from "../../shared/failures.ts";
 import { corsHeaders } from "./cors.ts";
 import { renderFailure } from "./render-failure.ts";
 
-export function getResponses({ request }: { request: Request }): Response {
+export function refuseGet(request: Request, options: Deps["options"]): Response {
   const isUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
   const failure = isUpgrade
     ? new Failure("client", "websocket_unsupported", { status: 426 })
@@ -17,7 +18,7 @@ export function getResponses({ request }: { request: Request }): Response {
   headers[isUpgrade ? "upgrade" : "allow"] = isUpgrade ? "TLS/1.3, HTTP/1.1" : "POST";
   const view = {
     dialect: "openai-responses",
-    language: languageOf(request),
+    language: relayLanguageOf(request, options),
     requestId: newRequestId(),
   } as const;
   return renderFailure(failure, view, headers);

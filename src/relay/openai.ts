@@ -17,10 +17,10 @@ import { imageEdits, imageGenerations } from "./endpoints/images.ts";
 import { edits, moderations } from "./endpoints/legacy.ts";
 import { compact, responses } from "./endpoints/native.ts";
 import { rerank } from "./endpoints/rerank.ts";
+import { refuseGet } from "./responses-get.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
 import { playgroundCaller, sessionUser } from "./playground.ts";
-import { refuseGet } from "./wire/no-get.ts";
 import { createRealtime } from "./realtime/realtime.ts";
 import { asFailure, renderFailure } from "./wire/render-failure.ts";
 
@@ -66,11 +66,9 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
       )
       .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
       .post("/v1/responses/compact", serve(compact), raw)
-      .get("/v1/responses", ({ request }) => refuseGet(request, deps.options), raw)
       // Codex and others whose base address was given without its version.
       .post("/responses", serve(responses), raw)
       .post("/responses/compact", serve(compact), raw)
-      .get("/responses", ({ request }) => refuseGet(request, deps.options), raw)
       .post("/v1/edits", serve(edits), raw)
       .post("/v1/moderations", serve(moderations), raw)
       .post("/v1/rerank", serve(rerank), raw)
@@ -99,6 +97,8 @@ function modelRoutes(deps: Deps, { visitors }: SessionSettings) {
     }
   }
   return new Elysia()
+    .get("/v1/responses", ({ request }) => refuseGet(deps, { visitors }, request), raw)
+    .get("/responses", ({ request }) => refuseGet(deps, { visitors }, request), raw)
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get("/models", ({ request }) => listed(request, modelList), raw)
     .get(

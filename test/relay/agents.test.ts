@@ -43,6 +43,7 @@ describe("Codex's WebSocket attempt", () => {
         "Sec-WebSocket-Version: 13",
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
         "OpenAI-Beta: responses_websockets=2026-02-06",
+        `Authorization: Bearer ${g.key}`,
       ];
       raw.write(`${lines.join("\r\n")}\r\n\r\n`);
       // The server ends the connection: nobody waits for a time limit here.
@@ -73,7 +74,8 @@ describe("addresses without a version", () => {
   test("strangers get what they get elsewhere", async () => {
     const models = await fetch(`${g.app.url}/models`);
     const call = await fetch(`${g.app.url}/responses`, { method: "POST", body: "{}" });
-    expect([models.status, call.status]).toEqual([401, 401]);
+    const got = await fetch(`${g.app.url}/responses`);
+    expect([models.status, call.status, got.status]).toEqual([401, 401, 401]);
   });
 });
 

@@ -244,6 +244,31 @@ describe("an id with something sealed in it", () => {
     }
   });
 
+  test("names each item once, however often it is said; and a message of somebody else's is refused by name", async () => {
+    const items = await output();
+    const said = reference(items.find((item) => item["type"] === "message")?.["id"]);
+    const ask = (key: string, list: Wire[]) =>
+      g.post("/v1/responses", { model, input: [...input, ...list] }, { authorization: `Bearer ${key}` });
+    expect((await ask(g.key, [said, said, said])).status).toBe(200);
+    expect(g.upstream.requests.at(-1)?.body.toString().split(SAID)).toHaveLength(2);
+    const other = await g.app.createUser({ quota: 1_000_000_000 });
+    const theirs = await g.app.createToken(other.id);
+    const refused = await ask(theirs.key, [said]);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { param: "input.item_reference" } });
+  });
+
+  test("does no harm to clients that repeat everything", async () => {
+    for (const stream of [false, true]) {
+      const items = await output({ stream });
+      const called = items.find((item) => item["type"] === "function_call") ?? {};
+      const result = { type: "function_call_output", call_id: called["call_id"], output: "sunny" };
+      const response = await g.post("/v1/responses", { model, input: [...input, ...items, result] });
+      expect(response.status).toBe(200);
+      expect(toldOf(CLAUDE)).toEqual(TOLD[CLAUDE]);
+    }
+  });
+
   test("is not made where the client asked for nothing to be kept", async () => {
     for (const stream of [false, true]) {
       const items = await output({ store: false, stream });

@@ -3,8 +3,11 @@
 // A whole answer seals each item into its own id. A stream has to name its items before they are there: behind them it
 // gives one more reasoning item, empty but for its id, in which all of them lie.
 import type { JsonObject } from "../canonical.ts";
-import { drop } from "../carry.ts";
+import { cannotCarry, drop } from "../carry.ts";
 import { asList, asObject, asString } from "../json.ts";
+import { openProof } from "../signatures.ts";
+
+const DIALECT = "openai-responses";
 
 /** Items by their ids; the empty id is that of the item itself whose id was sealed. */
 export type SealedItems = Readonly<Record<string, JsonObject>>;
@@ -37,6 +40,18 @@ const REFERRED: Readonly<Record<string, string>> = {
   tool_search_call: "ts",
 };
 
+/** Reasoning that its own provider stores, under an id without which it is worth nothing. */
+function isNative(item: JsonObject): boolean {
+  const encrypted = asString(item["encrypted_content"]);
+  return encrypted !== undefined && openProof(encrypted, DIALECT).signature.dialect === DIALECT;
+}
+
+/** The beginning of its ids; undefined for an item that nobody refers to, or that is its provider's. */
+function kindOf(item: JsonObject): string | undefined {
+  const kind = REFERRED[asString(item["type"]) ?? ""];
+  return kind === undefined || isNative(item) ? undefined : kind;
+}
+
 function contentOf({ id: _id, status: _status, ...item }: JsonObject): JsonObject {
   return item;
 }
@@ -44,7 +59,7 @@ function contentOf({ id: _id, status: _status, ...item }: JsonObject): JsonObjec
 /** A whole answer's items under ids that bring them back. */
 export function withSealedIds(output: readonly JsonObject[], seal: SealItems): JsonObject[] {
   return output.map((item) => {
-    const kind = REFERRED[asString(item["type"]) ?? ""];
+    const kind = kindOf(item);
     const sealed = kind === undefined ? undefined : seal({ "": contentOf(item) });
     return kind === undefined || sealed === undefined ? item : { ...item, id: idOf(kind, sealed) };
   });
@@ -55,7 +70,7 @@ export function carrierOf(output: readonly JsonObject[], seal: SealItems): JsonO
   const items: Record<string, JsonObject> = {};
   for (const item of output) {
     const id = asString(item["id"]);
-    if (id === undefined || id.includes(MARK) || !((asString(item["type"]) ?? "") in REFERRED)) continue;
+    if (id === undefined || id.includes(MARK) || kindOf(item) === undefined) continue;
     items[id] = contentOf(item);
   }
   const sealed = Object.keys(items).length === 0 ? undefined : seal(items);
@@ -92,39 +107,46 @@ function isCarrier(item: JsonObject): boolean {
 const DROPPED = "input.item_reference";
 
 /**
- * The input with the items that its references mean. What is sealed for somebody else, and reasoning that nobody knows,
- * is left out and listed in `dropped`; other unknown references stay, for their own provider or for a refusal.
+ * The input with the items that its references mean, each once. Reasoning that was sealed for somebody else is left out and
+ * listed in `dropped`, and so is what is named twice; throws the refusal of other items that were. Unknown references stay,
+ * for their own provider or for a refusal.
  */
 export function putBack(input: readonly unknown[], open: OpenItems, dropped: string[]): unknown[] {
-  const known = new Map<string, JsonObject>();
   const opened = new Map<string, SealedItems | undefined>();
+  const known = new Map<string, JsonObject>();
   for (const value of input) {
     const id = asString(asObject(value)?.["id"]);
     const sealed = sealedIn(id);
     if (id === undefined || sealed === undefined || opened.has(id)) continue;
     const items = open(sealed);
     opened.set(id, items);
-    for (const key in items) if (key !== "" && items[key]) known.set(key, items[key]);
+    for (const key in items) if (items[key]) known.set(key === "" ? id : key, items[key]);
   }
+  if (opened.size === 0) return [...input];
+  const used = new Set<string>();
   return input.flatMap((value): unknown[] => {
     const item = asObject(value);
     const id = asString(item?.["id"]);
     if (!item || id === undefined) return [value];
-    const reference = referenceOf(item);
-    const isOurs = opened.has(id);
-    if (reference === undefined) {
-      if (!isOurs) return [value];
+    if (referenceOf(item) === undefined) {
+      if (!opened.has(id)) return [value];
       // No provider would take the id; and what only carries others was given in full.
-      return isCarrier(item) ? [] : [contentWithout(item)];
+      return isCarrier(item) ? [] : [withoutId(item)];
     }
-    const found = isOurs ? opened.get(id)?.[""] : known.get(id);
-    if (found) return [found];
-    if (isOurs && opened.get(id)) return [];
-    if (isOurs) drop(dropped, DROPPED);
-    return isOurs ? [] : [value];
+    const found = known.get(id);
+    if (found && !used.has(id)) {
+      used.add(id);
+      return [found];
+    }
+    if (!found && !opened.has(id)) return [value];
+    // What carries others has said what it had to say.
+    if (!found && opened.get(id)) return [];
+    if (!found && !id.startsWith("rs_")) throw cannotCarry(DROPPED);
+    drop(dropped, DROPPED);
+    return [];
   });
 }
 
-function contentWithout({ id: _id, ...item }: JsonObject): JsonObject {
+function withoutId({ id: _id, ...item }: JsonObject): JsonObject {
   return item;
 }

@@ -9,6 +9,8 @@ import type { OpenItems, SealedItems, SealItems } from "../../protocol/openai-re
 const MAX_ID_CHARS = 96 * 1024;
 /** No more than this was ever sealed; what is larger is nobody's. */
 const MAX_ITEM_BYTES = 4 * 1024 * 1024;
+/** What the references of one request may become together: bodies have bounds, and ids pack tightly. */
+const MAX_OPENED_BYTES = 32 * 1024 * 1024;
 
 export function itemSealer(seal: Sealer, userId: number): SealItems {
   return (items) => {
@@ -19,12 +21,17 @@ export function itemSealer(seal: Sealer, userId: number): SealItems {
   };
 }
 
+/** For one request. */
 export function itemOpener(seal: Sealer, userId: number): OpenItems {
+  let leftBytes = MAX_OPENED_BYTES;
   return (sealed) => {
     if (sealed.length > MAX_ID_CHARS) return undefined;
     try {
       const packed = seal.openBytes("item", Buffer.from(sealed, "base64url"));
-      const bytes = inflateRawSync(packed, { maxOutputLength: MAX_ITEM_BYTES });
+      const bytes = inflateRawSync(packed, {
+        maxOutputLength: Math.max(1, Math.min(MAX_ITEM_BYTES, leftBytes)),
+      });
+      leftBytes -= bytes.length;
       const read = parseJson(bytes.toString("utf8"));
       if (!Array.isArray(read) || read[0] !== userId) return undefined;
       return asObject(read[1]) as SealedItems | undefined;

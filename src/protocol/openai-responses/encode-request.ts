@@ -6,7 +6,7 @@ import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import { askedOf } from "../client-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
-import { dropSampling, nearestEffort, openaiTraits } from "../openai-models.ts";
+import { nearestEffort, openaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeThinking, splitSystem, systemText } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
@@ -22,7 +22,8 @@ export function encodeRequest(given: CanonicalRequest, context: EncodeContext = 
   writeInput(request, home, body, dropped);
   if (request.stream !== undefined) body["stream"] = request.stream;
   writeSettings(request, home, body, dropped);
-  if (request.tools) body["tools"] = request.tools.map((tool) => encodeTool(tool, home, dropped));
+  if (request.tools && (home || request.tools.length > 0))
+    body["tools"] = request.tools.map((tool) => encodeTool(tool, home, dropped));
   writeToolChoice(request, body);
   writeReasoning(request, home, body, dropped);
   writeText(request, home, body);
@@ -227,7 +228,6 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
   if (settings.presencePenalty) drop(dropped, "presence_penalty");
   if (settings.seed !== undefined) drop(dropped, "seed");
   if (settings.logprobs) include(body, "message.output_text.logprobs");
-  dropSampling(body, openaiTraits(String(body["model"])), dropped);
 }
 
 function include(body: JsonObject, what: string): void {

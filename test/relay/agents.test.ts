@@ -158,6 +158,49 @@ describe("Claude Code's list of models", () => {
   });
 });
 
+describe("tools that agents run themselves", () => {
+  test("never stop a call, and what stays behind is told in the log", async () => {
+    g.upstream.always(answerOf("openai-chat"));
+    const response = await g.post("/v1/messages", {
+      model: CHAT,
+      max_tokens: 99,
+      messages: [{ role: "user", content: "hi" }],
+      mcp_servers: [],
+      tools: [
+        { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" },
+        { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" },
+        { name: "f", input_schema: { type: "object" }, defer_loading: true },
+      ],
+    });
+    expect(response.status).toBe(200);
+    expect(g.upstream.requests[0]?.json()["tools"]).toMatchObject([{ function: { name: "f" } }]);
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(
+      expect.arrayContaining([
+        "tools.tool_search_tool_regex_20251119",
+        "tools.tool_search_tool_bm25_20251119",
+        "tools.defer_loading",
+      ]),
+    );
+  });
+
+  test("a shell without functions: its call comes back as the item that it is", async () => {
+    const call = {
+      id: "call_1",
+      type: "function",
+      function: { name: "local_shell", arguments: '{"command":["ls"]}' },
+    };
+    const choices = [
+      { index: 0, message: { role: "assistant", tool_calls: [call] }, finish_reason: "tool_calls" },
+    ];
+    const headers = { "content-type": "application/json" };
+    g.upstream.script({ headers, steps: [JSON.stringify({ id: "c", choices })] });
+    const body = { model: CHAT, input: "hi", tools: [{ type: "local_shell" }], store: false };
+    const answer = (await (await g.post("/v1/responses", body)).json()) as { output: Wire[] };
+    const action = { type: "exec", command: ["ls"] };
+    expect(answer.output).toMatchObject([{ type: "local_shell_call", call_id: "call_1", action }]);
+  });
+});
+
 describe("the headers of a session", () => {
   const file = new URL("../fixtures/codex/gpt-5.5.json", import.meta.url);
   const { headers: recorded } = JSON.parse(readFileSync(file, "utf8")) as { headers: Record<string, string> };

@@ -62,7 +62,7 @@ const CLIENT_ITEMS: Readonly<Record<string, ClientItem>> = {
     output: "apply_patch_call_output",
     description: "Changes one file; `diff` is a V4A diff, and not given to delete a file.",
     schema: object(
-      { type: { enum: ["create_file", "update_file", "delete_file"] }, path: TEXT, diff: TEXT },
+      { type: { ...TEXT, enum: ["create_file", "update_file", "delete_file"] }, path: TEXT, diff: TEXT },
       "type",
       "path",
     ),

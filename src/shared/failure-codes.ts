@@ -57,6 +57,7 @@ export const RELAY_CODES = {
   max_tokens_invalid: ["client"],
   media_too_many: ["client"],
   media_unreachable: ["client"],
+  method_not_allowed: ["client", 405],
   model_ambiguous: ["client"],
   model_mapped_cycle: ["internal"],
   model_mapped_json: ["internal"],
@@ -112,6 +113,7 @@ export const RELAY_CODES = {
   user_quota_empty: ["quota"],
   user_quota_short: ["quota"],
   websocket_required: ["client", 426],
+  websocket_unsupported: ["client", 426],
 } as const satisfies Readonly<Record<string, CodeRow>>;
 
 /** What only calls of the console answer, in `code`: status 200 with success false, but for kinds with a status of their own. */
@@ -140,6 +142,7 @@ export const CONSOLE_CODES = {
   channel_networks_invalid: ["client"],
   channel_region_default_missing: ["client"],
   channel_region_missing: ["client"],
+  channel_responses_invalid: ["client"],
   channel_status_mapping_invalid: ["client"],
   channel_test_running: ["client"],
   channel_untested: ["client"],

@@ -411,6 +411,22 @@ describe("settings without JSON", () => {
     });
   });
 
+  test("what Responses clients get is chosen, and finding it out is nothing to store", async () => {
+    const island = await openEditor({ url: "/channel?edit=1" });
+    await island.user.click(drawer().getByText("Rewrite and settings"));
+    await island.user.selectOptions(
+      drawer().getByRole("combobox", { name: "Responses API" }),
+      "Use chat completions",
+    );
+    await press(island, "Save");
+    await done();
+    const sent = (writes(island)[0] as SentRequest).body as { setting: string };
+    expect(JSON.parse(sent.setting)).toEqual({ responses: "convert" });
+    const stored = valuesOf(channel(1, { setting: sent.setting }));
+    expect(stored).toMatchObject({ responses: "convert", otherSettings: "" });
+    expect(changedBody(stored, { ...stored, responses: "" })).toEqual({ setting: "" });
+  });
+
   test("a field of the type that was emptied is sent as a blank: empty means not given to the server", () => {
     const values = valuesOf(channel(1, { type: 3, other: "2024-06-01" }));
     expect(changedBody(values, { ...values, other: " " })).toEqual({ other: " " });

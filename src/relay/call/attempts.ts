@@ -6,7 +6,8 @@ import { failureIn } from "./attempt.ts";
 import { drainingFailure, endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
-import type { AttemptPolicy } from "./channel-attempts.ts";
+import type { AttemptPolicy, ChannelAttempt } from "./channel-attempts.ts";
+import { hasChat, lacksResponses } from "./chat-only.ts";
 import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
@@ -31,15 +32,52 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       plan = undefined;
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);
-      // Nobody is asked for a client that has left, or by a process that is about to end.
-      if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
-      if (services.inFlight.isEnding) throw drainingFailure();
+      checkWanted(services, call);
       plan = planned;
-      return await openAnswer(services, call, plan, attempt.limits);
+      const startedMs = performance.now();
+      try {
+        return await openAnswer(services, call, plan, attempt.limits);
+      } catch (error) {
+        if (!lacksResponses(error, call, plan)) throw error;
+        const asChat = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
+        // Some models are served in the Responses API only.
+        if (asChat.dialect === plan.dialect) throw error;
+        checkWanted(services, call);
+        plan = asChat;
+      }
+      return await askAsChat(services, call, plan, { ...attempt, startedMs });
     });
   } catch (error) {
     const failure = failureIn(error);
     throw failure instanceof Failure ? new CallFailed(failure, plan) : error;
+  }
+}
+
+/** Nobody is asked for a client that has left, or by a process that is about to end. */
+function checkWanted({ inFlight }: CallServices, call: Call): void {
+  if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
+  if (inFlight.isEnding) throw drainingFailure();
+}
+
+/**
+ * The same attempt as chat completions, at an upstream that has no Responses API. What it has is remembered with the
+ * channel, unless there is nothing at all where it should be.
+ */
+async function askAsChat(
+  services: CallServices,
+  call: Call,
+  plan: Plan,
+  { channel, limits, startedMs }: ChannelAttempt & { startedMs: number },
+): Promise<Answer> {
+  const { chatOnly } = services.plans;
+  const deadlineMs = Math.max(1, limits.deadlineMs - (performance.now() - startedMs));
+  try {
+    const answer = await openAnswer(services, call, plan, { ...limits, deadlineMs });
+    chatOnly.add(channel);
+    return answer;
+  } catch (error) {
+    if (hasChat(error)) chatOnly.add(channel);
+    throw error;
   }
 }
 

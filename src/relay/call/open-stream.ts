@@ -101,7 +101,7 @@ function conversionOf(
   if (plan.isConverted)
     return createConversion({
       decoder: streamDecoder(call, plan),
-      encoder: DIALECTS[endpoint.dialect].encodeStream(answerContext(call, clock.nowMs())),
+      encoder: DIALECTS[endpoint.dialect].encodeStream(answerContext(call, clock.nowMs(), deps.seal)),
       contentType: call.wantsArray ? "application/json" : EVENT_STREAM,
       onText: options.onText,
       isStrict: setting.force_format === true,

@@ -138,7 +138,7 @@ function createServices(
     affinity: createResponseAffinity(deps),
     errorRows: createErrorRows(deps),
     screens: createWordScreens(options),
-    plans: { options, clock, reach, seal, fetchMedia },
+    plans: { options, clock, reach, seal, fetchMedia, chatOnly: new WeakSet() },
     withoutUsage: new Set(),
     countedReadOnMs,
   };

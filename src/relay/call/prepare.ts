@@ -4,6 +4,7 @@ import type { UserAccount } from "../../core/deps.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
+import { aliasedModel } from "../endpoints/agent-models.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { measurePrompt } from "../meter/meter.ts";
@@ -85,7 +86,9 @@ interface CallRequest extends HoldRequest {
 export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
   const { exchange, caller, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
-  const model = modelOf(received);
+  const asked = modelOf(received);
+  const model =
+    endpoint.name === "messages" ? aliasedModel(services.deps.routing, caller.group, asked) : asked;
   exchange.model = model;
   checkModel(caller, model);
   const pinned = channelFor(services, caller, model);

@@ -90,6 +90,8 @@ function testCall(
     pinned: channel,
     isTest: true,
     hangUp: undefined,
+    isBegun: false,
+    release: undefined,
     index: -1,
   };
 }

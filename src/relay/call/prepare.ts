@@ -122,6 +122,8 @@ function callOf(
     pinned: request.pinned,
     isTest: false,
     hangUp: undefined,
+    isBegun: false,
+    release: undefined,
     index: -1,
   };
 }

@@ -112,7 +112,7 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
 
 async function settleEnded(
   services: CallServices,
-  { call, plan, output, conversion, firstByteMs }: StreamAnswer,
+  { call, plan, relay, output, conversion, firstByteMs }: StreamAnswer,
   end: StreamEnd,
 ): Promise<Usage | undefined> {
   const { withoutUsage, affinity, visitors } = services;
@@ -126,6 +126,7 @@ async function settleEnded(
   // A converted stream keeps what was reported on the way in its decoder.
   const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
   const isCut = end.reason === "balance";
+  const contentMs = relay.contentMs();
   try {
     return await settleCall(services, call, plan, {
       reason: end.reason,
@@ -135,7 +136,7 @@ async function settleEnded(
       sawText: state.sawText,
       outputTokens: () => deliveredTokens(output, end),
       isStream: true,
-      firstByteMs,
+      firstByteMs: contentMs === undefined ? firstByteMs : contentMs - call.startedMs,
       servedTier: state.servedTier,
     });
   } finally {

@@ -9,10 +9,12 @@ import { channels } from "./api/channels.ts";
 import { data } from "./api/data.ts";
 import { logs } from "./api/logs.ts";
 import { options } from "./api/options.ts";
+import { preflight } from "./api/preflight.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
+import { usage } from "./api/usage.ts";
 import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
@@ -48,13 +50,15 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log
+    .use(usage(deps, session)) //         /api/usage
     .use(data(deps, session)) //          /api/data
     .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj
     .use(sunoRelay(deps, relay)) //       /suno
     .use(tasks(deps, session)) //         /api/mj, /api/task
     .use(redemptions(deps, session)) //   /api/redemption
     .use(wallet(deps, session)) //        /api/user/topup, aff, aff_transfer, setting
-    .use(catalog(deps, session)); //      /api/models, /api/group, /api/pricing
+    .use(catalog(deps, session)) //       /api/models, /api/group, /api/pricing
+    .use(preflight(session)); //          OPTIONS /api
 }
 
 export type Routes = ReturnType<typeof createRoutes>;

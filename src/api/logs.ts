@@ -1,8 +1,7 @@
 // Controller of /api/log: usage rows and their figures.
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
-import { createAttemptLimit } from "../core/kit/attempt-limit.ts";
-import type { Deps, TokenAccount } from "../core/deps.ts";
+import type { Deps } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -13,25 +12,29 @@ import {
   listTokenLogs,
   searchLogs,
   searchOwnLogs,
+  USUAL_MATCHES,
 } from "../core/logs/list.ts";
 import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
-import { tooMany } from "../core/kit/site-limits.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { ANY_SITE, createKeyReader } from "../http/key-reader.ts";
+import { asksForPage, LARGE_PAGE_SIZE, pageOf, pageQuery } from "../http/paging.ts";
 import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
 import { positive, queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
-/** Reads by one key, and guesses at keys from one address. */
-const PER_MINUTE = 60;
-const MINUTE_MS = 60_000;
 const MONTH_SECONDS = 30 * 24 * 3600;
-/** Pages of other sites ask with the key alone; no cookie is read there. */
-const ANY_SITE = { "access-control-allow-origin": "*" };
+const ALL_ROWS = { page_size: String(LARGE_PAGE_SIZE) };
+const searchQuery = t.Object({ keyword: queryText(255), page_size: pageQuery.page_size });
+
+/** A search has one page: the newest matches, as many as are asked for. */
+function matchesWanted({ page_size: size }: { page_size?: string | undefined }): number {
+  return pageOf({ page_size: size ?? String(USUAL_MATCHES) }, 1, LARGE_PAGE_SIZE).pageSize;
+}
+
 function keyOf(text: string): string {
   return (
     text
@@ -40,22 +43,6 @@ function keyOf(text: string): string {
       .replace(/^sk-/, "")
       .split("-")[0] ?? ""
   );
-}
-
-/** The token of whoever presents its key, or why the log is not shown. Only keys that nobody has count for the address. */
-function createKeyReader(deps: Deps, limits: SessionSettings["limits"]) {
-  const perKey = createAttemptLimit(PER_MINUTE, MINUTE_MS, () => deps.clock.monotonicMs());
-  const guesses = limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
-  return async (text: string, address: string): Promise<TokenAccount | Failure> => {
-    const guessWait = guesses.take(address);
-    if (guessWait !== undefined) return tooMany(guessWait);
-    const key = keyOf(text);
-    const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
-    if (!token || token.user.deleted) return new Failure("auth", "token_invalid");
-    guesses.giveBack(address);
-    const wait = perKey.take(String(token.id));
-    return wait === undefined ? token : tooMany(wait);
-  };
 }
 
 export function logs(deps: Deps, session: SessionSettings) {
@@ -73,7 +60,7 @@ export function logs(deps: Deps, session: SessionSettings) {
     .get(
       "/log/",
       async ({ query }) => {
-        const at = pageOf(query, 1);
+        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
         return page(found, at);
@@ -83,7 +70,7 @@ export function logs(deps: Deps, session: SessionSettings) {
     .get(
       "/log/self",
       async ({ actor, query }) => {
-        const at = pageOf(query, 1);
+        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
         return page(found, at);
@@ -113,27 +100,39 @@ export function logs(deps: Deps, session: SessionSettings) {
         ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
       { access: "user", query: t.Object(logFields) },
     )
-    .get("/log/search", async ({ query }) => ok(await searchLogs(deps, query.keyword ?? "")), {
-      access: "admin",
-      query: t.Object({ keyword: queryText(255) }),
-    })
+    .get(
+      "/log/search",
+      async ({ query }) => {
+        const limit = matchesWanted(query);
+        return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
+      },
+      { access: "admin", query: searchQuery },
+    )
     .get(
       "/log/self/search",
-      async ({ actor, query }) => ok(await searchOwnLogs(deps, actor, query.keyword ?? "")),
-      { access: "user", query: t.Object({ keyword: queryText(255) }) },
+      async ({ actor, query }) => {
+        const limit = matchesWanted(query);
+        return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
+      },
+      { access: "user", query: searchQuery },
     )
     .get(
       "/log/token",
-      async ({ query, set, request, address }) => {
+      async ({ query, set, language, address }) => {
         Object.assign(set.headers, ANY_SITE);
-        const token = await tokenOfKey(query.key ?? "", address);
-        if (!(token instanceof Failure)) return ok(await listTokenLogs(deps, token));
-        const answer = failureResponse(token, request);
+        const token = await tokenOfKey(keyOf(query.key ?? ""), address);
+        if (!(token instanceof Failure)) {
+          // Clients of old ask for no page and expect every row, of which the newest are given.
+          const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
+          const paging = { limit: at.pageSize, offset: at.offset };
+          return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
+        }
+        const answer = failureResponse(token, language);
         for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
         return answer;
       },
       // Only the key's hash reaches the database, so any text may be sent.
-      { open: "public", query: t.Object({ key: t.Optional(t.String({ maxLength: 1024 })) }) },
+      { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
     )
     .delete(
       "/log/",

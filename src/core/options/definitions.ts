@@ -17,6 +17,7 @@ import {
   csv,
   float,
   groupRatioMap,
+  groupTextMap,
   headerMap,
   int,
   lines,
@@ -113,7 +114,7 @@ const optionsByGroup = {
   },
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
-    UserUsableGroups: { kind: textMap, default: JSON.stringify(defaultUserUsableGroups) },
+    UserUsableGroups: { kind: groupTextMap, default: JSON.stringify(defaultUserUsableGroups) },
   },
   rate_limit: {
     ModelRequestRateLimitEnabled: { kind: bool, default: "false" },
@@ -124,6 +125,8 @@ const optionsByGroup = {
   },
   global: {
     "global.pass_through_request_enabled": { kind: bool, default: "false" },
+    /** Of the gateway's own sentences to programs; `auto`: as they ask, else the site's. */
+    "relay.language": { kind: oneOf("auto", "zh", "en"), default: "auto" },
     "general_setting.ping_interval_enabled": { kind: bool, default: "true" },
     "general_setting.ping_interval_seconds": { kind: int(0, 3600), default: "15", unit: "seconds" },
   },
@@ -250,6 +253,8 @@ const optionsByGroup = {
   },
   site: {
     SystemName: { kind: text, default: "Weir", public: "system_name" },
+    /** Of pages whose visitor prefers neither, and of letters to whoever chose none. */
+    "site.language": { kind: oneOf("zh", "en"), default: "zh" },
     Logo: { kind: text, default: "", public: "logo" },
   },
   content: {

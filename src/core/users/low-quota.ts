@@ -19,7 +19,10 @@ const RETRY_SECONDS = 600;
 /** Users whose state is remembered; the oldest are looked up again. */
 const MAX_KNOWN = 100_000;
 
-export interface LowQuotaDeps extends Pick<Deps, "db" | "options" | "clock" | "logger" | "guard" | "seal"> {
+export interface LowQuotaDeps extends Pick<
+  Deps,
+  "db" | "options" | "clock" | "logger" | "guard" | "reach" | "seal"
+> {
   accounts: Pick<LedgerAccounts, "user" | "cachedUser">;
 }
 
@@ -120,7 +123,8 @@ async function warn(state: State, id: number): Promise<void> {
   } else remember(state, id, {});
   if (!isOurs) return;
   const text = logQuotaText(quota, quotaDisplay(options));
-  const notice = lowQuotaNotice(user.setting.language ?? "zh", text, options.get("ServerAddress"));
+  const language = user.setting.language ?? options.get("site.language");
+  const notice = lowQuotaNotice(language, text, options.get("ServerAddress"));
   try {
     await deliver(deps, user, user.setting, notice);
   } catch (error) {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { answer, gate, HANG, hangBeforeHeaders, refuse, sse, stream } from "../../support/fake-upstream.ts";
 import type { Gate, RecordedRequest, Script } from "../../support/fake-upstream.ts";
+import { FRAMES, script } from "./begun-streams.ts";
 import { HI, MODEL, startGateway, until } from "../support.ts";
 import type { Gateway, LogLine } from "../support.ts";
 
@@ -224,6 +225,15 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(charge.other).toMatchObject({ end_reason: "abandoned", estimated: true });
       expect(charge).toMatchObject({ completionTokens: 0 });
       expect(charge.promptTokens).toBeGreaterThan(0);
+    });
+
+    test("what a waiting frame said of its usage is charged, not an estimate of it", async () => {
+      await g.setOption("relay.abandoned_read_seconds", "1");
+      await g.setOption("general_setting.ping_interval_seconds", "15");
+      g.upstream.script(script([...FRAMES["openai-chat"].slice(0, 1), HANG]));
+      const charge = await g.charged(() => leave("/v1/chat/completions", { ...chat, stream: true }));
+      expect(charge.other).toMatchObject({ end_reason: "abandoned", cache_tokens: 600 });
+      expect(charge).toMatchObject({ promptTokens: 1000, completionTokens: 0 });
     });
 
     test("a stream that never begins is charged its prompt when the time is over", async () => {

@@ -174,6 +174,55 @@ function shape(text: string): string {
     .replaceAll(/"(?:created|created_at)":\d+/g, "");
 }
 
+test("other event streams are kept alive by comments: legacy completions and pictures", async () => {
+  const models = "gpt-3.5-turbo-instruct,gpt-image-1";
+  const g = await startGateway({ channel: { models } });
+  await g.setOption("SelfUseModeEnabled", "true");
+  await g.setOption("general_setting.ping_interval_seconds", "1");
+  const frames = (pieces: readonly object[]): string[] =>
+    pieces.map((piece) => `data: ${JSON.stringify(piece)}\n\n`);
+  const calls: [path: string, body: object, frames: string[]][] = [
+    [
+      "/v1/completions",
+      { model: "gpt-3.5-turbo-instruct", prompt: "hi", stream: true },
+      [
+        ...frames([
+          { id: "cmpl-1", choices: [{ index: 0, text: "", finish_reason: null }] },
+          { id: "cmpl-1", choices: [{ index: 0, text: "Hello", finish_reason: null }] },
+          { id: "cmpl-1", choices: [{ index: 0, text: "", finish_reason: "stop" }] },
+        ]),
+        "data: [DONE]\n\n",
+      ],
+    ],
+    [
+      "/v1/images/generations",
+      { model: "gpt-image-1", prompt: "a weir", stream: true },
+      frames([
+        { type: "image_generation.partial_image", b64_json: "AAAA", partial_image_index: 0 },
+        {
+          type: "image_generation.completed",
+          b64_json: "AAAA",
+          usage: { input_tokens: 5, output_tokens: 9 },
+        },
+      ]),
+    ],
+  ];
+  for (const [path, body, [first = "", ...rest]] of calls) {
+    const doors = [gate(), gate()];
+    const [before, behind] = doors as [Gate, Gate];
+    g.upstream.script({
+      headers: { "content-type": "text/event-stream" },
+      before,
+      steps: [first, behind, ...rest],
+    });
+    const response = await g.post(path, body);
+    const text = await openAtPings(response, doors);
+    expect(text.match(/: PING\n\n/g)?.length).toBeGreaterThanOrEqual(4);
+    expect([path, text.replaceAll(": PING\n\n", "")]).toEqual([path, [first, ...rest].join("")]);
+  }
+  await g.close();
+}, 30_000);
+
 test("what keeps Google's own clients alive is nothing: one that waits gets the true status of a late failure", async () => {
   const g = await startGateway({ channel: { type: 24, models: "gemini-2.5-flash" } });
   await g.setOption("SelfUseModeEnabled", "true");

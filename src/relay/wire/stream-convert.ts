@@ -12,6 +12,7 @@ import type { CanonicalEvent, FinishEvent, StartEvent, UsageEvent } from "../../
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { emptyUsage } from "../../shared/usage.ts";
+import { isNoise } from "./framing.ts";
 
 /** A meter that also writes what the client gets in place of the upstream's frames. */
 export interface StreamConversion extends StreamMeter {
@@ -256,6 +257,8 @@ export function createArrayFraming(meter: StreamMeter, elements: ArrayElements):
     state,
     contentType: "application/json",
     push(frame) {
+      // Also [DONE], which is no word of Google's and no element.
+      if (isNoise(frame.data)) return;
       meter.push(frame);
       if (state.failure) return;
       if (!state.sawText && !state.sawOther) state.sawOther = !elements.saysNothing(frame);

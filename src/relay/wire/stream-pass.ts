@@ -92,7 +92,9 @@ function asDataLine({ data }: SseEvent): SseEvent {
 function endingBy(stream: StreamState, { data, bytes }: SseEvent): "last" | "held" | undefined {
   const { state } = stream.options.meter;
   if (data === DONE || data.trim() === DONE) {
+    // No word of Google's, and without a reason no end of its streams.
     if (stream.options.dataOnly !== true) stream.held.push(bytes as Uint8Array);
+    else if (!state.ended) return undefined;
     stop(stream, "completed");
     return "last";
   }

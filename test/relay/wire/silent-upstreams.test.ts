@@ -174,6 +174,29 @@ function shape(text: string): string {
     .replaceAll(/"(?:created|created_at)":\d+/g, "");
 }
 
+test("an end marker of other dialects is no word of Google's, and no end without a reason", async () => {
+  const { type, model } = UPSTREAMS.gemini;
+  const g = await startGateway({ channel: { type, models: model } });
+  await g.setOption("SelfUseModeEnabled", "true");
+  const said = (finishReason?: string): string =>
+    `data: ${JSON.stringify({ candidates: [{ index: 0, content: { parts: [{ text: "Hi" }] }, finishReason }] })}\n\n`;
+  const get = async (name: string, steps: string[]): Promise<string> => {
+    g.upstream.script({ headers: { "content-type": "text/event-stream" }, steps });
+    const [path, body] = (RAW[name] as (typeof RAW)[string])(model);
+    return (await g.post(path, body)).text();
+  };
+  const done = "data: [DONE]\n\n";
+  const whole = await get("gemini", [said(), said("STOP"), done]);
+  expectOnlyData(whole);
+  expect(dataLines(whole)).toHaveLength(2);
+  const broken = await get("gemini", [said(), done]);
+  expectOnlyData(broken);
+  expect(dataLines(broken).at(-1)).toHaveProperty("error");
+  expect(JSON.parse(await get("gemini array", [said(), said("STOP"), done]))).toHaveLength(2);
+  expect(JSON.parse(await get("gemini array", [said(), done]))).toMatchObject([{}, { error: {} }]);
+  await g.close();
+});
+
 test("other event streams are kept alive by comments: legacy completions and pictures", async () => {
   const models = "gpt-3.5-turbo-instruct,gpt-image-1";
   const g = await startGateway({ channel: { models } });

@@ -87,6 +87,11 @@ export interface MeterState {
   failure: Failure | null;
   /** Some model output (text, thinking or tool arguments) was seen. */
   sawText: boolean;
+  /**
+   * Something of the answer was seen that is no text: a medium, a proof, an act of the model, an end that says why. Known
+   * by conversions, and for passed-through streams until their first content (life-cycle.ts).
+   */
+  sawOther: boolean;
   /** UTF-16 length of the model output so far: for estimates only. */
   textChars: number;
   /** The last frame carried nothing but usage: hold it back when only the gateway asked for it. */
@@ -142,6 +147,7 @@ export function newMeterState(): MeterState {
     ended: false,
     failure: null,
     sawText: false,
+    sawOther: false,
     textChars: 0,
     lastWasUsageOnly: false,
     webSearchCalls: 0,

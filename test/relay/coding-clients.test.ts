@@ -233,7 +233,8 @@ describe("Codex", () => {
     await g.app.createChannel({ type: 1, models: model, key: "one", baseUrl: g.upstream.url });
     const keys = () => g.upstream.requests.map(({ headers }) => String(headers["authorization"]).slice(7));
     const answered = (id: string): Script => {
-      const response = { id, object: "response", status: "completed", model, output: [], usage: {} };
+      const output = [{ type: "message", content: [{ type: "output_text", text: "ok" }] }];
+      const response = { id, object: "response", status: "completed", model, output, usage: {} };
       return streamed({ type: "response.completed", response });
     };
     const ask = async (more: Wire) => {

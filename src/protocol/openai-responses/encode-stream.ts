@@ -10,6 +10,7 @@ import { citationFor } from "../citations.ts";
 import type { AnswerContext, StreamEncoder } from "../dialect.ts";
 import type { CanonicalEvent, FinishEvent, NoteEvent, OpenEvent, StartEvent } from "../events.ts";
 import { asList, asObject, joinBase64 } from "../json.ts";
+import { KEEP_ALIVE } from "../keep-alive.ts";
 import { errorFields } from "./failure.ts";
 import { carrierOf, hasReasoning } from "./references.ts";
 import { carrierItem, contentPart, encodeItem, encodeResponse, isCut } from "./items.ts";
@@ -89,7 +90,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
         case "fail":
           return writeFailure(to, event.failure);
         case "ping":
-          return ": PING\n\n";
+          return KEEP_ALIVE["openai-responses"][to.head.id === "" ? "before" : "between"];
       }
     },
   };

@@ -62,6 +62,10 @@ export interface Call extends Indexed {
   readonly isTest: boolean;
   /** Ends what is under way at once: it is settled for what it did, and the client gets the failure. Set by who reads the upstream. */
   hangUp: ((why: HangUpReason) => void) | undefined;
+  /** The status line of its stream has left before the answer, with a sign of life. */
+  isBegun: boolean;
+  /** Nothing is won any more by holding the first frames of its stream back. Set by who holds them. */
+  release: (() => void) | undefined;
 }
 
 /** Whether the answer goes on when its attempt has succeeded: its end says more of the channel's health. */

@@ -92,6 +92,8 @@ function testCall(
     pinnedKey: undefined,
     isTest: true,
     hangUp: undefined,
+    isBegun: false,
+    release: undefined,
     index: -1,
   };
 }

@@ -164,6 +164,8 @@ function callOf(
     pinnedKey: request.pinnedKey,
     isTest: false,
     hangUp: undefined,
+    isBegun: false,
+    release: undefined,
     index: -1,
   };
 }

@@ -123,7 +123,7 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
 
 async function settleEnded(
   services: CallServices,
-  { call, plan, output, conversion, firstByteMs }: StreamAnswer,
+  { call, plan, relay, output, conversion, firstByteMs }: StreamAnswer,
   end: StreamEnd,
 ): Promise<Usage | undefined> {
   const { withoutUsage, affinity, visitors } = services;
@@ -138,6 +138,7 @@ async function settleEnded(
   // A converted stream keeps what was reported on the way in its decoder.
   const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
   const isCut = end.reason === "balance";
+  const contentMs = relay.contentMs();
   try {
     const charged = await settleCall(services, call, plan, {
       reason: end.reason,
@@ -147,7 +148,7 @@ async function settleEnded(
       sawText: state.sawText,
       outputTokens: () => deliveredTokens(output, end),
       isStream: true,
-      firstByteMs,
+      firstByteMs: contentMs === undefined ? firstByteMs : contentMs - call.startedMs,
       servedTier: state.servedTier,
       object,
     });

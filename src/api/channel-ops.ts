@@ -42,8 +42,12 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
     return channel;
   };
 
-  /** A provider's failure is the answer of these calls: success false with its words, and status 200. */
-  async function orFailure<T extends object>(request: Request, work: () => Promise<T>, rest: object = {}) {
+  /** A provider's failure is the answer of these calls: success false with its words and `rest`, and status 200. */
+  async function orFailure<T extends object, Rest extends object>(
+    request: Request,
+    work: () => Promise<T>,
+    rest: Rest,
+  ) {
     try {
       return { success: true as const, message: "", ...(await work()) };
     } catch (error) {
@@ -105,18 +109,22 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get(
         "/fetch_models/:id",
         ({ params, request }) =>
-          orFailure(request, async () => ({ data: await probe.models(channelOf(params.id)) })),
+          orFailure(request, async () => ({ data: await probe.models(channelOf(params.id)) }), {}),
         { access: "admin" },
       )
       .post(
         "/fetch_models",
         ({ body, actor, request }) =>
-          orFailure(request, async () => ({
-            data: await probe.typedModels(
-              { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
-              actor.role >= Role.root,
-            ),
-          })),
+          orFailure(
+            request,
+            async () => ({
+              data: await probe.typedModels(
+                { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
+                actor.role >= Role.root,
+              ),
+            }),
+            {},
+          ),
         {
           access: "admin",
           body: t.Object({

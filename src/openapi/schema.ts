@@ -28,7 +28,7 @@ export const TAGS = {
   Codes: "Administration of redemption codes.",
 } as const;
 
-export type Tag = keyof typeof TAGS;
+type Tag = keyof typeof TAGS;
 
 /** In whose form a call's errors are written; one entry each in errors.ts. */
 export type ErrorForm =

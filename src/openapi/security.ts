@@ -32,7 +32,8 @@ export const SECURITY_SCHEMES = {
     type: "apiKey",
     in: "query",
     name: "key",
-    description: "API key sk-…, as scripts for Google's API send it.",
+    description:
+      "API key sk-…, as scripts for Google's API send it. Taken on every path; no call names it, so that no generated client puts a key into an address.",
   },
   midjourneySecret: {
     type: "apiKey",
@@ -53,8 +54,9 @@ type Scheme = keyof typeof SECURITY_SCHEMES;
 /** Besides the bearer key, by the beginning of the path. */
 const OTHER_FORMS: readonly (readonly [RegExp, readonly Scheme[]])[] = [
   [/^\/v1\/messages/, ["anthropicKey"]],
-  [/^\/v1\/models(\/\{model\})?$/, ["anthropicKey", "googleKey"]],
-  [/^\/(?:v1beta|v1\/models\/\{model\}:)/, ["googleKey", "googleKeyInQuery"]],
+  // Google's header would also choose the form of the answer, and generated clients send a key in every form that is named.
+  [/^\/v1\/models(\/\{model\})?$/, ["anthropicKey"]],
+  [/^\/(?:v1beta|v1\/models\/\{model\}:)/, ["googleKey"]],
   [/^\/(?:mj|\{mode\})\//, ["midjourneySecret"]],
   [/^\/v1\/realtime$/, ["realtimeKey"]],
 ];

@@ -10,6 +10,7 @@ import type { Gateway } from "../relay/support.ts";
 import { documentAt, Measure, operationsOf } from "./support.ts";
 
 type Json = Record<string, unknown>;
+type Texts = Record<string, string>;
 
 const MODELS =
   "gpt-3.5-turbo-instruct,text-embedding-3-small,text-moderation-stable,bge-reranker-v2-m3,dall-e,gpt-image-1,tts-1,whisper-1";
@@ -240,13 +241,14 @@ test("pictures and sound", async () => {
     await ask("POST /v1/images/generations", { body: { model: "gpt-image-1", prompt: "a weir", stream } });
   await ask("POST /v1/images/edits", { body: form({ model: "gpt-image-1", prompt: "a heron" }, "image") });
   await ask("POST /v1/audio/speech", { body: { model: "tts-1", input: "hi", voice: "alloy" } });
-  for (const fields of [{}, { response_format: "srt" }, { stream: "true" }])
+  const forms: Texts[] = [{}, { response_format: "srt" }, { stream: "true" }];
+  for (const fields of forms)
     await ask("POST /v1/audio/transcriptions", { body: form({ model: "whisper-1", ...fields }, "file") });
   await ask("POST /v1/audio/translations", { body: form({ model: "whisper-1" }, "file") });
 });
 
 test("lists of models in three forms, and the bills", async () => {
-  const forms = [{}, { "anthropic-version": "2023-06-01" }, { "x-goog-api-key": g.key }];
+  const forms: Texts[] = [{}, { "anthropic-version": "2023-06-01" }, { "x-goog-api-key": g.key }];
   const model = UPSTREAMS.gemini.model;
   for (const headers of forms) {
     await ask("GET /v1/models", { headers });
@@ -301,7 +303,7 @@ test("refusals have the form of the path: keys that nobody has, and bodies that 
       .replace("{model}", "text-embedding-3-small")
       .replace(/\{\w+\}/g, "17");
     const body = method === "POST" ? {} : undefined;
-    const forms = path === "/v1/models" ? [{}, { "x-goog-api-key": "sk-none" }] : [{}];
+    const forms: Texts[] = path === "/v1/models" ? [{}, { "x-goog-api-key": "sk-none" }] : [{}];
     for (const form of forms) {
       const headers = { authorization: path.startsWith("/pg/") ? "" : "Bearer sk-none", ...form };
       await ask(name, { path: filled, body, headers, status: 401 });

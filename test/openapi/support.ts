@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 
 export type Schema = Record<string, unknown>;
 
-export interface Content {
+interface Content {
   schema: Schema;
   example?: unknown;
 }

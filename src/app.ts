@@ -135,6 +135,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const session: SessionSettings = {
     accounts,
     sessions,
+    options,
     limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
     secret: await sessionSecret(db, seal, env.sessionSecret),
     visitors: createVisitors(parseRanges(env.trustedProxies)),
@@ -169,7 +170,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
   const app: AnyElysia = new Elysia({ websocket: socketSettings })
-    .use(failures(deps.logger, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
+    .use(failures(deps, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
     .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())

@@ -13,6 +13,7 @@ import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
+import { usage } from "./api/usage.ts";
 import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
@@ -48,6 +49,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(channels(deps, session)) //      /api/channel
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log
+    .use(usage(deps, session)) //         /api/usage
     .use(data(deps, session)) //          /api/data
     .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj
     .use(sunoRelay(deps, relay)) //       /suno

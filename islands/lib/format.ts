@@ -97,15 +97,13 @@ export function formatDate(ms: number, zone = timeZone.peek()): string {
   return formatDateTime(ms, zone).slice(0, 10);
 }
 
-/** "3 min ago" within a day, the local time beyond it. */
+/** So far may the server's clock be ahead of the browser's: what it noted has happened all the same. */
+const CLOCK_SKEW_SECONDS = 300;
+
+/** When something happened: "3 min ago" within a day, the local time beyond it. */
 export function formatWhen(ms: number, now: number, zone = timeZone.peek()): string {
   const seconds = Math.round((now - ms) / 1000);
-  if (seconds < 0) {
-    if (seconds > -5) return t("common.time.now");
-    if (seconds > -3600) return t("common.time.inMinutes", { count: Math.max(1, Math.round(-seconds / 60)) });
-    if (seconds > -86_400) return t("common.time.inHours", { count: Math.round(-seconds / 3600) });
-    return formatDateTime(ms, zone).slice(0, 16);
-  }
+  if (seconds < -CLOCK_SKEW_SECONDS) return formatDateTime(ms, zone).slice(0, 16);
   if (seconds < 5) return t("common.time.now");
   if (seconds < 60) return t("common.time.secondsAgo", { count: seconds });
   if (seconds < 3600) return t("common.time.minutesAgo", { count: Math.floor(seconds / 60) });

@@ -58,19 +58,19 @@ export function Money({ quota, className = "" }: { quota: number; className?: st
   );
 }
 
-/** A time in Unix seconds: relative when younger than a day. 0 and -1 show the fallback. */
+/** A time in Unix seconds: relative when younger than a day. None, 0 and -1 show the fallback. */
 export function When({
   at,
   never,
   isAbsolute = false,
 }: {
-  at: number;
+  at: number | null;
   never?: string;
   isAbsolute?: boolean;
 }) {
   useT();
   useSignals();
-  if (at <= 0) return <span className="text-muted">{never ?? "–"}</span>;
+  if (at === null || at <= 0) return <span className="text-muted">{never ?? "–"}</span>;
   const ms = at * 1000;
   const text = isAbsolute ? formatDateTime(ms, timeZone.value) : formatWhen(ms, nowMs.value, timeZone.value);
   return (

@@ -7,12 +7,13 @@ import { copyChannel } from "../core/channels/channels.ts";
 import { keyStates } from "../core/channels/list.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
-import { failureText, languageOf } from "../http/messages.ts";
+import { failureText } from "../http/messages.ts";
 import { idOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role } from "../shared/enums.ts";
+import type { Language } from "../shared/enums.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
 /** The message inside a provider's error object; undefined where the text is none. */
@@ -27,8 +28,8 @@ function providerWords(text: string): string | undefined {
 }
 
 /** What an administrator reads of a failure: the provider's own words, else our text with the cause behind it. */
-function adminFailureText(failure: Failure, request: Request): string {
-  const text = failureText(failure, languageOf(request));
+function adminFailureText(failure: Failure, language: Language): string {
+  const text = failureText(failure, language);
   const { internal } = failure;
   if (internal === undefined || internal === "" || text.includes(internal)) return text;
   return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
@@ -42,11 +43,11 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
     return channel;
   };
 
-  /** A provider's failure is the answer of these calls: success false with its words and `rest`, and status 200. */
-  async function orFailure<T extends object, Rest extends object>(
-    request: Request,
+  /** A provider's failure is the answer of these calls: success false with its words, and status 200. */
+  async function orFailure<T extends object, Rest extends object = object>(
+    language: Language,
     work: () => Promise<T>,
-    rest: Rest,
+    rest?: Rest,
   ) {
     try {
       return { success: true as const, message: "", ...(await work()) };
@@ -54,7 +55,7 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       if (!(error instanceof Failure)) throw error;
       return {
         success: false as const,
-        message: adminFailureText(error, request),
+        message: adminFailureText(error, language),
         code: error.code,
         ...rest,
       };
@@ -66,13 +67,13 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .use(policy(session))
       .get(
         "/test/:id",
-        async ({ params, query, request }) => {
+        async ({ params, query, language }) => {
           const { ms, failure } = await watch.test(channelOf(params.id), query.model);
           const time = Math.round(ms) / 1000;
           return failure
             ? {
                 success: false as const,
-                message: adminFailureText(failure, request),
+                message: adminFailureText(failure, language),
                 code: failure.code,
                 time,
               }
@@ -92,8 +93,8 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get("/test_progress", () => ok(watch.progress()), { access: "admin" })
       .get(
         "/update_balance/:id",
-        ({ params, request }) =>
-          orFailure(request, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
+        ({ params, language }) =>
+          orFailure(language, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
             balance: 0,
           }),
         { access: "admin" },
@@ -108,23 +109,19 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       )
       .get(
         "/fetch_models/:id",
-        ({ params, request }) =>
-          orFailure(request, async () => ({ data: await probe.models(channelOf(params.id)) }), {}),
+        ({ params, language }) =>
+          orFailure(language, async () => ({ data: await probe.models(channelOf(params.id)) })),
         { access: "admin" },
       )
       .post(
         "/fetch_models",
-        ({ body, actor, request }) =>
-          orFailure(
-            request,
-            async () => ({
-              data: await probe.typedModels(
-                { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
-                actor.role >= Role.root,
-              ),
-            }),
-            {},
-          ),
+        ({ body, actor, language }) =>
+          orFailure(language, async () => ({
+            data: await probe.typedModels(
+              { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
+              actor.role >= Role.root,
+            ),
+          })),
         {
           access: "admin",
           body: t.Object({

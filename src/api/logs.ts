@@ -1,8 +1,7 @@
 // Controller of /api/log: usage rows and their figures.
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
-import { createAttemptLimit } from "../core/kit/attempt-limit.ts";
-import type { Deps, TokenAccount } from "../core/deps.ts";
+import type { Deps } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -16,9 +15,9 @@ import {
 } from "../core/logs/list.ts";
 import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
-import { tooMany } from "../core/kit/site-limits.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
+import { ANY_SITE, createKeyReader } from "../http/key-reader.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
 import { positive, queryText } from "../http/queries/sent.ts";
@@ -26,12 +25,7 @@ import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
-/** Reads by one key, and guesses at keys from one address. */
-const PER_MINUTE = 60;
-const MINUTE_MS = 60_000;
 const MONTH_SECONDS = 30 * 24 * 3600;
-/** Pages of other sites ask with the key alone; no cookie is read there. */
-const ANY_SITE = { "access-control-allow-origin": "*" };
 function keyOf(text: string): string {
   return (
     text
@@ -40,22 +34,6 @@ function keyOf(text: string): string {
       .replace(/^sk-/, "")
       .split("-")[0] ?? ""
   );
-}
-
-/** The token of whoever presents its key, or why the log is not shown. Only keys that nobody has count for the address. */
-function createKeyReader(deps: Deps, limits: SessionSettings["limits"]) {
-  const perKey = createAttemptLimit(PER_MINUTE, MINUTE_MS, () => deps.clock.monotonicMs());
-  const guesses = limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
-  return async (text: string, address: string): Promise<TokenAccount | Failure> => {
-    const guessWait = guesses.take(address);
-    if (guessWait !== undefined) return tooMany(guessWait);
-    const key = keyOf(text);
-    const token = key === "" ? undefined : await deps.accounts.tokenByKey(key);
-    if (!token || token.user.deleted) return new Failure("auth", "token_invalid");
-    guesses.giveBack(address);
-    const wait = perKey.take(String(token.id));
-    return wait === undefined ? token : tooMany(wait);
-  };
 }
 
 export function logs(deps: Deps, session: SessionSettings) {
@@ -124,11 +102,11 @@ export function logs(deps: Deps, session: SessionSettings) {
     )
     .get(
       "/log/token",
-      async ({ query, set, request, address }) => {
+      async ({ query, set, language, address }) => {
         Object.assign(set.headers, ANY_SITE);
-        const token = await tokenOfKey(query.key ?? "", address);
+        const token = await tokenOfKey(keyOf(query.key ?? ""), address);
         if (!(token instanceof Failure)) return ok(await listTokenLogs(deps, token));
-        const answer = failureResponse(token, request);
+        const answer = failureResponse(token, language);
         for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
         return answer;
       },

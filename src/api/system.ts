@@ -36,7 +36,7 @@ export function system(deps: Deps, session: SessionSettings) {
     .post(
       "/setup",
       async ({ body, language }) => {
-        await runSetup(deps, body);
+        await runSetup(deps, body, language);
         return done(messageText("setup_succeeded", language));
       },
       { open: "public", body: setupBody },

@@ -7,7 +7,7 @@ import type { Deps, UserAccount } from "../core/deps.ts";
 import { redeem } from "../core/users/redemptions.ts";
 import { testSetting, updateSetting } from "../core/users/settings.ts";
 import { done, ok } from "../http/envelope.ts";
-import { failureText, languageOf, messageText } from "../http/messages.ts";
+import { failureText, messageText } from "../http/messages.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
@@ -100,9 +100,8 @@ export function wallet(deps: Deps, session: SessionSettings) {
       // † Several codes at once, each with an answer of its own.
       .post(
         "/topup/batch",
-        async ({ actor, body, address, request }) => {
+        async ({ actor, body, address, language }) => {
           const keys = [...new Set(body.keys.map((key) => key.trim()).filter((key) => key !== ""))];
-          const language = languageOf(request);
           const results = (await redeemer.several({ actor, address }, keys)).map(
             ({ key, quota, failure }) => ({
               key,
@@ -121,9 +120,9 @@ export function wallet(deps: Deps, session: SessionSettings) {
       .get("/aff", async ({ actor }) => ok(await affiliateCode(deps, actor)), { access: "user" })
       .post(
         "/aff_transfer",
-        async ({ actor, body, request }) => {
+        async ({ actor, body, language }) => {
           await transferReward(deps, actor, body.quota);
-          return { ...done(), message: messageText("aff_transferred", languageOf(request)) };
+          return { ...done(), message: messageText("aff_transferred", language) };
         },
         {
           access: "user",
@@ -133,18 +132,17 @@ export function wallet(deps: Deps, session: SessionSettings) {
       // † Sends a test notice the way the body says, without saving it.
       .post(
         "/setting/test",
-        async ({ actor, body, request }) => {
+        async ({ actor, body, language }) => {
           const seconds = tests.take(String(actor.id));
           if (seconds !== undefined) throw tooManyAttempts(seconds);
-          await testSetting(deps, actor, body, languageOf(request));
+          await testSetting(deps, actor, body, language);
           return done();
         },
         { access: "user", body: settingBody },
       )
       .put(
         "/setting",
-        async ({ actor, body, request }) => {
-          const language = languageOf(request);
+        async ({ actor, body, language }) => {
           await updateSetting(deps, actor, body, language);
           return { ...done(), message: messageText("setting_saved", language) };
         },

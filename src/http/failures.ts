@@ -3,11 +3,13 @@
 import { Elysia, ValidationError } from "elysia";
 import { databaseFailure } from "../core/kit/database-failure.ts";
 import type { Logger } from "../core/deps.ts";
-import { Failure } from "../shared/failures.ts";
+import { Failure, waitSecondsOf } from "../shared/failures.ts";
 import type { FailureKind } from "../shared/failures.ts";
 import { expectedText } from "./expected.ts";
 import type { RefusedValue } from "./expected.ts";
 import { failureText, languageOf } from "./messages.ts";
+import type { OptionStore } from "../core/options/store.ts";
+import type { Language } from "../shared/enums.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Console calls answer business refusals with 200; only these kinds have a status of their own. */
@@ -30,10 +32,10 @@ interface FailureBody {
   request_id?: string;
 }
 
-export function failureResponse(failure: Failure, request: Request, requestId?: string): Response {
+export function failureResponse(failure: Failure, language: Language, requestId?: string): Response {
   const body: FailureBody = {
     success: false,
-    message: failureText(failure, languageOf(request)),
+    message: failureText(failure, language),
     code: failure.code,
   };
   if (failure.param !== undefined) body.field = failure.param;
@@ -43,7 +45,8 @@ export function failureResponse(failure: Failure, request: Request, requestId?: 
     "x-content-type-options": "nosniff",
     [REQUEST_ID_HEADER]: requestId ?? newRequestId(),
   };
-  if (failure.retryAfterSeconds !== undefined) headers["retry-after"] = String(failure.retryAfterSeconds);
+  const waitSeconds = waitSecondsOf(failure);
+  if (waitSeconds !== undefined) headers["retry-after"] = String(waitSeconds);
   const status = failure.explicitStatus ?? CONSOLE_STATUS[failure.kind] ?? 200;
   return Response.json(body, { status, headers });
 }
@@ -83,11 +86,15 @@ function refusedValue(error: unknown): RefusedValue {
 }
 
 /** Mounted before every route, so that no framework text gets out. */
-export function failures(logger: Logger, notFound: (request: Request) => Response | Promise<Response>) {
+export function failures(
+  { logger, options }: { logger: Logger; options: Pick<OptionStore, "get"> },
+  notFound: (request: Request) => Response | Promise<Response>,
+) {
   return new Elysia({ name: "failures" }).onError(
     { as: "global" },
     ({ error: thrown, code, request, set }) => {
       // What a hook throws while the body is read arrives inside a ParseError.
+      const language = languageOf(request, options);
       const inner = thrown instanceof Error ? thrown.cause : undefined;
       const error = inner instanceof Failure ? inner : (databaseFailure(thrown) ?? thrown);
       const answer = (response: Response): Response => {
@@ -98,14 +105,14 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
         return response;
       };
       if (error instanceof Failure) {
-        if (error.kind !== "internal") return answer(failureResponse(error, request));
+        if (error.kind !== "internal") return answer(failureResponse(error, language));
         const requestId = newRequestId();
         logger.error("call failed", {
           requestId,
           code: error.code,
           cause: error.cause === undefined ? (error.internal ?? "") : describe(error.cause),
         });
-        return answer(failureResponse(error, request, requestId));
+        return answer(failureResponse(error, language, requestId));
       }
       if (code === "NOT_FOUND") return notFound(request);
       if (code === "VALIDATION" || code === "PARSE" || code === "INVALID_COOKIE_SIGNATURE") {
@@ -113,7 +120,7 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
         const field = (refused.path ?? "").replace(/^\//, "").replaceAll("/", ".");
         const path = pathOf(request).replace(/\/$/, "");
         const known = field !== "";
-        const reason = known ? expectedText(refused, languageOf(request)) : "";
+        const reason = known ? expectedText(refused, language) : "";
         return answer(
           failureResponse(
             new Failure("client", known ? "invalid_field" : "invalid_params", {
@@ -121,7 +128,7 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
               ...(known ? { param: field } : {}),
               ...(BAD_REQUEST_PATHS.has(path) ? { status: 400 } : {}),
             }),
-            request,
+            language,
           ),
         );
       }
@@ -130,7 +137,7 @@ export function failures(logger: Logger, notFound: (request: Request) => Respons
       return answer(
         failureResponse(
           new Failure("internal", "internal_error", { params: { requestId } }),
-          request,
+          language,
           requestId,
         ),
       );

@@ -2,6 +2,7 @@
 // Refuses a Host header that is missing or shorter than four characters: the router would read another path out of it.
 import { Failure } from "../shared/failures.ts";
 import { failureResponse } from "./failures.ts";
+import { preferredLanguage } from "./messages.ts";
 
 const MIN_HOST_CHARS = 4;
 
@@ -18,5 +19,6 @@ export function hasUsableHost({ url }: Request): boolean {
  */
 export function refuseShortHost({ request }: { request: Request }): Response | undefined {
   if (hasUsableHost(request)) return undefined;
-  return failureResponse(new Failure("client", "host_invalid", { status: 400 }), request);
+  const language = preferredLanguage(request) ?? "en";
+  return failureResponse(new Failure("client", "host_invalid", { status: 400 }), language);
 }

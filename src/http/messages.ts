@@ -2,21 +2,48 @@
 // An unknown code falls back to the code itself, so that no answer is ever empty.
 import enFailures from "../../locales/en/failure.json" with { type: "json" };
 import zhFailures from "../../locales/zh/failure.json" with { type: "json" };
+import type { OptionStore } from "../core/options/store.ts";
 import type { Language } from "../shared/enums.ts";
 import type { Failure, FailureParams } from "../shared/failures.ts";
 
 const DICTIONARIES: Record<Language, Record<string, string>> = { zh: zhFailures, en: enFailures };
 
-/** Cookie first, then the browser's preference, then Chinese. */
-export function languageOf(request: Request): Language {
+type Options = Pick<OptionStore, "get">;
+
+/** What a person chose in the console. */
+function chosenLanguage(request: Request): Language | undefined {
   const cookie = /(?:^|;\s*)i18nextLng=(zh|en)/.exec(request.headers.get("cookie") ?? "");
-  if (cookie) return cookie[1] as Language;
+  return cookie ? (cookie[1] as Language) : undefined;
+}
+
+function acceptedLanguage(request: Request): Language | undefined {
   for (const part of (request.headers.get("accept-language") ?? "").split(",")) {
     const tag = part.trim().toLowerCase();
     if (tag.startsWith("zh")) return "zh";
     if (tag.startsWith("en")) return "en";
   }
-  return "zh";
+  return undefined;
+}
+
+/** Cookie first, then the browser's preference; undefined where neither names a language of ours. */
+export function preferredLanguage(request: Request): Language | undefined {
+  return chosenLanguage(request) ?? acceptedLanguage(request);
+}
+
+/** The language of a page or a console call: what its visitor prefers, else the site's. */
+export function languageOf(request: Request, options: Options): Language {
+  return preferredLanguage(request) ?? options.get("site.language");
+}
+
+/**
+ * The language in which whoever calls the gateway reads its own sentences: what the operator fixed for programs, else what
+ * they ask for, and most ask for none. Only the playground has a cookie: there a person reads.
+ */
+export function relayLanguageOf(request: Request, options: Options): Language {
+  const chosen = chosenLanguage(request);
+  if (chosen) return chosen;
+  const fixed = options.get("relay.language");
+  return fixed === "auto" ? (acceptedLanguage(request) ?? options.get("site.language")) : fixed;
 }
 
 /** The sentence for a code with its placeholders filled in. */

@@ -11,6 +11,7 @@ import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { BodyLimit, readConsoleBody } from "./body.ts";
 import { hasUsableHost } from "./host.ts";
+import type { OptionStore } from "../core/options/store.ts";
 import { languageOf } from "./messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 import type { Visitors } from "./visitors.ts";
@@ -32,6 +33,8 @@ export interface SessionSettings {
   sessions: Sessions;
   limits: SiteLimits;
   secret: string;
+  /** Whose language is the site's. */
+  options: Pick<OptionStore, "get">;
   /** Knows every visitor's address; nothing here asks the framework for it. */
   visitors: Visitors;
 }
@@ -165,7 +168,12 @@ async function identify(
   checkUserHeader(request, user);
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
   if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
-  return { actor: user, session: signedIn?.session, language: languageOf(request), address };
+  return {
+    actor: user,
+    session: signedIn?.session,
+    language: languageOf(request, settings.options),
+    address,
+  };
 }
 
 /** What a visitor shows to be known by; only ever compared. */
@@ -187,7 +195,12 @@ async function signedInFrom(
 }
 
 /** Asked by every page and every probe, and by key: those have no general limit, or one of their own. */
-const UNCOUNTED: ReadonlySet<string> = new Set(["/api/status", "/api/log/token"]);
+const UNCOUNTED: ReadonlySet<string> = new Set([
+  "/api/status",
+  "/api/log/token",
+  "/api/usage/token",
+  "/api/usage/token/",
+]);
 
 /** The general lines of the console's API: per account when somebody is signed in, else per address. */
 function countCall(
@@ -282,7 +295,12 @@ async function visiting(settings: SessionSettings, context: PolicyContext): Prom
   if (!signedIn) visitors.stranger(request);
   visitors.hold(request, MAX_VISITOR_MS);
   countCall(settings, request, signedIn?.user, address);
-  return { visitor: signedIn?.user, session: signedIn?.session, language: languageOf(request), address };
+  return {
+    visitor: signedIn?.user,
+    session: signedIn?.session,
+    language: languageOf(request, settings.options),
+    address,
+  };
 }
 
 /** For the document: how a caller may show who they are, with the least role that is let in. */

@@ -15,7 +15,6 @@ export interface Notice {
   html?: string;
   /** The figures in the content, for receivers that write their own words. */
   values?: readonly string[];
-  channelId?: number;
 }
 
 export interface Webhook {

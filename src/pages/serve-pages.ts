@@ -55,7 +55,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     params: Record<string, string>,
   ): Promise<Response> {
     const url = new URL(request.url);
-    const language = languageOf(request);
+    const language = languageOf(request, deps.options);
     const status = await siteStatus(deps);
     const pageSize = Number(cookieOf(request, "page-size"));
     const timeZone = timeZoneOf(request);

@@ -2,7 +2,7 @@
 // Dates are ignored: both answer for all time, as clients of this API know it.
 import { Elysia } from "elysia";
 import type { Deps, TokenAccount } from "../core/deps.ts";
-import { languageOf } from "../http/messages.ts";
+import { relayLanguageOf } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
@@ -65,7 +65,11 @@ export function billingRelay(deps: BillingDeps, { visitors }: Pick<SessionSettin
       return Response.json(make(deps, await admitCaller(deps, request, visitors)), { headers });
     } catch (error) {
       const failure = asFailure(error);
-      const view = { dialect: "openai-chat", language: languageOf(request), requestId } as const;
+      const view = {
+        dialect: "openai-chat",
+        language: relayLanguageOf(request, deps.options),
+        requestId,
+      } as const;
       const { status, body } = encodeFailure(failure, view);
       // A key that is refused is refused everywhere; what fails behind it is answered with 200 to clients of these calls.
       if (failure.kind !== "internal") return Response.json(body, { status, headers });

@@ -2,7 +2,7 @@
 // Refuses actions that the gateway does not have, in Google's own envelope.
 import { Elysia } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { languageOf } from "../http/messages.ts";
+import { relayLanguageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
@@ -19,7 +19,11 @@ const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
 export function geminiRelay(deps: Deps, session: SessionSettings, relay: Relay) {
   function refused(request: Request, error: unknown): Response {
-    const view = { dialect: "gemini", language: languageOf(request), requestId: newRequestId() } as const;
+    const view = {
+      dialect: "gemini",
+      language: relayLanguageOf(request, deps.options),
+      requestId: newRequestId(),
+    } as const;
     return renderFailure(asFailure(error), view, corsHeaders(request));
   }
 

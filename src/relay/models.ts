@@ -1,6 +1,6 @@
 // The model list as the key sees it: its own limits, else what the channels of its group serve.
 import type { Deps } from "../core/deps.ts";
-import { languageOf, messageText } from "../http/messages.ts";
+import { relayLanguageOf, messageText } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { DialectName } from "../protocol/canonical.ts";
 import { isPresetModel, modelOwner } from "../providers/models.ts";
@@ -129,7 +129,7 @@ export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: 
 
 /** One model; an unknown one is answered with status 200, which clients of this call expect. */
 export function oneModel(
-  deps: Pick<Deps, "routing">,
+  deps: Pick<Deps, "routing" | "options">,
   caller: Caller,
   request: Request,
   id: string,
@@ -143,7 +143,7 @@ export function oneModel(
   if (isKnown) return answer(request, modelObject(id, modelOwner(id)));
   return answer(request, {
     error: {
-      message: messageText("model_not_found", languageOf(request), { model: id }),
+      message: messageText("model_not_found", relayLanguageOf(request, deps.options), { model: id }),
       type: "invalid_request_error",
       param: "model",
       code: "model_not_found",

@@ -2,12 +2,13 @@
 // They name the endpoint and nothing else: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { languageOf } from "../http/messages.ts";
+import { relayLanguageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./call/admission.ts";
+import type { Caller } from "./call/admission.ts";
 import { corsHeaders, preflight } from "./wire/cors.ts";
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { chat, completions, embeddings } from "./endpoints/text.ts";
@@ -26,9 +27,15 @@ import { asFailure, renderFailure } from "./wire/render-failure.ts";
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
 /** Writes a refusal in the dialect that the caller expects. */
-function refused(request: Request, error: unknown, omitId = false): Response {
+function refused(
+  { options }: Pick<Deps, "options">,
+  request: Request,
+  error: unknown,
+  omitId = false,
+): Response {
   const dialect = listDialect(request);
-  const view = { dialect, language: languageOf(request), requestId: newRequestId(), omitId };
+  const language = relayLanguageOf(request, options);
+  const view = { dialect, language, requestId: newRequestId(), omitId };
   return renderFailure(asFailure(error), view, corsHeaders(request));
 }
 
@@ -71,12 +78,14 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
     .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
 }
 
+type ModelAnswer = (deps: Deps, caller: Caller, request: Request) => Response;
+
 function modelRoutes(deps: Deps, { visitors }: SessionSettings) {
-  async function listed(request: Request, make: typeof modelList): Promise<Response> {
+  async function listed(request: Request, make: ModelAnswer): Promise<Response> {
     try {
       return make(deps, await admitCaller(deps, request, visitors), request);
     } catch (error) {
-      return refused(request, error);
+      return refused(deps, request, error);
     }
   }
   return new Elysia()
@@ -96,7 +105,7 @@ function unimplementedRoutes(deps: Deps, { visitors }: SessionSettings) {
       await admitCaller(deps, request, visitors);
       throw new Failure("client", "api_not_implemented", { status: 501, type: "new_api_error" });
     } catch (error) {
-      return refused(request, error, error instanceof Failure && error.code === "api_not_implemented");
+      return refused(deps, request, error, error instanceof Failure && error.code === "api_not_implemented");
     }
   }
   return new Elysia()
@@ -126,7 +135,7 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
       try {
         user = sessionUser(request, visitor);
       } catch (error) {
-        return refused(request, error, true);
+        return refused(deps, request, error, true);
       }
       return relay.serveSession(
         { request, endpoint: chat },

@@ -37,6 +37,10 @@ const KIND_STATUS: Record<FailureKind, number> = {
   internal: 500,
 };
 
+/** Seconds that a caller is asked to wait where nobody said how long; own limits of a moment end within one. */
+const SHORT_WAIT_SECONDS = 1;
+export const UPSTREAM_WAIT_SECONDS = 5;
+
 export type FailureParams = Record<string, string | number>;
 
 export interface FailureDetails {
@@ -97,6 +101,15 @@ export class Failure extends Error {
     this.upstreamStatus = details.upstreamStatus;
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
+}
+
+/**
+ * What `Retry-After` says to the caller; undefined for none. Every 429 has one: clients that read none guess, many of them at
+ * once.
+ */
+export function waitSecondsOf({ kind, status, retryAfterSeconds }: Failure): number | undefined {
+  if (retryAfterSeconds !== undefined || status !== 429) return retryAfterSeconds;
+  return kind === "limit" ? SHORT_WAIT_SECONDS : UPSTREAM_WAIT_SECONDS;
 }
 
 /** Shorthand for a refused console action: the call answers 200 with success false. */

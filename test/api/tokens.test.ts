@@ -71,7 +71,15 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
       remain_quota: 500,
       model_limits: "a,b",
       allow_ips: "10.0.0.1\n10.1.0.0/16",
+      accessed_time: null,
     });
+    const seen = await app.call<Envelope<{ id: number; accessed_time: number | null }[]>>(
+      "GET",
+      `/api/user/${alice.id}/keys`,
+      undefined,
+      root,
+    );
+    expect(seen.body.data.find(({ id }) => id === token.id)?.accessed_time).toBeNull();
     const account = await known(token.key);
     expect(account).toMatchObject({ id: token.id, userId: alice.id, remainQuota: 500 });
     expect([...(account?.modelLimits ?? [])]).toEqual(["a", "b"]);

@@ -198,12 +198,14 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(await setting()).toEqual({
         ...mail,
         notify_type: "email",
+        language: "zh",
         accept_unset_model_ratio_model: true,
       });
       await prefer(false);
       expect(await setting()).toEqual({
         ...mail,
         notify_type: "email",
+        language: "zh",
         accept_unset_model_ratio_model: false,
       });
       expect((await ask("PUT", "/api/user/setting", {}, other)).message).toBe("无效的预警类型");
@@ -331,6 +333,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         notify_type: "email",
         quota_warning_threshold: 9,
         accept_unset_model_ratio_model: true,
+        language: "zh",
       });
     });
   });

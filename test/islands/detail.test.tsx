@@ -85,7 +85,7 @@ describe("the first paint", () => {
       ["Balance", "$54.00", "Lasts about 1 day at this rate"],
       ["Spend", "$4.50", "25% less than before"],
       ["Requests", "20", "100% more than before"],
-      ["Tokens", "22k", "Nothing to compare with"],
+      ["Tokens", "22k", "New"],
       ["Average RPM / TPM", "0.167 / 183", "Per minute of this time"],
     ]);
     expect(

@@ -374,7 +374,7 @@ describe("detail", () => {
     expect(within(sum).getByRole("row", { name: /^Input 800/ }).textContent).toContain("$2.50 / 1M");
     expect(within(sum).getByRole("row", { name: /^Cached input 200/ })).toBeTruthy();
     expect(within(sum).getByRole("row", { name: /^Output 300/ }).textContent).toContain("$10.00 / 1M");
-    expect(within(sum).getByRole("row", { name: /^Total/ }).textContent).toContain("$0.0052");
+    expect(within(sum).getByRole("row", { name: /^Total/ }).textContent).toContain("$0.00525");
   });
 
   test.each([

@@ -1,5 +1,5 @@
 // The row of figures above the charts: a number, how it compares with the time before, and its shape.
-// Refuses a comparison where there was nothing before.
+// Refuses a comparison where there was hardly anything before.
 import type { ReactNode } from "react";
 import { formatCompact, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -8,7 +8,7 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { Money } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/chart-spark.tsx";
 import { sumOf } from "../../lib/chart.ts";
-import { changeText } from "./sentences.ts";
+import { changeText, hasBase } from "./sentences.ts";
 import type { UsageSummary } from "../../lib/wire.ts";
 
 const DAY = 86_400;
@@ -85,7 +85,8 @@ function rate(value: number): string {
 
 function Change({ now, before }: { now: number; before: number }) {
   const t = useT();
-  return <>{changeText(t, now, before) || t("detail.noBefore")}</>;
+  if (hasBase(now, before)) return <>{changeText(t, now, before)}</>;
+  return <>{t(now > 0 ? "detail.new" : "detail.noBefore")}</>;
 }
 
 function Tile({

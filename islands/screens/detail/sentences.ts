@@ -41,9 +41,16 @@ export function labelOf(t: Translate, { by }: UsageSummary, series: UsageSeries)
   return by === "model" ? t("detail.noModel") : t(`detail.gone.${by}`, { id: series.id });
 }
 
-/** `12% more than before`; "" where there was nothing to compare with. */
+/** A base below this share of now is none: the percentage would tell of the base. */
+const LEAST_BASE = 0.1;
+
+/** Whether there was enough before that a percentage tells of now. */
+export function hasBase(now: number, before: number): boolean {
+  return before > 0 && before >= now * LEAST_BASE;
+}
+
+/** `12% more than before`; only where there is a base. */
 export function changeText(t: Translate, now: number, before: number): string {
-  if (before <= 0) return "";
   const percent = Math.round((now / before - 1) * 100);
   const key = percent > 0 ? "detail.more" : percent < 0 ? "detail.less" : "detail.same";
   return t(key, { percent: formatNumber(Math.abs(percent)) });
@@ -79,7 +86,8 @@ export function sentencesOf({ t, use, formats, shown, all, preset, zone }: Sente
       });
   const sum = t(`detail.sum.${figure}`, { value: formatShort(value), count: value });
   // What was before is known of all series together only.
-  const change = shown.length === all.length ? changeText(t, value, use.previous[figure]) : "";
+  const before = use.previous[figure];
+  const change = shown.length === all.length && hasBase(value, before) ? changeText(t, value, before) : "";
   const sentence = t(change === "" ? "detail.sentence" : "detail.sentenceChange", { sum, within, change });
   const leader = all[0];
   if (!leader || leader.id === "other") return { sentence, summary: sentence };

@@ -3,10 +3,13 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { explainStored } from "../../../src/shared/cost.ts";
 import type { CostLine } from "../../../src/shared/cost.ts";
+import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import { status } from "../../lib/boot.ts";
 import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { Money } from "../../ui/badges.tsx";
+import type { Translate } from "../../lib/i18n.ts";
+import { costRows } from "./cost-rows.ts";
+import type { CostRow } from "./cost-rows.ts";
 import type { LogOther } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
@@ -21,6 +24,19 @@ function ratioText(ratio: number): string {
   return ratio === 0 ? "–" : `${Number(ratio.toFixed(6))}×`;
 }
 
+const STEP_TEXT: Record<Exclude<CostRow["kind"], "line" | "group">, string> = {
+  subtotal: "log.cost.subtotal",
+  minimum: "log.cost.step.minimum",
+  cap: "log.cost.step.cap",
+  rounding: "log.cost.step.rounding",
+  total: "log.cost.total",
+};
+
+function titleOf(t: Translate, kind: CostRow["kind"], groupRatio: number): string {
+  if (kind === "group") return `${t("log.cost.groupRatio")} ${groupRatio}×`;
+  return kind === "line" ? "" : t(STEP_TEXT[kind]);
+}
+
 /** Whether the row says enough to show how its cost came about. */
 export function isExplained(row: LogRow, other: LogOther): boolean {
   return explainStored(other, row) !== undefined;
@@ -31,10 +47,12 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
   useSignals();
   const sum = explainStored(other, row);
   if (!sum) return null;
-  const perUnit = status.value.quota_per_unit || 500_000;
-  const amount = (quota: number) => (
-    <span title={`${formatNumber(quota)}`}>{formatDollars(quota / perUnit)}</span>
-  );
+  const { quota_per_unit, display_in_currency } = status.value;
+  const isMoney = display_in_currency !== false;
+  const rows = costRows(sum, row.quota, {
+    unitsPerDollar: isMoney ? quota_per_unit || DEFAULT_QUOTA_PER_UNIT : undefined,
+  });
+  const lines = rows.filter(({ kind }) => kind === "line");
   return (
     <section className="detail-section" aria-label={t("log.cost.title")}>
       <h3>{t("log.cost.title")}</h3>
@@ -45,41 +63,31 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
             <th scope="col">{t("log.cost.count")}</th>
             <th scope="col">{t("log.cost.price")}</th>
             <th scope="col">{t("log.cost.ratio")}</th>
-            <th scope="col">{t("log.cost.amount")}</th>
+            <th scope="col">{t(isMoney ? "log.cost.amount" : "log.cost.units")}</th>
           </tr>
         </thead>
         <tbody>
-          {sum.lines.map((line) => (
-            <tr key={line.kind}>
-              <th scope="row">{t(`log.line.${line.kind}`)}</th>
-              <td>{formatNumber(line.count)}</td>
-              <td>{t(PRICE_TEXT[line.per], { price: formatDollars(line.unitPrice) })}</td>
-              <td>{ratioText(line.ratio)}</td>
-              <td>{amount(line.amount)}</td>
-            </tr>
-          ))}
+          {lines.map(({ line, text }) =>
+            line ? (
+              <tr key={line.kind}>
+                <th scope="row">{t(`log.line.${line.kind}`)}</th>
+                <td>{formatNumber(line.count)}</td>
+                <td>{t(PRICE_TEXT[line.per], { price: formatDollars(line.unitPrice) })}</td>
+                <td>{ratioText(line.ratio)}</td>
+                <td title={formatNumber(line.amount)}>{text}</td>
+              </tr>
+            ) : null,
+          )}
         </tbody>
         <tfoot>
-          <tr>
-            <th scope="row" colSpan={4}>
-              {t("log.cost.subtotal")}
-            </th>
-            <td>{amount(sum.subtotal)}</td>
-          </tr>
-          <tr>
-            <th scope="row" colSpan={4}>
-              {t("log.cost.groupRatio")}
-            </th>
-            <td>{sum.groupRatio}×</td>
-          </tr>
-          <tr className="sum-total">
-            <th scope="row" colSpan={4}>
-              {t("log.cost.total")}
-            </th>
-            <td>
-              <Money quota={row.quota} />
-            </td>
-          </tr>
+          {rows.slice(lines.length).map(({ kind, text }) => (
+            <tr key={kind} className={kind === "total" ? "sum-total" : undefined}>
+              <th scope="row" colSpan={4}>
+                {titleOf(t, kind, sum.groupRatio)}
+              </th>
+              <td title={kind === "total" ? formatNumber(row.quota) : undefined}>{text}</td>
+            </tr>
+          ))}
         </tfoot>
       </table>
       {other.estimated ? <p className="mt-1 text-xs text-muted">{t("log.cost.estimated")}</p> : null}

@@ -7,7 +7,8 @@ import type { Channel } from "./rows.ts";
 import type { Deps } from "../deps.ts";
 import { notifyRoot } from "../users/notify.ts";
 import type { NotifyDeps } from "../users/notify.ts";
-import { channelDisabled, channelDisabledFor, channelEnabled } from "../logs/sentences.ts";
+import { channelDisabledNotice, channelEnabledNotice } from "../users/notice-texts.ts";
+import type { Sentence } from "../logs/sentences.ts";
 
 export type StateDeps = NotifyDeps & Pick<Deps, "routing" | "options">;
 
@@ -42,8 +43,17 @@ async function changeStatus(
   return hasChanged;
 }
 
-/** Sets status 3 with reason and time; true when this call made the change. */
-export async function disableChannel(deps: StateDeps, channel: Channel, reason: string): Promise<boolean> {
+/**
+ * Sets status 3 with reason and time; true when this call made the change. A reason in an upstream's words is a text, one in
+ * our own a sentence in each language; the row keeps it in the site's.
+ */
+export async function disableChannel(
+  deps: StateDeps,
+  channel: Channel,
+  why: string | Sentence,
+): Promise<boolean> {
+  const sentence = typeof why === "string" ? { zh: why, en: why } : why;
+  const reason = sentence[deps.options.get("site.language")];
   const otherInfo = JSON.stringify({
     status_reason: reason,
     status_time: Math.floor(deps.clock.nowMs() / 1000),
@@ -51,13 +61,8 @@ export async function disableChannel(deps: StateDeps, channel: Channel, reason: 
   const { enabled, autoDisabled } = ChannelStatus;
   if (!(await changeStatus(deps, channel, enabled, autoDisabled, otherInfo))) return false;
   deps.logger.warn("channel disabled", { channel: channel.id, name: channel.name, reason });
-  const title = channelDisabled(channel);
-  await notifyRoot(deps, {
-    type: `channel_update_${channel.id}_${autoDisabled}`,
-    title,
-    content: channelDisabledFor(channel, reason),
-    channelId: channel.id,
-  });
+  const type = `channel_update_${channel.id}_${autoDisabled}`;
+  await notifyRoot(deps, channelDisabledNotice(channel, type, sentence));
   return true;
 }
 
@@ -66,13 +71,7 @@ export async function reviveChannel(deps: StateDeps, channel: Channel): Promise<
   const { enabled, autoDisabled } = ChannelStatus;
   if (!(await changeStatus(deps, channel, autoDisabled, enabled, ""))) return false;
   deps.logger.info("channel enabled", { channel: channel.id, name: channel.name });
-  const title = channelEnabled(channel);
-  await notifyRoot(deps, {
-    type: `channel_update_${channel.id}_${enabled}`,
-    title,
-    content: title,
-    channelId: channel.id,
-  });
+  await notifyRoot(deps, channelEnabledNotice(channel, `channel_update_${channel.id}_${enabled}`));
   return true;
 }
 

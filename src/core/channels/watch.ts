@@ -7,7 +7,8 @@ import type { Channel } from "./rows.ts";
 import { disableChannel, recordBalance, recordTest, reviveChannel } from "./state.ts";
 import type { StateDeps } from "./state.ts";
 import { notifyRoot } from "../users/notify.ts";
-import { CHANNEL_WITHOUT_BALANCE, CHANNELS_TESTED, channelTooSlow } from "../logs/sentences.ts";
+import { CHANNELS_TESTED_NOTICE } from "../users/notice-texts.ts";
+import { CHANNEL_WITHOUT_BALANCE, channelTooSlow } from "../logs/sentences.ts";
 
 export interface ProbeResult {
   ms: number;
@@ -101,7 +102,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
       progress = { ...progress, isRunning: false };
     }
     if (isAnnounced && !isStopped) {
-      await notifyRoot(deps, { type: "channel_test", ...CHANNELS_TESTED });
+      await notifyRoot(deps, CHANNELS_TESTED_NOTICE);
     }
   }
 

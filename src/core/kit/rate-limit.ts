@@ -12,11 +12,23 @@ export interface RateRule {
 
 type RateRefusal = { which: "total" | "success"; limit: number; retryAfterSeconds: number };
 
+/** Where a user stands under the limit that leaves least. */
+export interface RateState {
+  limit: number;
+  remaining: number;
+  /** Until all of it is there again, if nothing else is asked for. */
+  resetMs: number;
+}
+
 export interface RateLimiter {
-  /** Counts a request, or tells which limit it would exceed (it is then not counted). */
+  /**
+   * Counts a request, or tells which limit it would exceed (it is then not counted). An admitted one takes the place of a
+   * success until `ended`: otherwise any number of simultaneous ones would pass.
+   */
   admit(userId: number, rule: RateRule, nowMs: number): RateRefusal | undefined;
-  /** Counts a success: call once an admitted request was answered with a status below 400. */
-  succeeded(userId: number, rule: RateRule, nowMs: number): void;
+  /** Call once for every admitted request. `isSuccess`: it was answered with a status below 400. */
+  ended(userId: number, rule: RateRule, isSuccess: boolean, nowMs: number): void;
+  state(userId: number, rule: RateRule, nowMs: number): RateState;
 }
 
 /**
@@ -122,13 +134,18 @@ export function createWindows<Key>(maxKeys = MAX_USERS): Windows<Key> {
 export function createRateLimiter(): RateLimiter {
   const totals = createWindows<number>();
   const successes = createWindows<number>();
+  /** Admitted and not ended, by user; whoever has none is not in it. */
+  const open = new Map<number, number>();
   return {
     admit(userId, rule, nowMs) {
       const { windowMs } = rule;
       if (windowMs <= 0) return undefined;
       const success = successes.of(userId, windowMs, rule.success, nowMs);
-      if (success.sum >= rule.success) {
-        return { which: "success", limit: rule.success, retryAfterSeconds: waitSeconds(success, nowMs) };
+      const openCount = open.get(userId) ?? 0;
+      if (success.sum + openCount >= rule.success) {
+        // An open call that fails gives its place back at any time.
+        const retryAfterSeconds = success.sum >= rule.success ? waitSeconds(success, nowMs) : 1;
+        return { which: "success", limit: rule.success, retryAfterSeconds };
       }
       if (rule.total > 0) {
         const total = totals.of(userId, windowMs, rule.total, nowMs);
@@ -137,11 +154,33 @@ export function createRateLimiter(): RateLimiter {
         }
         add(total, nowMs);
       }
+      open.set(userId, openCount + 1);
       return undefined;
     },
-    succeeded(userId, rule, nowMs) {
-      if (rule.windowMs > 0) add(successes.of(userId, rule.windowMs, rule.success, nowMs), nowMs);
+    ended(userId, rule, isSuccess, nowMs) {
+      if (rule.windowMs <= 0) return;
+      const openCount = open.get(userId) ?? 0;
+      if (openCount > 1) open.set(userId, openCount - 1);
+      else open.delete(userId);
+      if (isSuccess) add(successes.of(userId, rule.windowMs, rule.success, nowMs), nowMs);
     },
+    state(userId, rule, nowMs) {
+      const success = successes.of(userId, rule.windowMs, rule.success, nowMs);
+      const narrowest = stateOf(success, rule.success, open.get(userId) ?? 0, nowMs);
+      if (rule.total <= 0) return narrowest;
+      const total = stateOf(totals.of(userId, rule.windowMs, rule.total, nowMs), rule.total, 0, nowMs);
+      return total.remaining <= narrowest.remaining ? total : narrowest;
+    },
+  };
+}
+
+function stateOf(window: Window, limit: number, openCount: number, nowMs: number): RateState {
+  const newest = window.moments.at(-1);
+  const leftMs = window.sum > 0 && newest !== undefined ? newest + window.windowMs - nowMs : 0;
+  return {
+    limit,
+    remaining: Math.max(0, limit - window.sum - openCount),
+    resetMs: openCount > 0 ? window.windowMs : Math.max(0, leftMs),
   };
 }
 

@@ -1,5 +1,9 @@
 // Every Chinese sentence that is written into a log row, or into a notice that leaves one: old clients of the log read
 // them as they stand. The console says the same in the reader's language from the row's other fields.
+import type { Language } from "../../shared/enums.ts";
+
+/** For what also leaves the house, where its receiver's language counts. */
+export type Sentence = Readonly<Record<Language, string>>;
 
 /** Ratios and prices as the log writes them. */
 const figure = (value: number): string => value.toFixed(2);
@@ -96,10 +100,14 @@ export function channelEnabled({ id, name }: NamedChannel): string {
 }
 
 /** Reasons for which a channel is disabled by itself. */
-export function channelTooSlow(seconds: number, limitSeconds: number): string {
-  return `响应时间 ${figure(seconds)}s 超过阈值 ${figure(limitSeconds)}s`;
+export function channelTooSlow(seconds: number, limitSeconds: number): Sentence {
+  const [took, limit] = [figure(seconds), figure(limitSeconds)];
+  return {
+    zh: `响应时间 ${took}s 超过阈值 ${limit}s`,
+    en: `it took ${took} s to answer, the limit is ${limit} s`,
+  };
 }
 
-export const CHANNEL_WITHOUT_BALANCE = "余额不足";
+export const CHANNEL_WITHOUT_BALANCE: Sentence = { zh: "余额不足", en: "its balance is used up" };
 
-export const CHANNELS_TESTED = { title: "通道测试完成", content: "所有通道测试已完成" };
+export const CHANNELS_TESTED = "所有通道测试已完成";

@@ -124,6 +124,8 @@ const optionsByGroup = {
   },
   global: {
     "global.pass_through_request_enabled": { kind: bool, default: "false" },
+    /** Of the gateway's own sentences to programs; `auto`: as they ask, else the site's. */
+    "relay.language": { kind: oneOf("auto", "zh", "en"), default: "auto" },
     "general_setting.ping_interval_enabled": { kind: bool, default: "false" },
     "general_setting.ping_interval_seconds": { kind: int(0, 3600), default: "60", unit: "seconds" },
   },
@@ -250,6 +252,8 @@ const optionsByGroup = {
   },
   site: {
     SystemName: { kind: text, default: "Weir", public: "system_name" },
+    /** Of pages whose visitor prefers neither, and of letters to whoever chose none. */
+    "site.language": { kind: oneOf("zh", "en"), default: "zh" },
     Logo: { kind: text, default: "", public: "logo" },
   },
   content: {

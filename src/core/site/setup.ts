@@ -4,6 +4,7 @@ import { gte, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role } from "../../shared/enums.ts";
+import type { Language } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
@@ -51,7 +52,8 @@ function bad(code: string): Failure {
   return new Failure("client", code, { status: 400 });
 }
 
-export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
+/** `language`: in which it is set up; the site speaks it from then on. */
+export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
   if (state.done) throw bad("setup_done");
   let account: { username: string; passwordHash: string } | undefined;
@@ -90,6 +92,7 @@ export async function runSetup(deps: Deps, input: SetupInput): Promise<void> {
     throw new Failure("internal", "setup_failed", { status: 500, cause: error });
   }
   finished.add(deps.db);
+  await deps.options.set("site.language", language);
   await deps.options.set("SelfUseModeEnabled", String(input.SelfUseModeEnabled === true));
   await deps.options.set("DemoSiteEnabled", String(input.DemoSiteEnabled === true));
 }

@@ -120,7 +120,8 @@ async function warn(state: State, id: number): Promise<void> {
   } else remember(state, id, {});
   if (!isOurs) return;
   const text = logQuotaText(quota, quotaDisplay(options));
-  const notice = lowQuotaNotice(user.setting.language ?? "zh", text, options.get("ServerAddress"));
+  const language = user.setting.language ?? options.get("site.language");
+  const notice = lowQuotaNotice(language, text, options.get("ServerAddress"));
   try {
     await deliver(deps, user, user.setting, notice);
   } catch (error) {

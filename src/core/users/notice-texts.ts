@@ -2,6 +2,44 @@
 // Refuses markup from outside: what is put into HTML is escaped.
 import type { Language } from "../../shared/enums.ts";
 import type { Notice } from "../../net/notify.ts";
+import { channelDisabled, channelDisabledFor, channelEnabled, CHANNELS_TESTED } from "../logs/sentences.ts";
+import type { Sentence } from "../logs/sentences.ts";
+
+/** What the operator is told. Its Chinese content is also the log row's. */
+export interface OperatorNotice {
+  type: string;
+  title: Sentence;
+  content: Sentence;
+  channelId?: number;
+}
+
+interface NamedChannel {
+  id: number;
+  name: string;
+}
+
+export function channelDisabledNotice(channel: NamedChannel, type: string, reason: Sentence): OperatorNotice {
+  const title = {
+    zh: channelDisabled(channel),
+    en: `Channel "${channel.name}" (#${channel.id}) was disabled`,
+  };
+  const content = { zh: channelDisabledFor(channel, reason.zh), en: `${title.en}: ${reason.en}` };
+  return { type, title, content, channelId: channel.id };
+}
+
+export function channelEnabledNotice(channel: NamedChannel, type: string): OperatorNotice {
+  const title = {
+    zh: channelEnabled(channel),
+    en: `Channel "${channel.name}" (#${channel.id}) was enabled again`,
+  };
+  return { type, title, content: title, channelId: channel.id };
+}
+
+export const CHANNELS_TESTED_NOTICE: OperatorNotice = {
+  type: "channel_test",
+  title: { zh: "通道测试完成", en: "Channels tested" },
+  content: { zh: CHANNELS_TESTED, en: "The test of all channels is done" },
+};
 
 /** `quota` as the site writes it; the address of the site may be unknown. */
 export function lowQuotaNotice(language: Language, quota: string, serverAddress: string): Notice {

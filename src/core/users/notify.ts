@@ -7,6 +7,7 @@ import type { Deps, UserAccount, UserSetting } from "../deps.ts";
 import type { MailServer } from "../../net/mail.ts";
 import { callWebhook, mailNotice } from "../../net/notify.ts";
 import type { Notice } from "../../net/notify.ts";
+import type { OperatorNotice } from "./notice-texts.ts";
 import { openSecret } from "./webhook-secret.ts";
 
 export type NotifyDeps = Pick<
@@ -98,7 +99,7 @@ export function isReachable(deps: Pick<Deps, "options">, user: UserAccount): boo
 }
 
 /** Tells the root user. Resolves when the log has it and sending was tried; never throws. */
-export async function notifyRoot(deps: NotifyDeps, notice: Notice): Promise<void> {
+export async function notifyRoot(deps: NotifyDeps, notice: OperatorNotice): Promise<void> {
   try {
     const root = await rootAccount(deps);
     if (!root) return;
@@ -106,11 +107,13 @@ export async function notifyRoot(deps: NotifyDeps, notice: Notice): Promise<void
       type: LogType.system,
       userId: root.id,
       username: root.username,
-      content: notice.content,
+      content: notice.content.zh,
       ...(notice.channelId === undefined ? {} : { channelId: notice.channelId }),
     });
-    if (isReachable(deps, root) && !isTooMany(deps, notice.type))
-      await deliver(deps, root, root.setting, notice);
+    if (!isReachable(deps, root) || isTooMany(deps, notice.type)) return;
+    const language = root.setting.language ?? deps.options.get("site.language");
+    const { type, title, content } = notice;
+    await deliver(deps, root, root.setting, { type, title: title[language], content: content[language] });
   } catch (error) {
     deps.logger.warn("notice could not be sent", { type: notice.type, error: String(error) });
   }

@@ -77,7 +77,7 @@ export async function updateSetting(
         ...user.setting,
         accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true,
       }
-    : { ...checkedSetting(deps.seal, input, user.setting), ...(language === "en" ? { language } : {}) };
+    : { ...checkedSetting(deps.seal, input, user.setting), language };
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)

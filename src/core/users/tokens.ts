@@ -22,7 +22,8 @@ export interface TokenJson {
   status: number;
   name: string;
   created_time: number;
-  accessed_time: number;
+  /** Unix seconds; null until it is used. */
+  accessed_time: number | null;
   expired_time: number;
   remain_quota: number;
   unlimited_quota: boolean;
@@ -51,7 +52,7 @@ function tokenJson(deps: Deps, row: TokenRow): TokenJson {
     status: row.status,
     name: row.name,
     created_time: row.createdTime,
-    accessed_time: row.accessedTime,
+    accessed_time: row.accessedTime > 0 ? row.accessedTime : null,
     expired_time: row.expiredTime,
     remain_quota: row.remainQuota,
     unlimited_quota: row.unlimitedQuota,
@@ -320,7 +321,6 @@ export async function createToken(deps: Deps, owner: UserAccount, input: TokenIn
           keyHead: key.slice(0, END_CHARACTERS),
           keyTail: key.slice(-END_CHARACTERS),
           createdTime: nowSeconds(deps),
-          accessedTime: nowSeconds(deps),
         })
         .returning({ id: tokens.id }),
     );

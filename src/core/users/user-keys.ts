@@ -9,8 +9,8 @@ export interface UserKeyJson {
   id: number;
   name: string;
   status: number;
-  /** Unix seconds. */
-  accessed_time: number;
+  /** Unix seconds; null until it is used. */
+  accessed_time: number | null;
   /** Unix seconds, -1: never. */
   expired_time: number;
   unlimited_quota: boolean;
@@ -24,7 +24,7 @@ const MOST_KEYS = 100;
 export async function keysOfUser(deps: Deps, actor: UserAccount, userId: number): Promise<UserKeyJson[]> {
   await getUserFor(deps, actor, userId);
   const { tokens } = deps.db.t;
-  return deps.db.orm
+  const rows = await deps.db.orm
     .select({
       id: tokens.id,
       name: tokens.name,
@@ -39,4 +39,5 @@ export async function keysOfUser(deps: Deps, actor: UserAccount, userId: number)
     .where(and(eq(tokens.userId, userId), isNull(tokens.deletedAt)))
     .orderBy(desc(tokens.id))
     .limit(MOST_KEYS);
+  return rows.map((row) => ({ ...row, accessed_time: row.accessed_time > 0 ? row.accessed_time : null }));
 }

@@ -94,8 +94,10 @@ function admitKnown({ deps, visitors, limiter }: CallServices, exchange: Exchang
   checkAddress(caller, request, visitors);
   const rule = rateRule(deps.options, caller.group);
   if (rule) {
-    exchange.rate = { rule, userId: caller.user.id };
+    const rate = { rule, userId: caller.user.id, isAdmitted: false };
+    exchange.rate = rate;
     checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
+    rate.isAdmitted = true;
   }
   return { exchange, caller };
 }
@@ -143,6 +145,7 @@ export function checkAddress(caller: Caller, request: Request, visitors: Pick<Vi
 export function rateRule(options: Deps["options"], group: string): RateRule | undefined {
   if (!options.get("ModelRequestRateLimitEnabled")) return undefined;
   const minutes = options.get("ModelRequestRateLimitDurationMinutes");
+  if (minutes === 0) return undefined;
   const groups = options.get("ModelRequestRateLimitGroup");
   const own = Object.hasOwn(groups, group) ? groups[group] : undefined;
   return {
@@ -152,6 +155,7 @@ export function rateRule(options: Deps["options"], group: string): RateRule | un
   };
 }
 
+/** Throws where a limit is reached; what passes must be ended (RateLimiter). */
 export function checkRate(limiter: RateLimiter, rule: RateRule, userId: number, nowMs: number): void {
   const refusal = limiter.admit(userId, rule, nowMs);
   if (!refusal) return;

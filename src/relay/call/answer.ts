@@ -4,7 +4,7 @@ import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import { createUnwrapper, customNames, takesCustomTools, unwrapAnswer } from "../../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../../protocol/dialect.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
-import { failureText, languageOf } from "../../http/messages.ts";
+import { failureText, relayLanguageOf } from "../../http/messages.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
 import type { Plan } from "./plan.ts";
@@ -99,7 +99,6 @@ export function decodeFull(call: Call, plan: Plan, json: unknown): CanonicalAnsw
 
 /** How an answer is written for the client of this call. */
 export function answerContext(call: Call, nowMs: number): AnswerContext {
-  const language = languageOf(call.request);
   return {
     newId: newIdFor(call),
     nowSeconds: Math.floor(nowMs / 1000),
@@ -107,7 +106,8 @@ export function answerContext(call: Call, nowMs: number): AnswerContext {
     includeUsage: call.wantsUsage,
     framing: call.wantsArray ? "json-array" : "sse",
     promptTokens: call.prompt.tokens,
-    failureText: (failure) => `${failureText(failure, language)} (request id: ${call.requestId})`,
+    failureText: (failure) =>
+      `${failureText(failure, relayLanguageOf(call.request, call.options))} (request id: ${call.requestId})`,
     ...(call.endpoint.dialect === "openai-responses" ? { request: conversationOf(call) } : {}),
   };
 }

@@ -2,6 +2,7 @@
 // Holds what is worked out once for all attempts, and nothing that an attempt changes.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Reservation } from "../../core/deps.ts";
+import type { OptionStore } from "../../core/options/store.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
 import type { Indexed } from "../../shared/indexed-set.ts";
@@ -29,6 +30,8 @@ type HangUpReason = "draining";
 export interface Call extends Indexed {
   readonly request: Request;
   readonly requestId: string;
+  /** For the language of what the gateway itself says. */
+  readonly options: Pick<OptionStore, "get">;
   readonly endpoint: Endpoint;
   readonly caller: Caller;
   /** As the client wrote it: checked, counted, screened. */

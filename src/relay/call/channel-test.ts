@@ -67,6 +67,7 @@ function testCall(
   return {
     request: new Request("http://localhost/", { headers: { "content-type": "application/json" } }),
     requestId: newRequestId(deps.clock.nowMs()),
+    options: deps.options,
     endpoint: TEST_ENDPOINTS[operation],
     caller: {
       user: root,

@@ -2,12 +2,14 @@
 // given back when it is over.
 import type { RateRule } from "../../core/kit/rate-limit.ts";
 import { refuseShortHost } from "../../http/host.ts";
-import { languageOf } from "../../http/messages.ts";
+import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import type { Work } from "../../http/visitors.ts";
+import type { OptionStore } from "../../core/options/store.ts";
 import type { Failure } from "../../shared/failures.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { corsHeaders } from "../wire/cors.ts";
+import { setRateHeaders } from "../wire/rate-headers.ts";
 import { asFailure, renderFailure } from "../wire/render-failure.ts";
 import type { FailureView } from "../wire/render-failure.ts";
 import type { CallServices } from "./services.ts";
@@ -27,10 +29,12 @@ export interface Exchange {
   readonly pathModel: RelayRequest["pathModel"];
   readonly pathStream: RelayRequest["pathStream"];
   readonly requestId: string;
+  /** For the language of what the gateway itself says. */
+  readonly options: Pick<OptionStore, "get">;
   /** performance.now() of the start. */
   readonly startedMs: number;
-  /** The request rate that the caller was admitted under, which also counts successes; undefined where there is none. */
-  rate: { rule: RateRule; userId: number } | undefined;
+  /** The request rate that the caller is under; undefined where there is none. */
+  rate: { rule: RateRule; userId: number; isAdmitted: boolean } | undefined;
   /** From the body's last byte on. */
   work: Work | undefined;
   /** Its refusals stand without the id: the playground's own do. */
@@ -45,13 +49,14 @@ export async function runExchange(
 ): Promise<Response> {
   const refused = refuseShortHost({ request });
   if (refused) return refused;
-  const { lockstep, limiter, bodies, visitors, deps } = services;
+  const { lockstep, bodies, visitors, deps } = services;
   const exchange: Exchange = {
     request,
     endpoint,
     pathModel,
     pathStream,
     requestId: newRequestId(deps.clock.nowMs()),
+    options: deps.options,
     startedMs: performance.now(),
     rate: undefined,
     work: undefined,
@@ -60,11 +65,12 @@ export async function runExchange(
   lockstep.enter();
   try {
     const response = await answer(services, exchange);
-    const { rate } = exchange;
-    if (rate) limiter.succeeded(rate.userId, rate.rule, deps.clock.monotonicMs());
+    if (exchange.rate) endRate(services, exchange, response, true);
     return response;
   } catch (error) {
-    return refusal(services, exchange, error);
+    const response = refusal(services, exchange, error);
+    if (exchange.rate) endRate(services, exchange, response, false);
+    return response;
   } finally {
     bodies.done(request);
     visitors.done(exchange.work);
@@ -72,13 +78,29 @@ export async function runExchange(
   }
 }
 
+/** The call no longer takes the place of a success, and its answer says where the caller stands. */
+function endRate(
+  { limiter, deps }: CallServices,
+  { rate, endpoint }: Exchange,
+  response: Response,
+  isSuccess: boolean,
+): void {
+  if (!rate) return;
+  const { userId, rule } = rate;
+  const nowMs = deps.clock.monotonicMs();
+  if (rate.isAdmitted) limiter.ended(userId, rule, isSuccess, nowMs);
+  const state = limiter.state(userId, rule, nowMs);
+  setRateHeaders(response.headers, endpoint.dialect, state, deps.clock.nowMs());
+}
+
 /** How a failure is written for the client of this request. */
 export function viewOf({
   request,
   requestId,
   endpoint,
-}: Pick<Exchange, "request" | "requestId" | "endpoint">): FailureView {
-  return { dialect: endpoint.dialect, language: languageOf(request), requestId };
+  options,
+}: Pick<Exchange, "request" | "requestId" | "endpoint" | "options">): FailureView {
+  return { dialect: endpoint.dialect, language: relayLanguageOf(request, options), requestId };
 }
 
 /** The failure that an error means to the client; what nobody expected is logged with its cause. */

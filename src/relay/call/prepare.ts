@@ -105,6 +105,7 @@ function callOf(
   return {
     request: exchange.request,
     requestId: exchange.requestId,
+    options: exchange.options,
     endpoint,
     caller,
     body,

@@ -34,8 +34,7 @@ function answerHeaders(call: Call, response: Response): Record<string, string> {
   const theirs = response.headers.toJSON();
   for (const name in theirs) {
     const value = theirs[name];
-    if (value !== undefined && (PASSED_HEADERS.has(name) || name.startsWith("x-ratelimit-")))
-      headers[name] = value;
+    if (value !== undefined && PASSED_HEADERS.has(name)) headers[name] = value;
   }
   headers[REQUEST_ID_HEADER] = call.requestId;
   headers["cache-control"] = "no-store";

@@ -2,7 +2,7 @@
 // Refuses by HTTP as long as it can: the client's handshake is answered when an upstream has opened its side.
 import type { Deps } from "../../core/deps.ts";
 import { refuseShortHost } from "../../http/host.ts";
-import { languageOf } from "../../http/messages.ts";
+import { relayLanguageOf } from "../../http/messages.ts";
 import { presentedKey } from "../../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { upgradeSocket, wantsSocket } from "../../http/sockets.ts";
@@ -102,9 +102,26 @@ async function admitAndOpen(
 ): Promise<void> {
   const { deps, parts } = services;
   const { limiter } = parts;
-  const startedMs = performance.now();
   const rule = rateRule(deps.options, caller.group);
-  if (rule) checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
+  if (!rule) return openFor(services, request, requestId, caller);
+  checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
+  let isSuccess = false;
+  try {
+    await openFor(services, request, requestId, caller);
+    isSuccess = true;
+  } finally {
+    limiter.ended(caller.user.id, rule, isSuccess, deps.clock.monotonicMs());
+  }
+}
+
+async function openFor(
+  services: Services,
+  request: Request,
+  requestId: string,
+  caller: Caller,
+): Promise<void> {
+  const { deps } = services;
+  const startedMs = performance.now();
   if (!wantsSocket(request))
     throw new Failure("client", "websocket_required", { status: 426, type: "invalid_request_error" });
   const model = requestedModel(request);
@@ -124,7 +141,6 @@ async function admitAndOpen(
     wantsStream: true,
   });
   if (!isOpen) throw new Failure("client", "websocket_required", { status: 400 });
-  if (rule) limiter.succeeded(caller.user.id, rule, deps.clock.monotonicMs());
 }
 
 /** False when the client's side could not be opened: nothing is left of the session then. */
@@ -155,7 +171,7 @@ function sessionParts(
     deps,
     counter,
     requestId,
-    language: languageOf(request),
+    language: relayLanguageOf(request, deps.options),
     caller,
     channel,
     model,
@@ -205,7 +221,7 @@ function admissionChecks(
 }
 
 function refusal(
-  { logger }: Pick<Deps, "logger">,
+  { logger, options }: Pick<Deps, "logger" | "options">,
   request: Request,
   requestId: string,
   failure: Failure,
@@ -217,7 +233,7 @@ function refusal(
       code: failure.code,
       error: cause instanceof Error ? (cause.stack ?? cause.message) : "thrown value",
     });
-  const view = { dialect: "openai-chat", language: languageOf(request), requestId } as const;
+  const view = { dialect: "openai-chat", language: relayLanguageOf(request, options), requestId } as const;
   const response = renderFailure(failure, view, corsHeaders(request));
   if (failure.status === 426) response.headers.set("upgrade", "websocket");
   return response;

@@ -3,10 +3,10 @@
 import type { Deps } from "../../core/deps.ts";
 import type { TaskRow } from "../../core/tasks/families.ts";
 import { ownTask, ownTasks } from "../../core/tasks/store.ts";
-import { languageOf } from "../../http/messages.ts";
+import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { asList } from "../../protocol/json.ts";
-import { Failure } from "../../shared/failures.ts";
+import { Failure, UPSTREAM_WAIT_SECONDS } from "../../shared/failures.ts";
 import { admitCaller, checkAddress, checkModel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
 import type { Relay } from "../call/pipeline.ts";
@@ -50,7 +50,12 @@ export function idsOf(body: Json): string[] {
 export function taskJson(request: Request, body: unknown, status = 200): Response {
   return Response.json(body, {
     status,
-    headers: { ...corsHeaders(request), "cache-control": "no-store", [REQUEST_ID_HEADER]: newRequestId() },
+    headers: {
+      ...corsHeaders(request),
+      "cache-control": "no-store",
+      [REQUEST_ID_HEADER]: newRequestId(),
+      ...(status === 429 ? { "retry-after": String(UPSTREAM_WAIT_SECONDS) } : {}),
+    },
   });
 }
 
@@ -67,7 +72,7 @@ export function createTaskEdge<Row extends TaskRow>(
         const caller = await admitTask(deps, relay, request, model);
         return await work({ request, caller, startedMs });
       } catch (error) {
-        return errorAnswer(wire, request, error);
+        return errorAnswer(deps, wire, request, error);
       }
     },
     async body({ request, caller }) {
@@ -106,11 +111,16 @@ async function admitTask(deps: Deps, relay: Relay, request: Request, model?: str
 }
 
 /** Failures in the form of the family's API; what the first checks refuse stays in OpenAI's. */
-function errorAnswer<Row extends TaskRow>(wire: TaskWire<Row>, request: Request, error: unknown): Response {
+function errorAnswer<Row extends TaskRow>(
+  { options }: Pick<Deps, "options">,
+  wire: TaskWire<Row>,
+  request: Request,
+  error: unknown,
+): Response {
   if (error instanceof TaskError) return taskJson(request, wire.errorBody(error), error.status);
   const view = {
     dialect: "openai-chat",
-    language: languageOf(request),
+    language: relayLanguageOf(request, options),
     requestId: newRequestId(),
   } as const;
   return renderFailure(asFailure(error), view, corsHeaders(request));

@@ -5,7 +5,7 @@ import type { EncodedFailure } from "../../protocol/dialect.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import type { Language } from "../../shared/enums.ts";
 import { databaseFailure } from "../../core/kit/database-failure.ts";
-import { Failure } from "../../shared/failures.ts";
+import { Failure, waitSecondsOf } from "../../shared/failures.ts";
 import { failureText } from "../../http/messages.ts";
 import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
 
@@ -98,6 +98,7 @@ export function renderFailure(
   headers["content-type"] = "application/json";
   headers["cache-control"] = "no-store";
   headers[REQUEST_ID_HEADER] = view.requestId;
-  if (failure.retryAfterSeconds !== undefined) headers["retry-after"] = String(failure.retryAfterSeconds);
+  const waitSeconds = waitSecondsOf(failure);
+  if (waitSeconds !== undefined) headers["retry-after"] = String(waitSeconds);
   return new Response(JSON.stringify(body), { status, headers });
 }

@@ -77,11 +77,29 @@ test("a changed rule goes on counting what was counted", () => {
 test("only successes count towards the limit of successes", () => {
   const limiter = createRateLimiter();
   const rule = { windowMs: MINUTE, total: 0, success: 2 };
-  for (let i = 0; i < 50; i++) expect(limiter.admit(1, rule, NOW)).toBeUndefined();
-  limiter.succeeded(1, rule, NOW);
-  limiter.succeeded(1, rule, NOW);
+  for (let i = 0; i < 50; i++) {
+    expect(limiter.admit(1, rule, NOW)).toBeUndefined();
+    limiter.ended(1, rule, false, NOW);
+  }
+  expect(limiter.admit(1, rule, NOW)).toBeUndefined();
+  limiter.ended(1, rule, true, NOW);
+  expect(limiter.admit(1, rule, NOW)).toBeUndefined();
+  limiter.ended(1, rule, true, NOW);
   expect(limiter.admit(1, rule, NOW + 1)).toMatchObject({ which: "success", limit: 2 });
   expect(limiter.admit(1, rule, NOW + MINUTE + 2000)).toBeUndefined();
+});
+
+test("open calls take the place of successes until they end, and leave nothing behind", () => {
+  const limiter = createRateLimiter();
+  const rule = { windowMs: MINUTE, total: 0, success: 2 };
+  expect([1, 2].map(() => limiter.admit(1, rule, NOW))).toEqual([undefined, undefined]);
+  expect(limiter.admit(1, rule, NOW)).toEqual({ which: "success", limit: 2, retryAfterSeconds: 1 });
+  expect(limiter.admit(2, rule, NOW)).toBeUndefined();
+  limiter.ended(1, rule, false, NOW);
+  expect(limiter.state(1, rule, NOW)).toEqual({ limit: 2, remaining: 1, resetMs: MINUTE });
+  limiter.ended(1, rule, true, NOW);
+  expect(limiter.state(1, rule, NOW + 1000)).toEqual({ limit: 2, remaining: 1, resetMs: MINUTE - 1000 });
+  expect(limiter.state(1, rule, NOW + MINUTE)).toEqual({ limit: 2, remaining: 2, resetMs: 0 });
 });
 
 test("users do not share a window, and a refused request does not count", () => {

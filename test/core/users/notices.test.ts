@@ -354,11 +354,11 @@ for (const database of ["sqlite", "postgres"] as const) {
       });
       await notifyRoot(app.deps, {
         type: `channel_update_${++serial}_3`,
-        title: "down",
-        content: "it is down",
+        title: { zh: "通知", en: "down" },
+        content: { zh: "notice in Chinese", en: "it is down" },
       });
       expect(letters.map(({ to }) => to)).toEqual([["ops@mail.example"]]);
-      expect(letters[0]?.text).toContain("it is down");
+      expect(letters[0]?.text).toContain("notice in Chinese");
     });
   });
 }

@@ -1,0 +1,72 @@
+// The rows of an explained charge as they are shown: written with one precision, so that a reader who adds them up gets the
+// total to the last digit. What the display itself rounds stands in the rounding line.
+import type { CostLine, CostSum } from "../../../src/shared/cost.ts";
+
+export interface CostRow {
+  kind: "line" | "subtotal" | "group" | "minimum" | "cap" | "rounding" | "total";
+  /** Of a line only. */
+  line?: CostLine;
+  /** Signed, in the table's precision. */
+  text: string;
+}
+
+export interface CostDisplay {
+  /** Quota units of a dollar; undefined: amounts are shown in units. */
+  unitsPerDollar: number | undefined;
+}
+
+/** Decimals that are looked at: a unit of the usual half million to the dollar is $0.000002. */
+const DOLLAR_DECIMALS = 8;
+const UNIT_DECIMALS = 4;
+const LEAST_DOLLAR_DECIMALS = 2;
+
+/** `charged`: quota units of the log row, which the rows end in whatever the explanation says. */
+export function costRows(sum: CostSum, charged: number, { unitsPerDollar }: CostDisplay): CostRow[] {
+  const isMoney = unitsPerDollar !== undefined;
+  const decimals = isMoney ? DOLLAR_DECIMALS : UNIT_DECIMALS;
+  const scale = 10 ** decimals / (unitsPerDollar ?? 1);
+  const shown = (units: number): number => Math.round(units * scale);
+
+  const steps: { kind: CostRow["kind"]; line?: CostLine; value: number }[] = [];
+  let reached = 0;
+  const add = (kind: CostRow["kind"], value: number, line?: CostLine): void => {
+    reached += value;
+    steps.push({ kind, value, ...(line ? { line } : {}) });
+  };
+  for (const line of sum.lines) add("line", shown(line.amount), line);
+  if (sum.groupRatio !== 1) {
+    steps.push({ kind: "subtotal", value: reached });
+    add("group", shown(sum.exact) - reached);
+  }
+  if (sum.isMinimum) add("minimum", shown(1));
+  const total = shown(charged);
+  if (sum.isCapped && total < reached) add("cap", total - reached);
+  if (total !== reached) add("rounding", total - reached);
+  steps.push({ kind: "total", value: total });
+
+  const least = isMoney ? LEAST_DOLLAR_DECIMALS : 0;
+  const places = steps.reduce((most, { value }) => Math.max(most, decimalsOf(value, decimals)), least);
+  return steps.map(({ value, ...row }) => ({ ...row, text: textOf(value, { decimals, places, isMoney }) }));
+}
+
+/** Decimals that a scaled number needs. */
+function decimalsOf(value: number, decimals: number): number {
+  let needed = decimals;
+  let rest = Math.abs(value);
+  while (needed > 0 && rest % 10 === 0) {
+    rest /= 10;
+    needed--;
+  }
+  return needed;
+}
+
+function textOf(
+  value: number,
+  { decimals, places, isMoney }: { decimals: number; places: number; isMoney: boolean },
+): string {
+  const digits = String(Math.abs(value)).padStart(decimals + 1, "0");
+  const whole = Number(digits.slice(0, -decimals)).toLocaleString("en-US");
+  const fraction = digits.slice(-decimals).slice(0, places);
+  const sign = value < 0 ? "−" : "";
+  return `${sign}${isMoney ? "$" : ""}${whole}${places > 0 ? `.${fraction}` : ""}`;
+}

@@ -13,6 +13,7 @@ import {
   consoleErrors,
   ERROR_SCHEMAS,
   errorResponses,
+  goodHeaders,
   HEADERS,
   refusable,
   relayErrors,
@@ -24,7 +25,7 @@ import { gemini, messages, responses } from "./relay/native.ts";
 import { billing, models, tasks } from "./relay/others.ts";
 import { JSON_TYPE, TAGS } from "./schema.ts";
 import type { ConsoleOperation, Parameter, RelayArea, RelayOperation, Schema } from "./schema.ts";
-import { keyed, SECURITY_SCHEMES } from "./security.ts";
+import { byKey, keyed, SECURITY_SCHEMES } from "./security.ts";
 
 /** Everything but the console's calls and the relay's. */
 const NOT_AN_API = /^\/(?!api\/|v1|v2\/|pg\/|mj\/|suno\/|dashboard\/|:mode\/mj\/)/;
@@ -143,8 +144,6 @@ function operationIdOf(name: string): string {
   return method.toLowerCase() + pieces.map((each) => each.slice(0, 1).toUpperCase() + each.slice(1)).join("");
 }
 
-const requestIdHeader = { "X-Oneapi-Request-Id": { $ref: "#/components/headers/X-Oneapi-Request-Id" } };
-
 function relayOperation(name: string, row: RelayOperation, own: Declared): object {
   const { tag, summary, description, parameters = [], body, answer, errors, status = 200 } = row;
   const [, path = ""] = name.split(" ");
@@ -166,7 +165,7 @@ function relayOperation(name: string, row: RelayOperation, own: Declared): objec
     responses: {
       [String(status)]: {
         description: row.answerDescription ?? "The answer.",
-        headers: requestIdHeader,
+        headers: goodHeaders(errors, body !== undefined),
         ...(Object.keys(answer).length === 0 ? {} : { content: answer }),
       },
       ...relayErrors(errors, body !== undefined),
@@ -176,7 +175,7 @@ function relayOperation(name: string, row: RelayOperation, own: Declared): objec
 
 function consoleOperation(name: string, own: Declared, body: Schema | undefined): object {
   const row = CONSOLE[name];
-  const security = own.security ?? [];
+  const security = row?.key === undefined ? (own.security ?? []) : byKey(row.key);
   // The types know their paths without a slash at the end, and parameters with a colon.
   const answer = ANSWERS[name.replace(/\/$/, "").replace(/\{(\w+)\}/g, ":$1")];
   return {
@@ -205,7 +204,7 @@ function consoleOperation(name: string, own: Declared, body: Schema | undefined)
     responses: {
       200: {
         description: "The answer, or a refusal of the call's own.",
-        headers: requestIdHeader,
+        headers: goodHeaders("console", false),
         ...(answer === undefined ? {} : { content: { [JSON_TYPE]: { schema: refusable(answer) } } }),
       },
       ...consoleErrors(security.length === 0, body !== undefined),

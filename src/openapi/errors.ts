@@ -13,6 +13,27 @@ export const HEADERS = {
     description: "Id of the call, as the log has it.",
     schema: { type: "string" },
   },
+  "x-ratelimit-limit-requests": {
+    description: "Requests that the narrowest of our own limits allows; none where there is no limit.",
+    schema: { type: "integer" },
+  },
+  "x-ratelimit-remaining-requests": { description: "What is left of them.", schema: { type: "integer" } },
+  "x-ratelimit-reset-requests": {
+    description: "When all of them are there again.",
+    schema: { type: "string", example: "6m0s" },
+  },
+  "anthropic-ratelimit-requests-limit": {
+    description: "Requests that the narrowest of our own limits allows; none where there is no limit.",
+    schema: { type: "integer" },
+  },
+  "anthropic-ratelimit-requests-remaining": {
+    description: "What is left of them.",
+    schema: { type: "integer" },
+  },
+  "anthropic-ratelimit-requests-reset": {
+    description: "When all of them are there again.",
+    schema: { type: "string", format: "date-time" },
+  },
   "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
 } as const;
 
@@ -113,6 +134,17 @@ const headerNames = (status: number): string[] => [
   ...(status === 429 || status === 503 ? ["Retry-After"] : []),
 ];
 
+/** Headers that tell a client its own limit, by the form that it reads; relay/wire/rate-headers.ts sends them. */
+const LIMITS: Partial<Record<string, readonly string[]>> = {
+  openai: ["limit", "remaining", "reset"].map((each) => `x-ratelimit-${each}-requests`),
+  anthropic: ["limit", "remaining", "reset"].map((each) => `anthropic-ratelimit-requests-${each}`),
+};
+
+/** What stands above a good answer. Calls with a body are those that limits count. */
+export function goodHeaders(form: ErrorForm | "console", hasBody: boolean) {
+  return headersOf(["X-Oneapi-Request-Id", ...(hasBody ? (LIMITS[form] ?? []) : [])]);
+}
+
 const entryOf = (prefix: string, status: number): string => `${prefix}${status}`;
 
 /** `components.responses`: one per form and status, those that some call refers to. */
@@ -122,7 +154,11 @@ export function errorResponses(isUsed: (name: string) => boolean): Record<string
     for (const [status, description] of Object.entries(RELAY_TEXTS))
       responses[entryOf(capital(form), Number(status))] = {
         description,
-        headers: headersOf(["x-weir-error-code", ...headerNames(Number(status))]),
+        headers: headersOf([
+          "x-weir-error-code",
+          ...headerNames(Number(status)),
+          ...(status === "429" ? (LIMITS[form] ?? []) : []),
+        ]),
         content: { "application/json": { schema } },
       };
   for (const [status, description] of Object.entries(CONSOLE_TEXTS))

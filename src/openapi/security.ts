@@ -28,12 +28,12 @@ export const SECURITY_SCHEMES = {
     name: "x-goog-api-key",
     description: "API key sk-…, as Google's clients send it.",
   },
-  googleKeyInQuery: {
+  keyInQuery: {
     type: "apiKey",
     in: "query",
     name: "key",
     description:
-      "API key sk-…, as scripts for Google's API send it. Taken on every path; no call names it, so that no generated client puts a key into an address.",
+      "API key sk-…, as scripts for Google's API send it. Every path of the relay takes it; those that also take a header do not name it, so that no generated client puts a key into an address.",
   },
   midjourneySecret: {
     type: "apiKey",
@@ -50,6 +50,9 @@ export const SECURITY_SCHEMES = {
 } as const;
 
 type Scheme = keyof typeof SECURITY_SCHEMES;
+
+/** For calls of the console that ask for an API key in place of a session. */
+export const byKey = (scheme: Scheme): Record<string, string[]>[] => [{ [scheme]: [] }];
 
 /** Besides the bearer key, by the beginning of the path. */
 const OTHER_FORMS: readonly (readonly [RegExp, readonly Scheme[]])[] = [

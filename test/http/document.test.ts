@@ -35,6 +35,12 @@ function namesOf(method: string, path: string): string[] {
   return [...actions, "batchEmbedContents"].map((action) => `${model}:${action}`);
 }
 
+/** Open routes that look at a key by themselves, and its form. */
+const BY_KEY: Readonly<Record<string, string>> = {
+  "GET /api/log/token": "keyInQuery",
+  "GET /api/usage/token": "apiKey",
+};
+
 /** The forms of a key that a path's clients use. */
 function keysOf(path: string): string[] {
   if (path.startsWith("/v1/messages")) return ["apiKey", "anthropicKey"];
@@ -71,7 +77,7 @@ describe("the OpenAPI document", () => {
               ? [["session"], ["session"]]
               : ["user", "admin", "root"].includes(access)
                 ? [["session", "accessToken"], [access]]
-                : [[], []];
+                : [name in BY_KEY ? [BY_KEY[name]] : [], []];
         expect([name, schemes, roles]).toEqual([name, ...expected] as [string, string[], string[]]);
       }
     }

@@ -1,6 +1,7 @@
 // What the console's calls really answer, on a fresh site and on a full one, held against the document: every field that
 // travels is named there, with its type. A call that nothing here asks fails the last test.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
@@ -47,8 +48,9 @@ class Caller {
   }
 }
 
-/** They call providers, or end the session. */
-const ELSEWHERE = /^GET \/api\/(channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token)$)/;
+/** They call providers, end the session, or ask for a key. */
+const ELSEWHERE =
+  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token)$)/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -69,21 +71,36 @@ const isForAll = (measure: Measure, name: string) =>
 /** Names of calls that some test asked, on either site. */
 const asked = new Set<string>();
 
+/** It says `code: true` where others say `success`. */
+async function keyUsage({ app, measure }: Caller, key: string): Promise<void> {
+  const ask = (headers: Record<string, string>) =>
+    app.call("GET", "/api/usage/token", undefined, { id: 0, username: "", headers });
+  const good = await ask({ authorization: `Bearer ${key}` });
+  expect(good.body).toMatchObject({ code: true });
+  measure.expectAnswer("GET /api/usage/token", 200, good.body);
+  const bad = await ask({ authorization: "Bearer sk-none" });
+  measure.expectAnswer("GET /api/usage/token", bad.status, bad.body);
+}
+
 async function fullSite(database: DatabaseKind): Promise<void> {
   const sample: Sample = await startSample({ ...PLAIN_WORDS, rows: 24 }, { database });
   try {
     const { app, root, user } = sample;
     const measure = new Measure(await documentAt(app.url));
     const caller = new Caller(app, measure);
-    const { key } = await app.createToken(user.id);
     const own = await app.createToken(root.id);
     const idOf = (name: string, actor: TestUser) =>
       name.includes("/token/") ? (actor === root ? own.id : 1) : name.includes("/user/") ? user.id : 1;
     for (const name of consoleReads(measure)) {
-      const queries = name === "GET /api/log/token" ? [`?key=${key}`] : ["", ...(QUERIES[name] ?? [])];
+      const queries = ["", ...(QUERIES[name] ?? [])];
       for (const as of isForAll(measure, name) ? [root, user] : [root])
         for (const query of queries) await caller.ask(name, { as, query, id: idOf(name, as) });
     }
+    const { logs } = app.deps.db.t;
+    const { key, id: tokenId } = await app.createToken(user.id);
+    await app.deps.db.orm.update(logs).set({ tokenId }).where(eq(logs.userId, user.id));
+    expect((await caller.ask("GET /api/log/token", { query: `?key=${key}` }))["data"]).not.toEqual([]);
+    await keyUsage(caller, key);
     for (const name of measure.seen) asked.add(name);
   } finally {
     await sample.app.close();
@@ -121,7 +138,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { id } = signedIn.body.data;
     root = { id, username: "root", headers: { cookie, "new-api-user": String(id) } };
     for (const name of consoleReads(caller.measure))
-      if (!name.includes("{id}") && name !== "GET /api/log/token") await ask(name, { as: root });
+      if (!name.includes("{id}")) await ask(name, { as: root });
   });
 
   test("what is written is answered as documented", async () => {
@@ -141,7 +158,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       if (!name.includes(" /api/") || operation.security.length === 0) continue;
       await caller.ask(name, { id: 1, refused: 401 });
       const role = (operation.security[0]?.["session"] ?? [])[0];
-      if (role !== "user") await caller.ask(name, { id: 1, as: user, refused: 403 });
+      if (role === "admin" || role === "root") await caller.ask(name, { id: 1, as: user, refused: 403 });
     }
     const admin = await app.createUser({ role: 100 });
     await caller.ask("PUT /api/option/", { as: admin, body: {}, refused: 400 });
@@ -251,7 +268,5 @@ async function peopleWrites(ask: Ask, caller: Caller, app: TestApp): Promise<voi
   const setting = { notify_type: "email", quota_warning_threshold: 1000, notification_email: "b@b.example" };
   const test = await app.call("POST", "/api/user/setting/test", setting, bob);
   measure.expectAnswer("POST /api/user/setting/test", test.status, test.body);
-  const { key } = await app.createToken(bob.id);
-  await ask("GET /api/log/token", { query: `?key=${key}` });
   await caller.ask("DELETE /api/user/self", { as: bob });
 }

@@ -46,7 +46,15 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Usage",
     summary: "The log of a key, for whoever holds it",
     description: "Open to pages of every site, sixty times a minute.",
+    key: "keyInQuery",
     fields: { key: "The key, with or without `sk-`." },
+  },
+  "GET /api/usage/token": {
+    tag: "Usage",
+    summary: "What a key may spend and has spent",
+    description:
+      "In quota units, for whoever holds the key. Open to pages of every site, sixty times a minute.",
+    key: "apiKey",
   },
   "DELETE /api/log/": {
     tag: "Usage",

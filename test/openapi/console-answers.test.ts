@@ -32,6 +32,7 @@ class Caller {
   async ask(name: string, { as, id, query, body, refused }: Call = {}): Promise<Json> {
     const [method = "", path = ""] = name.split(" ");
     const filled = path.replace("{id}", String(id));
+    if (refused === undefined) this.measure.expectBody(name, body);
     const answer = await this.app.call(method, filled + (query ?? ""), body, as);
     expect([name, answer.status, answer.text.slice(0, 200)]).toEqual([
       name,

@@ -137,6 +137,7 @@ interface Sent {
 /** Makes a call of the document, and holds every part of its answer against what is said there. */
 async function ask(name: string, { path, body, headers, status = 200 }: Sent = {}): Promise<Json> {
   answerEverything();
+  if (status === 200) measure.expectBody(name, body);
   const [method = "", written = ""] = name.split(" ");
   const isForm = body instanceof FormData;
   const sent = {

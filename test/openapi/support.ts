@@ -122,4 +122,15 @@ export class Measure {
         "",
       ]);
   }
+
+  /** Fails unless the document lets this body be sent; a form's fields are texts and files of any kind. */
+  expectBody(name: string, body: unknown): void {
+    const content = this.operation(name).requestBody?.content ?? {};
+    const [type = ""] = Object.keys(content);
+    expect([name, body === undefined]).toEqual([name, type === ""]);
+    if (body === undefined) return;
+    const sent =
+      body instanceof FormData ? Object.fromEntries([...body].map(([key]) => [key, "text"])) : body;
+    expect([name, this.problems(content[type]?.schema ?? {}, sent)]).toEqual([name, []]);
+  }
 }

@@ -1,15 +1,15 @@
 // `bun run openapi`: reads out of the types of the routes what each console call answers, and writes it as JSON Schema to
-// src/openapi/console-answers.json. Refuses types that have no JSON form: what is documented must be what can travel.
+// src/openapi/console-answers.json; with --print to the output. Refuses types that have no JSON form: what is documented must be what can travel.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 
-export const ANSWERS_FILE = "src/openapi/console-answers.json";
+const ANSWERS_FILE = "src/openapi/console-answers.json";
 
 const PROJECT_DIR = join(import.meta.dir, "..");
 const HIDDEN = ts.TypeFlags.Undefined | ts.TypeFlags.Void | ts.TypeFlags.Never;
 
-export type Schema = { [keyword: string]: unknown };
+type Schema = { [keyword: string]: unknown };
 
 interface Answers {
   /** Named row types, by their name without "Json". */
@@ -158,7 +158,7 @@ function collect(reader: Reader, checker: ts.TypeChecker, routes: ts.Type): Reco
 }
 
 /** The file's JSON, as the types of the sources in this directory have it now. */
-export function consoleAnswers(): string {
+function consoleAnswers(): string {
   const read = ts.readConfigFile(join(PROJECT_DIR, "tsconfig.json"), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(read.config, ts.sys, PROJECT_DIR);
   const entry = join(PROJECT_DIR, "src/routes.ts");
@@ -180,8 +180,10 @@ export function consoleAnswers(): string {
   return JSON.stringify(file);
 }
 
-if (import.meta.main) {
-  const text = consoleAnswers();
+const text = consoleAnswers();
+if (process.argv.includes("--print")) {
+  process.stdout.write(text);
+} else {
   const file = join(PROJECT_DIR, ANSWERS_FILE);
   writeFileSync(file, text);
   // As the format check wants it.

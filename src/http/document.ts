@@ -22,7 +22,9 @@ export function openapiDocument(app: () => AnyElysia, { version, serverAddress }
       if (made?.address !== address) {
         // Loaded with the first request for it: few servers ever get one.
         const { buildDocument } = await import("../openapi/build.ts");
-        made = { address, text: JSON.stringify(buildDocument(app(), { version, serverAddress: address })) };
+        const errorCodes = { table: "", names: [] };
+        const document = buildDocument(app(), { version, serverAddress: address, errorCodes });
+        made = { address, text: JSON.stringify(document) };
       }
       return new Response(made.text, {
         headers: {

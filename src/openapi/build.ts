@@ -1,5 +1,5 @@
 // Puts the document together: what the routes declare, what the tables here say of each, and what their types answer.
-// Refuses nothing: a call without a row stands in it bare, and test/openapi/document.test.ts names it.
+// Refuses nothing: a call without a row stands in it bare, and test/http/document.test.ts names it.
 import { toOpenAPISchema } from "@elysiajs/openapi";
 import type { AnyElysia } from "elysia";
 import generated from "./console-answers.json" with { type: "json" };
@@ -14,7 +14,7 @@ import {
   ERROR_SCHEMAS,
   errorResponses,
   goodHeaders,
-  HEADERS,
+  headersFor,
   refusable,
   relayErrors,
   RESPONSES,
@@ -48,6 +48,9 @@ const RELAY: Readonly<Record<string, RelayOperation>> = Object.assign(
 );
 const ANSWERS: Readonly<Record<string, Schema>> = generated.answers;
 
+/** What the tables tell of, by the calls' names. */
+export const documentedNames = (): string[] => [...Object.keys(CONSOLE), ...Object.keys(RELAY)];
+
 /** Calls that clients know and the gateway answers with 501: nothing is to be generated for them. */
 export const NOT_SERVED: ReadonlySet<string> = new Set([
   "DELETE /v1/models/*",
@@ -74,6 +77,8 @@ export interface DocumentSettings {
   version: string;
   /** As the operator set it; "" = not set. */
   serverAddress: string;
+  /** The table of the relay's codes in Markdown, and their names. */
+  errorCodes: { table: string; names: readonly string[] };
 }
 
 const INTRODUCTION = `One gateway for the clients of OpenAI, Anthropic and Google, and the console's own calls.
@@ -113,7 +118,7 @@ export function buildDocument(app: AnyElysia, settings: DocumentSettings): objec
     info: {
       title: "Weir",
       version: settings.version,
-      description: INTRODUCTION,
+      description: `${INTRODUCTION}${settings.errorCodes.table === "" ? "" : `\n\n${settings.errorCodes.table}`}`,
       license: { name: "Unlicensed", identifier: "LicenseRef-UNLICENSED" },
     },
     servers: [
@@ -125,7 +130,7 @@ export function buildDocument(app: AnyElysia, settings: DocumentSettings): objec
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     components: {
       securitySchemes: SECURITY_SCHEMES,
-      headers: HEADERS,
+      headers: headersFor(settings.errorCodes.names),
       responses: errorResponses((name) => used.has(`${RESPONSES}${name}`)),
       schemas: {
         ...generated.schemas,

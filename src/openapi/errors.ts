@@ -3,12 +3,13 @@
 import { exact, integer, nullable, open, ref, text, word } from "./schema.ts";
 import type { ErrorForm, Schema } from "./schema.ts";
 
-/** A header of answers: name → what the document says of it. */
-export const HEADERS = {
-  "x-weir-error-code": {
-    description: "Stable code of the refusal, the same in every form; docs/error-codes.md explains each.",
-    schema: { type: "string", example: "model_not_found" },
-  },
+const CODE_HEADER = {
+  description: "Stable code of the refusal, the same in every form; docs/error-codes.md explains each.",
+  schema: { type: "string", example: "model_not_found" },
+};
+
+/** Headers of answers by their names, but for the one with the code. */
+const HEADERS = {
   "X-Oneapi-Request-Id": {
     description: "Id of the call, as the log has it.",
     schema: { type: "string" },
@@ -36,6 +37,15 @@ export const HEADERS = {
   },
   "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
 } as const;
+
+/** `components.headers`. `codes`: what the relay's refusals may be. */
+export const headersFor = (codes: readonly string[]) => ({
+  "x-weir-error-code": {
+    ...CODE_HEADER,
+    schema: { ...CODE_HEADER.schema, ...(codes.length > 0 ? { enum: codes } : {}) },
+  },
+  ...HEADERS,
+});
 
 const RELAY_TEXTS: Readonly<Record<number, string>> = {
   400: "The request cannot be understood or served: a field is missing or wrong, the prompt is too long, the model has no price.",

@@ -29,7 +29,7 @@ import { inRanges, parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
 import { openapiDocument } from "./http/document.ts";
 import { failures, unknownPath } from "./http/failures.ts";
-import { refuseShortHost } from "./http/host.ts";
+import { refuseBadHost } from "./http/host.ts";
 import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { socketSettings } from "./http/sockets.ts";
@@ -169,8 +169,10 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
 
 export async function createApp({ deps, session, gateway }: Services) {
   const manifest = readManifest();
-  const app: AnyElysia = new Elysia({ websocket: socketSettings })
-    .use(failures(deps, (request) => refuseShortHost({ request }) ?? unknownPath(request)))
+  // By default the framework looks for the path behind the eleventh character: "http://gw/v1" would lose its own.
+  const handler = { standardHostname: false };
+  const app: AnyElysia = new Elysia({ websocket: socketSettings, handler })
+    .use(failures(deps, (request) => refuseBadHost({ request }) ?? unknownPath(request)))
     .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())

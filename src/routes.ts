@@ -9,6 +9,7 @@ import { channels } from "./api/channels.ts";
 import { data } from "./api/data.ts";
 import { logs } from "./api/logs.ts";
 import { options } from "./api/options.ts";
+import { preflight } from "./api/preflight.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
@@ -56,7 +57,8 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(tasks(deps, session)) //         /api/mj, /api/task
     .use(redemptions(deps, session)) //   /api/redemption
     .use(wallet(deps, session)) //        /api/user/topup, aff, aff_transfer, setting
-    .use(catalog(deps, session)); //      /api/models, /api/group, /api/pricing
+    .use(catalog(deps, session)) //       /api/models, /api/group, /api/pricing
+    .use(preflight(session)); //          OPTIONS /api
 }
 
 export type Routes = ReturnType<typeof createRoutes>;

@@ -2,21 +2,18 @@
 // Many channels at once are channel-bulk.ts; testing, balances and model fetching are channel-ops.ts.
 import { Elysia, t } from "elysia";
 import { getChannel, listChannels, summarizeChannels } from "../core/channels/list.ts";
-import type { ChannelQuery } from "../core/channels/list.ts";
 import { createChannels, deleteChannels, updateChannel } from "../core/channels/channels.ts";
 import type { Deps } from "../core/deps.ts";
 import { enabledModelNames, presetModelObjects } from "../core/channels/models.ts";
 import { done, ok } from "../http/envelope.ts";
-import { idOf, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
+import { asksForPage, idOf, LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { channelFilterOf, channelListFields, channelSearchFields } from "../http/queries/channels.ts";
+import type { Sent } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role } from "../shared/enums.ts";
 import { channelPriority, channelWeight } from "./channel-bulk.ts";
-
-/** A search answers all matches, as its clients expect, up to this many. */
-const MAX_MATCHES = 1000;
 
 const jsonText = plainText(65_536);
 
@@ -44,33 +41,28 @@ const fields = {
 
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 
+/** 0 is "not given" where a channel has a type already. */
+const changeFields = { ...fields, type: given(t.Integer({ minimum: 0, maximum: 10_000 })), id };
+
 export function channels(deps: Deps, session: SessionSettings) {
-  /** The list is a bare array; `total` beside it lets a pager know where it ends. */
-  const list = async (query: ChannelQuery) => {
-    const { items, total } = await listChannels(deps, query);
-    return { ...ok(items), total };
+  /** The list is a bare array; beside it stand the page that it is and `total`, so that a pager knows where it ends. */
+  const list = async (query: Sent<typeof pageQuery & typeof channelSearchFields>) => {
+    const { page, pageSize, offset } = pageOf(query, 0, LARGE_PAGE_SIZE);
+    const { items, total } = await listChannels(deps, { ...channelFilterOf(query), offset, limit: pageSize });
+    return { ...ok(items), total, page, page_size: pageSize };
   };
 
   return (
     new Elysia({ prefix: "/api/channel" })
       .use(policy(session))
-      .get(
-        "/",
-        ({ query }) => {
-          const { offset, pageSize } = pageOf(query, 0);
-          return list({ ...channelFilterOf(query), offset, limit: pageSize });
-        },
-        { access: "admin", query: t.Object({ ...pageQuery, ...channelListFields }) },
-      )
+      .get("/", ({ query }) => list(query), {
+        access: "admin",
+        query: t.Object({ ...pageQuery, ...channelListFields }),
+      })
       .get(
         "/search",
-        ({ query }) => {
-          const filter = channelFilterOf(query);
-          if (query.p === undefined && query.page_size === undefined)
-            return list({ ...filter, offset: 0, limit: MAX_MATCHES });
-          const { offset, pageSize } = pageOf(query, 0);
-          return list({ ...filter, offset, limit: pageSize });
-        },
+        // A search answers all matches to clients that ask for no page, up to the largest one.
+        ({ query }) => list(asksForPage(query) ? query : { ...query, page_size: String(LARGE_PAGE_SIZE) }),
         {
           access: "admin",
           query: t.Object({ ...pageQuery, ...channelSearchFields }),
@@ -92,7 +84,7 @@ export function channels(deps: Deps, session: SessionSettings) {
       .put(
         "/",
         async ({ body, actor }) => ok(await updateChannel(deps, body.id, body, actor.role >= Role.root)),
-        { access: "admin", body: t.Object({ ...fields, id }) },
+        { access: "admin", body: t.Object(changeFields) },
       )
       .delete(
         "/:id",

@@ -12,13 +12,14 @@ import {
   listTokenLogs,
   searchLogs,
   searchOwnLogs,
+  USUAL_MATCHES,
 } from "../core/logs/list.ts";
 import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { ANY_SITE, createKeyReader } from "../http/key-reader.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { asksForPage, LARGE_PAGE_SIZE, pageOf, pageQuery } from "../http/paging.ts";
 import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
 import { positive, queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
@@ -26,6 +27,14 @@ import type { SessionSettings } from "../http/session.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
 const MONTH_SECONDS = 30 * 24 * 3600;
+const ALL_ROWS = { page_size: String(LARGE_PAGE_SIZE) };
+const searchQuery = t.Object({ keyword: queryText(255), page_size: pageQuery.page_size });
+
+/** A search has one page: the newest matches, as many as are asked for. */
+function matchesWanted({ page_size: size }: { page_size?: string | undefined }): number {
+  return pageOf({ page_size: size ?? String(USUAL_MATCHES) }, 1, LARGE_PAGE_SIZE).pageSize;
+}
+
 function keyOf(text: string): string {
   return (
     text
@@ -51,7 +60,7 @@ export function logs(deps: Deps, session: SessionSettings) {
     .get(
       "/log/",
       async ({ query }) => {
-        const at = pageOf(query, 1);
+        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
         return page(found, at);
@@ -61,7 +70,7 @@ export function logs(deps: Deps, session: SessionSettings) {
     .get(
       "/log/self",
       async ({ actor, query }) => {
-        const at = pageOf(query, 1);
+        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
         return page(found, at);
@@ -91,27 +100,39 @@ export function logs(deps: Deps, session: SessionSettings) {
         ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
       { access: "user", query: t.Object(logFields) },
     )
-    .get("/log/search", async ({ query }) => ok(await searchLogs(deps, query.keyword ?? "")), {
-      access: "admin",
-      query: t.Object({ keyword: queryText(255) }),
-    })
+    .get(
+      "/log/search",
+      async ({ query }) => {
+        const limit = matchesWanted(query);
+        return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
+      },
+      { access: "admin", query: searchQuery },
+    )
     .get(
       "/log/self/search",
-      async ({ actor, query }) => ok(await searchOwnLogs(deps, actor, query.keyword ?? "")),
-      { access: "user", query: t.Object({ keyword: queryText(255) }) },
+      async ({ actor, query }) => {
+        const limit = matchesWanted(query);
+        return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
+      },
+      { access: "user", query: searchQuery },
     )
     .get(
       "/log/token",
       async ({ query, set, language, address }) => {
         Object.assign(set.headers, ANY_SITE);
         const token = await tokenOfKey(keyOf(query.key ?? ""), address);
-        if (!(token instanceof Failure)) return ok(await listTokenLogs(deps, token));
+        if (!(token instanceof Failure)) {
+          // Clients of old ask for no page and expect every row, of which the newest are given.
+          const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
+          const paging = { limit: at.pageSize, offset: at.offset };
+          return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
+        }
         const answer = failureResponse(token, language);
         for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
         return answer;
       },
       // Only the key's hash reaches the database, so any text may be sent.
-      { open: "public", query: t.Object({ key: t.Optional(t.String({ maxLength: 1024 })) }) },
+      { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
     )
     .delete(
       "/log/",

@@ -5,14 +5,14 @@ import { optionDefinitions } from "../core/options/definitions.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
-import { plainText } from "../http/plain-text.ts";
+import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 
 const optionBody = t.Object({
   key: t.String({ minLength: 1, maxLength: 128 }),
-  // Older consoles send text only; a bare boolean or number means the same.
-  value: t.Union([plainText(4_000_000), t.Boolean(), t.Number()]),
+  // Older consoles send text only; a bare boolean or number means the same. Absent and null: what they have no text for.
+  value: given(t.Union([plainText(4_000_000), t.Boolean(), t.Number()])),
 });
 
 export function options(deps: Deps, session: SessionSettings) {
@@ -24,7 +24,8 @@ export function options(deps: Deps, session: SessionSettings) {
     .put(
       "/",
       async ({ body }) => {
-        await deps.options.set(body.key, String(body.value));
+        const { key, value } = body;
+        await deps.options.change(key, value === undefined || value === null ? undefined : String(value));
         return done();
       },
       { access: "root", body: optionBody },

@@ -12,7 +12,7 @@ import {
   updateRedemption,
 } from "../core/users/redemptions.ts";
 import { done, ok } from "../http/envelope.ts";
-import { pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
+import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
 import { redemptionFilterOf, redemptionListFields } from "../http/queries/redemptions.ts";
 import type { Sent } from "../http/queries/sent.ts";
@@ -27,7 +27,8 @@ const listQuery = { ...pageQuery, ...redemptionListFields };
 
 export function redemptions(deps: Deps, session: SessionSettings) {
   const list = async (query: Sent<typeof listQuery>) => {
-    const { page, pageSize } = pageOf({ ...query, p: query.p === "0" ? "1" : query.p }, 1);
+    const sent = { ...query, p: query.p === "0" ? "1" : query.p };
+    const { page, pageSize } = pageOf(sent, 1, LARGE_PAGE_SIZE);
     const { items, total } = await listRedemptions(deps, { ...redemptionFilterOf(query), page, pageSize });
     return ok({ items, total, page, page_size: pageSize });
   };

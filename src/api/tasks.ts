@@ -15,17 +15,17 @@ const drawingQuery = { ...pageQuery, ...drawingFields };
 const taskQuery = { ...pageQuery, ...taskFields };
 
 export function tasks(deps: Deps, session: SessionSettings) {
-  /** The list is a bare array; `total` beside it lets a pager know where it ends. */
+  /** The list is a bare array; beside it stand the page that it is and `total`, so that a pager knows where it ends. */
   const drawings = async (filter: TaskFilter, query: Sent<typeof pageQuery>, request: Request) => {
-    const { offset, pageSize } = pageOf(query, 0);
+    const { page, offset, pageSize } = pageOf(query, 0);
     const paging = { offset, limit: pageSize };
     const { items, total } = await listDrawings(deps, filter, paging, new URL(request.url).origin);
-    return { ...ok(items), total };
+    return { ...ok(items), total, page, page_size: pageSize };
   };
   const creative = async (filter: TaskFilter, query: Sent<typeof pageQuery>) => {
-    const { offset, pageSize } = pageOf(query, 0);
+    const { page, offset, pageSize } = pageOf(query, 0);
     const { items, total } = await listCreativeTasks(deps, filter, { offset, limit: pageSize });
-    return { ...ok(items), total };
+    return { ...ok(items), total, page, page_size: pageSize };
   };
   return new Elysia({ prefix: "/api" })
     .use(policy(session))

@@ -12,14 +12,11 @@ import {
   updateToken,
 } from "../core/users/tokens.ts";
 import { done, ok } from "../http/envelope.ts";
-import { pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
+import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { tokenFilterOf, tokenListFields, tokenSearchFields } from "../http/queries/tokens.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
-
-/** A search answers all matches, as its clients expect, up to this many. */
-const MAX_MATCHES = 1000;
 
 const fields = {
   name: given(plainText(255)),
@@ -38,10 +35,13 @@ export function tokens(deps: Deps, session: SessionSettings) {
     .get(
       "/",
       async ({ actor, query }) => {
-        const { offset, pageSize } = pageOf({ p: query.p, page_size: query.size ?? query.page_size }, 0);
+        const { page, offset, pageSize } = pageOf(
+          { p: query.p, page_size: query.size ?? query.page_size },
+          0,
+        );
         const filter = tokenFilterOf({ status: query.status });
         const { items, total } = await listTokens(deps, actor, { ...filter, offset, limit: pageSize });
-        return { ...ok(items), total };
+        return { ...ok(items), total, page, page_size: pageSize };
       },
       { access: "user", query: t.Object({ ...pageQuery, ...tokenListFields }) },
     )
@@ -51,13 +51,15 @@ export function tokens(deps: Deps, session: SessionSettings) {
         const { size, page_size } = query;
         // Clients of old ask for no page and expect every match.
         const isPaged = size !== undefined || page_size !== undefined;
-        const at = pageOf({ p: query.p, page_size: size ?? page_size }, 0);
+        const at = isPaged
+          ? pageOf({ p: query.p, page_size: size ?? page_size }, 0)
+          : { page: 0, offset: 0, pageSize: LARGE_PAGE_SIZE };
         const { items, total } = await listTokens(deps, actor, {
           ...tokenFilterOf(query),
-          offset: isPaged ? at.offset : 0,
-          limit: isPaged ? at.pageSize : MAX_MATCHES,
+          offset: at.offset,
+          limit: at.pageSize,
         });
-        return { ...ok(items), total };
+        return { ...ok(items), total, page: at.page, page_size: at.pageSize };
       },
       {
         access: "user",

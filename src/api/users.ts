@@ -12,7 +12,7 @@ import {
 } from "../core/users/users.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
-import { pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
+import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
 import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
 import type { Sent } from "../http/queries/sent.ts";
@@ -55,7 +55,7 @@ const manageBody = t.Object({
 
 export function users(deps: Deps, session: SessionSettings) {
   const list = async (query: Sent<typeof pageQuery & typeof userSearchFields>) => {
-    const { page, pageSize } = pageOf(query, 1);
+    const { page, pageSize } = pageOf(query, 1, LARGE_PAGE_SIZE);
     const { items, total } = await listUsers(deps, { ...userFilterOf(query), page, pageSize });
     return ok({ items, total, page, page_size: pageSize });
   };

@@ -1,5 +1,6 @@
 // Reads the JSON body of a console call.
-// Refuses bodies above a cap that no such call needs, bodies that do not end, and other content types, which foreign pages may send unasked.
+// Refuses bodies above a cap that no such call needs, bodies that do not end, and other content types, which foreign pages may
+// send unasked, unless a header stands beside them that no foreign page can send.
 import { Failure } from "../shared/failures.ts";
 import { receive } from "./receive.ts";
 
@@ -60,8 +61,20 @@ function assertPlain(body: unknown): void {
   }
 }
 
+/** Credentials that browsers attach by themselves, also to what a foreign page sends. */
+const ATTACHED = /^(?:basic|digest|negotiate|ntlm)\b/i;
+
+/** Whether a program or our own page sent this: no foreign page gets these headers past a browser without being asked first. */
+function isDeliberate({ headers }: Request): boolean {
+  const authorization = headers.get("authorization")?.trim() ?? "";
+  return (
+    (headers.get("new-api-user") ?? "") !== "" || (authorization !== "" && !ATTACHED.test(authorization))
+  );
+}
+
 /**
- * The parsed body; null when there is none or when it is not JSON by its content type: the route's schema refuses that.
+ * The parsed body; null when there is none, or when it is not JSON by its content type and a foreign page may have sent it: the
+ * route's schema refuses that. Scripts often name no type, or the one that their tool has for forms.
  * Throws a SyntaxError for broken or absurd JSON.
  */
 export async function readConsoleBody(
@@ -70,7 +83,7 @@ export async function readConsoleBody(
   rule: BodyRule,
 ): Promise<unknown> {
   const type = contentType.trim().toLowerCase();
-  if (type !== "application/json" && !type.endsWith("+json")) return null;
+  if (type !== "application/json" && !type.endsWith("+json") && !isDeliberate(request)) return null;
   const text = await readText(request, rule);
   if (text === "") return null;
   const body: unknown = JSON.parse(text);

@@ -132,6 +132,9 @@ export function failures(
           ),
         );
       }
+      // Whoever read the address failed over a host that is none ("a:b"): checking it for every call would cost each of them.
+      if (!URL.canParse(request.url))
+        return answer(failureResponse(new Failure("client", "host_invalid", { status: 400 }), language));
       const requestId = newRequestId();
       logger.error("call failed", { requestId, path: pathOf(request), error: describe(error) });
       return answer(

@@ -62,6 +62,11 @@ const METADATA: ReadonlySet<string> = new Set([
   "168.63.129.16",
 ]);
 
+/** Whether the address lies in one of these networks; metadata services only where an entry names the very address. */
+export function liesIn(text: string, networks: readonly string[]): boolean {
+  return ipaddr.isValid(text) && isAllowed(ipaddr.process(text), networks);
+}
+
 function isAllowed(address: Address, allow: readonly string[]): boolean {
   return allow.some((entry) => {
     try {

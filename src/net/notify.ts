@@ -1,5 +1,5 @@
 // Notices on their way out: by e-mail through the operator's server, or to a webhook that a user typed.
-// Refuses webhooks on closed networks: they go through the guard.
+// Refuses webhooks on closed networks that nobody opened to them: they go through the guard.
 import { createHmac } from "node:crypto";
 import { refuse } from "../shared/failures.ts";
 import type { Guard } from "./guard.ts";
@@ -21,6 +21,8 @@ export interface Webhook {
   url: string;
   /** Empty: the body is not signed. */
   secret: string;
+  /** Closed networks that it may lie in all the same. */
+  allow: readonly string[];
 }
 
 const WEBHOOK_TIMEOUT_MS = 5000;
@@ -37,7 +39,7 @@ function webhookSignature(secret: string, body: string): string {
  */
 export async function callWebhook(
   guard: Guard,
-  { url, secret }: Webhook,
+  { url, secret, allow }: Webhook,
   notice: Notice,
   nowMs: number,
 ): Promise<void> {
@@ -46,7 +48,7 @@ export async function callWebhook(
   const body = JSON.stringify({ type, title, content, ...(values ? { values } : {}), timestamp });
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (secret !== "") headers["x-webhook-signature"] = webhookSignature(secret, body);
-  const limits = { maxBytes: WEBHOOK_ANSWER_BYTES, timeoutMs: WEBHOOK_TIMEOUT_MS };
+  const limits = { maxBytes: WEBHOOK_ANSWER_BYTES, timeoutMs: WEBHOOK_TIMEOUT_MS, allow };
   const answer = await guard(url, { method: "POST", headers, body, ...limits });
   if (answer.status < 200 || answer.status > 299) throw refuse("webhook_answered", { status: answer.status });
 }

@@ -2,7 +2,7 @@
 // Refuses closed networks unless the operator or the channel opened them, and the metadata services of clouds in any case.
 import ipaddr from "ipaddr.js";
 import { Failure } from "../shared/failures.ts";
-import { isPublicAddress, systemLookup } from "./guard.ts";
+import { isPublicAddress, liesIn, systemLookup } from "./guard.ts";
 import type { Lookup } from "./guard.ts";
 
 /** How to send a request: `host` is the Host header where `url` names the judged address in the name's place. */
@@ -25,6 +25,8 @@ export interface Reach {
    * names: what a provider's answer points to is the provider's word.
    */
   networks(url: string, channel: ReachChannel): readonly string[];
+  /** Whether every address of this URL's host lies in the operator's networks. */
+  opens(url: string): Promise<boolean>;
 }
 
 interface Verdict {
@@ -130,8 +132,16 @@ export function createReach(
   const targetOf = (verdict: Verdict, url: string, end: number): EgressTarget =>
     verdict.host === undefined ? { url } : { url: verdict.origin + url.slice(end), host: verdict.host };
 
+  async function opens(url: string): Promise<boolean> {
+    const bare = hostOf(url).replace(/^\[|\]$/g, "");
+    if (ipaddr.isValid(bare)) return liesIn(bare, own);
+    const addresses = bare === "" ? [] : await lookup(bare).catch(() => []);
+    return addresses.length > 0 && addresses.every((address) => liesIn(address, own));
+  }
+
   return {
     networks,
+    opens,
     target(url, channel) {
       const end = originEnd(url);
       const origin = url.slice(0, end);

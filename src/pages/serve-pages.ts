@@ -7,7 +7,7 @@ import { setupState } from "../core/site/setup.ts";
 import { siteStatus } from "../core/site/status.ts";
 import type { Manifest } from "../http/assets.ts";
 import { unknownPath } from "../http/failures.ts";
-import { refuseShortHost } from "../http/host.ts";
+import { refuseBadHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, signedInBy } from "../http/session.ts";
@@ -96,7 +96,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     params: Record<string, string>,
     to?: Moved["to"],
   ): Promise<Response> {
-    const refused = refuseShortHost({ request });
+    const refused = refuseBadHost({ request });
     if (refused) return refused;
     const { pathname, search } = new URL(request.url);
     const { done } = await setupState(deps);
@@ -143,7 +143,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   routes.get(
     "/*",
     async ({ request, visitor }) => {
-      const refused = refuseShortHost({ request });
+      const refused = refuseBadHost({ request });
       if (refused) return refused;
       if (isApiPath(new URL(request.url).pathname)) return unknownPath(request);
       const { done } = await setupState(deps);

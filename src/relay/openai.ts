@@ -19,7 +19,7 @@ import { compact, responses } from "./endpoints/native.ts";
 import { rerank } from "./endpoints/rerank.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
-import { playgroundCaller, sessionUser } from "./playground.ts";
+import { playgroundBody, playgroundCaller, sessionUser } from "./playground.ts";
 import { createRealtime } from "./realtime/realtime.ts";
 import { asFailure, renderFailure } from "./wire/render-failure.ts";
 
@@ -139,7 +139,11 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
       }
       return relay.serveSession(
         { request, endpoint: chat },
-        { userId: user.id, callerOf: (body) => playgroundCaller(deps, user, body) },
+        {
+          userId: user.id,
+          bodyOf: playgroundBody,
+          callerOf: (body) => playgroundCaller(deps, user, body),
+        },
       );
     },
     { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },

@@ -5,7 +5,9 @@ import { UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { mayUseGroup } from "./call/admission.ts";
 import type { Caller } from "./call/admission.ts";
+import { asList, asObject } from "../protocol/json.ts";
 import { familyName } from "./endpoints/model-name.ts";
+import { patchedBody } from "./wire/patch-json.ts";
 import type { RelayBody } from "./wire/read-body.ts";
 
 /** The signed-in user; an access token is not enough, and the New-Api-User header must name the same user. */
@@ -21,6 +23,26 @@ export function sessionUser(request: Request, visitor: UserAccount | undefined):
   if (named !== String(visitor.id)) throw new Failure("auth", "auth_user_header_mismatch");
   if (visitor.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
   return visitor;
+}
+
+/** What older consoles keep with each message for themselves; some upstreams refuse a member that they do not know. */
+const OWN_MEMBERS = ["id", "createAt"] as const;
+
+/** The body without them; the same object where there are none. */
+export function playgroundBody(body: RelayBody): RelayBody {
+  const messages = asList(body.json["messages"]);
+  const hasOwn = (message: unknown): boolean => {
+    const known = asObject(message);
+    return known !== undefined && OWN_MEMBERS.some((name) => Object.hasOwn(known, name));
+  };
+  if (!messages.some(hasOwn)) return body;
+  const plain = messages.map((message) => {
+    if (!hasOwn(message)) return message;
+    const rest = { ...asObject(message) };
+    for (const name of OWN_MEMBERS) delete rest[name];
+    return rest;
+  });
+  return patchedBody(body, { messages: plain });
 }
 
 export function playgroundCaller(

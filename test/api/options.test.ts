@@ -1,7 +1,7 @@
 // Options over the wire: typed, validated, secrets in and never out, guards, reset.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
-import { optionDefinitions } from "../../src/core/options/definitions.ts";
+import { definitionOf, isOptionKey, optionDefinitions } from "../../src/core/options/definitions.ts";
 import { createOptions } from "../../src/core/options/store.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -86,6 +86,97 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
     }
     expect((await app.call("GET", "/api/option/", undefined, root)).text).toBe(before);
     expect((await app.call("PUT", "/api/option/", "{", root)).status).toBe(400);
+  });
+
+  test("a missing or null value means empty; a secret stays as it is, and the call succeeds", async () => {
+    // The form in which older consoles send a field that they never got: without the member, or with null.
+    const bodies = (key: string) => [{ key }, { key, value: null }];
+    const send = (body: unknown) =>
+      app.call<{ success: boolean; code?: string }>("PUT", "/api/option/", body, root);
+    for (const key of Object.keys(optionDefinitions).filter(isOptionKey)) {
+      const { secret = false } = definitionOf(key);
+      if (secret) await app.deps.options.set(key, "kept");
+      for (const body of bodies(key)) {
+        const before = app.deps.options.text(key);
+        const empty = await send({ key, value: "" });
+        const emptied = app.deps.options.text(key);
+        await app.deps.options.set(key, before);
+        const answer = await send(body);
+        expect([key, answer.status]).toEqual([key, 200]);
+        if (secret)
+          expect([key, answer.body.success, app.deps.options.text(key)]).toEqual([key, true, "kept"]);
+        else {
+          expect([key, answer.body]).toEqual([key, empty.body]);
+          expect([key, app.deps.options.text(key)]).toEqual([key, emptied]);
+        }
+        await app.deps.options.set(key, before);
+      }
+    }
+    expect((await send({ key: "About" })).body.success).toBe(true);
+    expect((await send({ key: "DrawingEnabled", value: null })).body.success).toBe(true);
+    expect(app.deps.options.get("DrawingEnabled")).toBe(false);
+    expect((await send({ key: "RetryTimes" })).body).toMatchObject({
+      success: false,
+      code: "option_not_int",
+    });
+    expect((await send({ key: "NoSuchOption" })).body).toMatchObject({
+      success: false,
+      code: "option_unknown",
+    });
+    // What is no text at all is still a body that cannot be read.
+    for (const value of [[], {}, ["a"]]) expect((await send({ key: "About", value })).status).toBe(400);
+    expect((await send({ value: "x" })).status).toBe(400);
+  });
+
+  /** Every map of prices, ratios and groups: a new one stands in the table by its kind. */
+  const tables = Object.keys(optionDefinitions)
+    .filter(isOptionKey)
+    .filter((key) => definitionOf(key).kind.isTable === true);
+
+  test("a map of prices, ratios or groups is not emptied, whichever way the emptiness is sent", async () => {
+    expect(tables.toSorted()).toEqual([
+      "CacheRatio",
+      "CompletionRatio",
+      "CreateCacheRatio",
+      "GroupRatio",
+      "ImageRatio",
+      "ModelPrice",
+      "ModelRatio",
+      "ModelRequestRateLimitGroup",
+      "TopupGroupRatio",
+      "UserUsableGroups",
+    ]);
+    for (const key of tables) {
+      const before = app.deps.options.text(key);
+      const isEmptyShipped = definitionOf(key).default === "{}";
+      const nothing = [undefined, null, "", " ", "\n\t ", "\ufeff"];
+      for (const value of isEmptyShipped ? nothing : [...nothing, "{}", " { } "]) {
+        const body = value === undefined ? { key } : { key, value };
+        const answer = await app.call<{ success: boolean; code: string; message: string }>(
+          "PUT",
+          "/api/option/",
+          body,
+          root,
+        );
+        expect([key, value, answer.status, answer.body.success, answer.body.code]).toEqual([
+          key,
+          value,
+          200,
+          false,
+          "option_table_empty",
+        ]);
+        expect(answer.body.message).toContain(key);
+        expect([key, app.deps.options.text(key)]).toEqual([key, before]);
+      }
+      for (const value of ["null", "[]", "false"])
+        expect([key, value, (await put(key, value)).body.code]).toEqual([key, value, "option_not_map"]);
+      // Where nothing is shipped, nothing is what an operator may go back to.
+      if (isEmptyShipped) expect((await put(key, "{}")).body.success).toBe(true);
+      expect((await put(key, definitionOf(key).default)).body.success).toBe(true);
+    }
+    const rows = await app.deps.db.orm.select().from(app.deps.db.t.options);
+    for (const { key, value } of rows)
+      if (tables.some((each) => each === key)) expect(value.trim()).not.toBe("");
   });
 
   test("a change is in force at once, survives a restart, and shows in the status", async () => {

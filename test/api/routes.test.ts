@@ -22,6 +22,11 @@ const PUBLIC = [
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",
+  // They do nothing.
+  "OPTIONS /api/log/token",
+  "OPTIONS /api/usage/token",
+  "OPTIONS /api/",
+  "OPTIONS /api/*",
 ];
 /** Everybody who is signed in may call these; they answer about the caller only. */
 const USER = [

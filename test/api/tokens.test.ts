@@ -248,6 +248,55 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
     expect((await enable()).body.data.status).toBe(1);
   });
 
+  test("a key without quota stands as used up from the start, and after every edit that leaves it so", async () => {
+    const edit = async (id: number, fields: Record<string, unknown>) =>
+      (await call("PUT", "/", { id, ...fields })).body.data.status;
+    for (const fields of [{}, { remain_quota: 0 }, { remain_quota: 0, unlimited_quota: false }]) {
+      const token = await create(fields);
+      expect([fields, token.status]).toEqual([fields, 4]);
+      expect([
+        (await known(token.key))?.status,
+        (await call("GET", `/${token.id}`)).body.data.status,
+      ]).toEqual([4, 4]);
+      const refused = await fetch(`${app.url}/v1/models`, {
+        headers: { authorization: `Bearer sk-${token.key}` },
+      });
+      expect(refused.status).toBe(401);
+    }
+    expect((await create({ remain_quota: 0, unlimited_quota: true })).status).toBe(1);
+    expect((await create({ remain_quota: 1 })).status).toBe(1);
+    expect((await create({ remain_quota: 5, expired_time: NOW - 1 })).status).toBe(3);
+
+    const token = await create({ remain_quota: 5 });
+    expect(await edit(token.id, { remain_quota: 0 })).toBe(4);
+    expect((await known(token.key))?.status).toBe(4);
+    expect(await edit(token.id, { unlimited_quota: true })).toBe(1);
+    expect(await edit(token.id, { unlimited_quota: false, name: "whole row", remain_quota: 0 })).toBe(4);
+    expect(await edit(token.id, { remain_quota: 9 })).toBe(1);
+    await call("PUT", "/?status_only=true", { id: token.id, status: 2 });
+    expect(await edit(token.id, { remain_quota: 0 })).toBe(2);
+    expect(await edit(token.id, { remain_quota: 9 })).toBe(2);
+
+    // A row of an earlier release says enabled: the next edit puts it right, whatever it is about.
+    const { tokens } = app.deps.db.t;
+    const old = await create({ remain_quota: 0 });
+    await app.deps.db.orm.update(tokens).set({ status: 1 }).where(eq(tokens.id, old.id));
+    expect(await edit(old.id, { name: "renamed" })).toBe(4);
+  });
+
+  test("what open calls hold is still the key's: an edit meanwhile does not end it", async () => {
+    const { reservations, tokens } = app.deps.db.t;
+    const token = await create({ remain_quota: 50 });
+    const held = { requestId: `held-${database}`, userId: alice.id, tokenId: token.id, amount: 50 };
+    await app.deps.db.orm.insert(reservations).values({ ...held, nodeId: "another", expiresAt: NOW + 600 });
+    await app.deps.db.orm.update(tokens).set({ remainQuota: 0 }).where(eq(tokens.id, token.id));
+    const renamed = await call("PUT", "/", { id: token.id, name: "while it runs", remain_quota: 0 });
+    expect(renamed.body.data.status).toBe(1);
+    await app.deps.db.orm.delete(reservations).where(eq(reservations.tokenId, token.id));
+    expect((await call("PUT", "/", { id: token.id, name: "after it" })).body.data.status).toBe(4);
+    await call("PUT", "/", { id: token.id, remain_quota: 1 });
+  });
+
   test("editing a quota while calls are charged keeps the books balanced", async () => {
     const token = await create({ remain_quota: 10_000 });
     const user = await app.deps.accounts.user(alice.id);

@@ -1,6 +1,8 @@
 // Bodies of console calls: who may send one, how large it may be, and in which form.
 // Refuses nothing itself; everything goes over the wire.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
+import { sha256Hex } from "../../src/core/kit/seal.ts";
 import { startTestApp } from "../support/app.ts";
 import { connectRaw } from "../support/raw-client.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -75,6 +77,61 @@ test.each([
   const answer = await post("/api/token/", '{"name":"k"}', { ...user.headers, "content-type": type });
   expect(answer.body).toMatchObject({ success: true, data: { name: "k" } });
 });
+
+test.each([
+  "",
+  "text/plain",
+  "text/plain;charset=UTF-8",
+  "application/x-www-form-urlencoded",
+  "application/octet-stream",
+  "nonsense",
+])("JSON as %j is read from whoever shows New-Api-User or an access token, as scripts do", async (type) => {
+  const { orm, t } = app.deps.db;
+  const accessToken = `script-${crypto.randomUUID()}`;
+  await orm
+    .update(t.users)
+    .set({ accessTokenHash: sha256Hex(accessToken) })
+    .where(eq(t.users.id, user.id));
+  await app.deps.accounts.userChanged(user.id);
+  const id = { "new-api-user": String(user.id) };
+  for (const headers of [
+    user.headers,
+    { ...id, authorization: accessToken },
+    { ...id, authorization: `Bearer ${accessToken}` },
+  ]) {
+    const body = new Blob(['{"name":"k"}']);
+    const answer = await post("/api/token/", body, {
+      ...headers,
+      ...(type === "" ? {} : { "content-type": type }),
+    });
+    expect([answer.status, answer.body]).toMatchObject([200, { success: true, data: { name: "k" } }]);
+  }
+});
+
+test("what is no JSON stays refused under any type, whoever sends it", async () => {
+  for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]) {
+    const answer = await post("/api/token/", "name=k", { ...user.headers, "content-type": type });
+    expect([type, answer.body["success"], answer.body["code"]]).toEqual([type, false, "invalid_params"]);
+  }
+});
+
+test.each(["", "Basic cm9vdDpwdw==", "basic x", "Negotiate x", "Digest username=x"])(
+  "a session's cookie without New-Api-User changes nothing, with what a browser attaches (%j) neither",
+  async (authorization) => {
+    const { cookie = "" } = user.headers;
+    const attached = {
+      cookie,
+      "content-type": "text/plain",
+      ...(authorization === "" ? {} : { authorization }),
+    };
+    const answer = await post("/api/token/", '{"name":"forged"}', attached);
+    expect([answer.status, answer.body["code"]]).toEqual([401, "auth_user_header_missing"]);
+    const form = '{"username":"root","password":"longenough","confirmPassword":"longenough"}';
+    expect((await post("/api/setup", form, attached)).status).toBe(400);
+    const tokens = await app.deps.db.orm.select().from(app.deps.db.t.tokens);
+    expect(tokens.map(({ name }) => name)).not.toContain("forged");
+  },
+);
 
 test.each([
   ["text/plain", '{"username":"root","password":"longenough","confirmPassword":"longenough"}'],

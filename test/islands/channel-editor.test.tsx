@@ -400,6 +400,13 @@ describe("settings without JSON", () => {
     });
   });
 
+  test("a field of the type that was emptied is sent as a blank: empty means not given to the server", () => {
+    const values = valuesOf(channel(1, { type: 3, other: "2024-06-01" }));
+    expect(changedBody(values, { ...values, other: " " })).toEqual({ other: " " });
+    expect(changedBody(values, { ...values, other: "2025-01-01" })).toEqual({ other: "2025-01-01" });
+    expect(bodyOf({ ...values, other: "" }).other).toBe("");
+  });
+
   test("a mapping is typed in two columns", async () => {
     const island = await openEditor({ url: "/channel?edit=1" });
     await island.user.click(drawer().getByText("Rewrite and settings"));

@@ -42,7 +42,7 @@ describe("what a query string means", () => {
     });
     const none = { idSort: false, tagMode: false, status: undefined, isUntested: false, tag: undefined };
     expect(
-      channelFilterOf(sentBy(channelSearchFields, read("status=9&id_sort=1&tag_mode=yes&tag="))),
+      channelFilterOf(sentBy(channelSearchFields, read("status=9&id_sort=0&tag_mode=yes&tag="))),
     ).toEqual({
       keyword: undefined,
       group: undefined,

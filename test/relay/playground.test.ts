@@ -27,6 +27,52 @@ test("a session streams, pays from its balance, and the log names the playground
   expect(before.quota - (await g.balance()).quota).toBe(2);
 });
 
+test("what an older console keeps for itself never reaches the upstream; the rest of the request does", async () => {
+  const said = [
+    { role: "system", content: "short" },
+    { role: "user", content: [{ type: "text", text: "hi", id: "part" }], name: "eve" },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }],
+    },
+    { role: "tool", tool_call_id: "call_1", content: "done" },
+  ];
+  const messages = said.map((message, index) => ({
+    ...message,
+    id: `${index}`,
+    createAt: 1_760_000_000_000,
+  }));
+  for (const stream of [true, false]) {
+    g.upstream.reset();
+    const response = await play({ messages, stream, max_tokens: 0, temperature: 0, presence_penalty: 0 });
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    const sent = g.upstream.requests[0]?.json();
+    expect(sent?.["messages"]).toEqual(said);
+    expect(sent).toMatchObject({ model: MODEL, temperature: 0, presence_penalty: 0 });
+    for (const member of ["max_tokens", "group"]) expect(sent).not.toHaveProperty(member);
+  }
+  // With a key the messages are the client's own affair.
+  await g.chat({ messages: messages.slice(0, 2) });
+  expect(g.upstream.requests.at(-1)?.json()["messages"]).toEqual(messages.slice(0, 2));
+});
+
+test("messages that are no objects, or none at all, are refused as everywhere", async () => {
+  for (const messages of [
+    [],
+    ["hi"],
+    "hi",
+    null,
+    { id: "1" },
+    [{ id: "1", role: "user", content: "hi" }, 7],
+  ]) {
+    const response = await play({ messages });
+    expect([messages, response.status]).toEqual([messages, 400]);
+    await response.text();
+  }
+  expect(g.upstream.requests).toHaveLength(0);
+});
+
 test("a character cut in two by the network arrives whole here too", async () => {
   const between = gate();
   g.upstream.script(splitCharacterStream("你好，世界", between));

@@ -170,12 +170,16 @@ export function bodyOf(values: ChannelValues) {
 
 export type ChannelBody = ReturnType<typeof bodyOf>;
 
+/** A text that was emptied on purpose: an empty one would mean "not given", as older consoles send it. */
+const EMPTIED = " ";
+
 /** Only what differs from the loaded values: two administrators do not undo each other's changes. */
 export function changedBody(before: ChannelValues, values: ChannelValues): Partial<ChannelBody> {
   const old = bodyOf(before) as Record<string, unknown>;
-  return Object.fromEntries(
+  const changed = Object.fromEntries(
     Object.entries(bodyOf(values)).filter(([name, value]) => value !== old[name]),
   ) as Partial<ChannelBody>;
+  return changed.other === "" ? { ...changed, other: EMPTIED } : changed;
 }
 
 export function trimmedBase(text: string): string {

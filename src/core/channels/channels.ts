@@ -10,6 +10,7 @@ import { dropOrphans, rebuildAbilities, repairAbilities } from "./abilities.ts";
 import {
   channelChanges,
   checkNewChannel,
+  givenForUpdate,
   groupsText,
   keysOf,
   MAX_KEYS_AT_ONCE,
@@ -60,7 +61,7 @@ export async function createChannels(deps: Deps, input: ChannelInput): Promise<n
 }
 
 /**
- * Writes the fields that are given; an empty key keeps the key, which only root may send to another address. A status
+ * Writes the fields that are given (`givenForUpdate`); an empty key keeps the key, which only root may send to another address. A status
  * change by hand clears the recorded reason.
  */
 export async function updateChannel(
@@ -70,10 +71,11 @@ export async function updateChannel(
   isRoot = false,
 ): Promise<ChannelJson> {
   const { channels } = deps.db.t;
+  const given = givenForUpdate(input);
   const saved = await deps.db.atomic(function* (tx) {
     const [before] = yield* q(tx.select().from(channels).where(eq(channels.id, id)));
     if (!before) throw refuse("record_missing");
-    const changes: Partial<ChannelRow> = channelChanges(input, before);
+    const changes: Partial<ChannelRow> = channelChanges(given, before);
     const keys = keysOf(changes.type ?? before.type, input.key ?? "");
     if (keys.length > 0) Object.assign(changes, sealedKey(deps, keys.join("\n")));
     else if (!isRoot) checkDestination(deps.seal, before, changes);

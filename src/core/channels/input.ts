@@ -243,6 +243,19 @@ export function channelChanges(input: ChannelInput, before: ChannelRow | undefin
   return changes;
 }
 
+/** What no channel is without: the older console sends whole rows and has nothing in what it does not know. */
+const NEVER_EMPTY = ["type", "name", "models", "group", "other"] as const;
+
+/**
+ * A change as its sender means it: empty texts and 0 of NEVER_EMPTY count as not given. A blank (" ") is a text: for `other` it
+ * means the type's own default, for names and models it is refused.
+ */
+export function givenForUpdate(input: ChannelInput): ChannelInput {
+  const given = { ...input };
+  for (const field of NEVER_EMPTY) if (given[field] === "" || given[field] === 0) delete given[field];
+  return given;
+}
+
 /** What a new channel cannot do without, in the order in which the console asks for it. */
 export function checkNewChannel(input: ChannelInput): void {
   if ((input.name ?? "").trim() === "" || (input.key ?? "").trim() === "") {

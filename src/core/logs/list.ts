@@ -85,9 +85,9 @@ function publicOther(text: string): string {
   }
 }
 
-/** Users learn neither the channel nor how many rows the whole site has. */
+/** Users learn the channel's number, never its name, and not how many rows the whole site has. */
 function userJson(row: LogRow): LogJson {
-  return { ...adminJson(row, ""), id: row.id % 1024, channel: 0, other: publicOther(row.other) };
+  return { ...adminJson(row, ""), id: row.id % 1024, other: publicOther(row.other) };
 }
 
 // --- lists ---------------------------------------------------------------------------------------------------------
@@ -175,11 +175,8 @@ export async function listOwnLogs(
   return { items: rows.map(userJson), total };
 }
 
-/** Rows of one key that a call without paging answers at most. */
-const MAX_UNPAGED = 1000;
-
 /** For whoever presents the key. */
-export async function listTokenLogs(deps: Deps, token: TokenAccount): Promise<LogJson[]> {
+export async function listTokenLogs(deps: Deps, token: TokenAccount, paging: LogPaging): Promise<LogJson[]> {
   const filter: LogFilter = {
     type: 0,
     userId: token.userId,
@@ -187,7 +184,7 @@ export async function listTokenLogs(deps: Deps, token: TokenAccount): Promise<Lo
     from: 0,
     to: END_OF_TIME,
   };
-  return (await listRows(deps, filter, MAX_UNPAGED, 0)).map(userJson);
+  return (await listRows(deps, filter, paging.limit, paging.offset)).map(userJson);
 }
 
 /** The id behind a user name; undefined for a name that nobody has. */
@@ -199,7 +196,8 @@ export async function userIdOf(deps: Deps, username: string): Promise<number | u
 
 // --- searching -----------------------------------------------------------------------------------------------------
 
-const MAX_FOUND = 100;
+/** What a search answers where no number of rows is asked for. */
+export const USUAL_MATCHES = 100;
 /** A text search looks through this many of the newest rows. */
 const SEARCHED_ROWS = 500_000;
 
@@ -207,7 +205,7 @@ function typeOf(keyword: string): number | undefined {
   return /^\d{1,3}$/.test(keyword) ? Number(keyword) : undefined;
 }
 
-function byType(deps: Deps, type: number, userId: number | undefined): Promise<LogRow[]> {
+function byType(deps: Deps, type: number, userId: number | undefined, limit: number): Promise<LogRow[]> {
   const filter: LogFilter = { type, from: 0, to: END_OF_TIME };
   if (userId !== undefined) filter.userId = userId;
   // Type 0 means "all" in a filter but itself in a search.
@@ -215,14 +213,14 @@ function byType(deps: Deps, type: number, userId: number | undefined): Promise<L
     type === LogType.unknown
       ? and(rareWhere(deps.db, filter, 0, END_OF_TIME), eq(deps.db.t.logs.type, LogType.unknown))
       : rawWhere(deps.db, filter, 0, END_OF_TIME);
-  return fetchRows(deps, where, MAX_FOUND, 0);
+  return fetchRows(deps, where, limit, 0);
 }
 
-/** The newest 100 rows whose type is the keyword or whose content begins with it. */
-export async function searchLogs(deps: Deps, keyword: string): Promise<LogJson[]> {
+/** The newest rows whose type is the keyword or whose content begins with it. */
+export async function searchLogs(deps: Deps, keyword: string, limit = USUAL_MATCHES): Promise<LogJson[]> {
   const term = keyword.trim();
   if (term === "") {
-    return adminRows(deps, await listRows(deps, { type: 0, from: 0, to: END_OF_TIME }, MAX_FOUND, 0));
+    return adminRows(deps, await listRows(deps, { type: 0, from: 0, to: END_OF_TIME }, limit, 0));
   }
   const { logs } = deps.db.t;
   const [newest] = await deps.db.reader.select({ id: max(logs.id) }).from(logs);
@@ -232,18 +230,23 @@ export async function searchLogs(deps: Deps, keyword: string): Promise<LogJson[]
     .from(logs)
     .where(and(gt(logs.id, floor), startsWith(logs.content, term)))
     .orderBy(desc(logs.id))
-    .limit(MAX_FOUND);
+    .limit(limit);
   const type = typeOf(term);
-  if (type !== undefined) found.push(...(await byType(deps, type, undefined)));
+  if (type !== undefined) found.push(...(await byType(deps, type, undefined, limit)));
   const unique = [...new Map(found.map((row) => [row.id, row])).values()];
-  return adminRows(deps, unique.sort((a, b) => b.createdAt - a.createdAt || b.id - a.id).slice(0, MAX_FOUND));
+  return adminRows(deps, unique.sort((a, b) => b.createdAt - a.createdAt || b.id - a.id).slice(0, limit));
 }
 
-/** The newest 100 of the user's rows whose type is the keyword. */
-export async function searchOwnLogs(deps: Deps, user: UserAccount, keyword: string): Promise<LogJson[]> {
+/** The newest of the user's rows whose type is the keyword. */
+export async function searchOwnLogs(
+  deps: Deps,
+  user: UserAccount,
+  keyword: string,
+  limit = USUAL_MATCHES,
+): Promise<LogJson[]> {
   const type = typeOf(keyword.trim());
   if (type === undefined) return [];
-  return (await byType(deps, type, user.id)).map(userJson);
+  return (await byType(deps, type, user.id, limit)).map(userJson);
 }
 
 // --- clearing ------------------------------------------------------------------------------------------------------

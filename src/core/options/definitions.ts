@@ -17,6 +17,7 @@ import {
   csv,
   float,
   groupRatioMap,
+  groupTextMap,
   headerMap,
   int,
   lines,
@@ -113,7 +114,7 @@ const optionsByGroup = {
   },
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
-    UserUsableGroups: { kind: textMap, default: JSON.stringify(defaultUserUsableGroups) },
+    UserUsableGroups: { kind: groupTextMap, default: JSON.stringify(defaultUserUsableGroups) },
   },
   rate_limit: {
     ModelRequestRateLimitEnabled: { kind: bool, default: "false" },

@@ -5,6 +5,8 @@ import { refuse } from "../../shared/failures.ts";
 export interface OptionKind<T> {
   /** Reads the stored text; throws a Failure for text that is not of this kind. */
   parse(text: string): T;
+  /** A map of prices, ratios or groups: nobody empties it by sending nothing. */
+  isTable?: boolean;
 }
 
 export interface OptionDefinition<T = unknown> {
@@ -119,17 +121,22 @@ function map<T>(check: (value: unknown, key: string) => T): OptionKind<Record<st
   };
 }
 
+/** A map of prices, ratios or groups. */
+function table<T>(check: (value: unknown, key: string) => T): OptionKind<Record<string, T>> {
+  return { ...map(check), isTable: true };
+}
+
 /** Largest ratio or price that is taken: a slip of six digits must not pass. */
 const MAX_RATIO = 1e6;
 
-export const ratioMap = map((value, key) => {
+export const ratioMap = table((value, key) => {
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0 || value > MAX_RATIO) {
     throw refuse("option_bad_ratio", { name: key });
   }
   return value;
 });
 
-export const groupRatioMap = map((value, key) => {
+export const groupRatioMap = table((value, key) => {
   if (typeof value !== "number" || !Number.isFinite(value) || value > MAX_RATIO) {
     throw refuse("option_bad_ratio", { name: key });
   }
@@ -137,10 +144,14 @@ export const groupRatioMap = map((value, key) => {
   return value;
 });
 
-export const textMap = map((value, key) => {
+function textOf(value: unknown, key: string): string {
   if (typeof value !== "string") throw refuse("option_bad_text", { name: key });
   return value;
-});
+}
+
+export const textMap = map(textOf);
+/** group -> its description. */
+export const groupTextMap = table(textOf);
 
 export const tokenCountMap = map((value, key) => {
   if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > 1e9) {
@@ -150,7 +161,7 @@ export const tokenCountMap = map((value, key) => {
 });
 
 /** group -> [requests, successful requests] per window. */
-export const rateLimitMap = map((value, key): [number, number] => {
+export const rateLimitMap = table((value, key): [number, number] => {
   if (!Array.isArray(value) || value.length !== 2)
     throw refuse("option_bad_rate_limit", { name: key, total: "?", success: "?" });
   const [total, success] = value as unknown[];

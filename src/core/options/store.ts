@@ -15,6 +15,11 @@ export interface OptionStore {
   text(key: OptionKey): string;
   /** Validates, stores, announces. Throws a Failure and changes nothing when the value is refused. */
   set(key: string, value: string): Promise<void>;
+  /**
+   * What a person sent: undefined means empty, and for a secret "leave it as it is". Besides what `set` refuses it refuses to
+   * empty a map of prices, ratios or groups (`option_table_empty`); `{}` is taken where the shipped map is empty too.
+   */
+  change(key: string, sent: string | undefined): Promise<void>;
   /** Everything that may be shown to root: no secrets. */
   entries(): { key: string; value: string }[];
   /** Names of secret options that hold a value. */
@@ -85,33 +90,42 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
   });
   await inTurn();
 
+  async function set(key: string, value: string): Promise<void> {
+    if (!isOptionKey(key)) throw refuse("option_unknown", { name: key });
+    const definition = definitionOf(key);
+    definition.kind.parse(value);
+    const guard = switchGuards.find((each) => each.key === key);
+    if (guard && value === "true" && guard.needs.some((needed) => (texts.get(needed) ?? "") === "")) {
+      throw refuse(guard.code);
+    }
+    const stored = definition.secret === true ? seal.seal("option", value) : value;
+    const { options } = db.t;
+    // With the announcement in the same transaction: no node goes on with what was replaced.
+    await db.atomic(function* (tx) {
+      yield* q(
+        tx
+          .insert(options)
+          .values({ key, value: stored })
+          .onConflictDoUpdate({ target: options.key, set: { value: stored } })
+          .returning({ key: options.key }),
+      );
+      yield* db.announceSteps(tx, "options", [key]);
+    });
+    changes++;
+    put(key, value);
+    for (const listener of listeners) listener(key);
+  }
+
   return {
     get: (key) => values.get(key) as never,
     text: (key) => texts.get(key) ?? "",
-    async set(key, value) {
+    set,
+    async change(key, sent) {
       if (!isOptionKey(key)) throw refuse("option_unknown", { name: key });
-      const definition = definitionOf(key);
-      definition.kind.parse(value);
-      const guard = switchGuards.find((each) => each.key === key);
-      if (guard && value === "true" && guard.needs.some((needed) => (texts.get(needed) ?? "") === "")) {
-        throw refuse(guard.code);
-      }
-      const stored = definition.secret === true ? seal.seal("option", value) : value;
-      const { options } = db.t;
-      // With the announcement in the same transaction: no node goes on with what was replaced.
-      await db.atomic(function* (tx) {
-        yield* q(
-          tx
-            .insert(options)
-            .values({ key, value: stored })
-            .onConflictDoUpdate({ target: options.key, set: { value: stored } })
-            .returning({ key: options.key }),
-        );
-        yield* db.announceSteps(tx, "options", [key]);
-      });
-      changes++;
-      put(key, value);
-      for (const listener of listeners) listener(key);
+      if (sent === undefined && definitionOf(key).secret === true) return;
+      const text = sent ?? "";
+      refuseEmptied(key, text);
+      await set(key, text);
     },
     entries: () =>
       optionRows
@@ -126,6 +140,19 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
     },
     reload: () => inTurn(),
   };
+}
+
+/** Older consoles send a cleared field without a thought: the table behind it is what every call is charged by. */
+function refuseEmptied(key: OptionKey, text: string): void {
+  const { kind, default: shipped } = definitionOf(key);
+  if (kind.isTable !== true) return;
+  const isEmptied =
+    text.trim() === "" || (holdsNothing(kind.parse(text)) && !holdsNothing(kind.parse(shipped)));
+  if (isEmptied) throw refuse("option_table_empty", { name: key });
+}
+
+function holdsNothing(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 const SESSION_SECRET_KEY = "internal:session_secret";

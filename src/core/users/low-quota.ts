@@ -19,7 +19,10 @@ const RETRY_SECONDS = 600;
 /** Users whose state is remembered; the oldest are looked up again. */
 const MAX_KNOWN = 100_000;
 
-export interface LowQuotaDeps extends Pick<Deps, "db" | "options" | "clock" | "logger" | "guard" | "seal"> {
+export interface LowQuotaDeps extends Pick<
+  Deps,
+  "db" | "options" | "clock" | "logger" | "guard" | "reach" | "seal"
+> {
   accounts: Pick<LedgerAccounts, "user" | "cachedUser">;
 }
 

@@ -2,7 +2,7 @@
 // Refuses to flood: two notices of a kind in ten minutes, and to let a receiver that fails disturb what the notice is about.
 import { eq } from "drizzle-orm";
 import { LogType, Role } from "../../shared/enums.ts";
-import { refuse } from "../../shared/failures.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount, UserSetting } from "../deps.ts";
 import type { MailServer } from "../../net/mail.ts";
 import { callWebhook, mailNotice } from "../../net/notify.ts";
@@ -12,10 +12,10 @@ import { openSecret } from "./webhook-secret.ts";
 
 export type NotifyDeps = Pick<
   Deps,
-  "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "options" | "seal"
+  "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "reach" | "options" | "seal"
 >;
 
-type DeliverDeps = Pick<Deps, "guard" | "clock" | "options" | "seal">;
+type DeliverDeps = Pick<Deps, "guard" | "reach" | "clock" | "options" | "seal">;
 
 const WINDOW_MS = 600_000;
 const PER_WINDOW = 2;
@@ -69,19 +69,33 @@ function addressOf(user: Pick<UserAccount, "email">, setting: UserSetting): stri
 }
 
 /**
- * Sends one notice the way the setting says and resolves when the receiver took it. Throws Failures: `mail_missing`,
- * `smtp_missing`, `mail_failed`, `webhook_missing`, `webhook_answered`, and those of the guard.
+ * Refuses a webhook whose body would cross foreign networks in clear: http is for what UPSTREAM_NETWORKS opens. Throws a Failure
+ * `webhook_insecure`.
+ */
+export async function checkWebhook({ reach }: Pick<Deps, "reach">, url: string): Promise<void> {
+  const isSecure = URL.parse(url)?.protocol === "https:";
+  if (!isSecure && !(await reach.opens(url)))
+    throw new Failure("client", "webhook_insecure", { param: "webhook_url" });
+}
+
+/**
+ * Sends one notice the way the setting says and resolves when the receiver took it. Administrators' webhooks may lie in the
+ * networks where their channels may lie, everybody else's at public addresses only. Throws Failures: `mail_missing`,
+ * `smtp_missing`, `mail_failed`, `webhook_missing`, `webhook_insecure`, `webhook_answered`, and those of the guard.
  */
 export async function deliver(
   deps: DeliverDeps,
-  user: Pick<UserAccount, "email">,
+  user: Pick<UserAccount, "email" | "role">,
   setting: UserSetting,
   notice: Notice,
 ): Promise<void> {
   if (setting.notify_type === "webhook") {
     const { webhook_url: url } = setting;
     if (url === undefined || url === "") throw refuse("webhook_missing");
-    const webhook = { url, secret: openSecret(deps.seal, setting) };
+    await checkWebhook(deps, url);
+    const isTrusted = user.role >= Role.admin;
+    const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
+    const webhook = { url, secret: openSecret(deps.seal, setting), allow };
     return callWebhook(deps.guard, webhook, notice, deps.clock.nowMs());
   }
   const to = addressOf(user, setting);

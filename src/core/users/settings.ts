@@ -6,8 +6,7 @@ import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount, UserSetting } from "../deps.ts";
 import { rearm } from "./low-quota-marks.ts";
 import { testNotice } from "./notice-texts.ts";
-import { deliver } from "./notify.ts";
-import type { Sealer } from "../kit/seal.ts";
+import { checkWebhook, deliver } from "./notify.ts";
 import { sealSecret } from "./webhook-secret.ts";
 
 export interface SettingInput {
@@ -32,7 +31,11 @@ function isWebAddress(text: string): boolean {
 }
 
 /** The setting to store; throws the documented refusals. */
-function checkedSetting(seal: Sealer, input: SettingInput, before: UserSetting): UserSetting {
+async function checkedSetting(
+  deps: Pick<Deps, "seal" | "reach">,
+  input: SettingInput,
+  before: UserSetting,
+): Promise<UserSetting> {
   const kind = input.notify_type;
   if (kind !== "email" && kind !== "webhook") throw refuse("notify_type_wrong");
   const threshold = input.quota_warning_threshold ?? 0;
@@ -46,9 +49,10 @@ function checkedSetting(seal: Sealer, input: SettingInput, before: UserSetting):
     const url = input.webhook_url?.trim() ?? "";
     if (url === "") throw refuse("webhook_missing");
     if (!isWebAddress(url)) throw refuse("webhook_wrong");
+    await checkWebhook(deps, url);
     setting.webhook_url = url;
     const secret = input.webhook_secret?.trim() ?? "";
-    const sealed = secret === "" ? before.webhook_secret_sealed : sealSecret(seal, secret);
+    const sealed = secret === "" ? before.webhook_secret_sealed : sealSecret(deps.seal, secret);
     return sealed === undefined ? setting : { ...setting, webhook_secret_sealed: sealed };
   }
   const mail = input.notification_email?.trim() ?? "";
@@ -77,7 +81,7 @@ export async function updateSetting(
         ...user.setting,
         accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true,
       }
-    : { ...checkedSetting(deps.seal, input, user.setting), language };
+    : { ...(await checkedSetting(deps, input, user.setting)), language };
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)
@@ -96,5 +100,5 @@ export async function testSetting(
   language: Language,
 ): Promise<void> {
   const notice = testNotice(language, deps.options.get("SystemName"));
-  await deliver(deps, user, checkedSetting(deps.seal, input, user.setting), notice);
+  await deliver(deps, user, await checkedSetting(deps, input, user.setting), notice);
 }

@@ -2,7 +2,7 @@
 // Refuses foreign keys exactly like missing ones, groups the owner may not use, and enabling what could not be used.
 import { and, desc, eq, gt, isNull, lte, not, or } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { contains, countRows, q } from "../../db/database.ts";
+import { contains, countRows, q, sumOf } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
@@ -326,7 +326,9 @@ export async function createToken(deps: Deps, owner: UserAccount, input: TokenIn
     );
     if (!made) throw refuse("token_create_failed");
     yield* deps.ledger.setTokenQuota(tx, made.id, input.remain_quota ?? 0);
-    return yield* lockedRow(deps, tx, owner, made.id);
+    const row = yield* lockedRow(deps, tx, owner, made.id);
+    const status = yield* statusOf(deps, tx, row);
+    return status === row.status ? row : yield* save(deps, tx, made.id, { status });
   });
   await deps.accounts.tokenChanged(row.id);
   return tokenJson(deps, row);
@@ -353,7 +355,26 @@ function* save(deps: Deps, tx: Orm, id: number, changes: TokenChanges): Steps<To
   return row;
 }
 
-/** Writes the given fields; an expired or used-up key that can be used again with them is enabled again. */
+/**
+ * The status that a row has by its own fields: a key that no call could use does not stand there as enabled, one that can be used
+ * again is. A disabled key stays disabled.
+ */
+function* statusOf(deps: Deps, tx: Orm, row: TokenRow): Steps<number> {
+  if (row.status === TokenStatus.disabled) return row.status;
+  if (isOver(row, nowSeconds(deps))) return TokenStatus.expired;
+  if (!isEmpty(row)) return TokenStatus.enabled;
+  const { reservations } = deps.db.t;
+  const [held] = yield* q(
+    tx
+      .select({ amount: sumOf(reservations.amount) })
+      .from(reservations)
+      .where(eq(reservations.tokenId, row.id)),
+  );
+  // What open calls give back belongs to the key: the last of them decides.
+  return row.remainQuota + (held?.amount ?? 0) > 0 ? row.status : TokenStatus.exhausted;
+}
+
+/** Writes the given fields, and the status that the key has with them. */
 export async function updateToken(
   deps: Deps,
   owner: UserAccount,
@@ -369,8 +390,8 @@ export async function updateToken(
       yield* deps.ledger.setTokenQuota(tx, id, quota);
     }
     const row = { ...before, ...changes, remainQuota: quota ?? before.remainQuota };
-    const hasEnded = row.status === TokenStatus.expired || row.status === TokenStatus.exhausted;
-    if (hasEnded && !isOver(row, nowSeconds(deps)) && !isEmpty(row)) changes.status = TokenStatus.enabled;
+    const status = yield* statusOf(deps, tx, row);
+    if (status !== row.status) changes.status = status;
     if (Object.keys(changes).length === 0) return row;
     return yield* save(deps, tx, id, changes);
   });

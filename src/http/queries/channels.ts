@@ -1,6 +1,6 @@
 // What a list of channels is narrowed and ordered by: the query string of /api/channel and the address of /channel.
 import type { ChannelFilter } from "../../core/channels/list.ts";
-import { queryText } from "./sent.ts";
+import { isOn, queryText } from "./sent.ts";
 import type { Sent } from "./sent.ts";
 
 export const channelListFields = {
@@ -25,10 +25,10 @@ export function channelFilterOf(sent: Sent<typeof channelSearchFields>): Channel
     keyword: sent.keyword,
     group: sent.group,
     model: sent.model,
-    idSort: sent.id_sort === "true",
-    tagMode: sent.tag_mode === "true",
+    idSort: isOn(sent.id_sort),
+    tagMode: isOn(sent.tag_mode),
     status: /^[123]$/.test(sent.status ?? "") ? Number(sent.status) : undefined,
-    isUntested: sent.untested === "true",
+    isUntested: isOn(sent.untested),
     tag: sent.tag?.trim() || undefined,
     sort: sent.sort,
   };

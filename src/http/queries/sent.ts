@@ -18,6 +18,14 @@ export function positive(text: string | undefined): number | undefined {
   return value > 0 ? value : undefined;
 }
 
+/** What counts as yes in a query string: clients of this API write it in any of these ways. */
+const YES: ReadonlySet<string> = new Set(["1", "t", "T", "true", "True", "TRUE"]);
+
+/** A switch; everything else counts as not sent. */
+export function isOn(text: string | undefined): boolean {
+  return text !== undefined && YES.has(text);
+}
+
 /**
  * The fields in an address, the last where one is repeated, as the framework has it. What a controller would refuse counts as not sent: an
  * address always leads to a page.

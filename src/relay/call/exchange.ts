@@ -1,7 +1,7 @@
 // One request to the gateway and its answer, whatever is requested: its id, its failures in the client's dialect, and what is
 // given back when it is over.
 import type { RateRule } from "../../core/kit/rate-limit.ts";
-import { refuseShortHost } from "../../http/host.ts";
+import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import type { Work } from "../../http/visitors.ts";
@@ -47,7 +47,7 @@ export async function runExchange(
   { request, endpoint, pathModel, pathStream }: RelayRequest,
   answer: (services: CallServices, exchange: Exchange) => Promise<Response>,
 ): Promise<Response> {
-  const refused = refuseShortHost({ request });
+  const refused = refuseBadHost({ request });
   if (refused) return refused;
   const { lockstep, bodies, visitors, deps } = services;
   const exchange: Exchange = {

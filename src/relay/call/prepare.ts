@@ -4,6 +4,7 @@ import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
+import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { measurePrompt } from "../meter/meter.ts";
 import { readBody, readForm } from "../wire/read-body.ts";
 import type { RelayBody } from "../wire/read-body.ts";
@@ -23,6 +24,8 @@ export interface Received extends Admitted {
 /** The playground's caller is known by its session; it decides its group from the body. */
 export interface SessionCaller {
   userId: number;
+  /** The body as its upstream may have it: without what only the console means by it. */
+  bodyOf: (body: RelayBody) => RelayBody;
   callerOf: (body: RelayBody) => Caller;
 }
 
@@ -45,7 +48,11 @@ export async function receive(
     ? readForm(request, maxBytes, endpoint.refusalCode, bodies, userId)
     : readBody(request, maxBytes, bodies, userId));
   exchange.work = visitors.working(request);
-  return { exchange, caller, body: endpoint.translate?.(body) ?? body };
+  return {
+    exchange,
+    caller,
+    body: withoutZeroLimits(endpoint.dialect, endpoint.translate?.(body) ?? body),
+  };
 }
 
 /** As `receive`, in the playground. */
@@ -55,8 +62,9 @@ export async function receiveInSession(
   session: SessionCaller,
 ): Promise<Received> {
   exchange.omitsId = true;
-  const body = await readBody(exchange.request, maxBodyBytes(deps), bodies, session.userId);
+  const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, session.userId);
   exchange.work = visitors.working(exchange.request);
+  const body = withoutZeroLimits(exchange.endpoint.dialect, session.bodyOf(sent));
   const caller = session.callerOf(body);
   exchange.omitsId = false;
   return { exchange, caller, body };

@@ -3,7 +3,9 @@
 import type { DialectName } from "../../protocol/canonical.ts";
 import { asObject } from "../../protocol/json.ts";
 import type { Json } from "./endpoint.ts";
+import { patchedBody } from "../wire/patch-json.ts";
 import type { Changes } from "../wire/patch-json.ts";
+import type { RelayBody } from "../wire/read-body.ts";
 
 const CHAT_FIELDS = ["max_tokens", "max_completion_tokens"] as const;
 /** Models of OpenAI's that know the newer name only. */
@@ -21,13 +23,44 @@ function fieldsOf(dialect: DialectName): readonly string[] {
   return dialect === "openai-responses" ? ["max_output_tokens"] : ["max_tokens"];
 }
 
+const GEMINI_LIMITS = ["maxOutputTokens", "max_output_tokens"] as const;
+
+function isGeminiLimit(name: string): boolean {
+  return GEMINI_LIMITS.some((each) => each === name);
+}
+
+/** Changes that take limits of 0 out of the body; undefined where it has none. */
+function zeroLimits(dialect: DialectName, body: Json): Record<string, unknown> | undefined {
+  let changes: Record<string, unknown> | undefined;
+  if (dialect === "gemini") {
+    for (const key of ["generationConfig", "generation_config"]) {
+      const config = asObject(body[key]);
+      if (!config || !GEMINI_LIMITS.some((name) => config[name] === 0)) continue;
+      const rest = Object.entries(config).filter(([name, value]) => value !== 0 || !isGeminiLimit(name));
+      (changes ??= {})[key] = Object.fromEntries(rest);
+    }
+    return changes;
+  }
+  for (const field of fieldsOf(dialect)) if (body[field] === 0) (changes ??= {})[field] = undefined;
+  return changes;
+}
+
+/**
+ * The body without limits of 0, by which older consoles say that they name none; every other byte stays. The same object where
+ * there is nothing to take out, and for forms, whose fields are texts.
+ */
+export function withoutZeroLimits(dialect: DialectName, body: RelayBody): RelayBody {
+  const changes = body.form ? undefined : zeroLimits(dialect, body.json);
+  return changes ? patchedBody(body, changes) : body;
+}
+
 /** Limits that stand in the body and are larger than this one, lowered to it. */
 export function loweredLimits(dialect: DialectName, body: Json, limit: number): Changes {
   const changes: Record<string, unknown> = {};
   if (dialect === "gemini") {
     const key = configKey(body);
     const config = asObject(body[key]);
-    for (const name of ["maxOutputTokens", "max_output_tokens"])
+    for (const name of GEMINI_LIMITS)
       if (typeof config?.[name] === "number" && config[name] > limit)
         changes[key] = { ...config, ...asObject(changes[key]), [name]: limit };
     return changes;

@@ -1,7 +1,7 @@
 // GET /v1/realtime: the checks of every inference call, a channel that answers, then two sockets and a session between.
 // Refuses by HTTP as long as it can: the client's handshake is answered when an upstream has opened its side.
 import type { Deps } from "../../core/deps.ts";
-import { refuseShortHost } from "../../http/host.ts";
+import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
 import { presentedKey } from "../../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
@@ -71,7 +71,7 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
   };
   return {
     async serve(request) {
-      const refused = refuseShortHost({ request });
+      const refused = refuseBadHost({ request });
       if (refused) return refused;
       const requestId = newRequestId(deps.clock.nowMs());
       try {

@@ -1,6 +1,7 @@
 // Changes single top-level members of a JSON object in its text: every other byte stays as the client wrote it.
 // The text must already have been parsed as an object.
 import { endOfString } from "./read-body.ts";
+import type { RelayBody } from "./read-body.ts";
 
 /** New values by key; undefined removes the member. */
 export type Changes = Readonly<Record<string, unknown>>;
@@ -91,6 +92,14 @@ export function patchTopLevel(
     } else parts.push(text.slice(member.from, member.valueTo));
   }
   return `${text.slice(0, openAt + 1)}${parts.join(",")}}`;
+}
+
+/** The body with these top-level members changed: its text, its bytes and what was read from them. */
+export function patchedBody({ json, text: before }: RelayBody, changes: Changes): RelayBody {
+  const text = patchTopLevel(before, changes, json);
+  const changed: Record<string, unknown> = { ...json, ...changes };
+  for (const key of Object.keys(changes)) if (changes[key] === undefined) delete changed[key];
+  return { json: changed, text, bytes: new TextEncoder().encode(text) };
 }
 
 /** Top-level keys as often as they stand there. */

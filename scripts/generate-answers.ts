@@ -146,7 +146,7 @@ function collect(reader: Reader, checker: ts.TypeChecker, routes: ts.Type): Reco
         visit(own, [...path, property.name]);
         continue;
       }
-      if (path[0] !== "api") continue;
+      if (path[0] !== "api" || property.name === "options") continue;
       const name = `${property.name.toUpperCase()} /${path.join("/")}`;
       const good = checker.getTypeOfSymbol(response).getProperty("200");
       if (!good) throw new Error(`${name}: answers nothing with status 200`);

@@ -16,7 +16,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   mj_id: "Id of a drawing at its upstream.",
   model: "Only what serves this model.",
   model_name: "Only this model; % stands for anything.",
-  page_size: "Rows of a page; 10 where absent.",
+  page_size: "Rows of a page; 10 where absent, and at most what the answer says.",
   platform: "Only this family of tasks.",
   size: "The same as page_size.",
   sort: "Name of a column, with - in front for the highest first.",

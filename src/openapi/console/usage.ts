@@ -33,21 +33,22 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/log/search": {
     tag: "Usage",
     summary: "Search the log",
-    description: "The newest 100 rows.",
+    description: "The newest rows: 100, or as many as page_size says.",
     fields: { keyword: "Number of a kind, or the beginning of a row's text." },
   },
   "GET /api/log/self/search": {
     tag: "Usage",
     summary: "Search the own log",
-    description: "The newest 100 rows.",
+    description: "The newest rows: 100, or as many as page_size says.",
     fields: { keyword: "Number of a kind." },
   },
   "GET /api/log/token": {
     tag: "Usage",
     summary: "The log of a key, for whoever holds it",
-    description: "Open to pages of every site, sixty times a minute.",
+    description:
+      "Every row, up to 1000, where no page is asked for. Open to pages of every site, sixty times a minute.",
     key: "keyInQuery",
-    fields: { key: "The key, with or without `sk-`." },
+    fields: { ...FIRST_PAGE, key: "The key, with or without `sk-`." },
   },
   "GET /api/usage/token": {
     tag: "Usage",

@@ -178,6 +178,8 @@ function relayOperation(name: string, row: RelayOperation, own: Declared): objec
   };
 }
 
+const exampleOf = (example: unknown) => (example === undefined ? {} : { example });
+
 function consoleOperation(name: string, own: Declared, body: Schema | undefined): object {
   const row = CONSOLE[name];
   const security = row?.key === undefined ? (own.security ?? []) : byKey(row.key);
@@ -199,10 +201,7 @@ function consoleOperation(name: string, own: Declared, body: Schema | undefined)
           requestBody: {
             required: true,
             content: {
-              [JSON_TYPE]: {
-                schema: declaredSchema(body),
-                ...(row?.body === undefined ? {} : { example: row.body }),
-              },
+              [JSON_TYPE]: { schema: declaredSchema(body), ...exampleOf(row?.body) },
             },
           },
         }),
@@ -210,7 +209,9 @@ function consoleOperation(name: string, own: Declared, body: Schema | undefined)
       200: {
         description: "The answer, or a refusal of the call's own.",
         headers: goodHeaders("console", false),
-        ...(answer === undefined ? {} : { content: { [JSON_TYPE]: { schema: refusable(answer) } } }),
+        ...(answer === undefined
+          ? {}
+          : { content: { [JSON_TYPE]: { schema: refusable(answer), ...exampleOf(row?.answer) } } }),
       },
       ...consoleErrors(security.length === 0, body !== undefined),
     },

@@ -55,6 +55,8 @@ export interface ConsoleOperation {
   readonly description?: string;
   /** A body that the route accepts; there is one exactly where the route has a schema for it. */
   readonly body?: unknown;
+  /** What may come back. */
+  readonly answer?: unknown;
   /** How an API key is shown, where the call is open but for one. */
   readonly key?: "apiKey" | "keyInQuery";
   /** What a query field means here, where it differs from its usual meaning in parameters.ts. */

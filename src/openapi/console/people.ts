@@ -13,6 +13,12 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Sign in",
     description: "Sets the session cookie. Too many wrong passwords are refused with status 429.",
     body: { username: "ada", password: "correct horse" },
+    answer: {
+      success: true,
+      message: "",
+      data: { id: 2, username: "ada", display_name: "Ada", role: 1, status: 1, group: "default" },
+      default_credentials: false,
+    },
   },
   "GET /api/user/logout": {
     tag: "Account",
@@ -37,6 +43,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Redeem a code",
     description: "Answers the quota that it was worth.",
     body: { key: "0f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
+    answer: { success: true, message: "", data: 500_000 },
   },
   "POST /api/user/topup/batch": {
     tag: "Wallet",
@@ -74,6 +81,28 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Make a key",
     description: "The answer has it without `sk-`.",
     body: { name: "laptop", remain_quota: 500_000, expired_time: -1, unlimited_quota: false },
+    answer: {
+      success: true,
+      message: "",
+      data: {
+        id: 7,
+        user_id: 2,
+        key: "q3Zr8w…",
+        status: 1,
+        name: "laptop",
+        created_time: 1_750_000_000,
+        accessed_time: 1_750_000_000,
+        expired_time: -1,
+        remain_quota: 500_000,
+        unlimited_quota: false,
+        model_limits_enabled: false,
+        model_limits: "",
+        allow_ips: "",
+        used_quota: 0,
+        group: "",
+        DeletedAt: null,
+      },
+    },
   },
   "PUT /api/token/": {
     tag: "Keys",
@@ -109,6 +138,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Users",
     summary: "Disable, enable, promote, demote or delete a user",
     body: { id: 3, action: "disable" },
+    answer: { success: true, message: "", data: { role: 1, status: 2 } },
   },
   "DELETE /api/user/{id}": { tag: "Users", summary: "Delete a user" },
 };

@@ -301,7 +301,17 @@ export const vectors: RelayArea = {
         schema: ref("EmbeddingRequest"),
         example: { model: "text-embedding-3-small", input: ["A weir"] },
       },
-      answer: { [JSON_TYPE]: { schema: ref("EmbeddingList") } },
+      answer: {
+        [JSON_TYPE]: {
+          schema: ref("EmbeddingList"),
+          example: {
+            object: "list",
+            data: [{ object: "embedding", index: 0, embedding: [0.25, -0.5, 1] }],
+            model: "text-embedding-3-small",
+            usage: { prompt_tokens: 2, total_tokens: 2 },
+          },
+        },
+      },
       errors: "openai",
     },
     "POST /v1/engines/{model}/embeddings": {
@@ -337,7 +347,15 @@ export const vectors: RelayArea = {
               top_n: 1,
             },
           },
-          answer: { [JSON_TYPE]: { schema: ref("Rerank") } },
+          answer: {
+            [JSON_TYPE]: {
+              schema: ref("Rerank"),
+              example: {
+                results: [{ index: 0, relevance_score: 0.93 }],
+                usage: { prompt_tokens: 6, completion_tokens: 0, total_tokens: 6 },
+              },
+            },
+          },
           errors: "openai" as const,
         },
       ]),

@@ -92,7 +92,13 @@ export const media: RelayArea = {
         schema: ref("ImageRequest"),
         example: { model: "gpt-image-1", prompt: "A weir at dawn", n: 1 },
       },
-      answer: wholeOrStreamed({ schema: ref("ImageList") }, ref("ImageEvent")),
+      answer: wholeOrStreamed(
+        {
+          schema: ref("ImageList"),
+          example: { created: 1_750_000_000, data: [{ url: "https://images.example.org/1.png" }] },
+        },
+        ref("ImageEvent"),
+      ),
       errors: "openai",
     },
     "POST /v1/images/edits": {

@@ -20,6 +20,9 @@ import {
 } from "../schema.ts";
 import type { Parameter, RelayArea, RelayOperation } from "../schema.ts";
 
+/** What every example answers. */
+const WEIR = "A low dam that water flows over.";
+
 const object = (description?: string) => ({
   type: "object",
   additionalProperties: true,
@@ -107,7 +110,29 @@ export const responses: RelayArea = {
       summary: "Make a response",
       description: "Served by every model, whatever its provider speaks.",
       body: { schema: ref("ResponsesRequest"), example: { model: "gpt-5-mini", input: "What is a weir?" } },
-      answer: wholeOrStreamed({ schema: ref("Response") }, ref("ResponsesEvent")),
+      answer: wholeOrStreamed(
+        {
+          schema: ref("Response"),
+          example: {
+            id: "resp_1",
+            object: "response",
+            created_at: 1_750_000_000,
+            status: "completed",
+            model: "gpt-5-mini",
+            output: [
+              {
+                id: "msg_1",
+                type: "message",
+                role: "assistant",
+                status: "completed",
+                content: [{ type: "output_text", text: WEIR, annotations: [] }],
+              },
+            ],
+            usage: { input_tokens: 12, output_tokens: 9, total_tokens: 21 },
+          },
+        },
+        ref("ResponsesEvent"),
+      ),
       errors: "openai",
     },
     "POST /v1/responses/compact": {
@@ -214,7 +239,22 @@ export const messages: RelayArea = {
           messages: [{ role: "user", content: "What is a weir?" }],
         },
       },
-      answer: wholeOrStreamed({ schema: ref("Message") }, ref("MessagesEvent")),
+      answer: wholeOrStreamed(
+        {
+          schema: ref("Message"),
+          example: {
+            id: "msg_1",
+            type: "message",
+            role: "assistant",
+            model: "claude-sonnet-4-5",
+            content: [{ type: "text", text: WEIR }],
+            stop_reason: "end_turn",
+            stop_sequence: null,
+            usage: { input_tokens: 12, output_tokens: 9 },
+          },
+        },
+        ref("MessagesEvent"),
+      ),
       errors: "anthropic",
     },
     "POST /v1/messages/count_tokens": {
@@ -226,7 +266,7 @@ export const messages: RelayArea = {
         schema: ref("MessagesRequest"),
         example: { model: "claude-sonnet-4-5", messages: [{ role: "user", content: "What is a weir?" }] },
       },
-      answer: { [JSON_TYPE]: { schema: ref("MessagesTokenCount") } },
+      answer: { [JSON_TYPE]: { schema: ref("MessagesTokenCount"), example: { input_tokens: 12 } } },
       errors: "anthropic",
     },
   },
@@ -241,7 +281,18 @@ const GEMINI_ACTIONS: Readonly<Record<string, Omit<RelayOperation, "route">>> = 
     summary: "Generate content",
     description: "Served by every model, whatever its provider speaks.",
     body: { schema: ref("GeminiRequest"), example: { contents } },
-    answer: { [JSON_TYPE]: { schema: ref("GeminiResponse") } },
+    answer: {
+      [JSON_TYPE]: {
+        schema: ref("GeminiResponse"),
+        example: {
+          candidates: [
+            { content: { role: "model", parts: [{ text: WEIR }] }, finishReason: "STOP", index: 0 },
+          ],
+          usageMetadata: { promptTokenCount: 12, candidatesTokenCount: 9, totalTokenCount: 21 },
+          modelVersion: "gemini-2.5-flash",
+        },
+      },
+    },
     errors: "gemini",
   },
   streamGenerateContent: {
@@ -273,7 +324,7 @@ const GEMINI_ACTIONS: Readonly<Record<string, Omit<RelayOperation, "route">>> = 
       }),
       example: { contents },
     },
-    answer: { [JSON_TYPE]: { schema: open({ totalTokens: integer() }) } },
+    answer: { [JSON_TYPE]: { schema: open({ totalTokens: integer() }), example: { totalTokens: 12 } } },
     errors: "gemini",
   },
   embedContent: {

@@ -86,7 +86,14 @@ export const models: RelayArea = {
         ...googlePage.map((each) => ({ ...each, description: `Google's form: ${each.description}` })),
       ],
       answer: {
-        [JSON_TYPE]: { schema: either(ref("ModelList"), ref("AnthropicModelList"), ref("GeminiModelList")) },
+        [JSON_TYPE]: {
+          schema: either(ref("ModelList"), ref("AnthropicModelList"), ref("GeminiModelList")),
+          example: {
+            success: true,
+            object: "list",
+            data: [{ id: "gpt-4o-mini", object: "model", created: 1_626_777_600, owned_by: "openai" }],
+          },
+        },
       },
       errors: "anyModelList",
     },

@@ -21,8 +21,12 @@ export function openapiDocument(app: () => AnyElysia, { version, serverAddress }
       const address = serverAddress();
       if (made?.address !== address) {
         // Loaded with the first request for it: few servers ever get one.
-        const { buildDocument } = await import("../openapi/build.ts");
-        const errorCodes = { table: "", names: [] };
+        const [{ buildDocument }, codes] = await Promise.all([
+          import("../openapi/build.ts"),
+          import("./error-codes.ts"),
+        ]);
+        const names = codes.errorCodes("relay").map(({ code }) => code);
+        const errorCodes = { table: codes.errorCodesMarkdown(), names };
         const document = buildDocument(app(), { version, serverAddress: address, errorCodes });
         made = { address, text: JSON.stringify(document) };
       }

@@ -118,7 +118,7 @@ export function buildDocument(app: AnyElysia, settings: DocumentSettings): objec
     info: {
       title: "Weir",
       version: settings.version,
-      description: `${INTRODUCTION}${settings.errorCodes.table === "" ? "" : `\n\n${settings.errorCodes.table}`}`,
+      description: `${INTRODUCTION}\n\n${settings.errorCodes.table}`,
       license: { name: "Unlicensed", identifier: "LicenseRef-UNLICENSED" },
     },
     servers: [

@@ -3,11 +3,6 @@
 import { exact, integer, nullable, open, ref, text, word } from "./schema.ts";
 import type { ErrorForm, Schema } from "./schema.ts";
 
-const CODE_HEADER = {
-  description: "Stable code of the refusal, the same in every form; docs/error-codes.md explains each.",
-  schema: { type: "string", example: "model_not_found" },
-};
-
 /** Headers of answers by their names, but for the one with the code. */
 const HEADERS = {
   "X-Oneapi-Request-Id": {
@@ -41,8 +36,8 @@ const HEADERS = {
 /** `components.headers`. `codes`: what the relay's refusals may be. */
 export const headersFor = (codes: readonly string[]) => ({
   "x-weir-error-code": {
-    ...CODE_HEADER,
-    schema: { ...CODE_HEADER.schema, ...(codes.length > 0 ? { enum: codes } : {}) },
+    description: "Stable code of the refusal, the same in every form; docs/error-codes.md explains each.",
+    schema: { type: "string", enum: codes, example: "model_not_found" },
   },
   ...HEADERS,
 });

@@ -1,10 +1,9 @@
 // The model list as the key sees it: its own limits, else what the channels of its group serve.
 import type { Deps } from "../core/deps.ts";
-import { relayLanguageOf, messageText } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { DialectName } from "../protocol/canonical.ts";
 import { isPresetModel, modelOwner } from "../providers/models.ts";
-import { Failure } from "../shared/failures.ts";
+import { modelNotFound } from "./call/admission.ts";
 import type { Caller } from "./call/admission.ts";
 import { corsHeaders } from "./wire/cors.ts";
 
@@ -116,7 +115,7 @@ export function geminiModel(
   id: string,
 ): Response {
   if (namesFor(deps, caller).includes(id) || isPresetModel(id)) return answer(request, geminiObject(id));
-  throw new Failure("client", "model_not_found", { status: 404, params: { model: id } });
+  throw modelNotFound(id);
 }
 
 export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: Request): Response {
@@ -127,26 +126,17 @@ export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: 
   return answer(request, { success: true, object: "list", data });
 }
 
-/** One model; an unknown one is answered with status 200, which clients of this call expect. */
+/** One model. Throws model_not_found. */
 export function oneModel(
   deps: Pick<Deps, "routing" | "options">,
   caller: Caller,
   request: Request,
   id: string,
 ): Response {
-  const isKnown = namesFor(deps, caller).includes(id) || isPresetModel(id);
   if (listDialect(request) === "gemini") return geminiModel(deps, caller, request, id);
-  if (listDialect(request) === "anthropic") {
-    if (isKnown) return answer(request, anthropicModel(id));
-    throw new Failure("client", "model_not_found", { status: 404, params: { model: id } });
-  }
-  if (isKnown) return answer(request, modelObject(id, modelOwner(id)));
-  return answer(request, {
-    error: {
-      message: messageText("model_not_found", relayLanguageOf(request, deps.options), { model: id }),
-      type: "invalid_request_error",
-      param: "model",
-      code: "model_not_found",
-    },
-  });
+  if (!namesFor(deps, caller).includes(id) && !isPresetModel(id)) throw modelNotFound(id);
+  return answer(
+    request,
+    listDialect(request) === "anthropic" ? anthropicModel(id) : modelObject(id, modelOwner(id)),
+  );
 }

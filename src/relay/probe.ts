@@ -11,6 +11,7 @@ import { readBalance } from "../providers/balance.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
+import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure } from "../shared/failures.ts";
 import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./call/attempt.ts";
 import { askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
@@ -64,7 +65,7 @@ export function testCallFor(model: string, type: number): TestCall {
   return { operation: "chat", body };
 }
 
-function unsupported(code: string): Failure {
+function unsupported(code: FailureCode): Failure {
   return new Failure("client", code);
 }
 

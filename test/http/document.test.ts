@@ -144,7 +144,9 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  test("tells the header with the code of every refusal of the relay", () => {
+  test("tells the header with the code of every refusal of the relay, and what each code means", () => {
+    expect(document.components.headers["x-weir-error-code"]?.schema.enum).toContain("model_not_found");
+    expect(document.info.description).toContain("| `model_not_found` | 404 | ");
     for (const [name, { headers, content }] of Object.entries(document.components.responses)) {
       expect([name, Object.keys(content)]).toEqual([name, ["application/json"]]);
       expect([name, "x-weir-error-code" in headers]).toEqual([name, !name.startsWith("Console")]);

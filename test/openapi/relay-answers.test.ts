@@ -152,6 +152,10 @@ async function ask(name: string, { path, body, headers, status = 200 }: Sent = {
   });
   const text = await answer.text();
   expect([name, answer.status, text.slice(0, 300)]).toEqual([name, status, text.slice(0, 300)]);
+  if (status >= 400) {
+    const codes = measure.document.components.headers["x-weir-error-code"]?.schema.enum;
+    expect([name, codes?.includes(answer.headers.get("x-weir-error-code") ?? "")]).toEqual([name, true]);
+  }
   const type = (answer.headers.get("content-type") ?? "").split(";")[0] ?? "";
   if (type === "text/event-stream") {
     const pieces = text.split(/\r?\n/).filter((line) => line.startsWith("data: {"));
@@ -254,6 +258,7 @@ test("lists of models in three forms, and the bills", async () => {
   for (const headers of forms) {
     await ask("GET /v1/models", { headers });
     await ask("GET /v1/models/{model}", { path: `/v1/models/${model}`, headers });
+    await ask("GET /v1/models/{model}", { path: "/v1/models/nope", headers, status: 404 });
   }
   await ask("GET /v1beta/models", { path: "/v1beta/models?pageSize=2" });
   await ask("GET /v1beta/models/{model}", { path: `/v1beta/models/${model}` });

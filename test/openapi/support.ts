@@ -22,7 +22,9 @@ export interface Operation {
 export interface Document {
   openapi: string;
   servers: { url: string }[];
+  info: { description: string };
   components: {
+    headers: Record<string, { schema: { enum?: string[] } }>;
     securitySchemes: Record<string, unknown>;
     responses: Record<string, { headers: Record<string, unknown>; content: Record<string, Content> }>;
     schemas: Record<string, Schema>;

@@ -2,6 +2,7 @@
 // Refuses JSON columns of the wrong shape, addresses that are none, names that are too long, and Vertex without region.
 import ipaddr from "ipaddr.js";
 import { providerForm, splitsKeysByLine } from "../../shared/provider-forms.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { followMapping } from "./rows.ts";
 import type { ChannelRow } from "./rows.ts";
@@ -41,7 +42,7 @@ const MAX_STATUS_MAPPING_CHARACTERS = 1024;
 const VERTEX = 41;
 const CONTROL = /\p{Cc}/u;
 
-function refuseField(param: string, code: string, params?: Record<string, string | number>): Failure {
+function refuseField(param: string, code: FailureCode, params?: Record<string, string | number>): Failure {
   return new Failure("client", code, { param, ...(params ? { params } : {}) });
 }
 
@@ -164,7 +165,7 @@ export function tagText(text: string): string | null {
 function checkType(type: number): void {
   const form = providerForm(type);
   if (!form) throw refuseField("type", "provider_unknown", { type });
-  const code = { retired: "provider_retired", later: "provider_unserved", active: "", legacy: "" }[
+  const code = ({ retired: "provider_retired", later: "provider_unserved", active: "", legacy: "" } as const)[
     form.status
   ];
   if (code !== "") throw refuseField("type", code, { name: form.label.zh });

@@ -32,6 +32,7 @@ import {
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
 const optionsByGroup = {
@@ -319,7 +320,7 @@ export type PublicOptions = {
 };
 
 /** A switch and the keys that must hold a value before it may be turned on, with the refusal's code. */
-export const switchGuards: readonly { key: OptionKey; needs: readonly OptionKey[]; code: string }[] = [
+export const switchGuards: readonly { key: OptionKey; needs: readonly OptionKey[]; code: FailureCode }[] = [
   { key: "GitHubOAuthEnabled", needs: ["GitHubClientId", "GitHubClientSecret"], code: "option_needs_github" },
   { key: "oidc.enabled", needs: ["oidc.client_id", "oidc.client_secret"], code: "option_needs_oidc" },
   {

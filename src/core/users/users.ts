@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { LogType, Role, UserStatus } from "../../shared/enums.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
@@ -120,7 +121,7 @@ async function findUser(deps: Deps, id: number): Promise<UserRow> {
   return rows[0];
 }
 
-function assertOutranks(actor: UserAccount, target: { role: number }, code: string): void {
+function assertOutranks(actor: UserAccount, target: { role: number }, code: FailureCode): void {
   if (actor.role !== Role.root && target.role >= actor.role) throw refuse(code);
 }
 

@@ -104,7 +104,7 @@ export const models: RelayArea = {
       parameters: [modelInPath, ...listDialect],
       answer: {
         [JSON_TYPE]: {
-          schema: either(ref("Model"), ref("AnthropicModel"), ref("GeminiModel"), ref("OpenAIError")),
+          schema: either(ref("Model"), ref("AnthropicModel"), ref("GeminiModel")),
         },
       },
       errors: "anyModelList",

@@ -4,12 +4,13 @@ import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import { createUnwrapper, customNames, takesCustomTools, unwrapAnswer } from "../../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../../protocol/dialect.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
-import { failureText, relayLanguageOf } from "../../http/messages.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
+import { viewOf } from "./exchange.ts";
 import type { Plan } from "./plan.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import type { ByteRelay } from "../wire/stream-bytes.ts";
+import { publicText } from "../wire/render-failure.ts";
 import type { StreamConversion } from "../wire/stream-convert.ts";
 import type { StreamRelay } from "../wire/stream.ts";
 
@@ -106,8 +107,7 @@ export function answerContext(call: Call, nowMs: number): AnswerContext {
     includeUsage: call.wantsUsage,
     framing: call.wantsArray ? "json-array" : "sse",
     promptTokens: call.prompt.tokens,
-    failureText: (failure) =>
-      `${failureText(failure, relayLanguageOf(call.request, call.options))} (request id: ${call.requestId})`,
+    failureText: (failure) => publicText(failure, viewOf(call)),
     ...(call.endpoint.dialect === "openai-responses" ? { request: conversationOf(call) } : {}),
   };
 }

@@ -9,7 +9,7 @@ import type { Dialect } from "../../protocol/dialect.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { UpstreamFetch } from "../../providers/adapter.ts";
 import { Failure } from "../../shared/failures.ts";
-import type { FailureDetails } from "../../shared/failures.ts";
+import type { FailureDetails, FailureKind } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { ReadingOn } from "./in-flight.ts";
@@ -109,44 +109,88 @@ interface RefusedAnswer {
 }
 
 /**
+ * What is about the gateway's own account at the upstream: no fault of the client, who would look at its own key. The
+ * status holds unless the channel maps the upstream's.
+ */
+const ACCOUNT_STATUS: Readonly<Partial<Record<FailureKind, number>>> = {
+  "upstream-auth": 502,
+  "upstream-quota": 502,
+};
+/** What such an upstream means that answers 400 to it: Google does for bad keys, DashScope for overdue accounts. */
+const MEANT_STATUS: Readonly<Partial<Record<FailureKind, number>>> = {
+  "upstream-auth": 401,
+  "upstream-quota": 402,
+};
+
+const SATURATED = "upstream_saturated";
+
+/** The status that decides what an upstream's answer does to retries and channels: as the operator's mapping has it. */
+function decidingStatus(
+  { statusCodeMapping }: Pick<Channel, "statusCodeMapping">,
+  kind: FailureKind,
+  status: number,
+): number {
+  return statusCodeMapping.get(status) ?? (status === 400 ? (MEANT_STATUS[kind] ?? status) : status);
+}
+
+/** Type, code and field for the client: the upstream's own words where they are plain identifiers, and about the request. */
+function wireWords(
+  base: Failure,
+  read: ReturnType<typeof readErrorBody>,
+  { status, body, isSaturated }: Pick<RefusedAnswer, "status" | "body"> & { isSaturated: boolean },
+): Pick<FailureDetails, "type" | "wireCode" | "param"> {
+  const { type, param } = read;
+  const hasOwnWords = typeof body !== "string" && read.message !== "";
+  const words = {
+    type: type !== undefined && IDENTIFIER.test(type) ? type : "upstream_error",
+    param: param !== undefined && IDENTIFIER.test(param) ? param : hasOwnWords ? "" : String(status),
+  };
+  if (base.kind === "context-length")
+    return { ...words, type: base.type ?? words.type, wireCode: base.wireCode ?? base.code };
+  if (ACCOUNT_STATUS[base.kind] !== undefined)
+    return { type: "upstream_error", wireCode: isSaturated ? SATURATED : base.code, param: "" };
+  const code = String(read.code ?? "");
+  return {
+    ...words,
+    wireCode: IDENTIFIER.test(code) ? code : hasOwnWords ? base.code : "bad_response_status_code",
+  };
+}
+
+/**
  * The public failure for an upstream's error answer. The status is the upstream's after the channel's mapping, type and
  * code are the upstream's own words where they are plain identifiers, the text is what the dialect cleared for the
- * public; a saturated upstream gets a sentence of ours.
+ * public; a saturated upstream gets a sentence of ours, and trouble with our account a status and a code of ours.
  */
-export function upstreamFailure({
-  dialect,
-  channel,
-  status,
-  body,
-  retryAfter = null,
-}: RefusedAnswer): AttemptFailure {
+export function upstreamFailure(answer: RefusedAnswer): AttemptFailure {
+  const { dialect, channel, status, body, retryAfter = null } = answer;
   const read = readErrorBody(body);
   const base =
     dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
-  const mapped = channel.statusCodeMapping.get(status) ?? status;
-  const code = read.code === undefined || read.code === null ? "" : String(read.code);
-  const hasOwnWords = typeof body !== "string" && read.message !== "";
-  const isSaturated = mapped === 429;
+  const { kind } = base;
+  const deciding = decidingStatus(channel, kind, status);
+  const own = ACCOUNT_STATUS[kind] ?? (kind === "context-length" ? base.status : undefined);
+  const isSaturated = deciding === 429;
+  const isOwn = own !== undefined && !isSaturated && !channel.statusCodeMapping.has(status);
   const details: FailureDetails = {
-    status: mapped >= 400 ? mapped : 500,
-    type: read.type !== undefined && IDENTIFIER.test(read.type) ? read.type : "upstream_error",
-    wireCode: IDENTIFIER.test(code) ? code : hasOwnWords ? base.code : "bad_response_status_code",
-    param:
-      read.param !== undefined && IDENTIFIER.test(read.param)
-        ? read.param
-        : hasOwnWords
-          ? ""
-          : String(status),
+    status: isOwn ? own : deciding >= 400 ? deciding : 500,
+    ...wireWords(base, read, { status, body, isSaturated }),
+    params: base.params,
     internal: base.internal ?? "",
     upstreamStatus: status,
+    upstreamText: typeof body === "string" ? "" : scrub(read.message),
     retryable: base.retryable,
   };
   if (base.text !== undefined && base.text !== "" && !isSaturated) details.text = base.text;
   // Google writes it into the body.
   const wait = retrySeconds(retryAfter) ?? base.retryAfterSeconds;
   if (wait !== undefined) details.retryAfterSeconds = wait;
-  const failure = new Failure(base.kind, isSaturated ? "upstream_saturated" : base.code, details);
-  const refusal = { status: mapped, message: read.message, type: read.type ?? "", code };
+  const failure = new Failure(kind, isSaturated ? SATURATED : base.code, details);
+  const refusal = {
+    status: deciding,
+    message: read.message,
+    type: read.type ?? "",
+    code: String(read.code ?? ""),
+  };
   return new AttemptFailure(failure, verdictOf(base), refusal);
 }
 
@@ -156,14 +200,17 @@ const ANTHROPIC_TYPE = 14;
 
 /** Whether the next channel may be tried: by the mapped status, as operators know it from the status mapping. */
 export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
-  const { failure } = failed;
+  const { failure, refusal } = failed;
   // Asking elsewhere for what one provider refuses on principle endangers the operator's other accounts.
   if (failure.kind === "upstream-refusal") return false;
+  // The client has to know: it shortens its conversation, and another channel of the model takes no more either.
+  if (failure.kind === "context-length") return false;
   // One deadline stands over all attempts: a timer that fired a moment early leaves no time for another one.
   if (failure.code === "deadline_exceeded") return false;
   // The gateway's own findings (unreachable, too slow, cut off) carry no upstream status.
   if (failure.upstreamStatus === undefined) return failure.kind !== "client" && failure.kind !== "internal";
-  const { status } = failure;
+  // The client's status may be one of ours.
+  const status = refusal !== undefined && refusal.status >= 400 ? refusal.status : failure.status;
   if (status >= 200 && status < 300) return false;
   if (status === 400) return channelType === ANTHROPIC_TYPE;
   return !FINAL_STATUSES.has(status);

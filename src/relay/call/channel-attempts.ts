@@ -4,9 +4,8 @@ import type { Picker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
-import { LogType } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
-import { publicText } from "../wire/render-failure.ts";
+import { unserved } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
@@ -14,6 +13,7 @@ import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
 import { goneReason } from "./plan.ts";
+import { errorEntry, markTold } from "./refusal-rows.ts";
 
 /** One of each per process. */
 export interface AttemptServices {
@@ -199,7 +199,9 @@ export function restKey(
 /** Where every channel is of a provider that is gone or not served, the client reads that. */
 function noChannel({ services, request, policy }: Run): Failure {
   const { group } = request.caller;
-  const left = services.deps.routing.tiers(group, request.model).flatMap(({ entries }) => entries);
+  const { routing } = services.deps;
+  const left = routing.tiers(group, request.model).flatMap(({ entries }) => entries);
+  if (left.length === 0 && !request.pinned) return unserved({ routing }, group, request.model);
   const gone = goneReason(left.map(({ channel }) => channel));
   const code = policy.noChannelCode ?? "endpoint_unsupported";
   return gone ?? new Failure("no-channel", code, { params: { group, model: request.model } });
@@ -220,36 +222,35 @@ function note(
   });
 }
 
-/** An error row for the failed attempt; its owner reads the public text, administrators also the upstream's own words. */
+/** An error row for the failed attempt. */
 function logFailure({ services, request, policy }: Run, channel: Channel, { failure }: AttemptFailure): void {
   const { deps, errorRows } = services;
+  const { caller } = request;
+  markTold(failure);
   if (!deps.options.get("ErrorLogEnabled")) return;
-  const { caller, requestId } = request;
-  const { token, user } = caller;
-  errorRows.add({ userId: user.id, tokenId: token?.id ?? 0, reason: failure.code }, () => ({
-    type: LogType.error,
-    userId: user.id,
-    username: user.username,
-    content: publicText(failure, { dialect: policy.dialect, language: "zh", requestId }),
-    channelId: channel.id,
-    tokenId: token?.id ?? 0,
-    tokenName: caller.tokenName ?? token?.name ?? "",
-    modelName: request.model,
-    group: caller.group,
-    requestId,
-    useTimeMs: Math.round(performance.now() - request.startedMs),
-    isStream: request.wantsStream,
-    other: {
-      error_type: failure.type ?? "upstream_error",
-      error_code: failure.wireCode ?? failure.code,
-      status_code: failure.status,
-      channel_id: channel.id,
-      channel_name: channel.name,
-      channel_type: channel.type,
-      admin_info: {
-        use_channel: request.attempts.map((each) => String(each.channel)),
-        internal: failure.internal ?? "",
+  const source = { userId: caller.user.id, tokenId: caller.token?.id ?? 0, reason: failure.code };
+  errorRows.add(source, () => {
+    const entry = errorEntry(
+      { ...request, dialect: policy.dialect },
+      failure,
+      deps.options.get("site.language"),
+    );
+    return {
+      ...entry,
+      channelId: channel.id,
+      other: {
+        ...entry.other,
+        error_type: failure.type ?? "upstream_error",
+        error_code: failure.wireCode ?? failure.code,
+        channel_id: channel.id,
+        channel_name: channel.name,
+        channel_type: channel.type,
+        admin_info: {
+          use_channel: request.attempts.map((each) => String(each.channel)),
+          upstream_text: failure.upstreamText ?? "",
+          internal: failure.internal ?? "",
+        },
       },
-    },
-  }));
+    };
+  });
 }

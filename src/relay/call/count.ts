@@ -60,6 +60,7 @@ async function countBody(
   const { request, endpoint, pathModel } = exchange;
   const body = parseBody(bytes);
   const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+  exchange.model = model;
   checkModel(caller, model);
   // Google's clients may wrap the complete request they are about to make.
   const json = asObject(body.json["generateContentRequest"]) ?? body.json;

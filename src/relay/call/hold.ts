@@ -17,6 +17,7 @@ import { asList, asObject } from "../../protocol/json.ts";
 import { routeFor } from "../../providers/address.ts";
 import { losesSearch } from "../../providers/apply-rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
@@ -246,7 +247,7 @@ function reserveFor(
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */
 async function reserveWithCode(
-  quotaCode: string,
+  quotaCode: FailureCode,
   ledger: Pick<Ledger, "reserve">,
   request: ReserveRequest,
 ): Promise<Reservation> {

@@ -49,7 +49,7 @@ function answer(services: CallServices, call: Call): Promise<Response> {
   const known = (): void => visitors.release(call.request);
   answered.then(known, known);
   const stream = awaitedStream(answered, intervalMs, (error) =>
-    failureFrame(explain(services, call.requestId, error), viewOf(call)),
+    failureFrame(explain(services, { ...call, dialect: call.endpoint.dialect }, error), viewOf(call)),
   );
   return stream.first((body) => new Response(body, { headers: streamHeaders(call) }));
 }

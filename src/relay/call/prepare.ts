@@ -1,5 +1,6 @@
 // From an admitted request to a call: its body, its model, what it costs, and what is held back for it.
 import type { Channel } from "../../core/channels/rows.ts";
+import type { UserAccount } from "../../core/deps.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -8,7 +9,7 @@ import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { measurePrompt } from "../meter/meter.ts";
 import { readBody, readForm } from "../wire/read-body.ts";
 import type { RelayBody } from "../wire/read-body.ts";
-import { checkModel, pinnedChannel } from "./admission.ts";
+import { checkModel, pinnedChannel, unserved } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import type { Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
@@ -23,7 +24,7 @@ export interface Received extends Admitted {
 
 /** The playground's caller is known by its session; it decides its group from the body. */
 export interface SessionCaller {
-  userId: number;
+  user: UserAccount;
   /** The body as its upstream may have it: without what only the console means by it. */
   bodyOf: (body: RelayBody) => RelayBody;
   callerOf: (body: RelayBody) => Caller;
@@ -61,11 +62,15 @@ export async function receiveInSession(
   exchange: Exchange,
   session: SessionCaller,
 ): Promise<Received> {
+  const { user } = session;
   exchange.omitsId = true;
-  const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, session.userId);
+  // Until the body says which group.
+  exchange.caller = { user, token: undefined, tokenName: "playground", group: user.group, pinned: undefined };
+  const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, user.id);
   exchange.work = visitors.working(exchange.request);
   const body = withoutZeroLimits(exchange.endpoint.dialect, session.bodyOf(sent));
   const caller = session.callerOf(body);
+  exchange.caller = caller;
   exchange.omitsId = false;
   return { exchange, caller, body };
 }
@@ -75,6 +80,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   const { exchange, caller, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
   const model = modelOf(received);
+  exchange.model = model;
   checkModel(caller, model);
   const pinned = channelFor(services, caller, model);
   endpoint.check(body.json, body.form);
@@ -156,7 +162,7 @@ function modelOf({ exchange, body }: Received): string {
 function channelFor({ deps }: CallServices, { pinned, group }: Caller, model: string): Channel | undefined {
   if (pinned !== undefined) return pinnedChannel(deps, pinned);
   if (deps.routing.tiers(group, model).length > 0) return undefined;
-  throw new Failure("no-channel", "no_channel", { params: { group, model } });
+  throw unserved(deps, group, model);
 }
 
 /** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
@@ -165,7 +171,7 @@ function priceFor({ deps }: CallServices, { user, group }: Caller, model: string
   if (price) return price;
   const isAccepted =
     deps.options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
-  if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
+  if (!isAccepted) throw new Failure("client", "model_not_priced", { params: { model } });
   return deps.prices.missingCallPrice(model, group);
 }
 

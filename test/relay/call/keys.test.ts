@@ -60,7 +60,7 @@ test.each<[string, Script, number]>([
 test("a rejected key disables no channel whose other key was only asked for patience", async () => {
   const { id, model } = await channel("busy", "bad");
   g.upstream.script(refuse(429), refuse(401));
-  expect(await statusOfCall(model)).toBe(401);
+  expect(await statusOfCall(model)).toBe(502);
   await g.app.deps.ledger.flush();
   expect(reasons(id)).toEqual(["limited", "rejected"]);
   expect(statusOf(id)).toBe(ChannelStatus.enabled);
@@ -69,7 +69,7 @@ test("a rejected key disables no channel whose other key was only asked for pati
 test("a channel all of whose keys are rejected is disabled", async () => {
   const { id, model } = await channel("bad", "worse");
   g.upstream.always(refuse(401));
-  expect(await statusOfCall(model)).toBe(401);
+  expect(await statusOfCall(model)).toBe(502);
   expect(keysAsked()).toEqual(["bad", "worse"]);
   await until(() => Promise.resolve(statusOf(id) === ChannelStatus.autoDisabled || undefined));
 });

@@ -4,6 +4,7 @@ import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { DialectName } from "../protocol/canonical.ts";
 import { isPresetModel, modelOwner } from "../providers/models.ts";
 import { modelNotFound } from "./call/admission.ts";
+import { claudeCodeNames, codexModels, isClaudeCode } from "./endpoints/agent-models.ts";
 import type { Caller } from "./call/admission.ts";
 import { corsHeaders } from "./wire/cors.ts";
 
@@ -60,12 +61,14 @@ export function listDialect({ headers }: Request): DialectName {
   return headers.has("x-goog-api-key") ? "gemini" : "openai-chat";
 }
 
-function anthropicModel(id: string): Record<string, unknown> {
-  return { type: "model", id, display_name: id, created_at: new Date(CREATED * 1000).toISOString() };
+function anthropicModel(id: string, label = id): Record<string, unknown> {
+  return { type: "model", id, display_name: label, created_at: new Date(CREATED * 1000).toISOString() };
 }
 
 /** Anthropic's list, a page at a time: `limit` (20, at most 1000), `after_id`, `before_id`. */
-function anthropicList(names: readonly string[], request: Request): unknown {
+function anthropicList(given: readonly string[], request: Request): unknown {
+  const menu = isClaudeCode(request) ? claudeCodeNames(given) : given.map((id) => ({ id, label: id }));
+  const names = menu.map(({ id }) => id);
   const { searchParams } = new URL(request.url);
   const requested = Number(searchParams.get("limit") ?? 20);
   const limit = Number.isInteger(requested) && requested > 0 ? Math.min(requested, 1000) : 20;
@@ -75,7 +78,7 @@ function anthropicList(names: readonly string[], request: Request): unknown {
   const to = before > -1 ? before : from + limit;
   const page = names.slice(from, to);
   return {
-    data: page.map(anthropicModel),
+    data: menu.slice(from, to).map(({ id, label }) => anthropicModel(id, label)),
     has_more: before > -1 ? from > 0 : to < names.length,
     first_id: page[0] ?? null,
     last_id: page.at(-1) ?? null,
@@ -123,7 +126,8 @@ export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: 
   const names = namesFor(deps, caller);
   if (listDialect(request) === "anthropic") return answer(request, anthropicList(names, request));
   const data = names.map((id) => modelObject(id, modelOwner(id)));
-  return answer(request, { success: true, object: "list", data });
+  const models = codexModels(names, request);
+  return answer(request, { success: true, object: "list", data, ...(models ? { models } : {}) });
 }
 
 /** One model. Throws model_not_found. */

@@ -16,6 +16,7 @@ import { imageEdits, imageGenerations } from "./endpoints/images.ts";
 import { edits, moderations } from "./endpoints/legacy.ts";
 import { compact, responses } from "./endpoints/native.ts";
 import { rerank } from "./endpoints/rerank.ts";
+import { refuseGet } from "./responses-get.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
 import { playgroundBody, playgroundCaller, sessionUser } from "./playground.ts";
@@ -38,29 +39,36 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
     (endpoint: Endpoint) =>
     ({ request }: { request: Request }): Promise<Response> =>
       relay.serve({ request, endpoint });
-  return new Elysia()
-    .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
-    .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
-    .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
-    .post(
-      "/v1/engines/:model/embeddings",
-      ({ request, params }) => relay.serve({ request, endpoint: embeddings, pathModel: params.model }),
-      raw,
-    )
-    .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
-    .post("/v1/responses/compact", serve(compact), raw)
-    .post("/v1/edits", serve(edits), raw)
-    .post("/v1/moderations", serve(moderations), raw)
-    .post("/v1/rerank", serve(rerank), raw)
-    .post("/v2/rerank", serve(rerank), raw)
-    .post("/v1/images/generations", serve(imageGenerations), raw)
-    .post("/v1/images/edits", serve(imageEdits), raw)
-    .post("/v1/audio/speech", serve(speech), raw)
-    .post("/v1/audio/transcriptions", serve(transcriptions), raw)
-    .post("/v1/audio/translations", serve(translations), raw)
-    .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
-    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
-    .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
+  return (
+    new Elysia()
+      .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
+      .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
+      .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
+      .post(
+        "/v1/engines/:model/embeddings",
+        ({ request, params }) => relay.serve({ request, endpoint: embeddings, pathModel: params.model }),
+        raw,
+      )
+      .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
+      .post("/v1/responses/compact", serve(compact), raw)
+      // Codex and others whose base address was given without its version.
+      .post("/responses", serve(responses), raw)
+      .post("/responses/compact", serve(compact), raw)
+      .post("/v1/edits", serve(edits), raw)
+      .post("/v1/moderations", serve(moderations), raw)
+      .post("/v1/rerank", serve(rerank), raw)
+      .post("/v2/rerank", serve(rerank), raw)
+      .post("/v1/images/generations", serve(imageGenerations), raw)
+      .post("/v1/images/edits", serve(imageEdits), raw)
+      .post("/v1/audio/speech", serve(speech), raw)
+      .post("/v1/audio/transcriptions", serve(transcriptions), raw)
+      .post("/v1/audio/translations", serve(translations), raw)
+      .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
+      .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/responses", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/models", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"))
+  );
 }
 
 /** Where refusals leave their rows. */
@@ -83,7 +91,10 @@ function modelRoutes(deps: Deps, { visitors }: SessionSettings, relay: Relay) {
     }
   }
   return new Elysia()
+    .get("/v1/responses", ({ request }) => refuseGet(deps, { visitors }, request), raw)
+    .get("/responses", ({ request }) => refuseGet(deps, { visitors }, request), raw)
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
+    .get("/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
       ({ request, params }) =>

@@ -195,7 +195,7 @@ async function testChannel(
   }
   const name = model || channel.testModel || channel.models[0] || FALLBACK_MODEL;
   const call = testCallFor(name, channel.type);
-  const keys = keysInOrder(deps, channel);
+  const keys = keysInOrder(deps, channel, name);
   let result: ProbeResult = { ms: 0, isFatal: false };
   for (const { key } of keys) {
     const startedMs = performance.now();

@@ -30,6 +30,7 @@ export const RELAY_CODES = {
   channel_proxy_invalid: ["client"],
   client_gone: ["client", 499],
   context_length: ["context-length"],
+  conversation_not_found: ["client", 404],
   count_busy: ["limit"],
   database_busy: ["internal", 503],
   database_down: ["internal", 503],
@@ -56,6 +57,7 @@ export const RELAY_CODES = {
   max_tokens_invalid: ["client"],
   media_too_many: ["client"],
   media_unreachable: ["client"],
+  method_not_allowed: ["client", 405],
   model_ambiguous: ["client"],
   model_mapped_cycle: ["internal"],
   model_mapped_json: ["internal"],
@@ -66,6 +68,8 @@ export const RELAY_CODES = {
   playground_group_forbidden: ["forbidden"],
   playground_model_required: ["client"],
   playground_no_channel: ["no-channel"],
+  previous_response_not_found: ["client", 404],
+  previous_response_unavailable: ["no-channel"],
   prompt_required: ["client"],
   provider_base_url: ["no-channel"],
   provider_region: ["no-channel"],
@@ -109,6 +113,7 @@ export const RELAY_CODES = {
   user_quota_empty: ["quota"],
   user_quota_short: ["quota"],
   websocket_required: ["client", 426],
+  websocket_unsupported: ["client", 426],
 } as const satisfies Readonly<Record<string, CodeRow>>;
 
 /** What only calls of the console answer, in `code`: status 200 with success false, but for kinds with a status of their own. */
@@ -137,6 +142,7 @@ export const CONSOLE_CODES = {
   channel_networks_invalid: ["client"],
   channel_region_default_missing: ["client"],
   channel_region_missing: ["client"],
+  channel_responses_invalid: ["client"],
   channel_status_mapping_invalid: ["client"],
   channel_test_running: ["client"],
   channel_untested: ["client"],

@@ -4,7 +4,7 @@ import ipaddr from "ipaddr.js";
 import { providerForm, splitsKeysByLine } from "../../shared/provider-forms.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import { followMapping } from "./rows.ts";
+import { followMapping, RESPONSES_SETTINGS } from "./rows.ts";
 import type { ChannelRow } from "./rows.ts";
 
 /** Absent and null both mean "leave as it is": older clients send null for what they do not know. */
@@ -138,6 +138,13 @@ function objectText(field: "param_override" | "setting", text: string): string {
     if (!isAddress || !/^(https?|socks5h?):\/\//.test(proxy))
       throw refuseField(field, "channel_proxy_invalid");
   }
+  const responses = field === "setting" ? value["responses"] : undefined;
+  if (
+    responses !== undefined &&
+    responses !== null &&
+    !RESPONSES_SETTINGS.some((known) => known === responses)
+  )
+    throw refuseField(field, "channel_responses_invalid", { allowed: RESPONSES_SETTINGS.join(", ") });
   const networks = field === "setting" ? value["allow_networks"] : undefined;
   if (networks !== undefined && networks !== null) {
     const list: unknown[] = Array.isArray(networks) ? networks : [networks];

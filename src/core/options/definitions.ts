@@ -128,8 +128,8 @@ const optionsByGroup = {
     "global.pass_through_request_enabled": { kind: bool, default: "false" },
     /** Of the gateway's own sentences to programs; `auto`: as they ask, else the site's. */
     "relay.language": { kind: oneOf("auto", "zh", "en"), default: "auto" },
-    "general_setting.ping_interval_enabled": { kind: bool, default: "false" },
-    "general_setting.ping_interval_seconds": { kind: int(0, 3600), default: "60", unit: "seconds" },
+    "general_setting.ping_interval_enabled": { kind: bool, default: "true" },
+    "general_setting.ping_interval_seconds": { kind: int(0, 3600), default: "15", unit: "seconds" },
   },
   upstream: {
     /** Seconds until the first byte of an upstream answer; 0 = no limit of its own. */

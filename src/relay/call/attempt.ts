@@ -43,6 +43,8 @@ export interface Opened {
   abort(): void;
   /** The failure that a broken read of the body means. */
   explain(error: unknown): AttemptFailure;
+  /** The first event of a stream is there: what it thinks from here on is no matter of the attempts' deadline. */
+  begun: () => void;
   /** Call once the answer has been read in full or is relayed under timers of its own. */
   settled(): void;
 }
@@ -288,13 +290,14 @@ interface AttemptWatch {
   abort(why: AbortCause): void;
   /** The status line of an answer is there: a stream gets the timers of stream.ts, anything else has the deadline. */
   answered(isStream: boolean): void;
+  begun: () => void;
   settled: () => void;
   explain: (error: unknown) => AttemptFailure;
 }
 
 function watchAttempt(
   { firstByteMs, deadlineMs }: AttemptLimits,
-  call: Pick<Call, "request" | "body" | "hangUp">,
+  call: Pick<Call, "request" | "body" | "hangUp" | "release">,
   readingOn: ReadingOn,
 ): AttemptWatch {
   const clientSignal = call.request.signal;
@@ -315,6 +318,7 @@ function watchAttempt(
   const onGone = (): void => {
     isReadOn = true;
     patience = setTimeout(() => abort("client-gone"), readingOn.begin(call));
+    call.release?.();
   };
   clientSignal.addEventListener("abort", onGone, { once: true });
   call.hangUp = abort;
@@ -329,11 +333,13 @@ function watchAttempt(
       const leftMs = Math.max(1, deadlineMs - (performance.now() - startedMs));
       timer = setTimeout(() => abort("deadline"), leftMs);
     },
+    begun: () => clearTimeout(timer),
     settled() {
       clearTimeout(timer);
       clearTimeout(patience);
       clientSignal.removeEventListener("abort", onGone);
       call.hangUp = undefined;
+      call.release = undefined;
       if (isReadOn) readingOn.end(call);
       isReadOn = false;
     },
@@ -390,7 +396,7 @@ interface UpstreamAttempt {
   /** Whose words a refusal is in. */
   dialect: Dialect;
   channel: Pick<Channel, "statusCodeMapping">;
-  call: Pick<Call, "request" | "body" | "hangUp">;
+  call: Pick<Call, "request" | "body" | "hangUp" | "release">;
   readingOn: ReadingOn;
 }
 
@@ -407,7 +413,7 @@ export async function attempt({
   readingOn,
 }: UpstreamAttempt): Promise<Opened> {
   const watch = watchAttempt(limits, call, readingOn);
-  const { signal, settled, explain } = watch;
+  const { signal, begun, settled, explain } = watch;
   let response: Response;
   try {
     const send = sendFor(request, signal, limits.maxAnswerBytes);
@@ -427,7 +433,7 @@ export async function attempt({
   }
   const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
   watch.answered(isStream);
-  return { response, isStream, abort: () => watch.abort("hang-up"), explain, settled };
+  return { response, isStream, abort: () => watch.abort("hang-up"), explain, begun, settled };
 }
 
 /** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */

@@ -1,5 +1,6 @@
 // What is held back for one call, worked out from its request: the prompt, its tools, and the answer that it may get.
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
+import { upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
 import {
@@ -131,8 +132,9 @@ function gather(channels: readonly Channel[], model: string): ChannelFacts {
   const limits = channels.map(({ paramOverride }) => overriddenLimit(paramOverride ?? {}));
   const names = new Set([model]);
   const places = new Map<string, Place>();
-  for (const { type, modelMapping } of channels) {
-    const name = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
+  for (const channel of channels) {
+    const { type } = channel;
+    const name = upstreamModel(channel, model);
     names.add(name);
     places.set(`${type} ${name}`, { type, name });
   }

@@ -4,6 +4,7 @@ import type { UserAccount } from "../../core/deps.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
+import { aliasedModel } from "../endpoints/agent-models.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { measurePrompt } from "../meter/meter.ts";
@@ -15,6 +16,7 @@ import type { Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
 import type { Held, HoldRequest } from "./hold.ts";
+import type { ResponseHome } from "./response-affinity.ts";
 import type { CallServices } from "./services.ts";
 
 /** A request whose body is there. */
@@ -75,11 +77,18 @@ export async function receiveInSession(
   return { exchange, caller, body };
 }
 
+/** What the hold of a call is worked out from, and the account that alone can serve it. */
+interface CallRequest extends HoldRequest {
+  pinnedKey: number | undefined;
+}
+
 /** Checks what only reads, works out the price as the last of it, and holds back what the call may cost. */
 export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
   const { exchange, caller, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
-  const model = modelOf(received);
+  const asked = modelOf(received);
+  const model =
+    endpoint.name === "messages" ? aliasedModel(services.deps.routing, caller.group, asked) : asked;
   exchange.model = model;
   checkModel(caller, model);
   const pinned = channelFor(services, caller, model);
@@ -88,7 +97,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   const price = priceFor(services, caller, model);
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
-  const request: HoldRequest = {
+  const request: CallRequest = {
     requestId,
     caller,
     endpoint,
@@ -98,8 +107,25 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     prompt: measured,
     wantsStream,
     pinned,
-    earlierTokens: services.affinity.tokensBefore(caller, body),
+    pinnedKey: undefined,
+    earlierTokens: 0,
   };
+  const home = endpoint.name === "responses" ? services.affinity.home(request) : undefined;
+  if (home === undefined) return hold(services, received, request);
+  return home instanceof Promise
+    ? home.then((found) => hold(services, received, homedAt(request, found)))
+    : hold(services, received, homedAt(request, home));
+}
+
+function homedAt(request: CallRequest, { channel, keyIndex, tokens }: ResponseHome): CallRequest {
+  request.pinned = channel;
+  request.pinnedKey = keyIndex;
+  request.earlierTokens = tokens;
+  return request;
+}
+
+function hold(services: CallServices, received: Received, request: CallRequest): Call | Promise<Call> {
+  const { endpoint, body, model } = request;
   // Whatever may fail comes before the hold: from there on the call gives back what it holds.
   const sent = endpoint.rewrite ? bodyOf(endpoint.rewrite(body.json, model)) : body;
   const held = holdCall(services, request);
@@ -110,7 +136,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
 
 function callOf(
   received: Received,
-  request: HoldRequest,
+  request: CallRequest,
   sent: RelayBody,
   { reservation, hold, prompt }: Held,
 ): Call {
@@ -135,8 +161,11 @@ function callOf(
     startedMs: exchange.startedMs,
     attempts: [],
     pinned: request.pinned,
+    pinnedKey: request.pinnedKey,
     isTest: false,
     hangUp: undefined,
+    isBegun: false,
+    release: undefined,
     index: -1,
   };
 }

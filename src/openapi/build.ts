@@ -28,7 +28,7 @@ import type { ConsoleOperation, Parameter, RelayArea, RelayOperation, Schema } f
 import { byKey, keyed, SECURITY_SCHEMES } from "./security.ts";
 
 /** Everything but the console's calls and the relay's. */
-const NOT_AN_API = /^\/(?!api\/|v1|v2\/|pg\/|mj\/|suno\/|dashboard\/|:mode\/mj\/)/;
+const NOT_AN_API = /^\/(?!api\/|v1|v2\/|pg\/|mj\/|suno\/|dashboard\/|:mode\/mj\/|responses|models$)/;
 
 const CONSOLE: Readonly<Record<string, ConsoleOperation>> = { ...people, ...site, ...channels, ...usage };
 const AREAS: readonly RelayArea[] = [
@@ -51,20 +51,22 @@ const ANSWERS: Readonly<Record<string, Schema>> = generated.answers;
 /** What the tables tell of, by the calls' names. */
 export const documentedNames = (): string[] => [...Object.keys(CONSOLE), ...Object.keys(RELAY)];
 
-/** Calls that clients know and the gateway answers with 501: nothing is to be generated for them. */
-export const NOT_SERVED: ReadonlySet<string> = new Set([
-  "DELETE /v1/models/*",
-  "POST /v1/images/variations",
-  "GET /v1/files",
-  "POST /v1/files",
-  "GET /v1/files/:id",
-  "DELETE /v1/files/:id",
-  "GET /v1/files/:id/content",
-  "GET /v1/fine-tunes",
-  "POST /v1/fine-tunes",
-  "GET /v1/fine-tunes/:id",
-  "POST /v1/fine-tunes/:id/cancel",
-  "GET /v1/fine-tunes/:id/events",
+/** Calls that clients know and the gateway refuses, with the status of it: nothing is to be generated for them. */
+export const NOT_SERVED: ReadonlyMap<string, number> = new Map([
+  ["GET /v1/responses", 405],
+  ["GET /responses", 405],
+  ["DELETE /v1/models/*", 501],
+  ["POST /v1/images/variations", 501],
+  ["GET /v1/files", 501],
+  ["POST /v1/files", 501],
+  ["GET /v1/files/:id", 501],
+  ["DELETE /v1/files/:id", 501],
+  ["GET /v1/files/:id/content", 501],
+  ["GET /v1/fine-tunes", 501],
+  ["POST /v1/fine-tunes", 501],
+  ["GET /v1/fine-tunes/:id", 501],
+  ["POST /v1/fine-tunes/:id/cancel", 501],
+  ["GET /v1/fine-tunes/:id/events", 501],
 ]);
 
 /** What the framework's document says of a call. */

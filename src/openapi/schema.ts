@@ -164,3 +164,14 @@ export const modelInPath: Parameter = {
   description: "Name of the model; its slashes may be written as %2F.",
   schema: { type: "string" },
 };
+
+/** The same calls for clients whose base address was given without its version: Codex and others. */
+export const withoutVersion = (
+  rows: Readonly<Record<string, RelayOperation>>,
+): Record<string, RelayOperation> =>
+  Object.fromEntries(
+    Object.entries(rows).map(([name, row]) => [
+      name.replace(" /v1/", " /"),
+      { ...row, summary: `${row.summary}, at an address without its version` },
+    ]),
+  );

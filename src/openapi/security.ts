@@ -58,7 +58,7 @@ export const byKey = (scheme: Scheme): Record<string, string[]>[] => [{ [scheme]
 const OTHER_FORMS: readonly (readonly [RegExp, readonly Scheme[]])[] = [
   [/^\/v1\/messages/, ["anthropicKey"]],
   // Google's header would also choose the form of the answer, and generated clients send a key in every form that is named.
-  [/^\/v1\/models(\/\{model\})?$/, ["anthropicKey"]],
+  [/^(\/v1)?\/models(\/\{model\})?$/, ["anthropicKey"]],
   [/^\/(?:v1beta|v1\/models\/\{model\}:)/, ["googleKey"]],
   [/^\/(?:mj|\{mode\})\//, ["midjourneySecret"]],
   [/^\/v1\/realtime$/, ["realtimeKey"]],

@@ -185,6 +185,7 @@ for (const [upstream, { model }] of Object.entries(UPSTREAMS)) {
           body: { model, messages: [HI], stream, stream_options: { include_usage: true } },
         });
         await ask("POST /v1/responses", { body: { model, input: "hi", stream } });
+        await ask("POST /responses", { body: { model, input: "hi", stream } });
         await ask("POST /v1/messages", { body: { model, messages: [HI], stream, max_tokens: 99 } });
         for (const version of ["v1", "v1beta"]) {
           const action = stream ? "streamGenerateContent" : "generateContent";
@@ -219,9 +220,8 @@ test("the playground, elder endpoints, vectors, scores and counts", async () => 
     });
   const claude = UPSTREAMS.anthropic.model;
   await ask("POST /v1/messages/count_tokens", { body: { model: claude, messages: [HI] } });
-  await ask("POST /v1/responses/compact", {
-    body: { model: UPSTREAMS["openai-responses"].model, input: [HI] },
-  });
+  for (const name of ["POST /v1/responses/compact", "POST /responses/compact"])
+    await ask(name, { body: { model: UPSTREAMS["openai-responses"].model, input: [HI] } });
   const content = { parts: [{ text: "hi" }] };
   for (const version of ["v1", "v1beta"])
     for (const [action, body] of [
@@ -257,9 +257,12 @@ test("lists of models in three forms, and the bills", async () => {
   const model = UPSTREAMS.gemini.model;
   for (const headers of forms) {
     await ask("GET /v1/models", { headers });
+    await ask("GET /models", { headers });
     await ask("GET /v1/models/{model}", { path: `/v1/models/${model}`, headers });
     await ask("GET /v1/models/{model}", { path: "/v1/models/nope", headers, status: 404 });
   }
+  const codex = await ask("GET /v1/models", { path: "/v1/models?client_version=0.169.0" });
+  expect(codex["models"]).not.toEqual([]);
   await ask("GET /v1beta/models", { path: "/v1beta/models?pageSize=2" });
   await ask("GET /v1beta/models/{model}", { path: `/v1beta/models/${model}` });
   for (const prefix of ["", "/v1"])

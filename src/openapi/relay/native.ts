@@ -16,6 +16,7 @@ import {
   ref,
   text,
   wholeOrStreamed,
+  withoutVersion,
   word,
 } from "../schema.ts";
 import type { Parameter, RelayArea, RelayOperation } from "../schema.ts";
@@ -28,6 +29,50 @@ const object = (description?: string) => ({
   additionalProperties: true,
   ...(description === undefined ? {} : { description }),
 });
+
+const RESPONSES_CALLS: Readonly<Record<string, RelayOperation>> = {
+  "POST /v1/responses": {
+    tag: "Responses",
+    summary: "Make a response",
+    description: "Served by every model, whatever its provider speaks.",
+    body: { schema: ref("ResponsesRequest"), example: { model: "gpt-5-mini", input: "What is a weir?" } },
+    answer: wholeOrStreamed(
+      {
+        schema: ref("Response"),
+        example: {
+          id: "resp_1",
+          object: "response",
+          created_at: 1_750_000_000,
+          status: "completed",
+          model: "gpt-5-mini",
+          output: [
+            {
+              id: "msg_1",
+              type: "message",
+              role: "assistant",
+              status: "completed",
+              content: [{ type: "output_text", text: WEIR, annotations: [] }],
+            },
+          ],
+          usage: { input_tokens: 12, output_tokens: 9, total_tokens: 21 },
+        },
+      },
+      ref("ResponsesEvent"),
+    ),
+    errors: "openai",
+  },
+  "POST /v1/responses/compact": {
+    tag: "Responses",
+    summary: "Make a long conversation short",
+    description: "Only for models whose provider has this call.",
+    body: {
+      schema: open({ model: text(), input: either(text(), list(ref("ResponsesItem"))) }),
+      example: { model: "gpt-5-codex", input: [{ role: "user", content: "What is a weir?" }] },
+    },
+    answer: { [JSON_TYPE]: { schema: ref("ResponsesCompaction") } },
+    errors: "openai",
+  },
+};
 
 export const responses: RelayArea = {
   schemas: {
@@ -104,49 +149,7 @@ export const responses: RelayArea = {
     ),
     ResponsesCompaction: open({ "id?": text(), "object?": text(), output: list(ref("ResponsesItem")) }),
   },
-  operations: {
-    "POST /v1/responses": {
-      tag: "Responses",
-      summary: "Make a response",
-      description: "Served by every model, whatever its provider speaks.",
-      body: { schema: ref("ResponsesRequest"), example: { model: "gpt-5-mini", input: "What is a weir?" } },
-      answer: wholeOrStreamed(
-        {
-          schema: ref("Response"),
-          example: {
-            id: "resp_1",
-            object: "response",
-            created_at: 1_750_000_000,
-            status: "completed",
-            model: "gpt-5-mini",
-            output: [
-              {
-                id: "msg_1",
-                type: "message",
-                role: "assistant",
-                status: "completed",
-                content: [{ type: "output_text", text: WEIR, annotations: [] }],
-              },
-            ],
-            usage: { input_tokens: 12, output_tokens: 9, total_tokens: 21 },
-          },
-        },
-        ref("ResponsesEvent"),
-      ),
-      errors: "openai",
-    },
-    "POST /v1/responses/compact": {
-      tag: "Responses",
-      summary: "Make a long conversation short",
-      description: "Only for models whose provider has this call.",
-      body: {
-        schema: open({ model: text(), input: either(text(), list(ref("ResponsesItem"))) }),
-        example: { model: "gpt-5-codex", input: [{ role: "user", content: "What is a weir?" }] },
-      },
-      answer: { [JSON_TYPE]: { schema: ref("ResponsesCompaction") } },
-      errors: "openai",
-    },
-  },
+  operations: { ...RESPONSES_CALLS, ...withoutVersion(RESPONSES_CALLS) },
 };
 
 const anthropicVersion: Parameter = {

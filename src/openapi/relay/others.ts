@@ -14,6 +14,7 @@ import {
   open,
   ref,
   text,
+  withoutVersion,
   word,
 } from "../schema.ts";
 import type { Parameter, RelayArea, RelayOperation } from "../schema.ts";
@@ -42,6 +43,33 @@ const googlePage = [
   query("pageToken", "`nextPageToken` of the page before."),
 ];
 
+const MODEL_LIST: Readonly<Record<string, RelayOperation>> = {
+  "GET /v1/models": {
+    tag: "Models",
+    summary: "List the models of the key",
+    description: "In the form of the client: OpenAI's, or by its headers Anthropic's or Google's.",
+    parameters: [
+      ...listDialect,
+      query("client_version", "Codex's: with it `models` describes those that it does not know itself."),
+      query("limit", "Anthropic's form: rows of a page; 20 where absent, at most 1000."),
+      query("after_id", "Anthropic's form: the page behind this model."),
+      query("before_id", "Anthropic's form: the page before this model."),
+      ...googlePage.map((each) => ({ ...each, description: `Google's form: ${each.description}` })),
+    ],
+    answer: {
+      [JSON_TYPE]: {
+        schema: either(ref("ModelList"), ref("AnthropicModelList"), ref("GeminiModelList")),
+        example: {
+          success: true,
+          object: "list",
+          data: [{ id: "gpt-4o-mini", object: "model", created: 1_626_777_600, owned_by: "openai" }],
+        },
+      },
+    },
+    errors: "anyModelList",
+  },
+};
+
 export const models: RelayArea = {
   schemas: {
     Model: open(
@@ -56,7 +84,18 @@ export const models: RelayArea = {
       },
       "A model in OpenAI's form.",
     ),
-    ModelList: open({ "success?": flag(), object: word("list"), data: list(ref("Model")) }),
+    ModelList: open({
+      "success?": flag(),
+      object: word("list"),
+      data: list(ref("Model")),
+      "models?": list(ref("CodexModel"), "Only for Codex."),
+    }),
+    CodexModel: open({
+      slug: text("Name of the model."),
+      display_name: text(),
+      "context_window?": integer("Tokens that it reads."),
+      "base_instructions?": text(),
+    }),
     AnthropicModel: open({ type: word("model"), id: text(), display_name: text(), created_at: text() }),
     AnthropicModelList: open({
       data: list(ref("AnthropicModel")),
@@ -74,29 +113,8 @@ export const models: RelayArea = {
     GeminiModelList: open({ models: list(ref("GeminiModel")), "nextPageToken?": text() }),
   },
   operations: {
-    "GET /v1/models": {
-      tag: "Models",
-      summary: "List the models of the key",
-      description: "In the form of the client: OpenAI's, or by its headers Anthropic's or Google's.",
-      parameters: [
-        ...listDialect,
-        query("limit", "Anthropic's form: rows of a page; 20 where absent, at most 1000."),
-        query("after_id", "Anthropic's form: the page behind this model."),
-        query("before_id", "Anthropic's form: the page before this model."),
-        ...googlePage.map((each) => ({ ...each, description: `Google's form: ${each.description}` })),
-      ],
-      answer: {
-        [JSON_TYPE]: {
-          schema: either(ref("ModelList"), ref("AnthropicModelList"), ref("GeminiModelList")),
-          example: {
-            success: true,
-            object: "list",
-            data: [{ id: "gpt-4o-mini", object: "model", created: 1_626_777_600, owned_by: "openai" }],
-          },
-        },
-      },
-      errors: "anyModelList",
-    },
+    ...MODEL_LIST,
+    ...withoutVersion(MODEL_LIST),
     "GET /v1/models/{model}": {
       tag: "Models",
       summary: "Show one model",

@@ -17,6 +17,7 @@ import type { DetailPageData } from "./detail/data.ts";
 import { tableOf } from "./detail/export.ts";
 import { Figures } from "./detail/figures.tsx";
 import { FirstSteps } from "./detail/first-steps.tsx";
+import { RefusedModels } from "./detail/refused-models.tsx";
 import { QueryBar } from "./detail/query-bar.tsx";
 import { UsageCharts } from "./detail/usage-charts.tsx";
 import { fits, usageQueryOf } from "./detail/usage-query.ts";
@@ -37,6 +38,7 @@ const NOTHING: UsageSummary = {
   ms: [],
   previous: { quota: 0, count: 0, tokens: 0 },
   elapsed: 0,
+  unpriced: [],
 };
 
 const isEmpty = ({ lines, errors }: UsageSummary) => sumOf(lines.count) === 0 && sumOf(errors) === 0;
@@ -79,6 +81,7 @@ export default function DetailScreen() {
       ) : null}
       {failure ? <FailureNotice text={failure} onRetry={refresh} /> : null}
       {use ? <Figures use={use} isOwn={usage.scope === "me"} used={data.used} /> : null}
+      {use && use.unpriced.length > 0 ? <RefusedModels models={use.unpriced} onPriced={refresh} /> : null}
       {firstSteps ? <FirstSteps steps={firstSteps} /> : null}
       {use && !firstSteps ? (
         <UsageCharts use={use} usage={usage} isAdmin={isAdmin} onRange={changeRange} />

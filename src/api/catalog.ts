@@ -3,6 +3,7 @@
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { modelsForUser, presetModelsByType, pricingFor } from "../core/channels/models.ts";
+import { unpricedForUser } from "../core/channels/unpriced.ts";
 import { groupChoices, groupNames } from "../core/users/groups.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -24,6 +25,8 @@ export function catalog(deps: Deps, session: SessionSettings) {
         access: "user",
         query: t.Object({ group: t.Optional(plainText(64)) }),
       })
+      // † Which of them are refused to the caller for want of a price.
+      .get("/user/models/unpriced", ({ actor }) => ok(unpricedForUser(deps, actor)), { access: "user" })
       .get("/user/self/groups", ({ actor }) => ok(groupChoices(deps, actor)), { access: "user" })
       .get("/user/groups", () => ok(groupChoices(deps, undefined)), { open: "public" })
   );

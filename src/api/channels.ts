@@ -5,6 +5,7 @@ import { getChannel, listChannels, summarizeChannels } from "../core/channels/li
 import { createChannels, deleteChannels, updateChannel } from "../core/channels/channels.ts";
 import type { Deps } from "../core/deps.ts";
 import { enabledModelNames, presetModelObjects } from "../core/channels/models.ts";
+import { pricedModels } from "../core/channels/unpriced.ts";
 import { done, ok } from "../http/envelope.ts";
 import { asksForPage, idOf, LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
@@ -72,6 +73,8 @@ export function channels(deps: Deps, session: SessionSettings) {
       .get("/models_enabled", () => ({ success: true as const, data: enabledModelNames(deps) }), {
         access: "admin",
       })
+      // † What has a price, so that an editor says beforehand which of its models are refused.
+      .get("/models_priced", async ({ actor }) => ok(await pricedModels(deps, actor)), { access: "admin" })
       // † The counts of the views and the tags in use.
       .get("/summary", async () => ok(await summarizeChannels(deps)), { access: "admin" })
       .get("/:id", async ({ params }) => ok(await getChannel(deps, rowIdOf(params.id))), {

@@ -323,7 +323,15 @@ export const PRESET_MODELS: Readonly<Record<number, readonly string[]>> = {
     "rerank-english-v2.0",
     "rerank-multilingual-v2.0",
   ],
-  35: ["abab6.5-chat", "abab6.5s-chat", "abab6-chat", "abab5.5-chat", "abab5.5s-chat", "MiniMax-M2.5", "MiniMax-M3"],
+  35: [
+    "abab6.5-chat",
+    "abab6.5s-chat",
+    "abab6-chat",
+    "abab5.5-chat",
+    "abab5.5s-chat",
+    "MiniMax-M2.5",
+    "MiniMax-M3",
+  ],
   36: ["suno_music", "suno_lyrics"],
   38: ["jina-clip-v1", "jina-reranker-v2-base-multilingual"],
   39: [

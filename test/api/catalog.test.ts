@@ -126,4 +126,20 @@ describe.each(DATABASE_KINDS)("catalogue on %s", (database) => {
     const answer = await get("/models", plain);
     expect(answer.body).toEqual({ success: true, data: { "1": ["gpt-4o"], "37": null } });
   });
+
+  test("what is refused for want of a price is told beforehand: to users their own models, to administrators what has a price", async () => {
+    const { options } = app.deps;
+    const root = await app.createUser({ username: "the-root", role: 100 });
+    const own = async (as: TestUser) => (await get<string[]>("/user/models/unpriced", as)).body.data;
+    const all = async (as: TestUser) =>
+      (await get<{ isRefusing: boolean; names: string[]; ask: string }>("/channel/models_priced", as)).body
+        .data;
+    expect([await own(plain), await own(inner)]).toEqual([[], ["m-none"]]);
+    expect(await all(admin)).toEqual({ isRefusing: true, names: ["m-ratio", "m-call"], ask: "the-root" });
+    expect((await all(root)).ask).toBe("");
+    expect((await get("/channel/models_priced", plain)).status).toBe(403);
+    await options.set("SelfUseModeEnabled", "true");
+    expect([await own(inner), (await all(root)).isRefusing]).toEqual([[], false]);
+    await options.set("SelfUseModeEnabled", "false");
+  });
 });

@@ -44,6 +44,7 @@ function use(part: Partial<UsageSummary> = {}): UsageSummary {
     ms: [4000, 30_000, 6000],
     previous: { quota: 3_000_000, count: 10, tokens: 0 },
     elapsed: 2 * HOUR,
+    unpriced: [],
     ...part,
   };
 }

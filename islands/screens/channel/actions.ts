@@ -1,13 +1,15 @@
 // What the channel screen does to channels: status with undo, tests, balances, copies, tags, deletions. Loaded on first use.
 // Refuses to delete without naming what and how many.
+import { priceName } from "../../../src/shared/price-name.ts";
 import { api, ApiFailure, call, callForBody, failureMessage } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
+import { namesText } from "../../lib/model-names.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm, deleteRows } from "../../ui/confirm.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
 import type { ListRow, TagRow } from "./row.ts";
-import { dollarsText, isTagRow, STATUS_ENABLED } from "./row.ts";
+import { dollarsText, isTagRow, namesOf, STATUS_ENABLED } from "./row.ts";
 import { noteRun } from "./use-channels.ts";
 import type { Channels } from "./use-channels.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
@@ -213,6 +215,22 @@ export async function testOnce(id: number, model?: string): Promise<TestAnswer> 
 export async function testIds(channels: Channels, ids: readonly number[]): Promise<void> {
   const rows = await Promise.all(ids.map((id) => call(api.channel({ id }).get())));
   await testChannels(channels, rows);
+  await warnOfUnpriced(rows);
+}
+
+/** A test costs nobody anything: that it passed does not mean that calls are let through. */
+async function warnOfUnpriced(rows: readonly ChannelRow[]): Promise<void> {
+  const { isRefusing, names } = await call(api.channel.models_priced.get());
+  if (!isRefusing) return;
+  const priced = new Set(names);
+  const models = new Set(rows.flatMap((row) => namesOf(row.models)));
+  const unpriced = [...models].filter((name) => !priced.has(priceName(name)));
+  if (unpriced.length === 0) return;
+  toast({
+    key: "channel unpriced",
+    tone: "warning",
+    text: t("price.savedUnpriced", { count: unpriced.length, names: namesText(t, unpriced) }),
+  });
 }
 
 export async function testChannels(channels: Channels, rows: readonly ChannelRow[]): Promise<void> {

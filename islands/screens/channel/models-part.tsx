@@ -8,6 +8,7 @@ import { copyText } from "../../ui/copy-button.tsx";
 import { announce, toast } from "../../lib/toasts.ts";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
+import { UnpricedNote } from "./unpriced-note.tsx";
 import type { ChannelValues } from "./values.ts";
 import { trimmedBase } from "./values.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
@@ -112,6 +113,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
           </button>
         ))}
       </div>
+      <UnpricedNote models={models} />
       {failure ? (
         <p role="alert" className="mt-1 text-xs text-error mb-4">
           {failure}

@@ -8,6 +8,7 @@ import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { testOnce } from "./actions.ts";
 import type { TestAnswer } from "./actions.ts";
+import { usePricedModels } from "./priced-models.ts";
 import { namesOf } from "./row.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
 
@@ -66,6 +67,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [isExpanded, setExpanded] = useState(false);
   const run = useTestRun(row.id);
+  const { unpricedOf } = usePricedModels();
 
   const models = namesOf(row.models);
   const found = models.filter((name) => name.toLowerCase().includes(search.trim().toLowerCase()));
@@ -96,6 +98,7 @@ export default function TestDrawer({ row, onClose }: TestDrawerProps) {
           chosen={chosen}
           onChoose={setChosen}
           testModel={row.test_model}
+          unpriced={new Set(unpricedOf(shown))}
         />
       )}
       {found.length > shown.length ? (
@@ -157,9 +160,11 @@ interface ModelTableProps {
   chosen: ReadonlySet<string>;
   onChoose: (chosen: ReadonlySet<string>) => void;
   testModel: string | null;
+  /** Those that calls are refused for, whatever the test says. */
+  unpriced: ReadonlySet<string>;
 }
 
-function ModelTable({ run, found, shown, chosen, onChoose, testModel }: ModelTableProps) {
+function ModelTable({ run, found, shown, chosen, onChoose, testModel, unpriced }: ModelTableProps) {
   const t = useT();
   const isAll = found.every((name) => chosen.has(name));
   return (
@@ -207,6 +212,9 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel }: ModelTab
               {name}
               {name === testModel ? (
                 <span className="badge badge-ghost badge-sm ml-2">{t("channel.testModel")}</span>
+              ) : null}
+              {unpriced.has(name) ? (
+                <span className="badge badge-warning badge-soft badge-sm ml-2">{t("price.noPrice")}</span>
               ) : null}
             </th>
             <td>

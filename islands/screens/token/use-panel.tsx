@@ -1,7 +1,8 @@
 // How to use a key: ready code, addresses for clients, chat links; after a key was made, or from its row.
 // Refuses to print old keys in full: they are masked in the code, and copied in full.
-import { MessageSquare } from "lucide-react";
+import { MessageSquare, TriangleAlert } from "lucide-react";
 import { useState } from "react";
+import { user } from "../../lib/boot.ts";
 import { chatLinks, serverAddress } from "../../lib/chat-links.ts";
 import { maskSecret } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -10,6 +11,8 @@ import { Notice } from "../../ui/feedback.tsx";
 import { openChat } from "./open-chat.ts";
 import { SAMPLE_NAMES, sampleCode } from "./samples.ts";
 import type { SampleName } from "./samples.ts";
+import { mayPrice, PriceAction } from "../../ui/price-action.tsx";
+import { useOwnUnpriced } from "../../lib/own-unpriced.ts";
 import type { TokenRow } from "../../lib/wire.ts";
 
 const FALLBACK_MODEL = "gpt-4o-mini";
@@ -34,6 +37,7 @@ export default function UsePanel({ keys, isNew, models, onClose }: UsePanelProps
   const [first] = keys;
   const offered = modelsOf(first, models);
   const [chosen, setChosen] = useState("");
+  const { unpriced, refresh } = useOwnUnpriced();
   const model = offered.includes(chosen)
     ? chosen
     : offered.includes(FALLBACK_MODEL)
@@ -94,7 +98,7 @@ export default function UsePanel({ keys, isNew, models, onClose }: UsePanelProps
             >
               {offered.slice(0, 500).map((name) => (
                 <option key={name} value={name}>
-                  {name}
+                  {unpriced.has(name) ? `${name} (${t("price.noPrice")})` : name}
                 </option>
               ))}
             </select>
@@ -104,6 +108,16 @@ export default function UsePanel({ keys, isNew, models, onClose }: UsePanelProps
           <CopyButton text={sampleCode(tab, base, fullKey, model)} label={t("common.copy")} withText />
         )}
       </div>
+      {tab !== "clients" && unpriced.has(model) ? (
+        <p role="status" className="mt-2 flex flex-wrap items-center gap-2 text-warning-text">
+          <TriangleAlert aria-hidden size={16} className="flex-none" />
+          <span className="min-w-0 wrap-anywhere">
+            {t("price.unpriced", { count: 1, names: model })}
+            {mayPrice(user.value) ? null : ` ${t("price.askAdmin")}`}
+          </span>
+          <PriceAction models={[model]} onPriced={refresh} />
+        </p>
+      ) : null}
       {tab === "clients" ? (
         <Clients base={base} row={first} />
       ) : (

@@ -78,9 +78,14 @@ export interface Dashboard {
   previous: Sums;
   /** Seconds of the range that have passed. */
   elapsed: number;
+  /** Models that were refused because they had no price, and still have none. */
+  unpriced: string[];
 }
 
-type DashboardDeps = Pick<Deps, "db" | "clock">;
+type DashboardDeps = Pick<Deps, "db" | "clock" | "options" | "prices">;
+
+/** Models that are named to have been refused; the rest is in the log. */
+const MOST_UNPRICED = 50;
 
 /** Start of the hour, or of the local day as seconds of the local clock, that a moment of UTC falls on. */
 function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[]): SQL {
@@ -206,11 +211,12 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   const own = ranked.slice(0, MOST_SERIES);
   const nowSeconds = Math.floor(deps.clock.nowMs() / 1000);
   const elapsed = Math.min(Math.max(nowSeconds - from, 0), to - from);
-  const [rows, errorRows, names, previous] = await Promise.all([
+  const [rows, errorRows, names, previous, unpriced] = await Promise.all([
     sumsByUnit(db, query.by, span, own),
     errorsByUnit(db, span),
     namesOf(deps, query.by, own),
     sumsBetween(deps, filter, from - (to - from), from - (to - from) + elapsed),
+    refusedUnpriced(deps, span),
   ]);
 
   const zeros = (): number[] => Array.from(bars.at, () => 0);
@@ -248,7 +254,26 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
     ms,
     previous,
     elapsed,
+    unpriced,
   };
+}
+
+/** Error rows are few, and say why in their JSON. Sites that refuse none any more have nothing to tell. */
+async function refusedUnpriced(deps: DashboardDeps, { filter, from, to }: Span): Promise<string[]> {
+  if (deps.options.get("SelfUseModeEnabled")) return [];
+  const { logs } = deps.db.t;
+  const rows = await deps.db.reader
+    .selectDistinct({ model: logs.modelName })
+    .from(logs)
+    .where(
+      and(
+        rareWhere(deps.db, { ...filter, type: LogType.error }, from, to),
+        sql`${logs.other} like '%"error_code":"model_not_priced"%'`,
+      ),
+    )
+    .orderBy(asc(logs.modelName))
+    .limit(MOST_UNPRICED);
+  return rows.map(({ model }) => model).filter((model) => model !== "" && !deps.prices.pricing(model));
 }
 
 /** Figures between two moments: whole hours from the hourly sums, the rest from the rows. */

@@ -19,6 +19,7 @@ import {
   integerQuota,
 } from "../../shared/cost.ts";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
+import { priceName } from "../../shared/price-name.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { MAX_TOKEN_COUNT } from "../../shared/usage.ts";
 import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "./completion-rules.ts";
@@ -52,16 +53,9 @@ function safeRatio(value: number | undefined): number | undefined {
   return value !== undefined && Number.isFinite(value) && value >= 0 ? Math.min(value, MAX_RATIO) : undefined;
 }
 
-/** Names of custom GPTs are priced under one alias each. */
-function alias(name: string): string {
-  if (name.startsWith("gpt-4-gizmo")) return "gpt-4-gizmo-*";
-  if (name.startsWith("gpt-4o-gizmo")) return "gpt-4o-gizmo-*";
-  return name;
-}
-
 /** The price of a requested model name, or undefined when neither price nor ratio is set. */
 export function lookupPrice(tables: PriceTables, model: string): ModelPricing | undefined {
-  const name = alias(model);
+  const name = priceName(model);
   const callPrice = own(tables.modelPrice, name);
   const ratio = own(tables.modelRatio, name);
   if (callPrice === undefined && ratio === undefined) return undefined;
@@ -70,7 +64,7 @@ export function lookupPrice(tables: PriceTables, model: string): ModelPricing | 
 
 /** The price that a model without one is billed at in self-use mode or for users who accepted it. */
 export function missingPrice(tables: PriceTables, model: string): ModelPricing {
-  return pricingOf(tables, alias(model), undefined, MISSING_MODEL_RATIO);
+  return pricingOf(tables, priceName(model), undefined, MISSING_MODEL_RATIO);
 }
 
 function pricingOf(

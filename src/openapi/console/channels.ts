@@ -19,6 +19,9 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
   }),
   "GET /api/channel/models": channel("Every model that is known"),
   "GET /api/channel/models_enabled": channel("Models that enabled channels serve"),
+  "GET /api/channel/models_priced": channel("Models that have a price", {
+    description: "With whether calls to others are refused, and who may set prices.",
+  }),
   "GET /api/channel/summary": channel("Counts of the views, and the tags in use"),
   "GET /api/channel/{id}": channel("Show a channel"),
   "POST /api/channel/": channel("Make channels", {

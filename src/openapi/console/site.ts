@@ -41,6 +41,10 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Models that the user may use",
     fields: { group: "One of the user's groups; all of them where absent." },
   },
+  "GET /api/user/models/unpriced": {
+    tag: "Catalogue",
+    summary: "Models of the user that are refused because they have no price",
+  },
   "GET /api/user/self/groups": { tag: "Catalogue", summary: "Groups that the user may choose" },
   "GET /api/user/groups": { tag: "Catalogue", summary: "Groups that a visitor may choose" },
   "GET /api/redemption/": { tag: "Codes", summary: "List codes", fields: { p: "Page; the first is 1." } },

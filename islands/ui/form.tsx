@@ -3,8 +3,12 @@
 import { Eye, EyeOff, RotateCcw } from "lucide-react";
 import { useId, useState } from "react";
 import type { InputHTMLAttributes, ReactNode } from "react";
+import { charactersIn } from "../../src/shared/name-limits.ts";
 import type { Form, Values } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
+
+/** The last quarter of a limit is counted down. */
+const NEAR_THE_LIMIT = 0.25;
 
 /** What a control inside Field takes over. */
 export interface ControlProps {
@@ -22,6 +26,8 @@ interface CommonProps<V extends Values> {
   hint?: ReactNode;
   isRequired?: boolean;
   isDisabled?: boolean;
+  /** Characters that it takes: near the end, the label's line says how many are left. */
+  limit?: number | undefined;
 }
 
 export interface FieldProps<V extends Values> extends CommonProps<V> {
@@ -37,6 +43,7 @@ export function Field<V extends Values>({
   hint,
   isRequired,
   isGroup,
+  limit,
   children,
 }: FieldProps<V>) {
   const t = useT();
@@ -44,10 +51,13 @@ export function Field<V extends Values>({
   const id = useId();
   const error = form.errors[name];
   const below = error ?? hint;
+  const left = limit === undefined ? undefined : limit - charactersIn(String(form.values[name] ?? "").trim());
+  const isNear = limit !== undefined && left !== undefined && left <= limit * NEAR_THE_LIMIT;
   const control: ControlProps = {
     id,
     "aria-invalid": error === undefined ? undefined : true,
-    "aria-describedby": below ? `${id}-below` : undefined,
+    "aria-describedby":
+      [below ? `${id}-below` : "", isNear ? `${id}-left` : ""].filter(Boolean).join(" ") || undefined,
     required: isRequired,
     onBlur: () => form.touch(name),
   };
@@ -74,6 +84,14 @@ export function Field<V extends Values>({
             <span className="status status-primary" aria-hidden />
             <RotateCcw aria-hidden size={12} />
           </button>
+        ) : null}
+        {isNear && left !== undefined ? (
+          <span
+            id={`${id}-left`}
+            className={`ml-auto text-xs tabular-nums ${left < 0 ? "text-error" : "text-muted"}`}
+          >
+            {left < 0 ? t("form.tooMany", { count: -left }) : t("form.left", { count: left })}
+          </span>
         ) : null}
       </div>
       {children(control)}

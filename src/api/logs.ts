@@ -18,12 +18,14 @@ import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
 import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
+import { inLanguage } from "../http/log-texts.ts";
 import { ANY_SITE, createKeyReader } from "../http/key-reader.ts";
 import { asksForPage, LARGE_PAGE_SIZE, pageOf, pageQuery } from "../http/paging.ts";
 import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
 import { positive, queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import type { Language } from "../shared/enums.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
 const MONTH_SECONDS = 30 * 24 * 3600;
@@ -47,8 +49,13 @@ function keyOf(text: string): string {
 
 export function logs(deps: Deps, session: SessionSettings) {
   const tokenOfKey = createKeyReader(deps, session.limits);
-  const page = (found: LogPage, at: { page: number; pageSize: number }) =>
-    ok({ items: found.items, total: found.total, page: at.page, page_size: at.pageSize });
+  const page = (found: LogPage, at: { page: number; pageSize: number }, language: Language) =>
+    ok({
+      items: inLanguage(found.items, language),
+      total: found.total,
+      page: at.page,
+      page_size: at.pageSize,
+    });
   /** Open ends become now and a month before it. */
   const bounded = (filter: LogFilter): LogFilter => {
     const to = filter.to === END_OF_TIME ? Math.floor(deps.clock.nowMs() / 1000) + 1 : filter.to;
@@ -59,21 +66,21 @@ export function logs(deps: Deps, session: SessionSettings) {
     .use(policy(session))
     .get(
       "/log/",
-      async ({ query }) => {
+      async ({ query, language }) => {
         const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
-        return page(found, at);
+        return page(found, at, language);
       },
       { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
     )
     .get(
       "/log/self",
-      async ({ actor, query }) => {
+      async ({ actor, query, language }) => {
         const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
         const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
-        return page(found, at);
+        return page(found, at, language);
       },
       { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
     )

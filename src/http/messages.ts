@@ -46,6 +46,11 @@ export function relayLanguageOf(request: Request, options: Options): Language {
   return fixed === "auto" ? (acceptedLanguage(request) ?? options.get("site.language")) : fixed;
 }
 
+/** The sentence for a code as the dictionary has it; undefined for codes that it does not know. */
+export function templateOf(code: string, language: Language): string | undefined {
+  return Object.hasOwn(DICTIONARIES[language], code) ? DICTIONARIES[language][code] : undefined;
+}
+
 /** The sentence for a code with its placeholders filled in. */
 export function messageText(code: string, language: Language, params: FailureParams = {}): string {
   const template = DICTIONARIES[language][code] ?? DICTIONARIES.zh[code] ?? code;

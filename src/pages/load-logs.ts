@@ -4,6 +4,7 @@ import type { LogPageData } from "../../islands/screens/log/row.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
 import { listLogs, listOwnLogs } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
+import { inLanguage } from "../http/log-texts.ts";
 import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
 import { sentBy } from "../http/queries/sent.ts";
 import { Role } from "../shared/enums.ts";
@@ -32,5 +33,12 @@ export async function loadLogs(context: LoaderContext): Promise<LogPageData> {
     logStat(deps, filter),
     logHistogram(deps, filter),
   ]);
-  return { rows: list.items, total: list.total, stat, histogram, isAdmin, pageSize };
+  return {
+    rows: inLanguage(list.items, context.language),
+    total: list.total,
+    stat,
+    histogram,
+    isAdmin,
+    pageSize,
+  };
 }

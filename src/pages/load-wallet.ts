@@ -4,6 +4,7 @@ import { affiliateCode } from "../core/users/affiliates.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import { listOwnLogs } from "../core/logs/list.ts";
+import { inLanguage } from "../http/log-texts.ts";
 import { getUser } from "../core/users/users.ts";
 import { LogType } from "../shared/enums.ts";
 import type { LoaderContext } from "./page.ts";
@@ -25,10 +26,10 @@ export async function loadWallet(context: LoaderContext): Promise<WalletData | u
     invitationOf(deps, user),
     listOwnLogs(deps, user, { type: LogType.topUp, from: 0, to: END_OF_TIME }, { limit: pageSize, offset }),
   ]);
-  const rows = items.map(({ id, created_at, content, quota, other }) => ({
+  const rows = inLanguage(items, context.language).map(({ id, created_at, content, text, quota, other }) => ({
     id,
     created_at,
-    content,
+    content: text ?? content,
     quota,
     other,
   }));

@@ -145,12 +145,24 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
     expect((await call<Token[]>("GET", "/search?keyword=o", undefined, owner)).body.data).toHaveLength(5);
   });
 
+  test("a name may have 30 characters, whatever their bytes; one more is refused at its field", async () => {
+    for (const character of ["n", "键", "🗝"]) {
+      expect((await call("POST", "/", { name: character.repeat(30) })).body.success).toBe(true);
+      const refused = await call("POST", "/", { name: character.repeat(31) });
+      expect([character, refused.body.code, refused.body.field]).toEqual([
+        character,
+        "token_name_long",
+        "name",
+      ]);
+    }
+  });
+
   test("wrong input is refused in words and changes nothing", async () => {
     const count = async () => (await call<Token[]>("GET", "/")).body.total;
     const before = await count();
     const cases: [Record<string, unknown>, string][] = [
       [{ name: "n".repeat(31) }, "令牌名称过长"],
-      [{ name: "名".repeat(11) }, "令牌名称过长"],
+      [{ name: "名".repeat(31) }, "令牌名称过长"],
       [{ name: " " }, "令牌名称不能为空"],
       [{ expired_time: 0 }, "过期时间格式错误！"],
       [{ expired_time: NOW * 1000 }, "过期时间格式错误！"],

@@ -4,7 +4,7 @@ import { screen, within } from "@testing-library/react";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import { fillChatLink } from "../../islands/lib/chat-links.ts";
 import TokenScreen from "../../islands/screens/token.tsx";
-import { batchName, isNameLong, stateOf, wrongIpLine } from "../../islands/screens/token/row.ts";
+import { batchName, nameLimit, stateOf, wrongIpLine } from "../../islands/screens/token/row.ts";
 import type { TokenPageData } from "../../islands/screens/token/row.ts";
 import { SAMPLE_NAMES, sampleCode } from "../../islands/screens/token/samples.ts";
 import { renderPart, renderScreen, settle } from "./render.tsx";
@@ -217,8 +217,8 @@ describe("making keys", () => {
     const island = await drawer({ language: "en" });
     await create(island);
     expect(screen.getByText("Enter a name")).toBeTruthy();
-    await island.user.type(field(/^Name/), "名".repeat(11));
-    expect(screen.getByText("The name is too long")).toBeTruthy();
+    await island.user.type(field(/^Name/), "名".repeat(31));
+    expect(screen.getByText("The name can have at most 30 characters")).toBeTruthy();
     await island.user.clear(field(/^Name/));
     await island.user.type(field(/^Name/), "fine");
     await island.user.clear(field(/^Quota/));
@@ -304,11 +304,21 @@ describe("making keys", () => {
     return island;
   }
 
-  test("helpers: names in bytes, addresses by line", () => {
-    expect(isNameLong("n".repeat(30), 1)).toBe(false);
-    expect(isNameLong("n".repeat(31), 1)).toBe(true);
-    expect(isNameLong("n".repeat(24), 2)).toBe(true);
-    expect(isNameLong("n".repeat(23), 2)).toBe(false);
+  test("a name's characters are counted down before the limit is met, Chinese ones like others", async () => {
+    const island = await drawerIn("en");
+    const name = screen.getByRole("textbox", { name: /^Name/ });
+    await island.user.type(name, "键".repeat(20));
+    expect(screen.queryByText(/characters? left/)).toBeNull();
+    await island.user.type(name, "键".repeat(9));
+    expect(screen.getByText("1 character left")).toBeTruthy();
+    await island.user.type(name, "键键键");
+    expect(screen.getByText("2 characters too many")).toBeTruthy();
+    await island.user.tab();
+    expect(screen.getByText("The name can have at most 30 characters")).toBeTruthy();
+  });
+
+  test("helpers: room for what tells a batch apart, addresses by line", () => {
+    expect([nameLimit(1), nameLimit(2)]).toEqual([30, 23]);
     expect(wrongIpLine("10.0.0.1\n 2001:db8::/32 ,\n\n::1")).toBeUndefined();
     expect(wrongIpLine("10.0.0.1\nexample.org")).toBe("example.org");
   });

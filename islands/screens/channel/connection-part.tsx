@@ -5,6 +5,7 @@ import { keyHint, providerForm, splitsKeysByLine } from "../../../src/shared/pro
 import type { Form } from "../../lib/form.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
+import { MAX_CHANNEL_NAME } from "../../../src/shared/name-limits.ts";
 import { Field, SecretField, Section, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
 import { KeysList } from "./keys-list.tsx";
 import { trimmedBase } from "./values.ts";
@@ -43,6 +44,7 @@ export function ConnectionPart({ form, row }: ConnectionPartProps) {
         name="name"
         label={t("channel.name")}
         isRequired
+        limit={MAX_CHANNEL_NAME}
         input={{ autoFocus: true, autoComplete: "off" }}
       />
       <BaseUrlField form={form} />

@@ -1,6 +1,7 @@
 // The editor's sections on what a channel serves and to whom: models, groups, order, tag, test model, automatic disabling.
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
+import { MAX_TAG } from "../../../src/shared/name-limits.ts";
 import { NumberField, Section, SwitchField, TextField } from "../../ui/form.tsx";
 import { ModelsPart } from "./models-part.tsx";
 import type { ModelsPartProps } from "./models-part.tsx";
@@ -54,6 +55,7 @@ export default function RoutingPart({ form, row, related, all, groups, tags }: R
           name="tag"
           label={t("channel.tag")}
           hint={t("channel.tagHint")}
+          limit={MAX_TAG}
           input={{ list: "channel-tags", autoComplete: "off" }}
         />
         <datalist id="channel-tags">

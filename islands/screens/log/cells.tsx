@@ -4,7 +4,7 @@ import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { CONSUME, ERROR, FIRST_TOKEN_MS, otherOf, typeKey, TOTAL_MS } from "./row.ts";
+import { CONSUME, ERROR, FIRST_TOKEN_MS, keyNameOf, otherOf, textOf, typeKey, TOTAL_MS } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
 export function TypeWord({ type, text }: { type: number; text: string }) {
@@ -48,7 +48,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
           </button>
         ),
     }),
-    { id: "key", title: t("log.key"), cell: (row) => row.token_name || null },
+    { id: "key", title: t("log.key"), cell: (row) => keyNameOf(t, row) || null },
     { id: "model", title: t("log.model"), cell: (row) => <ModelCell row={row} /> },
     ...forAdmins({ id: "channel", title: t("log.channel"), cell: (row) => <ChannelCell row={row} /> }),
     ...forAdmins({
@@ -97,8 +97,8 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
       title: t("log.content"),
       isHiddenByDefault: true,
       cell: (row) => (
-        <span className="inline-block max-w-[30ch] truncate align-bottom" title={row.content}>
-          {row.content}
+        <span className="inline-block max-w-[30ch] truncate align-bottom" title={textOf(row)}>
+          {textOf(row)}
         </span>
       ),
     },
@@ -111,8 +111,8 @@ function ModelCell({ row }: { row: LogRow }) {
   if (row.model_name === "") {
     if (row.content === "") return null;
     return (
-      <span className="inline-block max-w-[30ch] truncate align-bottom text-muted" title={row.content}>
-        {row.content}
+      <span className="inline-block max-w-[30ch] truncate align-bottom text-muted" title={textOf(row)}>
+        {textOf(row)}
       </span>
     );
   }

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { hasText, useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { LogOther } from "./row.ts";
-import { ERROR } from "./row.ts";
+import { ERROR, textOf } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
 const DIALECTS: Record<string, string> = {
@@ -107,7 +107,7 @@ export function ErrorPart({ row, other }: { row: LogRow; other: LogOther }) {
   return (
     <section className="detail-section" aria-label={t("log.error")}>
       <h3>{t("log.error")}</h3>
-      <p className="break-words text-error">{row.content}</p>
+      <p className="break-words text-error">{textOf(row)}</p>
       <dl className="facts mt-2">
         {code ? (
           <Line label={t("log.errorCode")}>

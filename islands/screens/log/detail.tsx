@@ -14,7 +14,7 @@ import { Changes, dialectName, ErrorPart } from "./changes.tsx";
 import { TypeWord } from "./cells.tsx";
 import { CostSum, isExplained } from "./cost.tsx";
 import type { LogOther } from "./row.ts";
-import { CONSUME, ERROR, otherOf, typeKey } from "./row.ts";
+import { CONSUME, ERROR, keyNameOf, otherOf, textOf, typeKey } from "./row.ts";
 import { Waterfall } from "./waterfall.tsx";
 import type { LogRow } from "../../lib/wire.ts";
 
@@ -84,7 +84,7 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
         <Fact label={t("log.time")} value={<When at={row.created_at} isAbsolute />} />
         <Fact label={t("log.typeTitle")} value={<TypeWord type={row.type} text={t(typeKey(row.type))} />} />
         {isAdmin && row.username ? <Fact label={t("log.user")} value={row.username} /> : null}
-        {row.token_name ? <Fact label={t("log.key")} value={row.token_name} /> : null}
+        {row.token_name ? <Fact label={t("log.key")} value={keyNameOf(t, row)} /> : null}
         {row.model_name ? <Fact label={t("log.model")} value={<Model row={row} other={other} />} /> : null}
         {isAdmin && row.channel > 0 ? (
           <Fact label={t("log.channel")} value={`${row.channel} ${row.channel_name}`} />
@@ -185,7 +185,7 @@ function Model({ row, other }: { row: LogRow; other: LogOther }) {
   return <span className="mono">{row.model_name + mapped}</span>;
 }
 
-/** What the log wrote about the row. Its words about a price are Chinese; the cost's sum tells them in every language. */
+/** What the log wrote about the row; what a charge was reckoned with is told by the cost's sum. */
 function Content({ row, other }: { row: LogRow; other: LogOther }) {
   useSignals();
   const t = useT();
@@ -193,7 +193,7 @@ function Content({ row, other }: { row: LogRow; other: LogOther }) {
   return (
     <section className="detail-section">
       <h3>{t("log.content")}</h3>
-      <p className="break-words">{row.content}</p>
+      <p className="break-words">{textOf(row)}</p>
     </section>
   );
 }

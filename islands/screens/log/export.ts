@@ -4,7 +4,7 @@ import { status, timeZone } from "../../lib/boot.ts";
 import { formatDateTime } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import type { CsvCell } from "../../lib/csv.ts";
-import { CONSUME, ERROR, otherOf, typeKey } from "./row.ts";
+import { CONSUME, ERROR, keyNameOf, otherOf, textOf, typeKey } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
 interface ExportColumn {
@@ -21,7 +21,7 @@ function columns(): ExportColumn[] {
     { title: `${t("log.time")} (${zone})`, cell: (row) => formatDateTime(row.created_at * 1000, zone) },
     { title: t("log.typeTitle"), cell: (row) => t(typeKey(row.type)) },
     { title: t("log.user"), isAdminOnly: true, cell: (row) => row.username },
-    { title: t("log.key"), cell: (row) => row.token_name },
+    { title: t("log.key"), cell: (row) => keyNameOf(t, row) },
     { title: t("log.model"), cell: (row) => row.model_name },
     { title: t("log.mapped"), cell: (row) => otherOf(row).upstream_model_name },
     { title: t("log.channelId"), isAdminOnly: true, cell: (row) => (row.channel > 0 ? row.channel : "") },
@@ -46,7 +46,7 @@ function columns(): ExportColumn[] {
     { title: `${t("log.cost")} (USD)`, cell: (row) => Number((row.quota / perUnit).toFixed(12)) },
     { title: t("log.quota"), cell: (row) => row.quota },
     { title: t("log.requestId"), cell: (row) => row.request_id },
-    { title: t("log.content"), cell: (row) => row.content },
+    { title: t("log.content"), cell: (row) => textOf(row) },
   ];
 }
 

@@ -1,5 +1,6 @@
 // What the usage log screen knows of a row, and the reading of its JSON.
 // Rows of older or other gateways may lack any field.
+import type { Translate } from "../../lib/i18n.ts";
 import type { ListPageData, LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 
 interface Attempt {
@@ -46,6 +47,14 @@ export function otherOf(row: LogRow): LogOther {
   } catch {
     return {};
   }
+}
+
+/** What the row says, in the reader's language where it is known in it. */
+export const textOf = (row: LogRow): string => row.text ?? row.content;
+
+/** Tests of channels use no key of anybody's: the log names them in the words of old clients. */
+export function keyNameOf(t: Translate, { token_name: name }: LogRow): string {
+  return name === "模型测试" ? t("log.channelTest") : name;
 }
 
 /** Users get folded ids, which repeat: only with the moment they name a row. */

@@ -9,9 +9,10 @@ import { patchUrl } from "../../lib/url-state.ts";
 import { Money, StatusDot, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
+import { charactersIn, MAX_CODE_NAME } from "../../../src/shared/name-limits.ts";
 import { NumberField, TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
-import { MAX_CODES, MAX_NAME_CHARACTERS, NEW_CODE, quotaPresets, STATUS, UNUSED, USED } from "./row.ts";
+import { MAX_CODES, NEW_CODE, quotaPresets, STATUS, UNUSED, USED } from "./row.ts";
 import type { CodeBatch, CodeValues } from "./row.ts";
 import type { CodeRow } from "../../lib/wire.ts";
 
@@ -34,7 +35,7 @@ function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
     initial: row ? { name: row.name, quota: row.quota, count: 1 } : NEW_CODE,
     ...(row ? {} : { draftKey: "redemption" }),
     validate: ({ name, quota, count }) => ({
-      ...(Array.from(name.trim()).length > MAX_NAME_CHARACTERS ? { name: t("redemption.badName") } : {}),
+      ...(charactersIn(name.trim()) > MAX_CODE_NAME ? { name: t("redemption.badName") } : {}),
       ...(quota === undefined || !(quota > 0) ? { quota: t("redemption.badQuota") } : {}),
       ...(row === undefined &&
       (count === undefined || !Number.isInteger(count) || count < 1 || count > MAX_CODES)
@@ -81,6 +82,7 @@ function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
         name="name"
         label={t("redemption.name")}
         hint={t("redemption.nameHint", { value: formatQuota(quota) })}
+        limit={MAX_CODE_NAME}
         input={{ autoFocus: true, autoComplete: "off" }}
       />
       <MoneyField

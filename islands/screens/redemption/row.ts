@@ -25,7 +25,6 @@ export const STATUS: Record<number, readonly [StatusTone, string]> = {
 export const NEW_CODE: CodeValues = { name: "", quota: 100_000, count: 1 };
 const PRESET_DOLLARS = [1, 10, 50, 100, 500, 1000] as const;
 export const MAX_CODES = 100;
-export const MAX_NAME_CHARACTERS = 20;
 
 export function quotaPresets(perUnit: number | undefined): number[] {
   return PRESET_DOLLARS.map((dollars) => dollars * (perUnit || DEFAULT_QUOTA_PER_UNIT));

@@ -3,6 +3,7 @@
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { Notice } from "../../ui/feedback.tsx";
+import { MAX_USERNAME } from "../../../src/shared/name-limits.ts";
 import { SecretField, TextField } from "../../ui/form.tsx";
 import type { SetupValues } from "./values.ts";
 import { passwordStrength } from "./values.ts";
@@ -20,6 +21,7 @@ export function AccountStep({ form, rootExists }: { form: Form<SetupValues>; roo
         name="username"
         label={t("setup.account.username")}
         hint={t("setup.account.usernameHint")}
+        limit={MAX_USERNAME}
         input={{ autoComplete: "username", spellCheck: false }}
         isRequired
       />

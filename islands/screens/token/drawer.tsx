@@ -10,7 +10,8 @@ import { DrawerForm } from "../../ui/drawer.tsx";
 import { TextField } from "../../ui/form.tsx";
 import { CountPart, ExpiryPart, GroupPart, QuotaPart } from "./drawer-parts.tsx";
 import { LimitsPart } from "./limits-part.tsx";
-import { bodyOf, isNameLong, NEW_TOKEN, secondsOf, valuesOf, wrongIpLine } from "./row.ts";
+import { charactersIn } from "../../../src/shared/name-limits.ts";
+import { bodyOf, nameLimit, NEW_TOKEN, secondsOf, valuesOf, wrongIpLine } from "./row.ts";
 import type { TokenPageData, TokenValues } from "./row.ts";
 import { create, update } from "./save.ts";
 
@@ -23,13 +24,15 @@ export interface TokenDrawerProps {
   data: TokenPageData;
 }
 
+const limitOf = ({ count }: TokenValues, isNew: boolean) => nameLimit(isNew ? (count ?? 1) : 1);
+
 /** Rules of the form; `isBadDate`: a date is typed in part. */
 function validator(t: Translate, isNew: boolean, isBadDate: boolean) {
   return (values: TokenValues): Errors<TokenValues> => ({
     ...(values.name.trim() === ""
       ? { name: t("token.nameMissing") }
-      : isNameLong(values.name, isNew ? (values.count ?? 1) : 1)
-        ? { name: t("token.nameLong") }
+      : charactersIn(values.name.trim()) > limitOf(values, isNew)
+        ? { name: t("token.nameLong", { max: limitOf(values, isNew) }) }
         : {}),
     ...(!values.unlimited && values.quota === undefined ? { quota: t("form.required") } : {}),
     ...(!values.unlimited && values.quota !== undefined && !Number.isInteger(values.quota)
@@ -79,7 +82,8 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
         name="name"
         label={t("token.name")}
         isRequired
-        input={{ maxLength: 30, autoFocus: true, autoComplete: "off" }}
+        limit={limitOf(values, isNew)}
+        input={{ autoFocus: true, autoComplete: "off" }}
       />
       <QuotaPart form={form} />
       <ExpiryPart form={form} onBadDate={setBadDate} />

@@ -1,4 +1,5 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
+import { MAX_TOKEN_NAME } from "../../../src/shared/name-limits.ts";
 import type { GroupMap, ListPageData, TokenRow } from "../../lib/wire.ts";
 
 export interface TokenPageData extends ListPageData<TokenRow> {
@@ -91,14 +92,12 @@ export function stateOf(row: TokenRow, nowMs: number): number {
   return !row.unlimited_quota && row.remain_quota <= 0 ? 4 : 1;
 }
 
-/** The server's limit, in bytes. */
-const MAX_NAME_BYTES = 30;
 /** What a batch adds to the further names. */
-const SUFFIX_BYTES = 7;
+const SUFFIX_CHARACTERS = 7;
 
-export function isNameLong(name: string, count: number): boolean {
-  const bytes = new TextEncoder().encode(name.trim()).length;
-  return bytes + (count > 1 ? SUFFIX_BYTES : 0) > MAX_NAME_BYTES;
+/** Characters that a name may have, for one key or for several that are told apart by what is added. */
+export function nameLimit(count: number): number {
+  return MAX_TOKEN_NAME - (count > 1 ? SUFFIX_CHARACTERS : 0);
 }
 
 /** The first line that is no address and no range; the server looks closer. */

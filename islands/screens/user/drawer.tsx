@@ -6,6 +6,7 @@ import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
 import { toast } from "../../lib/toasts.ts";
+import { MAX_DISPLAY_NAME, MAX_USERNAME } from "../../../src/shared/name-limits.ts";
 import { Section, SelectField, TextField } from "../../ui/form.tsx";
 import { UserFacts } from "./facts.tsx";
 import { QuotaFields } from "./quota-fields.tsx";
@@ -89,6 +90,7 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
         label={t("user.username")}
         hint={t("user.usernameHint")}
         isRequired
+        limit={MAX_USERNAME}
         input={{ autoFocus: true, autoComplete: "off", spellCheck: false }}
       />
       <TextField
@@ -96,6 +98,7 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
         name="display_name"
         label={t("user.displayName")}
         hint={isNew ? t("user.displayNameHint") : undefined}
+        limit={MAX_DISPLAY_NAME}
         input={{ autoComplete: "off" }}
       />
       <TextField

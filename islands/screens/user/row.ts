@@ -1,4 +1,5 @@
 // What the user screen knows of an account, who may do what to whom, and the drawer's values.
+import { charactersIn, MAX_DISPLAY_NAME, MAX_USERNAME } from "../../../src/shared/name-limits.ts";
 import type { ListPageData, UserRow } from "../../lib/wire.ts";
 
 export interface UserPageData extends ListPageData<UserRow> {
@@ -100,12 +101,8 @@ export function valuesOf(row: UserRow | undefined): UserValues {
   };
 }
 
-const MAX_USERNAME = 12;
-const MAX_DISPLAY_NAME = 20;
 const MIN_PASSWORD = 8;
 const MAX_PASSWORD = 20;
-
-const lengthOf = (text: string): number => Array.from(text).length;
 
 /** Keys of what is wrong with names and password, by field. */
 export function accountProblems(
@@ -115,10 +112,10 @@ export function accountProblems(
   const name = username.trim();
   return {
     ...(name === "" ? { username: "user.noUsername" } : {}),
-    ...(lengthOf(name) > MAX_USERNAME ? { username: "user.longUsername" } : {}),
-    ...(lengthOf(displayName.trim()) > MAX_DISPLAY_NAME ? { display_name: "user.longDisplayName" } : {}),
+    ...(charactersIn(name) > MAX_USERNAME ? { username: "user.longUsername" } : {}),
+    ...(charactersIn(displayName.trim()) > MAX_DISPLAY_NAME ? { display_name: "user.longDisplayName" } : {}),
     ...(isNew && password === "" ? { password: "user.noPassword" } : {}),
-    ...(password !== "" && (lengthOf(password) < MIN_PASSWORD || lengthOf(password) > MAX_PASSWORD)
+    ...(password !== "" && (charactersIn(password) < MIN_PASSWORD || charactersIn(password) > MAX_PASSWORD)
       ? { password: "user.badPassword" }
       : {}),
   };

@@ -4,6 +4,7 @@ import ipaddr from "ipaddr.js";
 import { providerForm, splitsKeysByLine } from "../../shared/provider-forms.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
+import { charactersIn, MAX_CHANNEL_NAME, MAX_MODEL_NAME, MAX_TAG } from "../../shared/name-limits.ts";
 import { followMapping, RESPONSES_SETTINGS } from "./rows.ts";
 import type { ChannelRow } from "./rows.ts";
 
@@ -34,8 +35,6 @@ export interface ChannelInput {
 }
 
 export const MAX_KEYS_AT_ONCE = 200;
-const MAX_NAME_BYTES = 255;
-const MAX_MODEL_BYTES = 255;
 const MAX_MODELS = 2000;
 const MAX_GROUPS = 100;
 const MAX_STATUS_MAPPING_CHARACTERS = 1024;
@@ -68,8 +67,8 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 function nameText(text: string): string {
   const name = text.trim();
   if (name === "") throw refuseField("name", "channel_name_key_missing");
-  if (Buffer.byteLength(name) > MAX_NAME_BYTES || CONTROL.test(name)) {
-    throw refuseField("name", "name_invalid", { max: MAX_NAME_BYTES });
+  if (charactersIn(name) > MAX_CHANNEL_NAME || CONTROL.test(name)) {
+    throw refuseField("name", "name_invalid", { max: MAX_CHANNEL_NAME });
   }
   return name;
 }
@@ -77,7 +76,7 @@ function nameText(text: string): string {
 export function modelsText(text: string): string {
   const models = namesOf(text);
   for (const model of models) {
-    if (Buffer.byteLength(model) > MAX_MODEL_BYTES || CONTROL.test(model)) {
+    if (charactersIn(model) > MAX_MODEL_NAME || CONTROL.test(model)) {
       throw refuseField("models", "channel_model_long", { model });
     }
   }
@@ -165,7 +164,7 @@ function baseUrlText(text: string): string {
 
 export function tagText(text: string): string | null {
   const tag = text.trim();
-  if (CONTROL.test(tag)) throw refuseField("tag", "name_invalid", { max: 64 });
+  if (CONTROL.test(tag)) throw refuseField("tag", "name_invalid", { max: MAX_TAG });
   return tag === "" ? null : tag;
 }
 

@@ -22,7 +22,10 @@ export interface LogJson {
   user_id: number;
   created_at: number;
   type: number;
+  /** In the words that clients of this API know. */
   content: string;
+  /** The same in the reader's language, where that is another. */
+  text?: string;
   username: string;
   token_name: string;
   model_name: string;

@@ -5,6 +5,7 @@ import { and, desc, eq, inArray, isNull, or } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q, startsWith } from "../../db/database.ts";
 import { LogType, RedemptionStatus } from "../../shared/enums.ts";
+import { charactersIn, MAX_CODE_NAME } from "../../shared/name-limits.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText } from "../../shared/money.ts";
 import type { Deps, UserAccount } from "../deps.ts";
@@ -33,7 +34,6 @@ export interface RedemptionJson {
 }
 
 const MAX_CODES_AT_ONCE = 100;
-const MAX_NAME_CHARACTERS = 20;
 /** One code is worth at most this: 2,000 million dollars at the default price of a unit. */
 const MAX_CODE_QUOTA = 1e15;
 
@@ -120,8 +120,8 @@ export async function getRedemption(deps: Deps, id: number): Promise<RedemptionJ
 
 function checkedName(name: string): string {
   const text = name.trim();
-  const length = Array.from(text).length;
-  if (length === 0 || length > MAX_NAME_CHARACTERS) throw refuse("redemption_name");
+  const length = charactersIn(text);
+  if (length === 0 || length > MAX_CODE_NAME) throw refuse("redemption_name");
   return text;
 }
 

@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q, sumOf } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
+import { charactersIn, MAX_TOKEN_NAME } from "../../shared/name-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
@@ -184,7 +185,6 @@ export interface TokenInput {
   group?: string | null | undefined;
 }
 
-const MAX_NAME_BYTES = 30;
 const CONTROL = /\p{Cc}/u;
 /** The end of the year 9999: milliseconds sent by mistake lie beyond. */
 const MAX_SECONDS = 253_402_300_799;
@@ -198,8 +198,8 @@ function refuseField(param: string, code: FailureCode, params?: Record<string, s
 function nameText(text: string): string {
   const name = text.trim();
   if (name === "") throw refuseField("name", "token_name_missing");
-  if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw refuseField("name", "token_name_long");
-  if (CONTROL.test(name)) throw refuseField("name", "name_invalid", { max: MAX_NAME_BYTES });
+  if (charactersIn(name) > MAX_TOKEN_NAME) throw refuseField("name", "token_name_long");
+  if (CONTROL.test(name)) throw refuseField("name", "name_invalid", { max: MAX_TOKEN_NAME });
   return name;
 }
 

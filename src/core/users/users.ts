@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { LogType, Role, UserStatus } from "../../shared/enums.ts";
+import { charactersIn, MAX_DISPLAY_NAME, MAX_USERNAME } from "../../shared/name-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
@@ -471,11 +472,11 @@ const CONTROL = /\p{Cc}/u;
 
 function checkNames(input: { username?: string | undefined; display_name?: string | undefined }): void {
   const username = input.username?.trim() ?? "";
-  if (Array.from(username).length > 12 || CONTROL.test(username)) {
+  if (charactersIn(username) > MAX_USERNAME || CONTROL.test(username)) {
     throw new Failure("client", "username_invalid", { param: "username" });
   }
   const display = input.display_name?.trim() ?? "";
-  if (Array.from(display).length > 20 || CONTROL.test(display)) {
+  if (charactersIn(display) > MAX_DISPLAY_NAME || CONTROL.test(display)) {
     throw new Failure("client", "display_name_invalid", { param: "display_name" });
   }
 }

@@ -141,7 +141,7 @@ describe("the dashboard", () => {
     await page.getByRole("button", { name: /^fake / }).waitFor();
     await page.getByRole("searchbox", { name: "Username" }).fill("root");
     await page.keyboard.press("Enter");
-    await page.getByText("No requests in this time").first().waitFor();
+    await page.getByText("No requests in this period").first().waitFor();
     expect(await violationsOf(page)).toEqual([]);
     expect(problems).toEqual([]);
     await close();

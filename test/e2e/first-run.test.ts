@@ -23,7 +23,7 @@ const TEXTS = {
     newPassword: /^Password/,
     confirmPassword: /^Confirm password/,
     differ: "Passwords do not match",
-    initialise: "Initialise the system",
+    initialise: "Finish setup",
     done: "The system has been set up",
     account: "Username or email",
     password: "Password",

@@ -128,7 +128,7 @@ test("an administrator who may not set prices reads whom to ask, and saving with
   const { page, problems, close } = await visitOf(admin, wide);
   await opened(page, `/channel?edit=${id}`);
   const editor = page.getByRole("dialog");
-  await editor.getByText("Ask owner to set one: only the root user can.").waitFor();
+  await editor.getByText("Ask owner to set one: only the super administrator can.").waitFor();
   expect(await editor.getByRole("button", { name: "Set prices" }).count()).toBe(0);
   await editor.getByRole("button", { name: "Save and test" }).click();
   await page.getByText("Saved. 1 model has no price and will be refused: unpriced-1.").waitFor();

@@ -149,8 +149,8 @@ describe("the provider", () => {
     await island.user.click(box);
     const list = within(drawer().getByRole("listbox"));
     expect(list.getAllByRole("group").map((group) => group.getAttribute("aria-label"))).toEqual([
-      "OpenAI-shaped",
-      "Own protocol",
+      "OpenAI-compatible",
+      "Native protocol",
       "Tasks",
     ]);
     await island.user.type(box, "anthropic");
@@ -224,7 +224,7 @@ describe("connection", () => {
     expect(drawer().getByRole("status").textContent).toContain("/v1/v1");
     await press(island, "Save");
     await done();
-    const question = within(screen.getByRole("dialog", { name: "The base URL ends in /v1. Go on?" }));
+    const question = within(screen.getByRole("dialog", { name: "The base URL ends in /v1. Save anyway?" }));
     expect(writes(island)).toEqual([]);
     await island.user.click(question.getByRole("button", { name: "Save anyway" }));
     await done();
@@ -258,7 +258,7 @@ describe("connection", () => {
         },
       ],
     });
-    const list = within(await screen.findByRole("region", { name: "State of the keys" }));
+    const list = within(await screen.findByRole("region", { name: "Key status" }));
     await done();
     const [first, second] = list.getAllByRole("listitem");
     expect(first?.textContent).toContain("••••1111Active");

@@ -128,7 +128,7 @@ describe("the tag editor", () => {
     await island.user.click(drawer().getByRole("switch", { name: "Set New name" }));
     const name = drawer().getByRole("textbox", { name: "New name" });
     await island.user.clear(name);
-    expect(preview().getByText("The tag east is dissolved: 2 channels lose it")).toBeTruthy();
+    expect(preview().getByText("The tag east is removed: 2 channels lose it")).toBeTruthy();
     await island.user.type(name, "orient");
     expect(preview().getByText("The tag of 2 channels becomes orient")).toBeTruthy();
     await island.user.click(drawer().getByRole("button", { name: "Save" }));
@@ -146,7 +146,7 @@ describe("the tag editor", () => {
     await island.user.type(weight, "-2");
     await island.user.click(drawer().getByRole("button", { name: "Save" }));
     await done();
-    expect(drawer().getByText("The weight must be a whole number of at least 0")).toBeTruthy();
+    expect(drawer().getByText("Weight must be a whole number, 0 or higher")).toBeTruthy();
     await island.user.click(drawer().getByRole("switch", { name: "Set Weight" }));
     expect(weight.value).toBe("0");
     expect(weight.disabled).toBe(true);

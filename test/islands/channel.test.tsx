@@ -40,7 +40,7 @@ describe("a row", () => {
     expect(within(rowOf("delta")).getByText("Anthropic Claude")).toBeTruthy();
     expect(rowOf("delta").textContent).toContain("$12.501 min ago");
     expect(rowOf("charlie").textContent).toContain("-$1.00 · used up");
-    expect(rowOf("alpha").textContent).toContain("Not read");
+    expect(rowOf("alpha").textContent).toContain("Not checked");
     expect(rowOf("echo").textContent).toContain("Not tested");
   });
 
@@ -176,7 +176,7 @@ describe("quick edits", () => {
     expect(rowOf("alpha").textContent).toContain("at least -999");
     first.unmount();
     expect(writes(await edit("alpha", "Weight", "-1"))).toEqual([]);
-    expect(screen.getByText("The weight must be a whole number of at least 0")).toBeTruthy();
+    expect(screen.getByText("Weight must be a whole number, 0 or higher")).toBeTruthy();
   });
 
   test("an empty value changes nothing", async () => {
@@ -383,7 +383,7 @@ describe("balances, copies, repairs", () => {
     const island = openChannels();
     island.answer("POST /api/channel/fix", { success: true, data: 3 });
     await pageMenu(island, "Repair abilities");
-    expect(screen.getByText("Abilities are consistent; 3 entries were put right")).toBeTruthy();
+    expect(screen.getByText("Abilities are consistent; 3 entries were fixed")).toBeTruthy();
   });
 });
 

@@ -87,7 +87,7 @@ describe("the first paint", () => {
       ["Spend", "$4.50", "25% less than before"],
       ["Requests", "20", "100% more than before"],
       ["Tokens", "22k", "New"],
-      ["Average RPM / TPM", "0.167 / 183", "Per minute of this time"],
+      ["Average RPM / TPM", "0.167 / 183", "Per minute in this period"],
     ]);
     expect(
       within(chart("Spend over time")).getByText("$4.50 spent in the last 24 hours, 25% less than before"),
@@ -413,7 +413,7 @@ describe("without figures", () => {
 
   test("an installation without any use shows the steps to the first call, done ones ticked", () => {
     open({ page: { isAdmin: true, use: nothing, first: { channel: true, key: false } } });
-    const steps = within(screen.getByRole("region", { name: "A few steps to the first figures" }));
+    const steps = within(screen.getByRole("region", { name: "A few steps to your first figures" }));
     expect(steps.getAllByRole("listitem").length).toBe(3);
     expect(steps.queryByRole("link", { name: "Add channel" })).toBeNull();
     expect(steps.getByRole("link", { name: "Create key" }).getAttribute("href")).toBe("/token?new=1");
@@ -429,7 +429,7 @@ describe("without figures", () => {
 
   test("a quiet range keeps its charts and says that nothing happened", () => {
     open({ page: { use: nothing } });
-    expect(within(chart("Spend over time")).getByText("No requests in this time")).toBeTruthy();
+    expect(within(chart("Spend over time")).getByText("No requests in this period")).toBeTruthy();
     expect(within(chart("Failed requests")).getByText("No failed requests")).toBeTruthy();
     expect(tiles()[0]?.[2]).toBe("Used in all $2.00");
   });

@@ -46,7 +46,7 @@ describe("toasts", () => {
     expect(log).toHaveBeenCalledTimes(1);
     log.mockRestore();
     expect(screen.queryByText("Saved")).toBeNull();
-    expect(screen.getByRole("alert").textContent).toContain("The operation failed; please try again");
+    expect(screen.getByRole("alert").textContent).toContain("Something went wrong. Please try again.");
     fireEvent.click(within(screen.getByRole("alert")).getByRole("button", { name: "Close" }));
     expect(screen.queryByRole("alert")).toBeNull();
   });

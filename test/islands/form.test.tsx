@@ -127,7 +127,7 @@ describe("saving", () => {
     const { user } = await open({ onSave: async () => void saved.push(1) });
     await user.click(screen.getByRole("button", { name: "Save" }));
     expect(saved).toEqual([]);
-    expect(screen.getByText("It seems you have not changed anything")).toBeTruthy();
+    expect(screen.getByText("There is nothing to save")).toBeTruthy();
   });
 
   test("a field that the server refuses carries the server's text", async () => {

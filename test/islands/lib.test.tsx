@@ -54,11 +54,11 @@ describe("calls", () => {
   });
 
   test.each([
-    [429, "", { "retry-after": "12" }, "Error: too many requests, try again in 12 s"],
-    [429, "", {}, "Error: too many requests, try again later"],
-    [500, "", {}, "Error: internal server error, contact the administrator"],
+    [429, "", { "retry-after": "12" }, "Too many requests. Try again in 12 s."],
+    [429, "", {}, "Too many requests. Try again later."],
+    [500, "", {}, "Internal server error. Contact your administrator."],
     [405, "", {}, "This site is for demonstration only and has no server"],
-    [200, "<html>", {}, "The server sent an answer that cannot be read"],
+    [200, "<html>", {}, "The server sent a response that cannot be read"],
   ])("status %d without a readable body says what to do", async (status, body, headers, text) => {
     const island = renderPart(null);
     island.answer(

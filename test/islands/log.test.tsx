@@ -209,7 +209,7 @@ describe("filters", () => {
       "Only laptop",
       "Only bob",
       "Only Channel 7",
-      "Copy request id",
+      "Copy request ID",
     ]);
     await island.user.click(screen.getByRole("menuitem", { name: "Only Channel 7" }));
     await settle();
@@ -218,7 +218,7 @@ describe("filters", () => {
     const own = open({ page: { isAdmin: false } });
     await own.user.click(screen.getByRole("button", { name: "Actions for gpt-4o 1" }));
     expect(screen.getAllByRole("menuitem")).toHaveLength(3);
-    await own.user.click(screen.getByRole("menuitem", { name: "Copy request id" }));
+    await own.user.click(screen.getByRole("menuitem", { name: "Copy request ID" }));
     expect(await navigator.clipboard.readText()).toBe("req-1");
   });
 

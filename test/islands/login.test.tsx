@@ -65,7 +65,7 @@ describe("signing in", () => {
   test("an empty field is not sent and gets the cursor", async () => {
     const { user, requests } = open();
     await user.type(name(), "root{Enter}");
-    expect((await screen.findByRole("alert")).textContent).toContain("Please enter username and password");
+    expect((await screen.findByRole("alert")).textContent).toContain("Enter your username and password");
     expect(document.activeElement).toBe(password());
     expect(requests).toEqual([]);
   });
@@ -113,7 +113,7 @@ describe("default credentials", () => {
     await settle();
     island.answer("PUT /api/user/self", { success: true, message: "" });
     await island.user.type(screen.getByLabelText("New password"), "123456{Enter}");
-    expect(screen.getByText("Password length must not be under 8")).toBeTruthy();
+    expect(screen.getByText("The password must have at least 8 characters")).toBeTruthy();
     await island.user.clear(screen.getByLabelText("New password"));
     await island.user.type(screen.getByLabelText("New password"), "much-better-1");
     await island.user.type(screen.getByLabelText("Confirm the new password"), "much-better-1{Enter}");

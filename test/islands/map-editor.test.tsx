@@ -128,7 +128,7 @@ describe("rows", () => {
     const { user } = renderPart(<Editor start='{"a": "1", "b": "2"}' />);
     await user.clear(cell("SentRequest", 2));
     await user.type(cell("SentRequest", 2), "a");
-    expect(screen.getByText("“a” stands twice (line 3)")).toBeTruthy();
+    expect(screen.getByText("“a” appears twice (line 3)")).toBeTruthy();
     expect(cell("SentRequest", 2).getAttribute("aria-invalid")).toBe("true");
     expect(cell("SentRequest", 1).value).toBe("a");
     await user.type(cell("SentRequest", 2), "2");
@@ -161,7 +161,7 @@ describe("text", () => {
     expect(raw.value).toContain('"a": "1"');
     await user.clear(raw);
     await user.type(raw, '{{"b": "2"');
-    expect(screen.getByText("Not a valid JSON string: line 1, column 7")).toBeTruthy();
+    expect(screen.getByText("Invalid JSON: line 1, column 7")).toBeTruthy();
     expect(screen.getByRole("tab", { name: "Table" }).hasAttribute("disabled")).toBe(true);
     await user.type(raw, "}");
     await user.tab();
@@ -222,7 +222,7 @@ test("in a form the map is checked, its error belongs to it, and the save carrie
   await user.click(screen.getByRole("button", { name: "Save" }));
   await settle();
   expect(saved).toEqual([]);
-  expect(screen.getByText("“a” stands twice (line 3)")).toBeTruthy();
+  expect(screen.getByText("“a” appears twice (line 3)")).toBeTruthy();
   expect(document.activeElement).toBe(screen.getByLabelText("SentRequest, row 1"));
   await user.click(screen.getAllByRole("button", { name: "Remove a" })[1]!);
   await user.type(screen.getByLabelText("Sent, row 1"), "0");

@@ -84,7 +84,7 @@ describe("columns", () => {
     expect(heads()).toEqual(expect.arrayContaining(["Channel", "Submit result", "Status"]));
     expect(rowOf(/17320001/).textContent).toContain("30.0 s");
     expect(rowOf(/17320001/).textContent).toContain("Imagine");
-    expect(rowOf(/17320002/).textContent).toContain("Submitted twice");
+    expect(rowOf(/17320002/).textContent).toContain("Duplicate");
     expect(rowOf(/17320002/).textContent).toContain("35%");
     expect(rowOf(/17320003/).textContent).toContain("Unknown");
     expect(within(rowOf(/17320003/)).getByTitle("Over 60 seconds").textContent).toContain("1 m 40 s");
@@ -136,7 +136,7 @@ describe("columns", () => {
 describe("filters", () => {
   test("times go out in milliseconds, from 30 days back to an hour ahead, beside id and channel", async () => {
     const island = open({ url: "/midjourney?channel_id=42" });
-    await island.user.type(screen.getByRole("searchbox", { name: "Task id" }), "1732{Enter}");
+    await island.user.type(screen.getByRole("searchbox", { name: "Task ID" }), "1732{Enter}");
     await settle();
     const { path, query } = island.requests.at(-1)!;
     expect(path).toBe("/api/mj/");
@@ -197,7 +197,7 @@ describe("details and pictures", () => {
     const island = open();
     await island.user.click(screen.getByRole("button", { name: "Banned prompt detected: blood" }));
     const dialog = await screen.findByRole("dialog", { name: "Unknown" });
-    expect(within(dialog).getByRole("region", { name: "Fail reason" }).textContent).toContain(
+    expect(within(dialog).getByRole("region", { name: "Failure reason" }).textContent).toContain(
       "Banned prompt detected: blood",
     );
     expect(within(dialog).getByRole("region", { name: "English prompt" }).textContent).toContain("a cat 3");

@@ -113,20 +113,20 @@ describe("the account", () => {
   test.each([
     ["", "longenough", "longenough", "Enter your current password"],
     ["old password", "", "", "Enter a new password"],
-    ["old password", "short", "short", "A password has 8 to 20 characters"],
-    ["old password", "x".repeat(21), "x".repeat(21), "A password has 8 to 20 characters"],
+    ["old password", "short", "short", "A password must have 8 to 20 characters"],
+    ["old password", "x".repeat(21), "x".repeat(21), "A password must have 8 to 20 characters"],
     ["old password", "old password", "old password", "The new password must differ from the old one"],
-    ["old password", "new password", "new passwort", "The two passwords differ"],
+    ["old password", "new password", "new passwort", "The two passwords do not match"],
   ])("old %p, new %p, again %p is refused", async (old, next, again, problem) => {
     const island = open();
     const card = section("Password");
     // Something has to be typed before the button works.
-    await retype(island, card.getByLabelText(/^New password again/), `${again}x`);
+    await retype(island, card.getByLabelText(/^Confirm the new password/), `${again}x`);
     await retype(island, card.getByLabelText(/^Current password/), old);
     await retype(island, card.getByLabelText(/^New password\b(?! again)/), next);
-    await retype(island, card.getByLabelText(/^New password again/), again);
+    await retype(island, card.getByLabelText(/^Confirm the new password/), again);
     // An empty form has its button switched off; the rules hold without it.
-    const form = card.getByLabelText(/^New password again/).closest("form");
+    const form = card.getByLabelText(/^Confirm the new password/).closest("form");
     if (form) fireEvent.submit(form);
     await settle();
     expect(card.getByText(problem)).toBeTruthy();
@@ -138,7 +138,7 @@ describe("the account", () => {
     const card = section("Password");
     await island.user.type(card.getByLabelText(/^Current password/), "old password");
     await island.user.type(card.getByLabelText(/^New password\b(?! again)/), "new password");
-    await island.user.type(card.getByLabelText(/^New password again/), "new password{Enter}");
+    await island.user.type(card.getByLabelText(/^Confirm the new password/), "new password{Enter}");
     await settle();
     expect(writes(island)[0]?.body).toEqual({
       original_password: "old password",
@@ -237,7 +237,7 @@ describe("notices", () => {
     await island.user.type(url, "http://h.example/");
     await island.user.click(card.getByRole("button", { name: "Save" }));
     await settle();
-    expect(card.getByText("A webhook address begins with https://")).toBeTruthy();
+    expect(card.getByText("A webhook address starts with https://")).toBeTruthy();
     await retype(island, url, "https://h.example/x");
     const secret = card.getByLabelText("Secret (optional)");
     await island.user.type(secret, "s3cret");
@@ -249,7 +249,7 @@ describe("notices", () => {
       webhook_secret: "s3cret",
     });
     expect((secret as HTMLInputElement).value).toBe("");
-    expect(card.getByText("Set; empty keeps it")).toBeTruthy();
+    expect(card.getByText("Set; leave empty to keep it")).toBeTruthy();
   });
 
   test.each([
@@ -269,13 +269,13 @@ describe("notices", () => {
   test("a test sends what is typed, saves nothing, and shows the receiver's refusal", async () => {
     const island = open();
     const card = section("Notices");
-    await island.user.type(card.getByRole("textbox", { name: /^E-mail for notices/ }), "a@b.example");
+    await island.user.type(card.getByRole("textbox", { name: /^Email for notices/ }), "a@b.example");
     await island.user.click(card.getByRole("button", { name: "Send a test" }));
     await settle();
     expect(writes(island)).toMatchObject([
       { method: "POST", path: "/api/user/setting/test", body: { notification_email: "a@b.example" } },
     ]);
-    expect(screen.getByText("The test e-mail is on its way")).toBeTruthy();
+    expect(screen.getByText("The test email is on its way")).toBeTruthy();
     expect((card.getByRole("button", { name: "Save" }) as HTMLButtonElement).disabled).toBe(false);
     island.answer("POST /api/user/setting/test", {
       success: false,

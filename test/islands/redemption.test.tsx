@@ -163,8 +163,8 @@ describe("making codes", () => {
     expect(writes(island)[0]?.body).toEqual({ name: "$2.50", quota: 1_250_000, count: 3 });
 
     const downloads = catchDownloads();
-    await screen.findByText("3 codes made, worth $2.50 each");
-    expect(document.activeElement?.textContent).toBe("3 codes made, worth $2.50 each");
+    await screen.findByText("3 codes created, worth $2.50 each");
+    expect(document.activeElement?.textContent).toBe("3 codes created, worth $2.50 each");
     await island.user.click(screen.getByRole("button", { name: "Copy all" }));
     expect(await navigator.clipboard.readText()).toBe("aaaa\nbbbb\ncccc");
     await island.user.click(screen.getByRole("button", { name: "Download CSV" }));
@@ -179,7 +179,7 @@ describe("making codes", () => {
     ["value", "lots", "Enter a value greater than 0"],
     ["count", "0", "From 1 to 100 codes at once"],
     ["count", "101", "From 1 to 100 codes at once"],
-    ["name", "x".repeat(21), "The name may have at most 20 characters"],
+    ["name", "x".repeat(21), "The name can have at most 20 characters"],
   ])("%s %p is refused at its field", async (field, text, problem) => {
     const island = open({ url: "/redemption?new=1" });
     const drawer = await screen.findByRole("dialog", { name: "New codes" });

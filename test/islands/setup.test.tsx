@@ -31,7 +31,7 @@ describe("the wizard", () => {
     expect(heading()).toBe("Usage mode");
     expect(document.activeElement).toBe(screen.getByRole("radio", { name: "External operation" }));
     await island.user.click(screen.getByRole("radio", { name: "Self-use" }));
-    await island.user.click(screen.getByRole("button", { name: "Initialise the system" }));
+    await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
     expect((await screen.findByRole("link", { name: "Add your first channel" })).getAttribute("href")).toBe(
       "/channel?new=1",
     );
@@ -76,7 +76,7 @@ describe("the wizard", () => {
     await island.user.click(next());
     expect(screen.getByText(/An administrator exists already/)).toBeTruthy();
     await island.user.click(next());
-    await island.user.click(screen.getByRole("button", { name: "Initialise the system" }));
+    await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
     await settle();
     expect(island.requests.map(({ body }) => body)).toEqual([
       { SelfUseModeEnabled: false, DemoSiteEnabled: false },
@@ -90,7 +90,7 @@ describe("the wizard", () => {
       Response.json({ success: false, message: "At most 12", code: "setup_username_long" }, { status: 400 }),
     );
     await toMode(island);
-    await island.user.click(screen.getByRole("button", { name: "Initialise the system" }));
+    await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
     expect(await screen.findByText("At most 12")).toBeTruthy();
     expect(heading()).toBe("Administrator");
     expect(field("Username").getAttribute("aria-invalid")).toBe("true");
@@ -106,11 +106,11 @@ describe("the wizard", () => {
       ),
     );
     await toMode(island);
-    await island.user.click(screen.getByRole("button", { name: "Initialise the system" }));
+    await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
     expect((await screen.findByRole("alert")).textContent).toContain("Setup failed");
     island.answer("POST /api/setup", { success: true, message: "" });
     island.answer("POST /api/user/login", { success: false, message: "no" });
-    await island.user.click(screen.getByRole("button", { name: "Initialise the system" }));
+    await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
     expect(await screen.findByText("The system has been set up")).toBeTruthy();
     expect(localStorage.getItem("user")).toBeNull();
   });
@@ -131,7 +131,7 @@ describe("after the setup", () => {
     island.answer("POST /api/setup", { success: true, message: "" });
     await island.user.click(next());
     await island.user.click(next());
-    const submit = screen.getByRole("button", { name: "Initialise the system" });
+    const submit = screen.getByRole("button", { name: "Finish setup" });
     jest.useFakeTimers();
     await act(async () => {
       submit.click();

@@ -132,7 +132,7 @@ describe("filters", () => {
     await island.user.click(screen.getByRole("menuitem", { name: "Status" }));
     await settle();
     await island.user.selectOptions(screen.getByRole("combobox", { name: "Status" }), "QUEUED");
-    await island.user.type(screen.getByRole("searchbox", { name: "Task id" }), "task-9{Enter}");
+    await island.user.type(screen.getByRole("searchbox", { name: "Task ID" }), "task-9{Enter}");
     await settle();
     const { path, query } = island.requests.at(-1)!;
     expect(path).toBe("/api/task/");
@@ -191,7 +191,7 @@ describe("one task", () => {
     const island = open();
     await island.user.click(screen.getByRole("button", { name: "task-4" }));
     const dialog = await screen.findByRole("dialog", { name: "Music" });
-    expect(within(dialog).getByRole("region", { name: "Fail reason" }).textContent).toContain(
+    expect(within(dialog).getByRole("region", { name: "Failure reason" }).textContent).toContain(
       "sensitive words",
     );
     await island.user.click(within(dialog).getByRole("button", { name: "Copy" }));

@@ -126,7 +126,7 @@ describe("the list", () => {
       path: "/api/token",
       query: { p: "0", size: "10", status: "3" },
     });
-    await island.user.type(screen.getByRole("searchbox", { name: "Search names" }), "lap{Enter}");
+    await island.user.type(screen.getByRole("searchbox", { name: "Search by name" }), "lap{Enter}");
     await settle();
     expect(island.requests.at(-1)).toMatchObject({
       path: "/api/token/search",
@@ -230,7 +230,7 @@ describe("making keys", () => {
     await settle();
     expect(screen.getByText("This field is required")).toBeTruthy();
     expect(screen.getByText("From 1 to 100")).toBeTruthy();
-    expect(screen.getByText("“nonsense” is no address or range")).toBeTruthy();
+    expect(screen.getByText("“nonsense” is neither an address nor a range")).toBeTruthy();
     expect(writes(island)).toEqual([]);
   });
 
@@ -422,8 +422,8 @@ describe("using a key", () => {
 
   test("code is shown masked and copied whole, for the models that the key may call", async () => {
     const island = open({ status: { server_address: "https://gate.example/v1/" } });
-    await menu(island, "narrow", "How to use it");
-    expect(screen.getByText("Use key narrow")).toBeTruthy();
+    await menu(island, "narrow", "How to use");
+    expect(screen.getByText("How to use the key narrow")).toBeTruthy();
     expect(document.body.textContent).not.toContain(KEY.slice(0, 20));
     await island.user.click(screen.getByRole("button", { name: "Python" }));
     const model = screen.getByLabelText<HTMLSelectElement>("Model");
@@ -438,7 +438,7 @@ describe("using a key", () => {
 
   test("clients get the address that each protocol wants", async () => {
     const island = open({ status: { server_address: "https://gate.example" } });
-    await menu(island, "laptop", "How to use it");
+    await menu(island, "laptop", "How to use");
     await island.user.click(screen.getByRole("button", { name: "Clients" }));
     await island.user.click(screen.getByRole("button", { name: "Copy the base URL for Anthropic" }));
     expect(await navigator.clipboard.readText()).toBe("https://gate.example");

@@ -143,7 +143,7 @@ describe("the invitation", () => {
     await island.user.click(screen.getByRole("button", { name: "Copy the invitation link" }));
     expect(await navigator.clipboard.readText()).toBe("http://localhost/register?aff=aB3x");
     expect(screen.queryByRole("textbox", { name: "Amount to move" })).toBeNull();
-    expect(screen.getByText("From $1.00 on, the reward can be moved to the balance.")).toBeTruthy();
+    expect(screen.getByText("Rewards of $1.00 or more can be moved to the balance.")).toBeTruthy();
   });
 
   test("all of it is proposed; too little and too much are refused at the field", async () => {
@@ -153,7 +153,7 @@ describe("the invitation", () => {
     expect(amount.value).toBe("3");
     for (const [text, problem] of [
       ["0.5", "The minimum is $1.00"],
-      ["3.01", "The reward is not that large"],
+      ["3.01", "The reward is smaller than that"],
       ["much", "The minimum is $1.00"],
     ] as const) {
       await island.user.clear(amount);

@@ -24,7 +24,8 @@ function wantedCases(client: Client, filters: readonly string[]): Client["cases"
   const names = (word: string, part = "") => word.toLowerCase().includes(part.toLowerCase());
   return client.cases.filter(({ name, rows }) =>
     filters.some((filter) => {
-      const [who, what] = filter.split(":");
+      const [who, ...rest] = filter.split(":");
+      const what = rest.join(":");
       return names(client.name, who) && names(`${name} ${rows ?? ""}`, what);
     }),
   );
@@ -56,12 +57,11 @@ async function play({ client, cases, stage, isRecording }: Playing): Promise<Out
   const failures: string[] = [];
   for (const each of cases) {
     try {
+      await stage.begin();
       await each.run({ stage, installed, ...(isRecording ? { record } : {}) });
     } catch (error) {
       const rows = each.rows ? ` (${each.rows})` : "";
       failures.push(`${each.name}${rows}: ${error instanceof Error ? error.message : String(error)}`);
-      // The next case begins with clean books.
-      await stage.wrongCharges();
     }
   }
   const outcome = failures.length === 0 ? "passed" : "failed";

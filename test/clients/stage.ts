@@ -28,18 +28,18 @@ const CHARGE = USAGE.input + COMPLETION_RATIO * USAGE.output;
 export interface Stage {
   door: Door;
   upstream: ScriptedUpstream;
-  key: string;
-  /** What is charged beside what should be, since the last look: undefined when both agree. */
+  /** Of the present case. */
+  readonly key: string;
+  /** Gives the next case a key of its own, so that no late charge of another is counted to it. */
+  begin(): Promise<void>;
+  /** What is charged beside what should be, to the present key: undefined when both agree. */
   wrongCharges(): Promise<string | undefined>;
   log(): string;
   close(): Promise<void>;
 }
 
 interface LogRow {
-  id: number;
   quota: number;
-  prompt_tokens: number;
-  completion_tokens: number;
 }
 
 /** Starts everything; a keep-alive each second, so that silence of a second and a half has one in it. */
@@ -55,7 +55,7 @@ export async function openStage(): Promise<Stage> {
     models: models.join(","),
   });
   if (!first) throw new Error("no dialects");
-  const { send, key } = await startOperator(server, channel(first));
+  const { send, key: firstKey } = await startOperator(server, channel(first));
   for (const other of others) await send("POST", "/api/channel/", channel(other));
   const reranker = { type: 38, name: "rerank", key: "upstream", base_url: upstream.url, models: RERANKER };
   await send("POST", "/api/channel/", reranker);
@@ -71,15 +71,22 @@ export async function openStage(): Promise<Stage> {
   ])
     await send("PUT", "/api/option/", { key: name, value });
   const door = await openDoor(server.url);
-  let seen = 0;
+  let key = firstKey;
+  let cases = 0;
   return {
     door,
     upstream,
-    key,
+    get key() {
+      return key;
+    },
+    async begin() {
+      const name = `case-${++cases}`;
+      const made = (await send("POST", "/api/token/", { name, unlimited_quota: true })) as { key: string };
+      key = `sk-${made.key}`;
+    },
     async wrongCharges() {
-      const page = (await send("GET", "/api/log/?type=2&p=1&page_size=100")) as { items: LogRow[] };
-      const rows = page.items.filter(({ id }) => id > seen);
-      seen = Math.max(seen, ...rows.map(({ id }) => id));
+      const query = `type=2&p=1&page_size=100&token_name=case-${cases}`;
+      const { items: rows } = (await send("GET", `/api/log/?${query}`)) as { items: LogRow[] };
       const answered = upstream.asked.filter(({ isAnswered }) => isAnswered).length;
       const charged = rows.reduce((sum, { quota }) => sum + quota, 0);
       const told = `${answered} answers at ${CHARGE} = ${answered * CHARGE}, charged ${charged} in ${rows.length} rows`;

@@ -23,7 +23,9 @@ const PROSE = new Set([
 ]);
 const MAX_IDENTIFIER = 64;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
-const LONG_HEX = /\b[0-9a-f]{24,}\b/gi;
+const LONG_HEX = /[0-9a-f]{24,}/gi;
+/** Milliseconds of this decade inside a name. */
+const TIMESTAMP = /1[6-9]\d{11}/g;
 const CALL_MARK = /^@\d+:/;
 /** Tools beside those that are called: as many as show a new kind or a new word of their schemas. */
 const MAX_TOOLS = 5;
@@ -87,16 +89,18 @@ export function scrubber(
   asked: string,
 ): Scrubber {
   const ids = new Map<string, string>();
-  const uuid = (id: string): string => {
-    const known = ids.get(id) ?? `00000000-0000-4000-8000-${String(ids.size + 1).padStart(12, "0")}`;
+  /** The same made-up id of this length for the same id, and another for every other. */
+  const counted = (id: string): string => {
+    const known = ids.get(id) ?? String(ids.size + 1).padStart(id.length, "0");
     ids.set(id, known);
     return known;
   };
+  const uuid = (id: string): string => `00000000-0000-4000-8000-${counted(id).slice(-12)}`;
 
   function text(given: string): string {
     let told = given;
     for (const root of roots) told = told.replaceAll(root, "/work");
-    return told.replaceAll(UUID, uuid).replaceAll(LONG_HEX, (hex) => "0".repeat(hex.length));
+    return told.replaceAll(UUID, uuid).replaceAll(LONG_HEX, counted).replaceAll(TIMESTAMP, counted);
   }
 
   function stringIn(key: string, given: string): string {
@@ -113,7 +117,7 @@ export function scrubber(
     const told = text(given);
     // Commands that write the file carry it.
     if (told.includes(LINE)) return told;
-    return told.length > MAX_IDENTIFIER || /[\n\r]/.test(told) ? FILLER : told;
+    return told.length > MAX_IDENTIFIER || /[\n\r]|\s\S+\s/.test(told) ? FILLER : told;
   }
 
   function value(given: unknown, key = ""): unknown {

@@ -105,6 +105,15 @@ const MARK = /^@(\d+):(.+):(\d+)$/;
 /** No such value was given out in this replay: the item that brings it back falls away. */
 const GONE = Symbol("gone");
 
+/** Who refers to an answer's thinking refers to every piece of it, and another upstream may have thought in more. */
+function referencesOf(item: unknown, answers: readonly Told[]): unknown[] | undefined {
+  const { type, id } = (item ?? {}) as { type?: unknown; id?: unknown };
+  if (type !== "item_reference" || typeof id !== "string") return undefined;
+  const [, at, kind, index] = MARK.exec(id) ?? [];
+  if (kind !== "reasoning.id" || index !== "0") return undefined;
+  return (answers[Number(at)]?.get(kind) ?? []).map((each) => ({ type, id: each }));
+}
+
 /** The value with its marks replaced; items of lists that bring back what was never given out are left out. */
 function resolve(value: unknown, answers: readonly Told[]): unknown {
   if (typeof value === "string") {
@@ -113,7 +122,9 @@ function resolve(value: unknown, answers: readonly Told[]): unknown {
     return answers[Number(at)]?.get(kind ?? "")?.[Number(index)] ?? GONE;
   }
   if (Array.isArray(value))
-    return value.map((each) => resolve(each, answers)).filter((each) => each !== GONE);
+    return value
+      .flatMap((each) => referencesOf(each, answers) ?? [resolve(each, answers)])
+      .filter((each) => each !== GONE);
   if (typeof value !== "object" || value === null) return value;
   const made: Record<string, unknown> = {};
   for (const [key, each] of Object.entries(value)) {

@@ -43,6 +43,7 @@ import { createMediaFetch } from "./relay/wire/media.ts";
 import { createRelay } from "./relay/call/pipeline.ts";
 import { createProbe } from "./relay/probe.ts";
 import { pollTasks } from "./relay/tasks/poll.ts";
+import { unknownCall } from "./relay/unknown-call.ts";
 import { createRoutes } from "./routes.ts";
 import type { Gateway } from "./routes.ts";
 
@@ -172,7 +173,12 @@ export async function createApp({ deps, session, gateway }: Services) {
   // By default the framework looks for the path behind the eleventh character: "http://gw/v1" would lose its own.
   const handler = { standardHostname: false };
   const app: AnyElysia = new Elysia({ websocket: socketSettings, handler })
-    .use(failures(deps, (request) => refuseBadHost({ request }) ?? unknownPath(request)))
+    .use(
+      failures(
+        deps,
+        (request) => refuseBadHost({ request }) ?? unknownCall(deps, request) ?? unknownPath(request),
+      ),
+    )
     .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())

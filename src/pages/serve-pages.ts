@@ -1,12 +1,11 @@
 // Registers every row of the page table as a route: who asks, in which language and theme, then loader and render.
 // Refuses guests (to /login and back), roles that are too low, and everything but /setup before the setup.
-import { Elysia } from "elysia";
+import { Elysia, NotFoundError } from "elysia";
 import type { BootUser, ThemeMode } from "../../islands/lib/boot.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { setupState } from "../core/site/setup.ts";
 import { siteStatus } from "../core/site/status.ts";
 import type { Manifest } from "../http/assets.ts";
-import { unknownPath } from "../http/failures.ts";
 import { refuseBadHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
@@ -139,13 +138,13 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     );
   }
 
-  // Whatever no other route knows: an API path answers like an API, anything else with a page.
+  // Whatever no other route knows: an API path answers like an API (app.ts says how), anything else with a page.
   routes.get(
     "/*",
     async ({ request, visitor }) => {
       const refused = refuseBadHost({ request });
       if (refused) return refused;
-      if (isApiPath(new URL(request.url).pathname)) return unknownPath(request);
+      if (isApiPath(new URL(request.url).pathname)) throw new NotFoundError();
       const { done } = await setupState(deps);
       if (!done) return redirect("/setup");
       const page: Page = visitor ? { ...notFoundPage, shell: "console" } : notFoundPage;
@@ -157,7 +156,18 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
 }
 
 /** Paths below these belong to programs, not to people. */
-const API_PREFIXES = ["/v1", "/v1beta", "/api", "/assets", "/a", "/pg", "/mj", "/suno", "/dashboard"];
+const API_PREFIXES = [
+  "/v1",
+  "/v1beta",
+  "/upload",
+  "/api",
+  "/assets",
+  "/a",
+  "/pg",
+  "/mj",
+  "/suno",
+  "/dashboard",
+];
 
 function isApiPath(pathname: string): boolean {
   return API_PREFIXES.some((prefix) => pathname === prefix || pathname.startsWith(`${prefix}/`));

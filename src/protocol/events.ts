@@ -23,7 +23,7 @@ export interface StartEvent {
   createdAt?: number;
   /** What the upstream says about usage at the beginning (Anthropic): provisional. */
   usage?: Usage;
-  /** Envelope fields without a place of their own, in the wire form of the upstream. */
+  /** Envelope fields of chat completions without a place of their own, which is also the only dialect that writes them. */
   extra?: JsonObject;
 }
 export interface OpenEvent {

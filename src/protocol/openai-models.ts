@@ -1,30 +1,27 @@
-// What OpenAI's model names tell of reasoning and sampling: requests of other dialects ask for both as they know them.
+// What OpenAI's model names tell of reasoning: requests of other dialects ask for it as they know it. What models refuse
+// stands in providers/model-rules.ts.
 // Refuses to guess: a name it does not know takes everything, and a request of its own dialect is never changed by it.
-import type { JsonObject } from "./canonical.ts";
-import { drop } from "./carry.ts";
 
 export interface OpenaiTraits {
   /** Effort words the model takes, weakest first; empty = it does not reason; undefined = not known. */
   efforts: readonly string[] | undefined;
-  /** temperature and top_p other than 1 are accepted. */
-  sampling: boolean;
 }
 
 /** All words, weakest first. */
 const WORDS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-const UNKNOWN: OpenaiTraits = { efforts: undefined, sampling: true };
+const UNKNOWN: OpenaiTraits = { efforts: undefined };
 
 /** First match wins. */
 const FAMILIES: readonly (readonly [RegExp, OpenaiTraits])[] = [
-  [/^(?:gpt-3|gpt-4|chatgpt-|gpt-5(?:\.\d)?-chat)/, { efforts: [], sampling: true }],
-  [/^o1-(?:mini|preview)/, { efforts: [], sampling: false }],
-  [/^o\d/, { efforts: ["low", "medium", "high"], sampling: false }],
-  [/^gpt-5\.1-codex-max/, { efforts: ["low", "medium", "high", "xhigh"], sampling: false }],
-  [/^gpt-5(?:\.1)?-codex/, { efforts: ["low", "medium", "high"], sampling: false }],
-  [/^gpt-5\.1/, { efforts: ["none", "low", "medium", "high"], sampling: false }],
-  [/^gpt-5\.\d+-codex/, { efforts: ["low", "medium", "high", "xhigh"], sampling: false }],
-  [/^gpt-5\.\d/, { efforts: ["none", "low", "medium", "high", "xhigh"], sampling: false }],
-  [/^gpt-5/, { efforts: ["minimal", "low", "medium", "high"], sampling: false }],
+  [/^(?:gpt-3|gpt-4|chatgpt-|gpt-5(?:\.\d)?-chat)/, { efforts: [] }],
+  [/^o1-(?:mini|preview)/, { efforts: [] }],
+  [/^o\d/, { efforts: ["low", "medium", "high"] }],
+  [/^gpt-5\.1-codex-max/, { efforts: ["low", "medium", "high", "xhigh"] }],
+  [/^gpt-5(?:\.1)?-codex/, { efforts: ["low", "medium", "high"] }],
+  [/^gpt-5\.1/, { efforts: ["none", "low", "medium", "high"] }],
+  [/^gpt-5\.\d+-codex/, { efforts: ["low", "medium", "high", "xhigh"] }],
+  [/^gpt-5\.\d/, { efforts: ["none", "low", "medium", "high", "xhigh"] }],
+  [/^gpt-5/, { efforts: ["minimal", "low", "medium", "high"] }],
 ];
 
 /** A vendor in front of the name (`openai/gpt-4o`) does not count. */
@@ -43,15 +40,4 @@ export function nearestEffort(effort: string, { efforts }: OpenaiTraits): string
   if (wanted === -1) return efforts.length > 0 ? effort : undefined;
   const weaker = efforts.filter((word) => (WORDS as readonly string[]).indexOf(word) < wanted);
   return weaker.at(-1) ?? efforts[0];
-}
-
-/** Leaves out what a reasoning model refuses; its default, 1, is nothing lost. */
-export function dropSampling(body: JsonObject, { sampling }: OpenaiTraits, dropped: string[]): void {
-  if (sampling) return;
-  for (const key of ["temperature", "top_p"]) {
-    const value = body[key];
-    if (value === undefined) continue;
-    delete body[key];
-    if (value !== 1) drop(dropped, key);
-  }
 }

@@ -21,6 +21,8 @@ export interface UpstreamAddress {
   /** The client's query with or without its "?"; its credentials are never passed on. */
   query?: string;
   isStream?: boolean;
+  /** The address that counts a prompt, in place of the one that answers it. */
+  counts?: boolean;
   azureDefaultApiVersion?: string;
   /** Version of Gemini's API for this model, from the option gemini.version_settings. */
   geminiVersion?: string;
@@ -135,6 +137,7 @@ function templateOf(row: ProviderRow, route: Route, base: string, call: Upstream
     const fitsBase = variant.baseSuffix === undefined || base.endsWith(variant.baseSuffix);
     if (fitsModel && fitsBase) return variant.url;
   }
+  if (call.counts === true && route.countUrl !== undefined) return route.countUrl;
   const template = call.isStream === true && route.streamUrl !== undefined ? route.streamUrl : route.url;
   if (row.gatewayDrops === "/openai/deployments" && base.startsWith(CLOUDFLARE_GATEWAY))
     return template.replace("{base}/openai/deployments", "{base}");
@@ -166,7 +169,7 @@ export function upstreamUrl(row: ProviderRow, channel: UpstreamChannel, call: Up
   if (!entry || entry.row !== row || entry.urls.size >= MAX_KNOWN_URLS)
     known.set(channel, (entry = { row, urls: new Map() }));
   const { operation, path = "", geminiVersion = "", azureDefaultApiVersion = "" } = call;
-  const form = call.isStream === true ? "stream" : "whole";
+  const form = call.counts === true ? "count" : call.isStream === true ? "stream" : "whole";
   const name = [operation, form, path, geminiVersion, azureDefaultApiVersion, call.model].join("\n");
   let url = entry.urls.get(name);
   if (url === undefined) entry.urls.set(name, (url = makeUrl(row, channel, call)));

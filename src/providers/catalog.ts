@@ -82,7 +82,13 @@ const ROWS: readonly ProviderRow[] = [
     owner: "claude",
     auth: { kind: "header", name: "x-api-key" },
     asksForStreamUsage: true,
-    operations: { messages: { dialect: "anthropic", url: "{base}/v1/messages{query}" } },
+    operations: {
+      messages: {
+        dialect: "anthropic",
+        url: "{base}/v1/messages{query}",
+        countUrl: "{base}/v1/messages/count_tokens{query}",
+      },
+    },
     modelsListing: OPENAI_MODELS,
   }),
   row(15, {
@@ -152,7 +158,7 @@ const ROWS: readonly ProviderRow[] = [
     asksForStreamUsage: true,
     modelsListing: { url: "{base}/v1beta/openai/models", strip: "models/" },
     operations: {
-      gemini: geminiRoute("{version}"),
+      gemini: { ...geminiRoute("{version}"), countUrl: "{base}/{version}/models/{model}:countTokens" },
       embeddings: adapted("gemini", "{base}/{version}/models/{model}:embedContent", {
         models: { prefixes: ["text-embedding", "embedding", "gemini-embedding"] },
       }),

@@ -67,6 +67,8 @@ export interface Route {
   url: string;
   /** For streamed calls, where it differs. */
   streamUrl?: string;
+  /** Where the provider counts the tokens of a prompt of this operation, for nothing; absent: it does not. */
+  countUrl?: string;
   variants?: readonly RouteVariant[];
   models?: ModelRule;
   /** Folder entry of adapters/ that makes the request and reads the answer; absent: the row alone is enough. */

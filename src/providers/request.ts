@@ -1,6 +1,8 @@
 // A whole upstream request for rows that need no adapter: route, body, address and headers in one go.
 // Refuses to send anything, and to convert between dialects: the body must already be in the route's own.
 import { Failure } from "../shared/failures.ts";
+import { applyModelRules } from "./apply-rules.ts";
+import type { Ruled } from "./apply-rules.ts";
 import { deploymentName, requireServed, routeFor, upstreamUrl } from "./address.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { Operation, ProviderRow, Route, UpstreamChannel } from "./define.ts";
@@ -16,6 +18,8 @@ export interface ProviderCall
   /** In the dialect of the route, its model already mapped; absent for multipart bodies. */
   body?: JsonBody;
   forceStreamUsage?: boolean;
+  /** The rules of the model apply; absent: the body goes as it is, whatever the model refuses. */
+  ruled?: Ruled;
 }
 
 export interface ProviderRequest {
@@ -29,11 +33,15 @@ export interface ProviderRequest {
   body: JsonBody | undefined;
   /** Top-level keys of the body that the provider's patches changed or removed. */
   changed: string[];
+  /** What the rules of the model left out or changed, as a log row tells it. */
+  dropped: readonly string[];
 }
+
+const NOTHING: readonly string[] = [];
 
 /**
  * Throws provider_retired, provider_unserved, endpoint_unsupported, provider_base_url or channel_key_unusable,
- * all of them reasons to try another channel.
+ * all of them reasons to try another channel; unsupported_field where the request demands what the model cannot do.
  */
 export function buildUpstreamRequest(
   row: ProviderRow,
@@ -54,6 +62,14 @@ export function buildUpstreamRequest(
   const named = patched.body?.["model"];
   const model = typeof named === "string" && changed.includes("model") ? named : call.model;
   let { body } = patched;
+  let dropped = NOTHING;
+  if (body && call.ruled) {
+    const ruling = applyModelRules(row, operation, model, body, call.ruled);
+    if (ruling) {
+      for (const key of ruling.changed) if (!changed.includes(key)) changed.push(key);
+      ({ body, dropped } = ruling);
+    }
+  }
   const deployment = deploymentName(row, channel, model);
   // Where the address names no deployment, the body does.
   if (body && operation === "responses" && deployment !== model) {
@@ -80,5 +96,6 @@ export function buildUpstreamRequest(
     }),
     body,
     changed,
+    dropped,
   };
 }

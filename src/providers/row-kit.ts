@@ -70,13 +70,10 @@ export function geminiRoute(version: string, models?: ModelRule): Route {
   };
 }
 
-const O_SERIES = /^o\d/;
 const REASONING = /^(?:o\d|gpt-5)/;
-/** OpenAI's rules for reasoning models: names may carry the effort, limits and roles have other names. */
+/** Reasoning models of OpenAI's: their names may carry the effort, their first message has another role. */
 export const REASONING_QUIRKS: readonly Quirk[] = [
   { patch: "effort-suffix", models: REASONING, on: ["chat", "responses"] },
-  { patch: "move-output-limit", to: "max_completion_tokens", models: REASONING, on: ["chat"] },
-  { patch: "omit", fields: ["temperature"], models: O_SERIES, on: ["chat"] },
   // o1-mini and o1-preview know neither role.
   { patch: "developer-role", models: /^o(?!1-mini|1-preview)\d/, on: ["chat"] },
 ];

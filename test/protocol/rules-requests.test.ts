@@ -281,17 +281,6 @@ describe("reasoning", () => {
       temperature: 0,
     });
   });
-  test("sampling that a reasoning model refuses is left out by name, its default without a word", () => {
-    const cold = google({ generationConfig: { temperature: 0, topP: 1 } });
-    for (const dialect of [openaiChat, openaiResponses]) {
-      const { body, dropped } = dialect.encodeRequest(cold, { model: "gpt-5-codex" });
-      expect([body["temperature"], body["top_p"], dropped]).toEqual([undefined, undefined, ["temperature"]]);
-      expect(dialect.encodeRequest(cold, { model: "gpt-4o" }).body).toMatchObject({
-        temperature: 0,
-        top_p: 1,
-      });
-    }
-  });
   test("a budget becomes an effort, and a Gemini budget is clamped", () => {
     const request = claude({ max_tokens: 64_000, thinking: { type: "enabled", budget_tokens: 60_000 } });
     expect(openaiChat.encodeRequest(request).body["reasoning_effort"]).toBe("high");

@@ -300,6 +300,7 @@ describe("whole requests", () => {
         model: "o3-mini-high",
         key: "k",
         body: { model: "o3-mini-high", messages: [], max_tokens: 5 },
+        ruled: { client: "openai-chat", isConverted: false },
       },
     );
     expect(built.url).toContain("/deployments/o3-mini/chat/completions?");

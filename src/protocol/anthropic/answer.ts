@@ -8,9 +8,9 @@ import type { JsonObject } from "../canonical.ts";
 import { citationFor } from "../citations.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { asList, asObject, asString, parseJson, rest } from "../json.ts";
+import { asList, asObject, asString, parseJson } from "../json.ts";
 import { packSignature } from "../signatures.ts";
-import { decodeStream, MESSAGE_FIELDS } from "./decode-stream.ts";
+import { decodeStream } from "./decode-stream.ts";
 import { decodeUsage, encodeUsage } from "./usage.ts";
 import { finishFromWire, finishToWire } from "./wire.ts";
 
@@ -54,7 +54,6 @@ function plainAnswer(wire: JsonObject, content: readonly unknown[]): Answer | un
   const head = {
     id: asString(wire["id"]),
     model: asString(wire["model"]),
-    extra: rest(wire, MESSAGE_FIELDS),
   };
   return textAnswer(defined(head), texts, {
     usage: decodeUsage(wire["usage"]) ?? emptyUsage(),

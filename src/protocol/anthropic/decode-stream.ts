@@ -7,7 +7,7 @@ import { readErrorBody, upstreamFailure } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
 import type { AnswerContext, MeterOptions, StreamMeter, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent } from "../events.ts";
-import { asList, asNumber, asObject, asString, parseJson, rest } from "../json.ts";
+import { asList, asNumber, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
 import type { BlockSpec } from "../sequencer.ts";
 import { proofNote } from "../signatures.ts";
@@ -15,17 +15,6 @@ import { decodeUsage, mergeUsage } from "./usage.ts";
 import { finishFromWire } from "./wire.ts";
 
 const DIALECT = "anthropic";
-/** Fields of a message with a canonical place. */
-export const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
-  "id",
-  "type",
-  "role",
-  "model",
-  "content",
-  "stop_reason",
-  "stop_sequence",
-  "usage",
-]);
 
 export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder {
   const blocks = createSequencer();
@@ -43,14 +32,12 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
     if (started) return;
     started = true;
     usage = asObject(message["usage"]);
-    const extra = rest(message, MESSAGE_FIELDS);
     out.push({
       type: "start",
       ...defined({
         id: asString(message["id"]),
         model: asString(message["model"]),
         usage: decodeUsage(usage) ?? undefined,
-        extra,
       }),
     });
   };

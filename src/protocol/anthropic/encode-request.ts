@@ -33,7 +33,8 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   if (request.stream !== undefined) body["stream"] = request.stream;
   writeSettings(request, home, body, dropped);
   const tools = allowedTools(request);
-  if (tools) body["tools"] = tools.map((tool) => encodeTool(tool, home, dropped));
+  if (tools && (home || tools.length > 0))
+    body["tools"] = tools.map((tool) => encodeTool(tool, home, dropped));
   writeToolChoice(request, home, body);
   if (home) writeOwnReasoning(request, body);
   else writeReasoning(request, context, body, dropped);
@@ -88,7 +89,6 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
     }),
   );
   if (home) return;
-  if (!modelTraits(String(body["model"])).sampling) dropSampling(body, dropped, Infinity);
   if (settings.frequencyPenalty) drop(dropped, "frequency_penalty");
   if (settings.presencePenalty) drop(dropped, "presence_penalty");
   if (settings.seed !== undefined) drop(dropped, "seed");
@@ -159,7 +159,7 @@ function writeReasoning(
 /** With thinking on, sampling must be left at its defaults; top_p has a little room with a budget. */
 function dropSampling(body: JsonObject, dropped: string[], lowestTopP: number): void {
   const least: Record<string, number> = {
-    temperature: lowestTopP === Infinity ? Infinity : 1,
+    temperature: 1,
     top_k: Infinity,
     top_p: lowestTopP,
   };

@@ -298,7 +298,7 @@ function writeTools(request: CanonicalRequest, body: JsonObject, dropped: string
     declarations.push({ name, ...defined({ description, parametersJsonSchema: schema }) });
   }
   const list = [...(declarations.length > 0 ? [{ functionDeclarations: declarations }] : []), ...hosted];
-  if (request.tools) body["tools"] = list;
+  if (list.length > 0) body["tools"] = list;
   const choice = request.toolChoice;
   if (!choice) return;
   const calling = (mode: string, allowedFunctionNames?: string[]): void => {

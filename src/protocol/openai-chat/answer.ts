@@ -9,6 +9,7 @@ import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asObject, dataUrl, rest } from "../json.ts";
+import { sharedLogprobs } from "../logprobs.ts";
 import { packSignature } from "../signatures.ts";
 import { decodeStream } from "./decode-stream.ts";
 import { decodeUsage, encodeUsage } from "./usage.ts";
@@ -167,7 +168,7 @@ function joinLogprobs(blocks: readonly AnswerBlock[]): JsonObject | null {
   let found = false;
   for (const note of blocks.flatMap((block) => block.notes)) {
     if (note.note !== "logprobs") continue;
-    if (note.dialect === "openai-responses") content.push(...asList(note.value));
+    if (note.dialect === "openai-responses") content.push(...sharedLogprobs(note.value));
     else if (note.dialect === "openai-chat") {
       const value = asObject(note.value);
       content.push(...asList(value?.["content"]));

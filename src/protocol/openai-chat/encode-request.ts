@@ -18,7 +18,7 @@ import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import { asArguments, asFunction, takesCustomTools } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
-import { dropSampling, nearestEffort, openaiTraits } from "../openai-models.ts";
+import { nearestEffort, openaiTraits } from "../openai-models.ts";
 import type { OpenaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeTurns } from "../turns.ts";
@@ -51,7 +51,6 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   } else {
     const traits = openaiTraits(String(body["model"]));
     writeReasoning(request.reasoning, traits, body, dropped);
-    dropSampling(body, traits, dropped);
   }
   carryExtras(request, DIALECT, body, dropped);
   return { body, dropped };
@@ -103,13 +102,9 @@ function writeSettings(
 ): void {
   const { settings, spelling } = request;
   const home = request.dialect === DIALECT;
-  const model = String(body["model"]);
-  const limit =
-    context.maxTokensField ??
-    (home && spelling?.["maxOutputTokens"]) ??
-    (/(^|\/)(o\d|gpt-5)/.test(model) ? "max_completion_tokens" : "max_tokens");
+  const spelt = home ? spelling?.["maxOutputTokens"] : undefined;
   if (settings.maxOutputTokens !== undefined) {
-    body[limit || "max_tokens"] = settings.maxOutputTokens;
+    body[context.maxTokensField ?? spelt ?? "max_tokens"] = settings.maxOutputTokens;
   }
   const stop = settings.stop;
   Object.assign(
@@ -345,10 +340,16 @@ function writeTools(request: CanonicalRequest, body: JsonObject, dropped: string
           tool.dialect === DIALECT ? tool.value : searchFor(DIALECT, tool, dropped);
       } else list.push(encodeTool(tool, request.dialect === DIALECT, dropped));
     }
-    // A list that held nothing but the search switch was no list on the wire.
-    if (list.length > 0 || request.tools.length === 0) body["tools"] = list;
+    // A list that held nothing but the search switch was no list on the wire; many servers refuse an empty one.
+    const isEmpty = request.tools.length === 0 && request.dialect === DIALECT;
+    if (list.length > 0 || isEmpty) body["tools"] = list;
   }
   const choice = request.toolChoice;
+  if (request.dialect !== DIALECT && (request.tools ?? []).length === 0) {
+    if (choice && choice.mode !== "auto" && choice.mode !== "none") drop(dropped, "tool_choice");
+    delete body["parallel_tool_calls"];
+    return;
+  }
   if (!choice) return;
   switch (choice.mode) {
     case "auto":

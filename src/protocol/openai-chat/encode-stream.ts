@@ -5,6 +5,7 @@ import { citationFor } from "../citations.ts";
 import type { AnswerContext, StreamEncoder } from "../dialect.ts";
 import type { BlockKind, FinishEvent, FinishReason, NoteEvent, OpenEvent, StartEvent } from "../events.ts";
 import { asObject, dataUrl } from "../json.ts";
+import { sharedLogprobs } from "../logprobs.ts";
 import { packSignature } from "../signatures.ts";
 import { errorObject } from "./failure.ts";
 import { encodeUsage } from "./usage.ts";
@@ -177,7 +178,7 @@ function writeNote(to: Writing, event: NoteEvent): string {
     case "logprobs": {
       if (event.dialect === "openai-chat") return logprobsChunk(to, choice, event.value);
       if (event.dialect !== "openai-responses") return "";
-      return logprobsChunk(to, choice, { content: event.value, refusal: null });
+      return logprobsChunk(to, choice, { content: sharedLogprobs(event.value), refusal: null });
     }
     case "transcript":
       return chunk(to, choice, { audio: { id, transcript: event.value } });

@@ -5,7 +5,7 @@ import type { CanonicalRequest, EncodedRequest, JsonObject, Message, Part, Tool 
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
-import { dropSampling, nearestEffort, openaiTraits } from "../openai-models.ts";
+import { nearestEffort, openaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeThinking, splitSystem, systemText } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
@@ -21,7 +21,8 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   writeInput(request, home, body, dropped);
   if (request.stream !== undefined) body["stream"] = request.stream;
   writeSettings(request, home, body, dropped);
-  if (request.tools) body["tools"] = request.tools.map((tool) => encodeTool(tool, home, dropped));
+  if (request.tools && (home || request.tools.length > 0))
+    body["tools"] = request.tools.map((tool) => encodeTool(tool, home, dropped));
   writeToolChoice(request, body);
   writeReasoning(request, home, body, dropped);
   writeText(request, home, body);
@@ -226,7 +227,6 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
   if (settings.presencePenalty) drop(dropped, "presence_penalty");
   if (settings.seed !== undefined) drop(dropped, "seed");
   if (settings.logprobs) include(body, "message.output_text.logprobs");
-  dropSampling(body, openaiTraits(String(body["model"])), dropped);
 }
 
 function include(body: JsonObject, what: string): void {

@@ -8,6 +8,7 @@ import { citationFor } from "../citations.ts";
 import type { AnswerContext } from "../dialect.ts";
 import type { FinishReason } from "../events.ts";
 import { asList, asObject } from "../json.ts";
+import { sharedLogprobs } from "../logprobs.ts";
 import { packSignature } from "../signatures.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { encodeUsage } from "./usage.ts";
@@ -27,7 +28,7 @@ function blockLogprobs(block: AnswerBlock): unknown[] {
   return block.notes.flatMap((note) => {
     if (note.note !== "logprobs") return [];
     if (note.dialect === "openai-responses") return asList(note.value);
-    return note.dialect === "openai-chat" ? asList(asObject(note.value)?.["content"]) : [];
+    return note.dialect === "openai-chat" ? sharedLogprobs(asObject(note.value)?.["content"]) : [];
   });
 }
 

@@ -10,14 +10,17 @@ import {
   ratesOf,
   USUAL_OUTPUT,
 } from "../../core/prices/holds.ts";
-import type { DearestOf, HoldTerms, WantedHold } from "../../core/prices/holds.ts";
+import type { DearestOf, HoldRates, HoldTerms, WantedHold } from "../../core/prices/holds.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import type { Tier } from "../../core/channels/routing.ts";
 import { asList, asObject } from "../../protocol/json.ts";
+import { routeFor } from "../../providers/address.ts";
+import { losesSearch } from "../../providers/apply-rules.ts";
+import { providerOf } from "../../providers/catalog.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
-import { hostedToolUnits } from "../endpoints/hosted-tools.ts";
+import { hostedToolUnits, searchWish } from "../endpoints/hosted-tools.ts";
 import { countPrompt } from "../meter/meter.ts";
 import type { PromptSize } from "../meter/meter.ts";
 import { asksToThink, claudeDefaultMaxTokens, leastThinkingTokens } from "../endpoints/model-settings.ts";
@@ -89,6 +92,11 @@ export function createUsualOutput(): UsualOutput {
   };
 }
 
+interface Place {
+  type: number;
+  name: string;
+}
+
 /** What the channels that may serve a model add to a request. */
 interface ChannelFacts {
   /** Limits that operators put in the client's place; 0 = none. */
@@ -96,6 +104,8 @@ interface ChannelFacts {
   isAlwaysOverridden: boolean;
   /** The model's names at the upstreams, its own among them. */
   names: readonly string[];
+  /** Where it may be served: channel types, each with the model's name there. */
+  places: readonly Place[];
   /** One of them asks for thinking by its suffix. */
   hasThinkingName: boolean;
 }
@@ -119,12 +129,17 @@ function channelFacts(tiers: readonly Tier[], pinned: Channel | undefined, model
 function gather(channels: readonly Channel[], model: string): ChannelFacts {
   const limits = channels.map(({ paramOverride }) => overriddenLimit(paramOverride ?? {}));
   const names = new Set([model]);
-  for (const { modelMapping } of channels)
-    if (typeof modelMapping !== "string") names.add(modelMapping.get(model) ?? model);
+  const places = new Map<string, Place>();
+  for (const { type, modelMapping } of channels) {
+    const name = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
+    names.add(name);
+    places.set(`${type} ${name}`, { type, name });
+  }
   return {
     largestOverride: Math.max(0, ...limits),
     isAlwaysOverridden: limits.length > 0 && limits.every((limit) => limit > 0),
     names: [...names],
+    places: [...places.values()],
     hasThinkingName: [...names].some(asksToThink),
   };
 }
@@ -263,12 +278,28 @@ function limitOf(
   return named === undefined ? undefined : Math.max(named, facts.largestOverride);
 }
 
-/** Units that are due whatever is answered. */
-function fixedUnits(request: HoldRequest, output: number, text: number, media: number): number {
+/** What hosted tools can cost; a search that no channel's model can do is taken out, and holds nothing. */
+function toolUnits(services: HoldServices, request: HoldRequest, { places }: ChannelFacts): number {
+  const { endpoint, body, model, price } = request;
+  const units = hostedToolUnits(body.json, model, price);
+  if (units === 0 || isRaw(services, endpoint)) return units;
+  const wish = searchWish(body.json);
+  const isLost = places.every(({ type, name }) => {
+    const row = providerOf(type);
+    const found = row && routeFor(row, endpoint.name, name);
+    if (!found) return true;
+    const isConverted = found.route.dialect !== endpoint.dialect;
+    return losesSearch(row, found.operation, name, wish, isConverted);
+  });
+  return isLost ? hostedToolUnits(body.json, model, price, false) : units;
+}
+
+/** Units that are due whatever is answered; `hosted` are those of hosted tools, before the group ratio. */
+function fixedUnits(request: HoldRequest, { output, text, media }: HoldRates, hosted: number): number {
   const { endpoint, body, model, price, prompt } = request;
   const { json } = body;
   const { callPrice } = price.ratios;
-  const tools = hostedToolUnits(json, model, price) * price.groupRatio;
+  const tools = hosted * price.groupRatio;
   if (callPrice !== undefined) {
     const pieces = endpoint.pieces?.(json) ?? 1;
     const factor = endpoint.factor?.(json, model) ?? 1;
@@ -290,7 +321,7 @@ function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFac
   const isAnswered = endpoint.answersTokens !== false;
   const byToken = ratios.callPrice === undefined;
   return {
-    fixedUnits: fixedUnits(request, rates.output, rates.text, rates.media),
+    fixedUnits: fixedUnits(request, rates, toolUnits(services, request, facts)),
     inputRate: rates.text,
     outputRate: isAnswered ? rates.output : 0,
     choices: choicesOf(endpoint, body.json),

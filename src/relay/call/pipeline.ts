@@ -72,7 +72,7 @@ export interface Relay {
   /** Answers a call made with a console session. Never throws. */
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** Counts the tokens of a prompt. Never throws. */
-  count(call: RelayRequest, encode: (tokens: number) => unknown): Promise<Response>;
+  count(call: RelayRequest, encode: (tokens: number) => Record<string, unknown>): Promise<Response>;
   /** One call to one channel, whatever its status; nobody is charged. Never throws. */
   probe(channel: Channel, test: TestCall): Promise<ChannelTestResult>;
   /** Resolves when no call is in flight, also none that is read on without its client. */
@@ -95,7 +95,7 @@ export function createRelay(
 ): Relay {
   const services = createServices(deps, visitors, fetchMedia, countedReadOnMs);
   const { inFlight } = services;
-  const counting: CountingBodies = { bytes: 0 };
+  const counting: CountingBodies = { bytes: 0, asked: 0 };
   return {
     parts: services,
     serve: (call) => runExchange(services, call, SERVE.run),

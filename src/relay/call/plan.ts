@@ -11,6 +11,7 @@ import type { Adapter, AdapterCall } from "../../providers/adapter.ts";
 import { ADAPTERS } from "../../providers/adapters.ts";
 import { requireServed, routeFor } from "../../providers/address.ts";
 import type { FoundRoute } from "../../providers/address.ts";
+import type { Ruled } from "../../providers/apply-rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { buildUpstreamRequest } from "../../providers/request.ts";
@@ -110,7 +111,7 @@ export function mappedModel(channel: Channel, model: string): string {
 }
 
 /** Query of the client's address; credentials in it are left out by the catalogue. */
-function queryOf(request: Request): string {
+export function queryOf(request: Request): string {
   const at = request.url.indexOf("?");
   return at === -1 ? "" : request.url.slice(at);
 }
@@ -256,7 +257,12 @@ function passPlan(target: Target): Plan {
   }
   const isSame = Object.keys(changes).length === 0;
   const body = isSame ? sent.json : { ...sent.json, ...changes };
-  const built = buildRequest(target, plain, body);
+  const built = buildRequest(
+    target,
+    plain,
+    body,
+    isRaw ? undefined : { client: dialect, isConverted: false },
+  );
   for (const key of built.changed) changes[key] = built.body?.[key];
   if (!isMedia) Object.assign(changes, overrides(channel));
   if (limit !== undefined)
@@ -276,7 +282,7 @@ function passPlan(target: Target): Plan {
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
     reportsUsage: dialect !== "openai-chat" || (row.asksForStreamUsage && (!isRaw || call.wantsUsage)),
-    dropped: tier ? tierNames(tier) : [],
+    dropped: tier ? [...tierNames(tier), ...built.dropped] : built.dropped,
     upstream,
   };
 }
@@ -296,7 +302,8 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   const tier = usualTier(dialect.name, body);
   if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
-  const built = buildRequest(target, plain, body);
+  const ruled = { client: call.endpoint.dialect, isConverted: call.endpoint.dialect !== dialect.name };
+  const built = buildRequest(target, plain, body, ruled);
   const upstreamBody: Record<string, unknown> = { ...(built.body ?? body) };
   applyChanges(upstreamBody, overrides(channel));
   if (limit !== undefined) applyChanges(upstreamBody, loweredLimits(dialect.name, upstreamBody, limit));
@@ -308,9 +315,13 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
     isConverted: true,
     upstreamModel: built.model,
     reportsUsage: dialect.name !== "openai-chat" || row.asksForStreamUsage,
-    dropped: tier ? [...dropped, ...tierNames(tier)] : dropped,
+    dropped: toldOnce([...dropped, ...(tier ? tierNames(tier) : []), ...built.dropped]),
     upstream,
   };
+}
+
+function toldOnce(names: readonly string[]): readonly string[] {
+  return names.length > 1 ? [...new Set(names)] : names;
 }
 
 function limitedTo(request: CanonicalRequest, limit: number | undefined): CanonicalRequest {
@@ -329,6 +340,7 @@ function buildRequest(
   { context, call, channel, row, key }: Target,
   model: string,
   body: Readonly<Record<string, unknown>>,
+  ruled: Ruled | undefined,
 ): ProviderRequest {
   const { endpoint, request } = call;
   const { form } = call.sent;
@@ -345,6 +357,7 @@ function buildRequest(
   };
   if (endpoint.path !== undefined) providerCall.path = endpoint.path;
   if (!form) providerCall.body = body;
+  if (ruled) providerCall.ruled = ruled;
   const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
   if (version !== undefined) providerCall.geminiVersion = version;
   if (endpoint.name === "messages") Object.assign(providerCall, anthropicHeaders(request));
@@ -357,7 +370,8 @@ function acceptOf({ endpoint, request, wantsStream }: Call): string {
   return request.headers.get("accept") ?? "*/*";
 }
 
-function anthropicHeaders(request: Request): { anthropicVersion?: string; anthropicBeta?: string } {
+/** The client's own version and beta flags. */
+export function anthropicHeaders(request: Request): { anthropicVersion?: string; anthropicBeta?: string } {
   const version = request.headers.get("anthropic-version");
   const beta = request.headers.get("anthropic-beta");
   return {

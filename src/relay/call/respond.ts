@@ -5,7 +5,7 @@ import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { asList, asObject } from "../../protocol/json.ts";
 import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
-import { emptyUsage } from "../../shared/usage.ts";
+import { emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { answerContext, decodeFull } from "./answer.ts";
 import type { FullAnswer } from "./answer.ts";
@@ -63,8 +63,11 @@ function unpackFloats(text: string): number[] {
   return Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
 }
 
-/** The answer with its vectors in the requested form; undefined when nothing has to change. */
-function convertEmbeddings(json: unknown, format: unknown): string | undefined {
+/**
+ * The answer with its vectors in the requested form, and with what is charged where it states no usage; undefined when
+ * nothing has to change.
+ */
+function convertEmbeddings(json: unknown, format: unknown, charged: Usage | undefined): string | undefined {
   const wanted = format === "base64" ? "base64" : "float";
   const body = asObject(json);
   const data = asList(body?.["data"]);
@@ -82,7 +85,10 @@ function convertEmbeddings(json: unknown, format: unknown): string | undefined {
     }
     return value;
   });
-  return hasChanged ? JSON.stringify({ ...body, data: converted }) : undefined;
+  if (!hasChanged && !charged) return undefined;
+  const tokens = charged && promptTokens(charged);
+  const usage = tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
+  return JSON.stringify({ ...body, data: converted, ...usage });
 }
 
 /** A full answer as the stream that the client requested: some upstreams do not stream. */
@@ -140,7 +146,11 @@ function fullResponse(answer: FullAnswer, usage: Usage | undefined): Response {
   const { answer: rewrite } = call.endpoint;
   let converted: string | undefined;
   if (call.endpoint.name === "embeddings")
-    converted = convertEmbeddings(answer.json, call.sent.json["encoding_format"]);
+    converted = convertEmbeddings(
+      answer.json,
+      call.sent.json["encoding_format"],
+      answer.meter.usage === null ? usage : undefined,
+    );
   if (rewrite) {
     const json: unknown = converted === undefined ? answer.json : JSON.parse(converted);
     const body = rewrite(json, { body: call.body.json, usage });

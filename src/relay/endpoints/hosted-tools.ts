@@ -1,6 +1,7 @@
 // Tools that the provider runs and bills by the call: how often a request may call them, and what that can cost.
 // Tools that cost nothing beside their tokens are not counted.
 import type { CallPrice, SearchSize } from "../../core/prices/prices.ts";
+import type { SearchWish } from "../../providers/apply-rules.ts";
 import { asList, asObject } from "../../protocol/json.ts";
 import type { Json } from "./endpoint.ts";
 
@@ -25,13 +26,37 @@ export function searchesByItself(model: string): boolean {
   return model.endsWith("search-preview");
 }
 
-/** Units that the hosted tools of a request can cost, before the group ratio. */
-export function hostedToolUnits(json: Json, model: string, { tools, quotaPerUnit }: CallPrice): number {
+/** What a request says that the search of a model may depend on (providers/model-rules.ts). */
+export function searchWish(json: Json): SearchWish {
+  return {
+    hasFunctions: asList(json["tools"]).some((value) => {
+      const tool = asObject(value);
+      const type = tool?.["type"];
+      if (type === "function" || type === "custom") return true;
+      if (tool?.["functionDeclarations"] !== undefined || tool?.["function_declarations"] !== undefined)
+        return true;
+      // Anthropic's own form of a function has no type.
+      return type === undefined && tool?.["input_schema"] !== undefined;
+    }),
+    effort: json["reasoning_effort"] ?? asObject(json["reasoning"])?.["effort"],
+  };
+}
+
+/**
+ * Units that the hosted tools of a request can cost, before the group ratio. `hasSearch` is false where the search that
+ * it declares reaches no model.
+ */
+export function hostedToolUnits(
+  json: Json,
+  model: string,
+  { tools, quotaPerUnit }: CallPrice,
+  hasSearch = true,
+): number {
   const listed = json["tools"];
   const searchOptions = asObject(json["web_search_options"]);
   if (!Array.isArray(listed) && !searchOptions && !searchesByItself(model)) return 0;
   const bound = json["max_tool_calls"];
-  const perCall = tools.webSearch[searchSizeOf(json)];
+  const perCall = hasSearch || searchesByItself(model) ? tools.webSearch[searchSizeOf(json)] : 0;
   let dollarsPerThousand = 0;
   for (const value of asList(listed)) {
     const tool = asObject(value);

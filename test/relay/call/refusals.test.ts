@@ -267,6 +267,36 @@ describe("addresses that are not served", () => {
     const stranger = await fetch(`${g.app.url}/v1/files`);
     expect(stranger.status).toBe(401);
   });
+  test.each([
+    ["/upload/v1beta/files", {}],
+    ["/v1beta/files", {}],
+    ["/v1beta/cachedContents", {}],
+    ["/v1/unknown", { "x-goog-api-key": "k" }],
+  ] as const)("Google's clients read their own envelope at %s", async (path, headers) => {
+    const response = await g.post(path, {}, { "accept-language": "en", ...headers });
+    const body = (await response.json()) as { error: Record<string, unknown> };
+    expect(response.status).toBe(404);
+    expect(Object.keys(body)).toEqual(["error"]);
+    expect(body.error).toMatchObject({ code: 404, status: expect.any(String) as unknown });
+    expect(body.error["message"]).toContain(`Invalid URL (POST ${path})`);
+    expect(Object.keys(body.error)).toEqual(["code", "message", "status"]);
+  });
+  test.each(["GET", "PUT", "DELETE"])("whatever they want there (%s)", async (method) => {
+    const response = await fetch(`${g.app.url}/v1beta/files/abc`, { method });
+    const { error } = (await response.json()) as { error: Record<string, unknown> };
+    expect([response.status, error["code"], typeof error["status"]]).toEqual([404, 404, "string"]);
+  });
+  test.each([
+    ["/v1/messages/batches", {}],
+    ["/v1/unknown", { "anthropic-version": "2023-06-01" }],
+  ] as const)("Anthropic's clients read their own envelope at %s", async (path, headers) => {
+    const response = await g.post(path, {}, headers);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({
+      type: "error",
+      error: { message: expect.stringContaining(path) as unknown },
+    });
+  });
   test("unknown ones answer 404 in the same shape", async () => {
     const response = await g.post("/v1/unknown", {});
     expect([response.status, (await errorOf(response)).message]).toEqual([

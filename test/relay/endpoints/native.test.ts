@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
+import type OpenAI from "openai";
 import { answerOf, answerText, streamText } from "../../support/dialect-upstream.ts";
 import { answer, gate, refuse, stream } from "../../support/fake-upstream.ts";
 import type { Script } from "../../support/fake-upstream.ts";
@@ -348,9 +349,41 @@ describe("lists and counts", () => {
     expect(count.input_tokens).toBe(5);
     const gemini = await google().models.countTokens({ model: GEMINI, contents: "hello world" });
     expect(gemini.totalTokens).toBe(5);
-    expect(g.upstream.requests).toHaveLength(0);
+    // Both can count, and neither knew its own address for it.
+    expect(g.upstream.requests.map(({ url }) => url)).toEqual([
+      "/v1/messages/count_tokens",
+      `/v1beta/models/${GEMINI}:countTokens`,
+    ]);
     expect(await g.balance()).toEqual(before);
   });
+
+  test.each(["float", "base64"] as const)(
+    "embeddings of a provider that states no usage answer OpenAI's clients with what is charged (%s)",
+    async (encoding_format) => {
+      const model = "gemini-embedding-001";
+      await g.app.createChannel({ type: 24, baseUrl: g.upstream.url, models: model });
+      g.upstream.always({
+        headers: { "content-type": "application/json" },
+        steps: [JSON.stringify({ embeddings: [{ values: [0.5, 1] }, { values: [1, 0.5] }] })],
+      });
+      const input = ["hello world", "tip tap toe"];
+      let answer: OpenAI.CreateEmbeddingResponse | undefined;
+      const charge = await g.charged(async () => {
+        answer = await g.client.embeddings.create({ model, input, encoding_format });
+      });
+      expect(charge.promptTokens).toBeGreaterThan(4);
+      expect(answer?.usage).toEqual({
+        prompt_tokens: charge.promptTokens,
+        total_tokens: charge.promptTokens,
+      });
+      const vectors = answer?.data.map(({ embedding }) => embedding);
+      if (encoding_format === "float")
+        expect(vectors).toEqual([
+          [0.5, 1],
+          [1, 0.5],
+        ]);
+    },
+  );
 
   test("Google's embedding calls reach any upstream that has embeddings", async () => {
     const one = await google().models.embedContent({ model: EMBEDDING, contents: ["a", "b"] });

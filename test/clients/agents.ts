@@ -32,6 +32,8 @@ interface Agent {
   dialect: DialectName;
   /** The upstreams over which it edits a file; the first is recorded. */
   over: readonly DialectName[];
+  /** Models for which it speaks otherwise than for those of the first upstream: recorded, too. */
+  alsoRecorded?: DialectName;
   /** What it prints when the conversation is too long, where that is told apart. */
   tooLong?: { over: DialectName; words: RegExp };
   more?: (agent: Agent) => Case[];
@@ -97,7 +99,13 @@ function edits(agent: Agent, dialect: DialectName, isRecorded: boolean): Case {
       expectDataOnly(field.stage.door.exchanges);
       await expectCharges(field);
       if (isRecorded)
-        await field.record?.({ dialect: agent.dialect, model, prompt: WRITE, scenario: run.scenario });
+        await field.record?.({
+          dialect: agent.dialect,
+          model,
+          prompt: WRITE,
+          scenario: run.scenario,
+          surface: dialect === agent.alsoRecorded ? dialect : undefined,
+        });
     },
   };
 }
@@ -217,7 +225,9 @@ function clientOf(agent: Agent): Client {
     version,
     need,
     cases: [
-      ...agent.over.map((dialect, index) => edits(agent, dialect, index === 0)),
+      ...agent.over.map((dialect, index) =>
+        edits(agent, dialect, index === 0 || dialect === agent.alsoRecorded),
+      ),
       pings(agent, "anthropic"),
       ...agent.over
         .slice(0, 1)
@@ -436,6 +446,7 @@ const COPILOT_CLI: Agent = {
   need: npm("@github/copilot@1.0.102"),
   dialect: "openai-chat",
   over: ["openai-chat", "anthropic", "gemini"],
+  alsoRecorded: "gemini",
   launch: ({ url, key, model, prompt }) => ({
     command: ["copilot", "-p", prompt, "--allow-all-tools"],
     env: {

@@ -30,7 +30,8 @@ function providerWords(text: string): string | undefined {
 /** What an administrator reads of a failure: the provider's own words, else our text with the cause behind it. */
 function adminFailureText(failure: Failure, language: Language): string {
   const text = failureText(failure, language);
-  const { internal } = failure;
+  const { internal, upstreamText } = failure;
+  if (upstreamText) return upstreamText;
   if (internal === undefined || internal === "" || text.includes(internal)) return text;
   return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
 }

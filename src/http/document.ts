@@ -2,6 +2,7 @@
 // Refuses pages and files a place in it; its usual viewer is loaded from elsewhere, which this product never does.
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
+import { errorCodesMarkdown } from "./error-codes.ts";
 import { checkedBy } from "./session.ts";
 
 export const DOCUMENT_PATH = "/openapi.json";
@@ -81,7 +82,11 @@ async function documentOf(app: AnyElysia, version: string): Promise<object> {
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Weir", version, description: "REST calls of the console, and the relay." },
+    info: {
+      title: "Weir",
+      version,
+      description: `REST calls of the console, and the relay. Every refusal of the relay carries a stable code in the header x-weir-error-code:\n\n${errorCodesMarkdown()}`,
+    },
     components: { ...components, securitySchemes: SECURITY_SCHEMES },
     paths: complete,
   };

@@ -14,6 +14,7 @@ interface Operation {
 }
 interface Document {
   openapi: string;
+  info: { description: string };
   components: { securitySchemes: Record<string, unknown> };
   paths: Record<string, Record<string, Operation>>;
 }
@@ -31,6 +32,11 @@ afterAll(() => app.close());
 const written = (path: string) => path.replace(/:(\w+)/g, "{$1}").replace("*", "{path}");
 
 describe("the OpenAPI document", () => {
+  test("tells the codes of refusals", () => {
+    expect(document.info.description).toContain("x-weir-error-code");
+    expect(document.info.description).toContain("| `model_not_found` | 404 | ");
+  });
+
   test("has every call of the console and the relay, with the permission that the route enforces, and nothing else", async () => {
     const routes = (await createApp(app.services)).routes.filter(
       ({ method, path }) =>

@@ -184,7 +184,7 @@ describe("connection", () => {
     island.answer("POST /api/channel", { success: true, data: [9, 10] });
     await island.user.type(field(/^Name/), "two");
     await island.user.type(field(/^Key/), "sk-1\n\nsk-2");
-    expect(drawer().getByText(/One key a line: creates 2 channels/)).toBeTruthy();
+    expect(drawer().getByText(/One key per line: creates 2 channels/)).toBeTruthy();
     await press(island, /^Add related models/);
     await press(island, "Create");
     await done();

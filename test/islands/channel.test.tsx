@@ -173,7 +173,7 @@ describe("quick edits", () => {
   test("priorities go down to -999 and weights to 0; less is refused at the cell", async () => {
     const first = await edit("alpha", "Priority", "-1000");
     expect(writes(first)).toEqual([]);
-    expect(rowOf("alpha").textContent).toContain("at least -999");
+    expect(rowOf("alpha").textContent).toContain("-999 or higher");
     first.unmount();
     expect(writes(await edit("alpha", "Weight", "-1"))).toEqual([]);
     expect(screen.getByText("Weight must be a whole number, 0 or higher")).toBeTruthy();

@@ -132,7 +132,7 @@ describe("chat to link", () => {
     expect(screen.getByRole("alert").textContent).toContain("configure chat links");
     second.unmount();
     go({ status: { chat_link: "https://chat.example" }, keys: [] });
-    expect(screen.getByRole("alert").textContent).toContain("no enabled key");
+    expect(screen.getByRole("alert").textContent).toContain("None of your keys is enabled");
     expect(left).toEqual([]);
   });
 });

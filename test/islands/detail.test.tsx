@@ -322,7 +322,7 @@ describe("whose use", () => {
 
   test("administrators see everybody, themselves or one user by name", async () => {
     const island = open({ page: { isAdmin: true } });
-    expect(tiles()[0]).toEqual(["Your balance", "$54.00", "Used in all $2.00"]);
+    expect(tiles()[0]).toEqual(["Your balance", "$54.00", "Used in total $2.00"]);
     const ask = async (name: string) => {
       const field = screen.getByRole("searchbox", { name: "Username" });
       await island.user.clear(field);
@@ -431,7 +431,7 @@ describe("without figures", () => {
     open({ page: { use: nothing } });
     expect(within(chart("Spend over time")).getByText("No requests in this period")).toBeTruthy();
     expect(within(chart("Failed requests")).getByText("No failed requests")).toBeTruthy();
-    expect(tiles()[0]?.[2]).toBe("Used in all $2.00");
+    expect(tiles()[0]?.[2]).toBe("Used in total $2.00");
   });
 
   test("what the server refuses with the page is asked again, and its reason is shown instead of zeros", async () => {

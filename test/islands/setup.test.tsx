@@ -74,7 +74,7 @@ describe("the wizard", () => {
     const island = open({ data: { databaseType: "postgres", rootExists: true } });
     island.answer("POST /api/setup", { success: true, message: "" });
     await island.user.click(next());
-    expect(screen.getByText(/An administrator exists already/)).toBeTruthy();
+    expect(screen.getByText(/There is already an administrator/)).toBeTruthy();
     await island.user.click(next());
     await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
     await settle();

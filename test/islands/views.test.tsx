@@ -84,7 +84,7 @@ describe("views", () => {
     const { user } = renderPart(<Tabs />, { url: "/x?status=2" });
     await user.click(screen.getByRole("link", { name: "old" }));
     expect(location.search).toBe("?model=o1");
-    expect(screen.getByText(/names fields that are gone.*gone/)).toBeTruthy();
+    expect(screen.getByText(/uses fields that no longer exist.*gone/)).toBeTruthy();
   });
 });
 

@@ -7,6 +7,7 @@ import { useCommand } from "../lib/commands.ts";
 import { downloadText } from "../lib/csv.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import type { Query } from "../lib/url-state.ts";
 import type { UsageSummary } from "../lib/wire.ts";
@@ -17,11 +18,12 @@ import type { DetailPageData } from "./detail/data.ts";
 import { tableOf } from "./detail/export.ts";
 import { Figures } from "./detail/figures.tsx";
 import { FirstSteps } from "./detail/first-steps.tsx";
-import { RefusedModels } from "./detail/refused-models.tsx";
 import { QueryBar } from "./detail/query-bar.tsx";
 import { UsageCharts } from "./detail/usage-charts.tsx";
 import { fits, usageQueryOf } from "./detail/usage-query.ts";
 import { parametersOf, pathOf, useDetail } from "./detail/use-detail.ts";
+
+const RefusedModels = lazyPart(() => import("./detail/refused-models.tsx"));
 
 /** What is exported before there is an answer. */
 const NOTHING: UsageSummary = {
@@ -81,7 +83,11 @@ export default function DetailScreen() {
       ) : null}
       {failure ? <FailureNotice text={failure} onRetry={refresh} /> : null}
       {use ? <Figures use={use} isOwn={usage.scope === "me"} used={data.used} /> : null}
-      {use && use.unpriced.length > 0 ? <RefusedModels models={use.unpriced} onPriced={refresh} /> : null}
+      {use?.unpriced[0] ? (
+        <div className="min-h-15">
+          <RefusedModels models={use.unpriced} onPriced={refresh} />
+        </div>
+      ) : null}
       {firstSteps ? <FirstSteps steps={firstSteps} /> : null}
       {use && !firstSteps ? (
         <UsageCharts use={use} usage={usage} isAdmin={isAdmin} onRange={changeRange} />

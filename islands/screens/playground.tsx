@@ -21,6 +21,7 @@ import type { Playground, PlaygroundData } from "./playground/use-playground.ts"
 
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
+const UnpricedModel = lazyPart(() => import("./playground/unpriced-model.tsx"));
 
 export default function PlaygroundScreen() {
   const t = useT();
@@ -69,6 +70,7 @@ export default function PlaygroundScreen() {
         <div className="flex min-w-0 grow flex-col">
           <Messages playground={playground} />
           <div className="mx-auto w-full max-w-[800px] pt-2">
+            <UnpricedModel model={settings.model} />
             <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
             <Composer
               text={text}

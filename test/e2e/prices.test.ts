@@ -160,3 +160,19 @@ test("beside a key, in the reader's language: the model that is refused is told 
   expect(problems).toEqual([]);
   await close();
 });
+
+test("in the playground: the chosen model says it before a message is sent, and is quiet for one that has a price", async () => {
+  await app.createChannel({ name: "played", baseUrl: upstream.url, models: "gpt-4o-mini,unpriced-3" });
+  const { page, problems, close } = await visitOf(ada, wide);
+  await opened(page, "/playground");
+  const picker = page.getByRole("combobox", { name: "Model" });
+  const told = page.getByText("1 model has no price, so calls to it are refused: unpriced-3.");
+  await picker.fill("unpriced-3");
+  await picker.press("Enter");
+  await told.waitFor();
+  await picker.fill("gpt-4o-mini");
+  await picker.press("Enter");
+  await told.waitFor({ state: "detached" });
+  expect(problems).toEqual([]);
+  await close();
+});

@@ -1,4 +1,5 @@
 // The dashboard's line on calls that were refused because their model has no price.
+import { useSignals } from "@preact/signals-react/runtime";
 import { user } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
 import { namesText } from "../../lib/model-names.ts";
@@ -10,16 +11,15 @@ export interface RefusedModelsProps {
   onPriced: () => Promise<void>;
 }
 
-export function RefusedModels({ models, onPriced }: RefusedModelsProps) {
+export default function RefusedModels({ models, onPriced }: RefusedModelsProps) {
+  useSignals();
   const t = useT();
   return (
-    <div className="mb-4">
-      <Notice tone="warning" action={<PriceAction models={models} onPriced={onPriced} />}>
-        <p className="wrap-anywhere">
-          {t("price.refused", { count: models.length, names: namesText(t, models) })}
-          {mayPrice(user.value) ? null : ` ${t("price.askAdmin")}`}
-        </p>
-      </Notice>
-    </div>
+    <Notice tone="warning" action={<PriceAction models={models} onPriced={onPriced} />}>
+      <p className="wrap-anywhere">
+        {t("price.refused", { count: models.length, names: namesText(t, models) })}
+        {mayPrice(user.value) ? null : ` ${t("price.askAdmin")}`}
+      </p>
+    </Notice>
   );
 }

@@ -1,21 +1,43 @@
 // The menu for a table's columns: shown or not, order by drag or Alt+arrows, reset.
-// Refuses to hide the identity column.
+// Refuses to hide the identity column, and to call shown what the table has no room for.
 import { GripVertical, Settings2 } from "lucide-react";
-import { useId, useRef, useState } from "react";
+import { useId, useLayoutEffect, useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
 import { announce } from "../lib/toasts.ts";
 import { Menu } from "./menu.tsx";
 import type { Column, ColumnSettings } from "./table-columns.ts";
 
-export function TableSettings<Row>({
-  columns,
-  settings,
-}: {
+interface TableSettingsProps<Row> {
   columns: readonly Column<Row>[];
   settings: ColumnSettings;
-}) {
+}
+
+export function TableSettings<Row>(props: TableSettingsProps<Row>) {
+  const t = useT();
+  return (
+    <Menu
+      label={t("table.columns")}
+      className="btn btn-ghost btn-square btn-xs"
+      groups={[[{ id: "reset", label: t("table.columns.reset"), onSelect: props.settings.reset }]]}
+      head={<ColumnList {...props} />}
+    >
+      <Settings2 aria-hidden size={14} />
+    </Menu>
+  );
+}
+
+/** Stands in the page only while the menu is open: it looks at the heads of the table around it. */
+function ColumnList<Row>({ columns, settings }: TableSettingsProps<Row>) {
   const t = useT();
   const hintId = useId();
+  const hint = useRef<HTMLLIElement>(null);
+  const [narrow, setNarrow] = useState<ReadonlySet<string>>(new Set());
+  useLayoutEffect(() => {
+    const heads = hint.current?.closest("tr")?.querySelectorAll<HTMLElement>("th[data-column]") ?? [];
+    const away = [...heads].filter((head) => getComputedStyle(head).display === "none");
+    setNarrow(new Set(away.map((head) => head.dataset["column"] ?? "")));
+  }, [settings]);
+  const isShown = (id: string) => !settings.hidden.has(id) && !narrow.has(id);
   const dragged = useRef<string>(undefined);
   const [over, setOver] = useState<string>();
   const byId = new Map(columns.map((column) => [column.id, column]));
@@ -25,64 +47,55 @@ export function TableSettings<Row>({
     announce(by < 0 ? "table.columns.movedUp" : "table.columns.movedDown", { column: title });
   };
   return (
-    <Menu
-      label={t("table.columns")}
-      className="btn btn-ghost btn-square btn-xs"
-      groups={[[{ id: "reset", label: t("table.columns.reset"), onSelect: settings.reset }]]}
-      head={
-        <>
-          <li id={hintId} role="none" className="menu-title pt-1 font-normal whitespace-normal">
-            {t("table.columns.hint")}
+    <>
+      <li ref={hint} id={hintId} role="none" className="menu-title pt-1 font-normal whitespace-normal">
+        {t("table.columns.hint")}
+      </li>
+      {settings.order.map((id, index) => {
+        const column = byId.get(id);
+        if (!column || column.isIdentity) return null;
+        return (
+          <li key={id} role="none">
+            <div
+              role="menuitemcheckbox"
+              tabIndex={-1}
+              aria-checked={isShown(id)}
+              aria-describedby={hintId}
+              data-over={over === id ? "" : undefined}
+              draggable
+              onDragStart={() => {
+                dragged.current = id;
+              }}
+              onDragOver={(event) => {
+                event.preventDefault();
+                setOver(id);
+              }}
+              onDrop={() => {
+                setOver(undefined);
+                if (dragged.current && dragged.current !== id) {
+                  settings.move(dragged.current, index - settings.order.indexOf(dragged.current));
+                }
+              }}
+              onDragEnd={() => setOver(undefined)}
+              onClick={() => settings.show(id, !isShown(id))}
+              onKeyDown={(event) => {
+                if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+                  event.preventDefault();
+                  event.stopPropagation();
+                  move(id, event.key === "ArrowUp" ? -1 : 1);
+                } else if (event.key === " " || event.key === "Enter") {
+                  event.preventDefault();
+                  settings.show(id, !isShown(id));
+                }
+              }}
+            >
+              <GripVertical aria-hidden />
+              <span>{column.title}</span>
+            </div>
           </li>
-          {settings.order.map((id, index) => {
-            const column = byId.get(id);
-            if (!column || column.isIdentity) return null;
-            return (
-              <li key={id} role="none">
-                <div
-                  role="menuitemcheckbox"
-                  tabIndex={-1}
-                  aria-checked={!settings.hidden.has(id)}
-                  aria-describedby={hintId}
-                  data-over={over === id ? "" : undefined}
-                  draggable
-                  onDragStart={() => {
-                    dragged.current = id;
-                  }}
-                  onDragOver={(event) => {
-                    event.preventDefault();
-                    setOver(id);
-                  }}
-                  onDrop={() => {
-                    setOver(undefined);
-                    if (dragged.current && dragged.current !== id) {
-                      settings.move(dragged.current, index - settings.order.indexOf(dragged.current));
-                    }
-                  }}
-                  onDragEnd={() => setOver(undefined)}
-                  onClick={() => settings.toggle(id)}
-                  onKeyDown={(event) => {
-                    if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
-                      event.preventDefault();
-                      event.stopPropagation();
-                      move(id, event.key === "ArrowUp" ? -1 : 1);
-                    } else if (event.key === " " || event.key === "Enter") {
-                      event.preventDefault();
-                      settings.toggle(id);
-                    }
-                  }}
-                >
-                  <GripVertical aria-hidden />
-                  <span>{column.title}</span>
-                </div>
-              </li>
-            );
-          })}
-          <li role="separator" />
-        </>
-      }
-    >
-      <Settings2 aria-hidden size={14} />
-    </Menu>
+        );
+      })}
+      <li role="separator" />
+    </>
   );
 }

@@ -88,7 +88,7 @@ export function Elapsed({ fromMs, toMs }: { fromMs: number; toMs: number }) {
 export function ShortText({ text }: { text: string }) {
   if (text === "") return null;
   return (
-    <span className="inline-block max-w-[22ch] truncate align-bottom" title={text}>
+    <span className="short-text" title={text}>
       {text}
     </span>
   );

@@ -4,6 +4,7 @@ import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
+import { ShortText } from "../../ui/task-cells.tsx";
 import { CONSUME, ERROR, FIRST_TOKEN_MS, otherOf, typeKey, TOTAL_MS } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
@@ -33,6 +34,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     ...forAdmins({
       id: "user",
       title: t("log.user"),
+      card: "aside",
       cell: (row) =>
         row.username === "" ? null : (
           <button
@@ -48,9 +50,25 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
           </button>
         ),
     }),
-    { id: "key", title: t("log.key"), cell: (row) => row.token_name || null },
-    { id: "model", title: t("log.model"), cell: (row) => <ModelCell row={row} /> },
-    ...forAdmins({ id: "channel", title: t("log.channel"), cell: (row) => <ChannelCell row={row} /> }),
+    {
+      id: "key",
+      title: t("log.key"),
+      from: isAdmin ? 1080 : 760,
+      cell: (row) => (row.token_name ? <ShortText text={row.token_name} /> : null),
+    },
+    {
+      id: "model",
+      title: t("log.model"),
+      isElastic: true,
+      card: "line",
+      cell: (row) => <ModelCell row={row} />,
+    },
+    ...forAdmins({
+      id: "channel",
+      title: t("log.channel"),
+      from: 760,
+      cell: (row) => <ChannelCell row={row} />,
+    }),
     ...forAdmins({
       id: "retry",
       title: t("log.retry"),
@@ -60,10 +78,16 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
       },
       isHiddenByDefault: true,
     }),
-    { id: "group", title: t("log.group"), cell: (row) => (row.group ? <Chip>{row.group}</Chip> : null) },
+    {
+      id: "group",
+      title: t("log.group"),
+      from: isAdmin ? 1120 : 900,
+      cell: (row) => (row.group ? <Chip>{row.group}</Chip> : null),
+    },
     {
       id: "stream",
       title: t("log.stream"),
+      from: 1000,
       // The administrators' table is wide enough as it is, and two bars tell it too.
       isHiddenByDefault: isAdmin,
       cell: (row) => (isCall(row) ? t(row.is_stream ? "common.yes" : "common.no") : null),
@@ -78,18 +102,21 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
       id: "in",
       title: t("log.tokensIn"),
       align: "end",
+      from: 760,
       cell: (row) => (row.type === CONSUME ? <TokensIn row={row} cached={t("log.cached")} /> : null),
     },
     {
       id: "out",
       title: t("log.tokensOut"),
       align: "end",
+      from: 760,
       cell: (row) => (row.type === CONSUME ? formatNumber(row.completion_tokens) : null),
     },
     {
       id: "cost",
       title: t("log.cost"),
       align: "end",
+      card: "fact",
       cell: (row) => (row.quota !== 0 || row.type === CONSUME ? <Money quota={row.quota} /> : null),
     },
     {
@@ -111,13 +138,13 @@ function ModelCell({ row }: { row: LogRow }) {
   if (row.model_name === "") {
     if (row.content === "") return null;
     return (
-      <span className="inline-block max-w-[30ch] truncate align-bottom text-muted" title={row.content}>
+      <span className="block truncate text-muted" title={row.content}>
         {row.content}
       </span>
     );
   }
   return (
-    <span className="mono inline-block max-w-[30ch] truncate align-bottom">
+    <span className="mono block truncate" title={row.model_name}>
       {row.model_name}
       {other.is_model_mapped && other.upstream_model_name ? (
         <span className="text-muted"> → {other.upstream_model_name}</span>

@@ -21,17 +21,20 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "finish",
       title: t("task.finished"),
+      from: 1120,
       cell: (row) => (row.finish_time > 0 ? <Moment at={row.finish_time} /> : null),
     },
     {
       id: "progress",
       title: t("task.progress"),
+      card: "fact",
       cell: (row) => <ProgressRing progress={row.progress} isFailed={row.status === "FAILURE"} />,
     },
     {
       id: "elapsed",
       title: t("task.elapsed"),
       align: "end",
+      card: "fact",
       cell: (row) =>
         row.finish_time > 0 ? (
           <Elapsed fromMs={row.submit_time * 1000} toMs={row.finish_time * 1000} />
@@ -42,19 +45,22 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
           {
             id: "channel",
             title: t("task.channel"),
+            from: 760,
             cell: (row: TaskRow) => <ChannelTag id={row.channel_id} />,
           } satisfies Column<TaskRow>,
         ]
       : []),
-    { id: "platform", title: t("task.platform"), cell: (row) => row.platform || null },
+    { id: "platform", title: t("task.platform"), from: 1080, cell: (row) => row.platform || null },
     {
       id: "action",
       title: t("task.actionTitle"),
+      card: "line",
       cell: (row) => <span className="badge badge-ghost badge-sm">{t(actionKey(row.action))}</span>,
     },
     {
       id: "task",
       title: t("task.taskId"),
+      from: 900,
       cell: (row) =>
         row.task_id === "" ? null : (
           <span className="inline-flex items-center gap-1 mono">
@@ -82,6 +88,8 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "fail",
       title: t("task.failReason"),
+      isElastic: true,
+      card: "line",
       cell: (row) => <ShortText text={row.fail_reason} />,
     },
   ];

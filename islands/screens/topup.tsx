@@ -82,18 +82,20 @@ export default function Wallet() {
       <PageHeader title={t("topup.title")} note={t("topup.purpose")} />
       <div className="mb-6 grid items-start gap-4 max-sm:mb-2 max-sm:gap-2 lg:grid-cols-2">
         <section
-          className="wallet-figures rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:px-3 max-sm:py-2"
+          className="wallet-figures rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:flex max-sm:justify-between"
           aria-labelledby="balance-title"
         >
-          <h2 id="balance-title">{t("topup.balance")}</h2>
-          <p
-            className="mt-1 text-2xl font-semibold tabular-nums max-sm:mt-0 max-sm:text-base/6"
-            aria-live="polite"
-            data-testid="balance"
-          >
-            {formatQuota(balance)}
-          </p>
-          <dl className="facts mt-3 max-sm:mt-0">
+          <div>
+            <h2 id="balance-title">{t("topup.balance")}</h2>
+            <p
+              className="mt-1 text-2xl font-semibold tabular-nums max-sm:mt-0 max-sm:text-base"
+              aria-live="polite"
+              data-testid="balance"
+            >
+              {formatQuota(balance)}
+            </p>
+          </div>
+          <dl className="facts mt-3 max-sm:mt-0 max-sm:flex max-sm:gap-2">
             <div>
               <dt>{t("topup.used")}</dt>
               <dd>{formatQuota(data.used)}</dd>
@@ -105,7 +107,7 @@ export default function Wallet() {
           </dl>
         </section>
         <RedeemPanel onCredited={credited} />
-        <InvitationCard invitation={data.invitation} onMoved={credited} />
+        <InvitationCard invitation={data.invitation} isFolded onMoved={credited} />
       </div>
       <h2 className="font-semibold mb-2">{t("topup.history")}</h2>
       <DataTable

@@ -8,6 +8,7 @@ import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import type { Query } from "../lib/url-state.ts";
 import { Menu } from "./menu.tsx";
+import { TabCount } from "./page-header.tsx";
 
 export interface FilterField {
   /** Name of the query parameter. */
@@ -103,7 +104,7 @@ export function FilterBar({
         >
           <ListFilter aria-hidden size={16} />
           {t("table.key.filter")}
-          {active.length > 0 ? <span className="badge badge-primary badge-sm">{active.length}</span> : null}
+          {active.length > 0 ? <TabCount count={active.length} /> : null}
         </button>
       ) : null}
       <div id={id} className="filter-fold" data-open={isUnfolded ? "" : undefined}>

@@ -28,9 +28,12 @@ interface TransferValues extends Record<string, unknown> {
 
 export function InvitationCard({
   invitation,
+  isFolded = false,
   onMoved,
 }: {
   invitation: Invitation;
+  /** One line on phones until it is opened. */
+  isFolded?: boolean;
   onMoved: (quota: number) => void;
 }) {
   const t = useT();
@@ -42,11 +45,11 @@ export function InvitationCard({
 
   return (
     <section
-      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:px-3 max-sm:py-0"
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:py-0"
       id="invitation"
       aria-labelledby={`${id}-title`}
     >
-      <PhoneFold id={`${id}-title`} title={t("topup.invitation")}>
+      <PhoneFold id={`${id}-title`} title={t("topup.invitation")} startsOpen={!isFolded}>
         <p className="mt-1 text-sm text-muted">{t("topup.invitationNote")}</p>
         <p className="mt-2 flex min-w-0 items-center gap-2">
           {/* One line: the address is known only when the page has come alive, and nothing may move then. */}

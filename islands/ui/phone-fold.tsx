@@ -1,6 +1,6 @@
 // A titled part of a page that stands open; on phones it is one line until somebody opens it.
 // Refuses to ask a script for the width: both forms are in the page, and the style chooses.
-import { ChevronDown } from "lucide-react";
+import { ChevronDown, ChevronUp } from "lucide-react";
 import { useState } from "react";
 import type { ReactNode } from "react";
 
@@ -8,11 +8,16 @@ export interface PhoneFoldProps {
   /** Of the heading. */
   id: string;
   title: string;
+  /** What its line says on phones, where a button inside is named like the title. */
+  foldTitle?: string;
+  /** Open at first on phones too. */
+  startsOpen?: boolean;
   children: ReactNode;
 }
 
-export function PhoneFold({ id, title, children }: PhoneFoldProps) {
-  const [isOpen, setOpen] = useState(false);
+export function PhoneFold({ id, title, foldTitle = title, startsOpen = false, children }: PhoneFoldProps) {
+  const [isOpen, setOpen] = useState(startsOpen);
+  const Icon = isOpen ? ChevronUp : ChevronDown;
   return (
     <>
       <h2 id={id}>
@@ -23,8 +28,8 @@ export function PhoneFold({ id, title, children }: PhoneFoldProps) {
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         >
-          {title}
-          <ChevronDown aria-hidden size={16} className={isOpen ? "rotate-180 text-muted" : "text-muted"} />
+          {foldTitle}
+          <Icon aria-hidden size={16} className="text-muted" />
         </button>
       </h2>
       <div className={isOpen ? "max-sm:pb-3" : "max-sm:hidden"}>{children}</div>

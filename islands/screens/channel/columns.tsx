@@ -115,7 +115,7 @@ function servingColumns({ t, types, tests, save, onBalance }: ColumnContext): Co
     {
       id: "group",
       title: t("channel.groups"),
-      from: 1080,
+      from: 1100,
       cell: channelCell((row) => <ChipLine names={namesOf(row.group)} />),
       edit: editable({
         kind: "text",
@@ -166,7 +166,7 @@ function numberColumn({ t, save }: ColumnContext, name: "priority" | "weight", m
     title: t(name === "weight" ? "channel.weight" : "channel.priority"),
     align: "end",
     isSortable: true,
-    from: name === "priority" ? 1000 : 1120,
+    from: name === "priority" ? 1000 : 1100,
     cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
     edit: editable({
       kind: "number",

@@ -4,7 +4,6 @@ import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { ShortText } from "../../ui/task-cells.tsx";
 import { CONSUME, ERROR, FIRST_TOKEN_MS, otherOf, typeKey, TOTAL_MS } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
@@ -53,8 +52,8 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     {
       id: "key",
       title: t("log.key"),
-      from: isAdmin ? 1080 : 760,
-      cell: (row) => (row.token_name ? <ShortText text={row.token_name} /> : null),
+      from: isAdmin ? 1100 : 760,
+      cell: (row) => (row.token_name ? <span className="short-text">{row.token_name}</span> : null),
     },
     {
       id: "model",
@@ -81,7 +80,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     {
       id: "group",
       title: t("log.group"),
-      from: isAdmin ? 1120 : 900,
+      from: isAdmin ? 1100 : 1000,
       cell: (row) => (row.group ? <Chip>{row.group}</Chip> : null),
     },
     {

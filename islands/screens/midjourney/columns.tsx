@@ -43,7 +43,7 @@ export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRo
     {
       id: "task",
       title: t("midjourney.taskId"),
-      from: isAdmin ? 1120 : 1000,
+      from: isAdmin ? 1100 : 1000,
       cell: (row) =>
         row.mj_id === "" ? null : (
           <span className="inline-flex items-center gap-1 mono">

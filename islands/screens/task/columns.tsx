@@ -21,7 +21,7 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "finish",
       title: t("task.finished"),
-      from: 1120,
+      from: 1100,
       cell: (row) => (row.finish_time > 0 ? <Moment at={row.finish_time} /> : null),
     },
     {
@@ -50,7 +50,7 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
           } satisfies Column<TaskRow>,
         ]
       : []),
-    { id: "platform", title: t("task.platform"), from: 1080, cell: (row) => row.platform || null },
+    { id: "platform", title: t("task.platform"), from: 1100, cell: (row) => row.platform || null },
     {
       id: "action",
       title: t("task.actionTitle"),
@@ -60,7 +60,7 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "task",
       title: t("task.taskId"),
-      from: 900,
+      from: 1000,
       cell: (row) =>
         row.task_id === "" ? null : (
           <span className="inline-flex items-center gap-1 mono">

@@ -59,7 +59,7 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
     {
       id: "group",
       title: t("token.group"),
-      from: 1120,
+      from: 1100,
       cell: (row) =>
         row.group === "" ? (
           <span className="text-muted">{t("token.groupOwn")}</span>

@@ -95,10 +95,10 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
 
   return (
     <section
-      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:px-3 max-sm:py-0 lg:row-span-2"
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:py-0 lg:row-span-2"
       aria-labelledby={`${id}-title`}
     >
-      <PhoneFold id={`${id}-title`} title={t("topup.redeem")}>
+      <PhoneFold id={`${id}-title`} title={t("topup.redeem")} foldTitle={t("topup.codes")}>
         <form
           className="mt-2"
           noValidate

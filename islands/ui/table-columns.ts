@@ -43,7 +43,7 @@ export interface Column<Row> {
    * Table width in px below which it stands back; the widths that exist are rules of table.css. Absent: never. Whoever asks for
    * it in the menu gets it at any width.
    */
-  from?: 760 | 1000 | 1100 | 1280;
+  from?: 760 | 990 | 1100 | 1280;
   /** Takes what room the others leave, and cuts its text; one or two of a table. */
   isElastic?: boolean;
   /**

@@ -211,3 +211,115 @@ describe("every list", () => {
     });
   }
 });
+
+/** Shows or hides a column by the menu in the head of the table; the tick is part of a name. */
+async function choose(page: Page, column: string, isOn: boolean): Promise<void> {
+  await page.getByRole("button", { name: "Columns" }).click();
+  const item = page.getByRole("menuitemcheckbox", { name: column });
+  expect(await item.getAttribute("aria-checked")).toBe(String(!isOn));
+  await item.click();
+  expect(await item.getAttribute("aria-checked")).toBe(String(isOn));
+  await page.keyboard.press("Escape");
+}
+
+describe("a table without room for everything", () => {
+  test("says which columns stand back, and shows them to whoever asks, for good", async () => {
+    const visit = await open("/channel", "root", false, "en");
+    const { page } = visit;
+    await page.setViewportSize({ width: 1024, height: 900 });
+    expect(await page.getByRole("columnheader", { name: "Weight" }).count()).toBe(0);
+    await choose(page, "Weight", true);
+    await page.getByRole("columnheader", { name: "Weight" }).waitFor();
+    // The others stand back as before, and come by themselves where there is room.
+    expect(await page.getByRole("columnheader", { name: "Groups" }).count()).toBe(0);
+    await page.reload();
+    await page.getByRole("columnheader", { name: "Weight" }).waitFor();
+    expect(await page.getByRole("columnheader", { name: "Groups" }).count()).toBe(0);
+    await page.setViewportSize({ width: 1600, height: 900 });
+    await page.getByRole("columnheader", { name: "Groups" }).waitFor();
+    await choose(page, "Groups", false);
+    expect(await page.getByRole("columnheader", { name: "Groups" }).count()).toBe(0);
+    await visit.close();
+  });
+
+  test("draws an edge on the side where more is, and keeps names and menus in sight while it scrolls", async () => {
+    const visit = await open("/channel", "root", false, "en");
+    const { page } = visit;
+    await page.setViewportSize({ width: 700, height: 900 });
+    for (const column of ["Models", "Groups", "Weight"]) await choose(page, column, true);
+    const box = page.locator(".table-box");
+    await page.waitForSelector(".table-box[data-more-right]:not([data-more-left])");
+    const edges = () =>
+      box.evaluate((element) =>
+        [".cell-menu", "[data-identity]"].map(
+          (cell) =>
+            getComputedStyle(element.querySelector(`tbody ${cell}`) ?? element, "::after").backgroundImage !==
+            "none",
+        ),
+      );
+    expect(await edges()).toEqual([true, false]);
+    await box.evaluate((element) => element.scrollTo({ left: 40 }));
+    await page.waitForSelector(".table-box[data-more-right][data-more-left]");
+    expect(await edges()).toEqual([true, true]);
+    await box.evaluate((element) => element.scrollTo({ left: element.scrollWidth }));
+    await page.waitForSelector(".table-box[data-more-left]:not([data-more-right])");
+    expect(await edges()).toEqual([false, true]);
+    for (const pinned of ["[data-identity]", ".cell-menu"]) {
+      const inside = await box.evaluate((element, cell) => {
+        const [outer, inner] = [element, element.querySelector(`tbody ${cell}`) ?? element].map((each) =>
+          each.getBoundingClientRect(),
+        );
+        return outer && inner && inner.left >= outer.left && inner.right <= outer.right + 1;
+      }, pinned);
+      expect([pinned, inside]).toEqual([pinned, true]);
+    }
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+  });
+});
+
+describe("on a phone", () => {
+  test("filters, views and figures are a line each; what is folded says how much of it is set", async () => {
+    const visit = await open("/log?group=vip", "root", true, "en");
+    const { page } = visit;
+    const filters = page.locator("[role=search] > button[aria-expanded]");
+    const bar = page.getByRole("search");
+    const low = (await bar.boundingBox())?.height ?? 0;
+    expect(low).toBeGreaterThan(0);
+    expect(low).toBeLessThanOrEqual(48);
+    expect(await filters.textContent()).toBe("Filter1");
+    expect(await page.getByRole("combobox", { name: "Time range" }).count()).toBe(0);
+    await filters.tap();
+    await page.getByRole("combobox", { name: "Time range" }).first().waitFor();
+    await page.getByRole("button", { name: "Remove filter: Group" }).waitFor();
+    expect(await filters.getAttribute("aria-expanded")).toBe("true");
+    await filters.tap();
+    expect(await page.getByRole("combobox", { name: "Time range" }).count()).toBe(0);
+    expect((await page.locator(".figure-row").boundingBox())?.height ?? 99).toBeLessThanOrEqual(48);
+    await visit.close();
+  });
+
+  test("a card's box and menu are wide enough for a thumb, its menu holds every action, and a tap opens it", async () => {
+    const visit = await open("/token", "user", true, "en");
+    const { page } = visit;
+    const row = page.locator("tr[data-index]").first();
+    for (const cell of [".cell-check", ".cell-menu"]) {
+      const target = await row.locator(cell).boundingBox();
+      expect([cell, (target?.width ?? 0) >= 44, (target?.height ?? 0) >= 44]).toEqual([cell, true, true]);
+    }
+    await row.locator(".cell-check").tap({ position: { x: 4, y: 4 } });
+    expect(await row.getAttribute("aria-selected")).toBe("true");
+    await row.locator(".cell-check").tap({ position: { x: 4, y: 4 } });
+    await row.locator(".cell-menu button").tap();
+    for (const action of ["Copy key", "Edit", "Disable", "Delete"])
+      expect([action, await page.getByRole("menuitem", { name: action }).first().isVisible()]).toEqual([
+        action,
+        true,
+      ]);
+    await page.keyboard.press("Escape");
+    await row.tap({ position: { x: 150, y: 50 } });
+    await page.locator("dialog[open]").waitFor();
+    expect(visit.problems).toEqual([]);
+    await visit.close();
+  });
+});

@@ -166,7 +166,7 @@ function numberColumn({ t, save }: ColumnContext, name: "priority" | "weight", m
     title: t(name === "weight" ? "channel.weight" : "channel.priority"),
     align: "end",
     isSortable: true,
-    from: name === "priority" ? 1000 : 1100,
+    from: name === "priority" ? 990 : 1100,
     cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
     edit: editable({
       kind: "number",

@@ -52,7 +52,8 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     {
       id: "key",
       title: t("log.key"),
-      from: isAdmin ? 1100 : 760,
+      from: isAdmin ? 990 : 760,
+      card: isAdmin ? "line" : "aside",
       cell: (row) => (row.token_name ? <span className="short-text">{row.token_name}</span> : null),
     },
     {
@@ -65,7 +66,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     ...forAdmins({
       id: "channel",
       title: t("log.channel"),
-      from: 760,
+      from: 1100,
       cell: (row) => <ChannelCell row={row} />,
     }),
     ...forAdmins({
@@ -80,13 +81,13 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     {
       id: "group",
       title: t("log.group"),
-      from: isAdmin ? 1100 : 1000,
+      from: isAdmin ? 1100 : 990,
       cell: (row) => (row.group ? <Chip>{row.group}</Chip> : null),
     },
     {
       id: "stream",
       title: t("log.stream"),
-      from: 1000,
+      from: 990,
       // The administrators' table is wide enough as it is, and two bars tell it too.
       isHiddenByDefault: isAdmin,
       cell: (row) => (isCall(row) ? t(row.is_stream ? "common.yes" : "common.no") : null),

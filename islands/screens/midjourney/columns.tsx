@@ -31,7 +31,7 @@ export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRo
     ...forAdmins({
       id: "channel",
       title: t("midjourney.channel"),
-      from: 1000,
+      from: 990,
       cell: (row) => <ChannelTag id={row.channel_id} />,
     }),
     {
@@ -43,7 +43,7 @@ export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRo
     {
       id: "task",
       title: t("midjourney.taskId"),
-      from: isAdmin ? 1100 : 1000,
+      from: isAdmin ? 1100 : 990,
       cell: (row) =>
         row.mj_id === "" ? null : (
           <span className="inline-flex items-center gap-1 mono">

@@ -44,13 +44,13 @@ export function codeColumns(t: Translate): Column<CodeRow>[] {
       id: "created",
       title: t("redemption.createdAt"),
       from: 760,
-      card: "line",
       cell: (row) => <When at={row.created_time} />,
     },
     {
       id: "used",
       title: t("redemption.usedBy"),
       isElastic: true,
+      card: "line",
       cell: (row) =>
         row.used_user_id > 0 ? (
           <span className="flex gap-x-2 whitespace-nowrap">

@@ -60,7 +60,7 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "task",
       title: t("task.taskId"),
-      from: 1000,
+      from: 990,
       cell: (row) =>
         row.task_id === "" ? null : (
           <span className="inline-flex items-center gap-1 mono">

@@ -105,7 +105,7 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
     {
       id: "accessed",
       title: t("token.accessed"),
-      from: 1000,
+      from: 1100,
       card: "line",
       cell: (row) => <When at={row.accessed_time} never={t("token.neverUsed")} />,
     },

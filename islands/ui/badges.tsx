@@ -44,11 +44,12 @@ export function Chip({ children, title }: { children: ReactNode; title?: string 
 /** The first two names (on phones one) and how many more, in one line: long names are cut, the number never. */
 export function ChipLine({ names }: { names: readonly string[] }) {
   return (
-    <span className="flex min-w-0 items-center gap-1" title={names.join(", ")}>
+    <span className="flex min-w-0 items-center gap-1">
       {names.slice(0, 2).map((name, at) => (
         <span
           key={name}
-          className={`badge badge-ghost badge-sm min-w-8 shrink ${at > 0 ? "max-sm:hidden" : ""}`}
+          title={name}
+          className={`badge badge-ghost badge-sm min-w-8 ${at > 0 ? "shrink-9 max-sm:hidden" : ""}`}
         >
           <span className="truncate">{name}</span>
         </span>

@@ -249,21 +249,23 @@ describe("a table without room for everything", () => {
     for (const column of ["Models", "Groups", "Weight"]) await choose(page, column, true);
     const box = page.locator(".table-box");
     await page.waitForSelector(".table-box[data-more-right]:not([data-more-left])");
+    /** Where the edge lies, from the left of its cell: before the menu, behind the name. */
     const edges = () =>
       box.evaluate((element) =>
-        [".cell-menu", "[data-identity]"].map(
-          (cell) =>
-            getComputedStyle(element.querySelector(`tbody ${cell}`) ?? element, "::after").backgroundImage !==
-            "none",
-        ),
+        [".cell-menu", "[data-identity]"].map((selector) => {
+          const cell = element.querySelector<HTMLElement>(`tbody ${selector}`);
+          const { content, left } = getComputedStyle(cell ?? element, "::after");
+          if (!cell || content === "none") return "none";
+          return Number.parseInt(left, 10) < 0 ? "before" : "behind";
+        }),
       );
-    expect(await edges()).toEqual([true, false]);
+    expect(await edges()).toEqual(["before", "none"]);
     await box.evaluate((element) => element.scrollTo({ left: 40 }));
     await page.waitForSelector(".table-box[data-more-right][data-more-left]");
-    expect(await edges()).toEqual([true, true]);
+    expect(await edges()).toEqual(["before", "behind"]);
     await box.evaluate((element) => element.scrollTo({ left: element.scrollWidth }));
     await page.waitForSelector(".table-box[data-more-left]:not([data-more-right])");
-    expect(await edges()).toEqual([false, true]);
+    expect(await edges()).toEqual(["none", "behind"]);
     for (const pinned of ["[data-identity]", ".cell-menu"]) {
       const inside = await box.evaluate((element, cell) => {
         const [outer, inner] = [element, element.querySelector(`tbody ${cell}`) ?? element].map((each) =>

@@ -227,7 +227,9 @@ function TagHead({ row, t, onToggle }: { row: TagRow; t: Translate; onToggle: (t
     <button type="button" className="tag-head" aria-expanded={row.isOpen} onClick={() => onToggle(row.tag)}>
       <Icon aria-hidden size={14} />
       <span className="channel-title">{row.tag}</span>
-      <span className="text-muted">{t("channel.channelCount", { count: row.channels.length })}</span>
+      <span className="text-muted max-sm:hidden">
+        {t("channel.channelCount", { count: row.channels.length })}
+      </span>
     </button>
   );
 }

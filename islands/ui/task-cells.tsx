@@ -93,3 +93,13 @@ export function ShortText({ text }: { text: string }) {
     </span>
   );
 }
+
+/** Why something failed: two lines, in cards one, all of it in the title. */
+export function Reason({ text }: { text: string }) {
+  if (text === "") return null;
+  return (
+    <span className="line-clamp-2 whitespace-normal max-sm:line-clamp-1" title={text}>
+      {text}
+    </span>
+  );
+}

@@ -6,7 +6,7 @@ import type { DrawingRow } from "../../lib/wire.ts";
 import { Moment, StatusDot } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { ChannelTag, Elapsed, ProgressBar, ShortText } from "../../ui/task-cells.tsx";
+import { ChannelTag, Elapsed, ProgressBar, Reason, ShortText } from "../../ui/task-cells.tsx";
 import { actionKey, codeLabel, statusLabel } from "./row.ts";
 
 export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRow>[] {
@@ -104,11 +104,10 @@ export function drawingColumns(t: Translate, isAdmin: boolean): Column<DrawingRo
         row.fail_reason === "" ? null : (
           <button
             type="button"
-            className="block max-w-full cursor-pointer truncate text-error"
-            title={row.fail_reason}
+            className="block min-w-0 cursor-pointer text-left text-error"
             onClick={() => setQuery({ id: row.id })}
           >
-            {row.fail_reason}
+            <Reason text={row.fail_reason} />
           </button>
         ),
     },

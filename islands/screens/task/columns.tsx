@@ -6,7 +6,7 @@ import type { TaskRow } from "../../lib/wire.ts";
 import { Moment, StatusDot } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { ChannelTag, Elapsed, ProgressRing, ShortText } from "../../ui/task-cells.tsx";
+import { ChannelTag, Elapsed, ProgressRing, Reason } from "../../ui/task-cells.tsx";
 import { actionKey, statusLabel } from "./row.ts";
 
 export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
@@ -90,7 +90,7 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
       title: t("task.failReason"),
       isElastic: true,
       card: "line",
-      cell: (row) => <ShortText text={row.fail_reason} />,
+      cell: (row) => <Reason text={row.fail_reason} />,
     },
   ];
 }

@@ -9,9 +9,25 @@ import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { SEEN, useFont } from "../support/fonts.ts";
-import type { Seen } from "../support/fonts.ts";
+import { extremeFonts, setFont } from "../support/fonts.ts";
+import type { ExtremeFonts } from "../support/fonts.ts";
 
+interface Seen {
+  width: number;
+  height: number;
+  font: keyof ExtremeFonts;
+}
+
+const WIDE: Seen = { width: 1440, height: 900, font: "widest" };
+const SEEN: readonly Seen[] = [
+  WIDE,
+  { width: 1152, height: 768, font: "narrowest" },
+  { width: 1024, height: 768, font: "widest" },
+  { width: 360, height: 740, font: "narrowest" },
+  { width: 360, height: 740, font: "widest" },
+];
+
+let fonts: ExtremeFonts;
 let app: TestApp;
 let upstream: FakeUpstream;
 let browser: Browser;
@@ -27,6 +43,9 @@ beforeAll(async () => {
   admin = await app.createUser({ username: "helper", role: 10 });
   ada = await app.createUser({ username: "ada", quota: 5_000_000 });
   ({ key } = await app.createToken(ada.id, { name: "laptop" }));
+  const { page, close } = await openVisit(browser, { baseURL: app.url });
+  fonts = await extremeFonts(page);
+  await close();
 });
 afterAll(async () => {
   await browser.close();
@@ -42,15 +61,15 @@ async function visitOf(user: TestUser, seen: Seen, locale = "en-US"): Promise<Vi
     locale,
     ...(seen.width === 360 ? { hasTouch: true, isMobile: true } : {}),
   });
-  await useFont(visit.context, seen.font);
   const [name = "", value = ""] = (user.headers.cookie ?? "").split("=");
   await visit.context.addCookies([{ name, value, url: app.url }]);
   return visit;
 }
 
-async function opened(page: Page, path: string): Promise<void> {
+async function opened(page: Page, path: string, { font }: Seen = WIDE): Promise<void> {
   await page.goto(path);
   await page.locator("[data-mounted]").waitFor();
+  await setFont(page, fonts[font]);
 }
 
 async function callOf(model: string): Promise<number> {
@@ -85,11 +104,11 @@ describe.each(SEEN)("at $width px with the $font font", (seen) => {
     await app.deps.ledger.flush();
 
     const { page, problems, close } = await visitOf(root, seen);
-    await opened(page, "/detail");
+    await opened(page, "/detail", seen);
     await page.getByText("1 model was refused because it has no price").waitFor();
     await page.getByText(model).first().waitFor();
 
-    await opened(page, `/channel?edit=${id}`);
+    await opened(page, `/channel?edit=${id}`, seen);
     const editor = page.getByRole("dialog").first();
     await editor.getByText(`1 model has no price, so calls to it are refused: ${model}.`).waitFor();
     expect(await violationsOf(page)).toEqual([]);
@@ -113,7 +132,7 @@ describe.each(SEEN)("at $width px with the $font font", (seen) => {
     expect(app.deps.prices.pricing("gpt-4o")).toMatchObject({ modelRatio: 1.25, completionRatio: 4 });
     expect(await callOf(model)).toBe(200);
 
-    await opened(page, "/detail");
+    await opened(page, "/detail", seen);
     await page.getByRole("heading", { level: 1 }).waitFor();
     expect(await page.getByText("refused because").count()).toBe(0);
     expect(problems).toEqual([]);
@@ -121,11 +140,9 @@ describe.each(SEEN)("at $width px with the $font font", (seen) => {
   });
 });
 
-const [wide = { width: 1440, height: 900, font: "widest" as const }] = SEEN;
-
 test("an administrator who may not set prices reads whom to ask, and saving with a test says it again", async () => {
   const id = await app.createChannel({ name: "helped", baseUrl: upstream.url, models: "gpt-4o,unpriced-1" });
-  const { page, problems, close } = await visitOf(admin, wide);
+  const { page, problems, close } = await visitOf(admin, WIDE);
   await opened(page, `/channel?edit=${id}`);
   const editor = page.getByRole("dialog");
   await editor.getByText("Ask owner to set one: only the super administrator can.").waitFor();
@@ -149,7 +166,7 @@ test("an administrator who may not set prices reads whom to ask, and saving with
 
 test("beside a key, in the reader's language: the model that is refused is told before its code is copied", async () => {
   await app.createChannel({ name: "last", baseUrl: upstream.url, models: "gpt-4o,unpriced-2" });
-  const { page, problems, close } = await visitOf(ada, wide, "zh-CN");
+  const { page, problems, close } = await visitOf(ada, WIDE, "zh-CN");
   await opened(page, "/token");
   await page.getByRole("button", { name: "laptop 的操作" }).click();
   await page.getByRole("menuitem", { name: "使用方法" }).click();
@@ -163,7 +180,7 @@ test("beside a key, in the reader's language: the model that is refused is told 
 
 test("in the playground: the chosen model says it before a message is sent, and is quiet for one that has a price", async () => {
   await app.createChannel({ name: "played", baseUrl: upstream.url, models: "gpt-4o-mini,unpriced-3" });
-  const { page, problems, close } = await visitOf(ada, wide);
+  const { page, problems, close } = await visitOf(ada, WIDE);
   await opened(page, "/playground");
   const picker = page.getByRole("combobox", { name: "Model" });
   const told = page.getByText("1 model has no price, so calls to it are refused: unpriced-3.");

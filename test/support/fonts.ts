@@ -1,31 +1,50 @@
-// The widest and the narrowest face that is installed, for pages that must hold with either.
-// Refuses to wait for a web font: the faces come with the system, and the page's own rules are overruled.
-import type { BrowserContext } from "playwright";
+// The widest and the narrowest proportional font of this machine, and a page that is set in one of them.
+// Refuses to guess from names: the browser measures each family.
+import type { Page } from "playwright";
 
-const FONTS = { widest: "DejaVu Sans", narrowest: "DejaVu Sans Condensed" } as const;
-export type FontName = keyof typeof FONTS;
+/** Letters, digits and signs as the console's lists hold them. */
+const SAMPLE = "The quick brown fox: $1,234,567.89 · 2026-11-20 19:55:27 channel-42 gpt-4o-mini";
+/** No family for running text. */
+const OTHER = /mono|math|emoji|symbol|dingbat|console|courier|typewriter/i;
 
-/** Every text of the context's pages in one face; condensed faces are a stretch of their family to Chromium. */
-export async function useFont(context: BrowserContext, name: FontName): Promise<void> {
-  await context.addInitScript((isCondensed) => {
+export interface ExtremeFonts {
+  widest: string;
+  narrowest: string;
+}
+
+/** Families that fontconfig knows, each name that a style may use. */
+function familiesHere(): string[] {
+  const { stdout } = Bun.spawnSync(["fc-list", ":", "family"]);
+  const names = new TextDecoder().decode(stdout).split(/[\n,]/);
+  return [...new Set(names.map((name) => name.trim()))].filter((name) => name !== "" && !OTHER.test(name));
+}
+
+/** Measured in the page; the same one twice where a machine has only one. */
+export async function extremeFonts(page: Page): Promise<ExtremeFonts> {
+  const widths = await page.evaluate(
+    ([text, families]) => {
+      const context = document.createElement("canvas").getContext("2d");
+      return families.map((family): [string, number] => {
+        if (!context) return [family, 0];
+        context.font = `13px "${family}", monospace`;
+        return [family, context.measureText(text).width];
+      });
+    },
+    [SAMPLE, familiesHere()] as const,
+  );
+  const byWidth = widths.filter(([, width]) => width > 0).sort(([, a], [, b]) => a - b);
+  const [narrowest, widest] = [byWidth.at(0)?.[0], byWidth.at(-1)?.[0]];
+  if (narrowest === undefined || widest === undefined) throw new Error("no font was found by fc-list");
+  return { narrowest, widest };
+}
+
+/** Sets the page in a font, as a system would whose first family it is; what is monospaced stays so. */
+export async function setFont(page: Page, family: string): Promise<void> {
+  await page.evaluate(async (name) => {
     const sheet = new CSSStyleSheet();
-    const stretch = isCondensed ? "font-stretch: condensed !important;" : "";
-    sheet.replaceSync(`* { font-family: "DejaVu Sans" !important; ${stretch} }`);
-    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-  }, name === "narrowest");
+    sheet.replaceSync(`:root { --font-sans: "${name}", sans-serif !important; }`);
+    document.adoptedStyleSheets = [sheet];
+    // Laid out, and whatever watches sizes has been told.
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  }, family);
 }
-
-export interface Seen {
-  width: number;
-  height: number;
-  font: FontName;
-}
-
-/** The widths that every screen must hold, each with one of the two faces, a phone with both. */
-export const SEEN: readonly Seen[] = [
-  { width: 1440, height: 900, font: "widest" },
-  { width: 1152, height: 768, font: "narrowest" },
-  { width: 1024, height: 768, font: "widest" },
-  { width: 360, height: 740, font: "narrowest" },
-  { width: 360, height: 740, font: "widest" },
-];

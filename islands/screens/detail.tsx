@@ -1,6 +1,7 @@
 // The dashboard: figures, use over time split by model, user, channel or key, who used most, failures and speed.
 // Refuses to sum on the page what the server has summed: every number is one of the call's, for the range in the address.
 import { useSignals } from "@preact/signals-react/runtime";
+import { loadAllTexts } from "../lib/all-texts.ts";
 import { bootData, nowMs, status, timeZone } from "../lib/boot.ts";
 import { sumOf } from "../lib/chart.ts";
 import { useCommand } from "../lib/commands.ts";
@@ -15,7 +16,6 @@ import { FailureNotice } from "../ui/feedback.tsx";
 import { curlItem, exportItem, refreshItem } from "../ui/list-menu.ts";
 import { PageHeader } from "../ui/page-header.tsx";
 import type { DetailPageData } from "./detail/data.ts";
-import { tableOf } from "./detail/export.ts";
 import { Figures } from "./detail/figures.tsx";
 import { FirstSteps } from "./detail/first-steps.tsx";
 import { QueryBar } from "./detail/query-bar.tsx";
@@ -63,7 +63,8 @@ export default function DetailScreen() {
     const isBad = next.granularity !== undefined && !fits(next.granularity, next.range);
     setQuery(isBad ? { ...patch, granularity: undefined } : patch);
   };
-  const exportCsv = () => {
+  const exportCsv = async () => {
+    const [{ tableOf }] = await Promise.all([import("./detail/export.ts"), loadAllTexts()]);
     const { name, text } = tableOf(t, use ?? NOTHING, site.quota_per_unit || 500_000, zone);
     downloadText(name, text);
   };

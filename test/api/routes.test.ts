@@ -67,6 +67,9 @@ interface Route {
   name: string;
 }
 
+/** One moment for all calls: answers that tell the time are compared. */
+const NOW_MS = Date.now();
+
 let app: TestApp;
 let routes: Route[];
 let user: TestUser;
@@ -75,7 +78,7 @@ let admin: TestUser;
 let root: TestUser;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await startTestApp({ clock: { nowMs: () => NOW_MS } });
   routes = (await createApp(app.services)).routes
     .filter((route) => route.path.startsWith("/api"))
     .map(({ method, path }) => ({ method, path, name: `${method} ${path}` }));

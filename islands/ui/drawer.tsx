@@ -10,7 +10,7 @@ import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";
 import { confirm } from "./confirm.tsx";
 import { CopyButton } from "./copy-button.tsx";
-import { toast, toastFailure } from "../lib/toasts.ts";
+import { openLayer, toast, toastFailure } from "../lib/toasts.ts";
 
 export interface DrawerProps {
   isOpen: boolean;
@@ -60,6 +60,7 @@ function OpenDrawer({
     const opener = document.activeElement;
     const box = dialog.current;
     box?.showModal();
+    const leaveLayer = box ? openLayer(box) : undefined;
     const find = (selector: string) => box?.querySelector<HTMLElement>(selector);
     // React focuses instead of writing `autofocus`, and opening a dialog moves the focus away again.
     const first =
@@ -70,6 +71,7 @@ function OpenDrawer({
     // Without a field there is nothing to fill in: the keys of the drawer work at once.
     (first ?? box)?.focus();
     return () => {
+      leaveLayer?.();
       box?.close();
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
     };

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator, Page } from "playwright";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
-import { useFont } from "../support/fonts.ts";
+import { SEEN, useFont } from "../support/fonts.ts";
 import type { FontName } from "../support/fonts.ts";
 import { CONTEXT_OF, handOf } from "../support/hands.ts";
 import type { Manner } from "../support/hands.ts";
@@ -21,15 +21,6 @@ afterAll(async () => {
   await browser.close();
   await sample.app.close();
 });
-
-/** Each width with one of the two faces, the extremes with both. */
-const SEEN: readonly { width: number; height: number; font: FontName }[] = [
-  { width: 1440, height: 900, font: "widest" },
-  { width: 1152, height: 768, font: "narrowest" },
-  { width: 1024, height: 768, font: "widest" },
-  { width: 360, height: 740, font: "narrowest" },
-  { width: 360, height: 740, font: "widest" },
-];
 
 const DRAWERS: readonly { name: string; path: string; role: SampleRole; open?: string }[] = [
   { name: "a new channel", path: "/channel?new=1", role: "admin" },

@@ -14,3 +14,18 @@ export async function useFont(context: BrowserContext, name: FontName): Promise<
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }, name === "narrowest");
 }
+
+export interface Seen {
+  width: number;
+  height: number;
+  font: FontName;
+}
+
+/** The widths that every screen must hold, each with one of the two faces, a phone with both. */
+export const SEEN: readonly Seen[] = [
+  { width: 1440, height: 900, font: "widest" },
+  { width: 1152, height: 768, font: "narrowest" },
+  { width: 1024, height: 768, font: "widest" },
+  { width: 360, height: 740, font: "narrowest" },
+  { width: 360, height: 740, font: "widest" },
+];

@@ -14,6 +14,9 @@ import type { ChannelRow } from "../../lib/wire.ts";
 
 const TESTS_AT_ONCE = 3;
 const POLL_MS = 1000;
+const TEST_TOAST = "channel test";
+/** Of several failed tests; the rows tell the others. */
+const REASONS_SHOWN = 3;
 /** Written out: a name made at run time would bring every text of the area into the page. */
 const FIELD_TITLES: Record<QuickField, string> = {
   priority: "channel.priority",
@@ -219,14 +222,17 @@ export async function testChannels(channels: Channels, rows: readonly ChannelRow
   const [only] = rows;
   if (!only) return;
   for (const { id } of rows) channels.setTest(id, { phase: "waiting" });
+  // The row may be on another page, or hidden by a filter: what happens is said here as well.
+  if (rows.length === 1)
+    toast({ key: TEST_TOAST, tone: "info", stays: true, text: t("channel.test.runningOne", { name: only.name }) });
   const queue = [...rows];
-  let failed = 0;
+  const failures: string[] = [];
   let last: TestAnswer | undefined;
   const worker = async () => {
     for (let row = queue.shift(); row; row = queue.shift()) {
       channels.setTest(row.id, { phase: "running" });
       last = await testOnce(row.id);
-      if (!last.isGood) failed++;
+      if (!last.isGood) failures.push(`${row.name}: ${last.message}`);
       channels.setTest(
         row.id,
         last.isGood
@@ -237,15 +243,30 @@ export async function testChannels(channels: Channels, rows: readonly ChannelRow
   };
   await Promise.all(Array.from({ length: Math.min(TESTS_AT_ONCE, rows.length) }, worker));
   if (rows.length > 1) {
+    const summary = t("channel.test.summary", {
+      passed: rows.length - failures.length,
+      failed: failures.length,
+    });
     toast({
-      key: "channel test",
-      tone: failed > 0 ? "warning" : "success",
-      text: t("channel.test.summary", { passed: rows.length - failed, failed }),
+      key: TEST_TOAST,
+      tone: failures.length > 0 ? "warning" : "success",
+      stays: true,
+      text: [
+        summary,
+        ...failures.slice(0, REASONS_SHOWN),
+        ...(failures.length > REASONS_SHOWN ? ["…"] : []),
+      ].join("\n"),
     });
   } else if (last?.isGood) {
     toast({
-      key: "channel test",
+      key: TEST_TOAST,
       text: t("channel.test.passed", { name: only.name, seconds: (last.ms / 1000).toFixed(2) }),
+    });
+  } else {
+    toast({
+      key: TEST_TOAST,
+      tone: "error",
+      text: t("channel.test.failedOne", { name: only.name, reason: last?.message ?? "" }),
     });
   }
   await channels.refresh();
@@ -283,7 +304,7 @@ export async function followRun(channels: Channels): Promise<void> {
       noteRun(false);
       channels.setRun(undefined);
       toast({
-        key: "channel test",
+        key: TEST_TOAST,
         tone: failed > 0 ? "warning" : "success",
         text: t("channel.test.summary", { passed: progress.done - failed, failed }),
       });

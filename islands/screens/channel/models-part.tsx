@@ -5,7 +5,8 @@ import { api, call, failureMessage } from "../../lib/api.ts";
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { copyText } from "../../ui/copy-button.tsx";
-import { announce, toast } from "../../lib/toasts.ts";
+import { announce } from "../../lib/toasts.ts";
+import { Result } from "../../ui/result.tsx";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import type { ChannelValues } from "./values.ts";
@@ -36,11 +37,13 @@ function useFetchedModels({ form, row }: Pick<ModelsPartProps, "form" | "row">) 
     const key = values.key.trim();
     if (!row && key === "") {
       form.fail("key", t("channel.fetchKeyMissing"));
-      toast({ key: "channel fetch", tone: "error", text: t("channel.fetchKeyMissing") });
+      form.element.current?.querySelector<HTMLElement>("[name=key]")?.focus();
+      announce("channel.fetchKeyMissing");
       return;
     }
     setBusy(true);
     setFailure(undefined);
+    setFetched(undefined);
     try {
       // With a typed key the request carries what stands here; without one, as it is saved.
       const names =
@@ -65,15 +68,20 @@ function useFetchedModels({ form, row }: Pick<ModelsPartProps, "form" | "row">) 
 
 export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
   const t = useT();
+  const id = useId();
   const { fetched, isBusy, failure, fetchModels, drop } = useFetchedModels({ form, row });
   const { values, set } = form;
   const models = namesOf(values.models);
-  const add = (names: readonly string[]) => set("models", [...new Set([...models, ...names])].join(","));
+  const replace = (names: readonly string[]) => {
+    set("models", names.join(","));
+    announce("channel.models", { count: names.length });
+  };
+  const add = (names: readonly string[]) => replace([...new Set([...models, ...names])]);
   const actions = [
     { label: t("channel.fillRelated", { count: related.length }), names: related, run: () => add(related) },
     { label: t("channel.fillAll", { count: all.length }), names: all, run: () => add(all) },
     { label: t("channel.copyModels"), names: models, run: () => void copyText(models.join(",")) },
-    { label: t("channel.clearModels"), names: models, run: () => set("models", "") },
+    { label: t("channel.clearModels"), names: models, run: () => replace([]) },
   ];
 
   return (
@@ -113,9 +121,11 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         ))}
       </div>
       {failure ? (
-        <p role="alert" className="mt-1 text-xs text-error mb-4">
-          {failure}
-        </p>
+        <Result labelledBy={`${id}-failure`} className="mb-4">
+          <p id={`${id}-failure`} role="alert" className="wrap-anywhere text-xs text-error">
+            {failure}
+          </p>
+        </Result>
       ) : null}
       {fetched ? (
         <FetchedModels
@@ -144,6 +154,7 @@ interface FetchedProps {
 /** What the upstream offers beside what the channel has. New ones are ticked; those that are gone stay until ticked. */
 function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
   const t = useT();
+  const id = useId();
   const offered = new Set(fetched);
   const held = new Set(models);
   const fresh = fetched.filter((name) => !held.has(name));
@@ -154,11 +165,8 @@ function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
   const kept = models.length - gone.length;
   const count = added.size + removed.size;
   return (
-    <section
-      className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
-      aria-label={t("channel.fetchedTitle")}
-    >
-      <p role="status" className="font-semibold">
+    <Result labelledBy={`${id}-sum`} className="mb-4 rounded-box border border-base-300 bg-base-200 p-3">
+      <p id={`${id}-sum`} role="status" className="font-semibold">
         {t("channel.fetchedNew", { count: fresh.length })} {t("channel.fetchedGone", { count: gone.length })}{" "}
         <span className="text-muted font-normal">{t("channel.fetchedKept", { count: kept })}</span>
       </p>
@@ -202,7 +210,7 @@ function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
           {t("common.cancel")}
         </button>
       </div>
-    </section>
+    </Result>
   );
 }
 

@@ -86,7 +86,9 @@ function ToastBox({ entry }: { entry: Toast }) {
     >
       <Icon aria-hidden size={16} />
       <div className="min-w-0 grow wrap-anywhere">
-        <p className="whitespace-pre-line">{entry.text}</p>
+        {entry.text.split("\n").map((line, index) => (
+          <p key={index}>{line}</p>
+        ))}
         {entry.code ? (
           <p className="mt-1 flex items-center gap-1 text-xs text-muted">
             <code>{entry.code}</code>

@@ -1,8 +1,12 @@
-// Request ids: local time to the millisecond plus random characters, as clients of this API know them.
+// Request ids: local time to the millisecond plus random characters, as clients of this API know them; and the header that
+// tells programs which failure they read.
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 export const REQUEST_ID_HEADER = "X-Oneapi-Request-Id";
+
+/** On every refusal: the stable code of docs/error-codes.md, whatever the dialect calls it. */
+export const ERROR_CODE_HEADER = "x-weir-error-code";
 
 let second = -1;
 let prefix = "";

@@ -100,7 +100,7 @@ describe("the official client", () => {
     const unknown = await fetch(`${g.app.url}/v1/models/nope`, {
       headers: { authorization: `Bearer ${g.key}` },
     });
-    expect(unknown.status).toBe(200);
+    expect(unknown.status).toBe(404);
     expect((await errorOf(unknown)).code).toBe("model_not_found");
   });
 });

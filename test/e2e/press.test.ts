@@ -80,7 +80,8 @@ async function openDrawer(page: Page, address: string, count?: number): Promise<
     for (const section of document.querySelectorAll("dialog details")) section.setAttribute("open", "");
     // A tag's fields are "keep" until somebody says "set".
     if (location.search.includes("tag_edit"))
-      for (const each of document.querySelectorAll<HTMLElement>("dialog [role=switch]:not(:checked)")) each.click();
+      for (const each of document.querySelectorAll<HTMLElement>("dialog [role=switch]:not(:checked)"))
+        each.click();
   });
   const required = page.locator(`${FIELDS}[required]`);
   const field = ((await required.count()) > 0 ? required : page.locator(FIELDS)).first();

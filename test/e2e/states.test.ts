@@ -32,7 +32,14 @@ interface Opening {
   theme?: "light" | "dark";
 }
 
-async function open({ path, role, width = 1440, height = 900, font, theme = "light" }: Opening): Promise<Visit> {
+async function open({
+  path,
+  role,
+  width = 1440,
+  height = 900,
+  font,
+  theme = "light",
+}: Opening): Promise<Visit> {
   const visit = await openVisit(browser, {
     baseURL: sample.app.url,
     viewport: { width, height },
@@ -82,7 +89,8 @@ function faintStates(least: number): { seen: number; faint: string[] } {
     const { borderTopColor, borderTopWidth } = getComputedStyle(element);
     return Number.parseFloat(borderTopWidth) > 0 ? laid([...around(element), borderTopColor]) : undefined;
   };
-  const isShown = (element: Element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const isShown = (element: Element) =>
+    element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const chosen = [
     ...document.querySelectorAll(
       ":is(.btn, .badge):is([aria-pressed=true], [aria-selected=true]), input.btn:checked, :is(.checkbox, .radio, .toggle):checked",
@@ -99,7 +107,8 @@ function faintStates(least: number): { seen: number; faint: string[] } {
     const plainBorder = beside ? borderOf(beside) : undefined;
     const byGround = contrast(ground, plain);
     // A border tells only where the neighbours' is another one.
-    const byBorder = border && (!plainBorder || contrast(border, plainBorder) > 1.2) ? contrast(border, plain) : 1;
+    const byBorder =
+      border && (!plainBorder || contrast(border, plainBorder) > 1.2) ? contrast(border, plain) : 1;
     return Math.max(byGround, byBorder) < least;
   });
   const nameOf = (element: Element) =>
@@ -110,9 +119,24 @@ function faintStates(least: number): { seen: number; faint: string[] } {
 const CHOSEN: readonly { name: string; path: string; role: SampleRole; ready: string }[] = [
   { name: "figures of the dashboard", path: "/detail", role: "admin", ready: ".join [aria-pressed=true]" },
   { name: "views of drawings", path: "/midjourney", role: "user", ready: ".join [aria-pressed=true]" },
-  { name: "tabs and switches of the channel editor", path: "/channel?new=1", role: "admin", ready: "dialog .toggle:checked" },
-  { name: "ways to change a balance", path: "/user?quota=3", role: "root", ready: "dialog input.btn:checked" },
-  { name: "an amount of a code", path: "/redemption?new=1", role: "admin", ready: "dialog .btn[aria-pressed]" },
+  {
+    name: "tabs and switches of the channel editor",
+    path: "/channel?new=1",
+    role: "admin",
+    ready: "dialog .toggle:checked",
+  },
+  {
+    name: "ways to change a balance",
+    path: "/user?quota=3",
+    role: "root",
+    ready: "dialog input.btn:checked",
+  },
+  {
+    name: "an amount of a code",
+    path: "/redemption?new=1",
+    role: "admin",
+    ready: "dialog .btn[aria-pressed]",
+  },
   { name: "kinds of notice", path: "/personal", role: "user", ready: "input.btn:checked" },
 ];
 
@@ -144,24 +168,30 @@ describe("forms keep their shape", () => {
     },
   );
 
-  test.each(SEEN)("nothing in a drawer's foot moves while it saves, at $width px with the $font face", async (seen) => {
-    const { page, close } = await open({ path: "/token?new=1", role: "user", ...seen });
-    const foot = page.locator("dialog[open] footer");
-    await page.locator("dialog [name=name]").fill("laptop");
-    const boxes = () => foot.locator("button:visible").evaluateAll((all) => all.map((each) => each.getBoundingClientRect().toJSON()));
-    const before = await boxes();
-    let release = () => undefined as void;
-    const held = new Promise<void>((resolve) => (release = resolve));
-    await page.route(/\/api\/token/, async (route) => {
-      await held;
-      await route.abort();
-    });
-    await foot.locator("[type=submit]").click();
-    await foot.locator("[aria-busy=true]").waitFor();
-    expect(await boxes()).toEqual(before);
-    release();
-    await close();
-  });
+  test.each(SEEN)(
+    "nothing in a drawer's foot moves while it saves, at $width px with the $font face",
+    async (seen) => {
+      const { page, close } = await open({ path: "/token?new=1", role: "user", ...seen });
+      const foot = page.locator("dialog[open] footer");
+      await page.locator("dialog [name=name]").fill("laptop");
+      const boxes = () =>
+        foot
+          .locator("button:visible")
+          .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().toJSON()));
+      const before = await boxes();
+      let release = () => undefined as void;
+      const held = new Promise<void>((resolve) => (release = resolve));
+      await page.route(/\/api\/token/, async (route) => {
+        await held;
+        await route.abort();
+      });
+      await foot.locator("[type=submit]").click();
+      await foot.locator("[aria-busy=true]").waitFor();
+      expect(await boxes()).toEqual(before);
+      release();
+      await close();
+    },
+  );
 });
 
 /** The model and the time that the open detail names. */
@@ -177,17 +207,29 @@ describe.each(SEEN.filter(({ width }) => width >= 1024))("a log row's detail at 
     expect(await detail.evaluate((element) => element.matches(":modal"))).toBe(false);
     const second = await shownIn(page);
     await page.keyboard.press("j");
-    await page.waitForFunction((old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText !== old, second);
+    await page.waitForFunction(
+      (old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText !== old,
+      second,
+    );
     const third = await shownIn(page);
     await page.keyboard.press("k");
-    await page.waitForFunction((old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText !== old, third);
+    await page.waitForFunction(
+      (old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText !== old,
+      third,
+    );
     expect(await shownIn(page)).toBe(second);
 
     // Another row by the mouse, though the detail is open; the keys go on from that one.
     await rows.nth(2).locator("a").first().click();
-    await page.waitForFunction((old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText === old, third);
+    await page.waitForFunction(
+      (old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText === old,
+      third,
+    );
     await page.keyboard.press("k");
-    await page.waitForFunction((old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText === old, second);
+    await page.waitForFunction(
+      (old) => document.querySelector<HTMLElement>("dialog .facts-dense")?.innerText === old,
+      second,
+    );
 
     // The page's own search as well; Escape closes the detail from wherever the focus is.
     await page.getByRole("searchbox").first().focus();

@@ -1,7 +1,7 @@
 // The models of a channel: tokens, presets, and the upstream's own list with what is new and what is gone before it is applied.
 // Refuses to take a model away unasked: what is gone is only ticked for removal by hand.
-import { useId, useState } from "react";
-import { api, call, failureMessage } from "../../lib/api.ts";
+import { useEffect, useId, useState } from "react";
+import { api, call, failureMessage, isAbort } from "../../lib/api.ts";
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { copyText } from "../../ui/copy-button.tsx";
@@ -30,7 +30,7 @@ export interface ModelsPartProps {
 function useFetchedModels({ form, row }: Pick<ModelsPartProps, "form" | "row">) {
   const t = useT();
   const [fetched, setFetched] = useState<readonly string[]>();
-  const [isBusy, setBusy] = useState(false);
+  const [running, setRunning] = useState<AbortController>();
   const [failure, setFailure] = useState<string>();
   const { values } = form;
   const fetchModels = async () => {
@@ -38,38 +38,38 @@ function useFetchedModels({ form, row }: Pick<ModelsPartProps, "form" | "row">) 
     if (!row && key === "") {
       form.fail("key", t("channel.fetchKeyMissing"));
       form.element.current?.querySelector<HTMLElement>("[name=key]")?.focus();
-      announce("channel.fetchKeyMissing");
       return;
     }
-    setBusy(true);
+    const controller = new AbortController();
+    const options = { fetch: { signal: controller.signal } };
+    setRunning(controller);
     setFailure(undefined);
     setFetched(undefined);
     try {
       // With a typed key the request carries what stands here; without one, as it is saved.
       const names =
         row && key === ""
-          ? await call(api.channel.fetch_models({ id: row.id }).get())
+          ? await call(api.channel.fetch_models({ id: row.id }).get(options))
           : await call(
-              api.channel.fetch_models.post({
-                base_url: trimmedBase(values.baseUrl),
-                type: values.type,
-                key,
-              }),
+              api.channel.fetch_models.post(
+                { base_url: trimmedBase(values.baseUrl), type: values.type, key },
+                options,
+              ),
             );
       setFetched(names);
     } catch (error) {
-      setFailure(`${t("channel.fetchFailed")}: ${failureMessage(error)}`);
+      if (!isAbort(error)) setFailure(`${t("channel.fetchFailed")}: ${failureMessage(error)}`);
     } finally {
-      setBusy(false);
+      setRunning(undefined);
     }
   };
-  return { fetched, isBusy, failure, fetchModels, drop: () => setFetched(undefined) };
+  return { fetched, running, failure, fetchModels, drop: () => setFetched(undefined) };
 }
 
 export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
   const t = useT();
   const id = useId();
-  const { fetched, isBusy, failure, fetchModels, drop } = useFetchedModels({ form, row });
+  const { fetched, running, failure, fetchModels, drop } = useFetchedModels({ form, row });
   const { values, set } = form;
   const models = namesOf(values.models);
   const replace = (names: readonly string[]) => {
@@ -101,11 +101,11 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         <button
           type="button"
           className="btn btn-sm btn-default"
-          aria-busy={isBusy}
-          disabled={isBusy}
+          aria-busy={running !== undefined}
+          disabled={running !== undefined}
           onClick={() => void fetchModels()}
         >
-          {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+          {running ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
           {t("channel.fetchModels")}
         </button>
         {actions.map(({ label, names, run }, index) => (
@@ -120,6 +120,7 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
           </button>
         ))}
       </div>
+      {running ? <Fetching onCancel={() => running.abort()} /> : null}
       {failure ? (
         <Result labelledBy={`${id}-failure`} className="mb-4">
           <p id={`${id}-failure`} role="alert" className="wrap-anywhere text-xs text-error">
@@ -141,6 +142,24 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         />
       ) : null}
     </>
+  );
+}
+
+/** How long the upstream has been asked; nobody can know how long it takes. */
+function Fetching({ onCancel }: { onCancel: () => void }) {
+  const t = useT();
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds((before) => before + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <p className="mb-4 flex items-center gap-3">
+      <span className="tabular-nums">{t("channel.run.fetching", { seconds })}</span>
+      <button type="button" className="btn btn-sm btn-default" onClick={onCancel}>
+        {t("channel.testStop")}
+      </button>
+    </p>
   );
 }
 

@@ -40,7 +40,7 @@ export function Toasts() {
           <ToastBox key={each.key} entry={each} />
         ))}
       </div>
-      <div className="sr-only" role="status" aria-live="polite">
+      <div className="sr-only top-0 left-0" role="status" aria-live="polite">
         {spoken.value}
       </div>
     </>

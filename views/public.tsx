@@ -11,7 +11,8 @@ export interface PublicProps extends FrameProps {
 
 const WIDTHS = {
   page: "max-w-288 px-4 pt-8 pb-12",
-  card: "grid max-w-288 content-start justify-items-center px-4 pt-[min(12vh,96px)] pb-12",
+  // The island between would be as narrow as its words.
+  card: "grid max-w-288 content-start justify-items-center px-4 pt-[min(12vh,96px)] pb-12 *:grid *:w-full *:justify-items-center",
   full: "flex flex-col",
 } as const;
 

@@ -2,6 +2,7 @@
 // Refuses to store secrets in drafts and to submit twice at once.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ApiFailure, LEAVING } from "./api.ts";
+import { afterPress, watchPresses } from "./press.ts";
 
 export type Values = Record<string, unknown>;
 export type Errors<V> = Partial<Record<keyof V & string, string>>;
@@ -23,7 +24,7 @@ export interface Form<V extends Values> {
   isDirty: boolean;
   isBusy: boolean;
   set: <K extends keyof V & string>(name: K, value: V[K]) => void;
-  /** Called when a field loses the focus: from then on it is checked while typing. */
+  /** Called when a field loses the focus: from then on it is checked while typing. Waits for the end of a press. */
   touch: (name: keyof V & string) => void;
   isChanged: (name: keyof V & string) => boolean;
   revert: (name: keyof V & string) => void;
@@ -94,9 +95,11 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
   const [base, setBase] = useState(initial);
   const [values, setValues] = useState(initial);
   const [errors, setErrors] = useState<Errors<V>>({});
-  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [isBusy, setBusy] = useState(false);
   const element = useRef<HTMLFormElement>(null);
+  /** Fields that were left, at once and not with the next render: several events may come before it. */
+  const touched = useRef<ReadonlySet<string>>(new Set());
+  const rounds = useRef(0);
   const latest = useRef({ values, options });
   latest.current = { values, options };
 
@@ -105,13 +108,14 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
     setBase(initial);
     setValues(draft ? { ...initial, ...draft } : initial);
     setErrors({});
-    setTouched(new Set());
+    touched.current = new Set();
   }, [initial, draftKey]);
 
   useSavedDraft(latest);
+  useEffect(watchPresses, []);
 
   const check = (next: V, names: ReadonlySet<string>) => {
-    const found = validate?.(next) ?? {};
+    const found = latest.current.options.validate?.(next) ?? {};
     setErrors(Object.fromEntries(Object.entries(found).filter(([name]) => names.has(name))) as Errors<V>);
   };
   const changedNames = Object.keys(values).filter((name) => !same(values[name], base[name]));
@@ -126,13 +130,17 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
       const next = { ...latest.current.values, [name]: value };
       latest.current.values = next;
       setValues(next);
-      if (touched.has(name) || errors[name] !== undefined)
-        check(next, new Set([...touched, ...Object.keys(errors)]));
+      if (touched.current.has(name) || errors[name] !== undefined)
+        check(next, new Set([...touched.current, ...Object.keys(errors)]));
     },
     touch(name) {
-      const names = new Set([...touched, name]);
-      setTouched(names);
-      check(latest.current.values, names);
+      const round = rounds.current;
+      afterPress(() => {
+        // The press has put the form back.
+        if (round !== rounds.current) return;
+        touched.current = new Set([...touched.current, name]);
+        check(latest.current.values, touched.current);
+      });
     },
     isChanged: (name) => !same(values[name], base[name]),
     revert(name) {
@@ -141,11 +149,12 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
       setValues(next);
     },
     reset(next = initial) {
+      rounds.current++;
       dropDraft(draftKey);
       setBase(next);
       setValues(next);
       setErrors({});
-      setTouched(new Set());
+      touched.current = new Set();
     },
     fail: (name, text) => setErrors((before) => ({ ...before, [name]: text })),
     async submit(run) {
@@ -153,7 +162,7 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
       const current = latest.current.values;
       const found = validate?.(current) ?? {};
       setErrors(found);
-      setTouched(new Set(Object.keys(current)));
+      touched.current = new Set(Object.keys(current));
       if (Object.keys(found).length > 0) {
         focusFirstWrong(element.current);
         return false;

@@ -66,7 +66,7 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 function dialogIsOpen(): boolean {
-  return document.querySelector("dialog[open]") !== null;
+  return document.querySelector("dialog[open]:not([data-beside])") !== null;
 }
 
 function handleKey(event: KeyboardEvent, nowMs = performance.now()): void {

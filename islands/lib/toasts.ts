@@ -14,6 +14,8 @@ export interface Toast {
   code?: string;
   requestId?: string;
   undo?: () => void | Promise<void>;
+  /** Stays until it is closed or replaced, as failures do: what came of long work. */
+  stays?: boolean;
 }
 
 const MOST = 3;
@@ -21,6 +23,16 @@ const MOST = 3;
 /** For the component that shows them. */
 export const shown = signal<readonly Toast[]>([]);
 export const spoken = signal("");
+/** Dialogs that make the rest of the page inert, the topmost last: what is told while one is open stands inside it. */
+export const layers = signal<readonly Element[]>([]);
+
+/** A modal dialog has opened; the answer is called when it goes. */
+export function openLayer(dialog: Element): () => void {
+  layers.value = [...layers.peek(), dialog];
+  return () => {
+    layers.value = layers.peek().filter((each) => each !== dialog);
+  };
+}
 
 export function toast(entry: Omit<Toast, "key" | "tone"> & { key?: string; tone?: Tone }): void {
   const full: Toast = { ...entry, key: entry.key ?? entry.text, tone: entry.tone ?? "success" };

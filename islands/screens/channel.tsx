@@ -6,6 +6,7 @@ import { useCommand } from "../lib/commands.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
 import type { Translate } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { KEYS, writeCookie, writeItem } from "../lib/storage.ts";
 import { toast } from "../lib/toasts.ts";
 import { setQuery } from "../lib/url-state.ts";
@@ -15,7 +16,7 @@ import { ListScreen, NewButton } from "../ui/list-screen.tsx";
 import { ListViews } from "../ui/list-views.tsx";
 import type { SortState } from "../ui/table.tsx";
 import { channelColumns } from "./channel/columns.tsx";
-import { BulkActions, DisplayMenu, RunBar, UntaggedNotice, useBatchMode } from "./channel/list-parts.tsx";
+import { BulkActions, DisplayMenu, UntaggedNotice, useBatchMode } from "./channel/list-parts.tsx";
 import { loadActions, withActions } from "./channel/load-actions.ts";
 import { pageMenu, rowMenu } from "./channel/menus.ts";
 import { ChannelPanels } from "./channel/panels.tsx";
@@ -23,6 +24,8 @@ import type { ChannelPanelsProps } from "./channel/panels.tsx";
 import { isKeyLike, isTagRow, STATUS_ENABLED, VIEW_FIELDS } from "./channel/row.ts";
 import { isRunStarted, plainRows, useChannels } from "./channel/use-channels.ts";
 import type { Channels } from "./channel/use-channels.ts";
+
+const RunBar = lazyPart(() => import("./channel/run-bar.tsx"));
 
 /** Written for this browser and for the server's first paint. */
 function remember(key: string, isOn: boolean): void {
@@ -177,7 +180,7 @@ export default function ChannelScreen() {
       }}
       notices={
         <>
-          {run ? <RunBar run={run} /> : null}
+          {run ? <RunBar run={run} onClose={() => channels.setRun(undefined)} /> : null}
           {isTagMode && untagged > 0 ? (
             <UntaggedNotice count={untagged} onShowAll={() => setView({ tag_mode: undefined })} />
           ) : null}

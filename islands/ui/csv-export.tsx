@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import type { CollectOptions, CsvCell } from "../lib/csv.ts";
 import { formatNumber } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
+import { timeLeftText } from "../lib/time-left.ts";
 import { toast, toastFailure } from "../lib/toasts.ts";
 
 /** More rows than this are a matter for the API; the page asks for 100 at a time. */
@@ -18,7 +19,7 @@ export interface CsvSource<Row> extends Pick<CollectOptions<Row>, "load" | "rowK
 
 export interface CsvExport {
   /** Rows so far and of how many (-1: unknown); undefined while nothing runs. */
-  progress: { done: number; total: number } | undefined;
+  progress: { done: number; total: number; elapsedMs: number } | undefined;
   start: () => void;
   cancel: () => void;
 }
@@ -32,7 +33,10 @@ export function useCsvExport<Row>(source: () => CsvSource<Row> | Promise<CsvSour
     if (running.current) return;
     const controller = new AbortController();
     running.current = controller;
-    setProgress({ done: 0, total: -1 });
+    const startedMs = performance.now();
+    const show = (done: number, total: number) =>
+      setProgress({ done, total, elapsedMs: performance.now() - startedMs });
+    show(0, -1);
     try {
       const [{ collectRows, csvText, downloadText }, { name, heads, cells, load, rowKey }] =
         await Promise.all([import("../lib/csv.ts"), source()]);
@@ -42,12 +46,13 @@ export function useCsvExport<Row>(source: () => CsvSource<Row> | Promise<CsvSour
         pageSize: 100,
         most: MOST_EXPORTED,
         signal: controller.signal,
-        onProgress: (done, total) => setProgress({ done, total }),
+        onProgress: show,
       });
       downloadText(`${name}.csv`, csvText(heads, rows.map(cells)));
       toast({
         key: "export",
         tone: isCut ? "warning" : "success",
+        stays: true,
         text: t(isCut ? "table.export.cut" : "table.export.done", {
           count: rows.length,
           number: formatNumber(rows.length),
@@ -66,7 +71,7 @@ export function useCsvExport<Row>(source: () => CsvSource<Row> | Promise<CsvSour
 /** Stands above the list while an export runs. */
 export function ExportProgress({ progress, cancel }: CsvExport) {
   if (!progress) return null;
-  const { done, total } = progress;
+  const { done, total, elapsedMs } = progress;
   const numbers = { done: formatNumber(done), total: formatNumber(total) };
   return (
     <div className="mb-2 flex flex-wrap items-center gap-3 text-dense">
@@ -76,7 +81,8 @@ export function ExportProgress({ progress, cancel }: CsvExport) {
         value={total < 0 ? undefined : done}
       />
       <span role="status" className="tabular-nums">
-        {t(total < 0 ? "table.export.runningOpen" : "table.export.running", numbers)}
+        {t(total < 0 ? "table.export.runningOpen" : "table.export.running", numbers)}{" "}
+        <span className="text-muted">{timeLeftText(done, Math.min(total, MOST_EXPORTED), elapsedMs)}</span>
       </span>
       <button type="button" className="btn btn-sm btn-default" onClick={cancel}>
         {t("table.export.cancel")}

@@ -1,8 +1,8 @@
 // The right-hand sheet: details, and forms with a sticky footer. Native dialog: focus is trapped and returned.
 // Refuses to lose changes: leaving with some asks once.
 import { X } from "lucide-react";
-import { useEffect, useId, useRef } from "react";
-import type { KeyboardEvent, ReactNode } from "react";
+import { useEffect, useId, useRef, useState } from "react";
+import type { KeyboardEvent, ReactNode, RefObject } from "react";
 import { curlOf } from "../lib/curl.ts";
 import type { CurlRequest } from "../lib/curl.ts";
 import type { Form, Values } from "../lib/form.ts";
@@ -10,7 +10,7 @@ import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";
 import { confirm } from "./confirm.tsx";
 import { CopyButton } from "./copy-button.tsx";
-import { toast, toastFailure } from "../lib/toasts.ts";
+import { openLayer, toast, toastFailure } from "../lib/toasts.ts";
 
 export interface DrawerProps {
   isOpen: boolean;
@@ -24,9 +24,18 @@ export interface DrawerProps {
   footer?: ReactNode;
   /** Single keys inside the drawer, while nobody types and no button has the focus; shortcuts of the page rest. */
   onKey?: (event: KeyboardEvent<HTMLDialogElement>) => void;
+  /**
+   * Stands beside a page that goes on to work, where the window has room for both. Names what is shown: when that
+   * changes, the focus comes here, so that the keys of the drawer go on from it.
+   */
+  beside?: string;
   children: ReactNode;
 }
 
+/** Below it a drawer is a sheet over everything. */
+const ROOM_FOR_BOTH = "(min-width: 1024px)";
+/** What Escape closes before a drawer beside the page. */
+const OTHER_LAYER = "dialog[open]:not([data-beside]), :popover-open";
 const WIDTHS = { peek: "max-w-120", normal: "max-w-140", wide: "max-w-200" } as const;
 
 /** Whether a key belongs to the control that has the focus. */
@@ -49,17 +58,21 @@ function OpenDrawer({
   aside,
   footer,
   onKey,
+  beside,
   children,
 }: Omit<DrawerProps, "isOpen">) {
   const t = useT();
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   const asking = useRef(false);
+  const [isBeside] = useState(() => beside !== undefined && matchMedia(ROOM_FOR_BOTH).matches);
 
   useEffect(() => {
     const opener = document.activeElement;
     const box = dialog.current;
-    box?.showModal();
+    if (isBeside) box?.show();
+    else box?.showModal();
+    const leaveLayer = box && !isBeside ? openLayer(box) : undefined;
     const find = (selector: string) => box?.querySelector<HTMLElement>(selector);
     // React focuses instead of writing `autofocus`, and opening a dialog moves the focus away again.
     const first =
@@ -70,6 +83,7 @@ function OpenDrawer({
     // Without a field there is nothing to fill in: the keys of the drawer work at once.
     (first ?? box)?.focus();
     return () => {
+      leaveLayer?.();
       box?.close();
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
     };
@@ -97,12 +111,14 @@ function OpenDrawer({
     }
     onClose();
   };
+  useBeside(dialog, isBeside ? beside : undefined, () => void leave());
 
   return (
     <dialog
       ref={dialog}
       tabIndex={-1}
-      className="modal modal-end"
+      className={isBeside ? "beside" : "modal modal-end"}
+      data-beside={isBeside ? "" : undefined}
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
@@ -139,6 +155,31 @@ function OpenDrawer({
       </div>
     </dialog>
   );
+}
+
+/** What a modal dialog does by itself: Escape from anywhere on the page, and the focus with what is newly shown. */
+function useBeside(
+  dialog: RefObject<HTMLDialogElement | null>,
+  shown: string | undefined,
+  leave: () => void,
+): void {
+  const latest = useRef(leave);
+  latest.current = leave;
+  const isBeside = shown !== undefined;
+  useEffect(() => {
+    if (!isBeside) return undefined;
+    const onKey = (event: globalThis.KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector(OTHER_LAYER)) return;
+      event.preventDefault();
+      latest.current();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [isBeside]);
+  useEffect(() => {
+    const box = dialog.current;
+    if (isBeside && box && !box.contains(document.activeElement)) box.focus({ preventScroll: true });
+  }, [isBeside, shown, dialog]);
 }
 
 export interface DrawerFormProps<V extends Values> extends Pick<

@@ -3,10 +3,11 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { CircleAlert, CircleCheck, Info, TriangleAlert, X } from "lucide-react";
 import { useEffect, useRef } from "react";
+import { createPortal } from "react-dom";
 import type { ReactNode } from "react";
 import { useT } from "../lib/i18n.ts";
 import { keysText, useShortcut } from "../lib/keys.ts";
-import { dismissToast, shown, spoken, toastFailure } from "../lib/toasts.ts";
+import { dismissToast, layers, shown, spoken, toastFailure } from "../lib/toasts.ts";
 import type { Toast, Tone } from "../lib/toasts.ts";
 import { CopyButton } from "./copy-button.tsx";
 
@@ -32,24 +33,27 @@ export function Toasts() {
       if (entry) undo(entry);
     },
   });
-  return (
+  const told = (
     <>
       <div className="toast toast-end">
         {shown.value.map((each) => (
           <ToastBox key={each.key} entry={each} />
         ))}
       </div>
-      <div className="sr-only" role="status" aria-live="polite">
+      <div className="sr-only top-0 left-0" role="status" aria-live="polite">
         {spoken.value}
       </div>
     </>
   );
+  const over = layers.value.at(-1);
+  // Behind a modal dialog nothing can be seen, pressed or heard.
+  return over ? createPortal(told, over) : told;
 }
 
 function ToastBox({ entry }: { entry: Toast }) {
   const t = useT();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const isLasting = entry.tone === "error";
+  const isLasting = entry.tone === "error" || entry.stays === true;
   const start = () => {
     clearTimeout(timer.current);
     if (!isLasting)
@@ -71,7 +75,7 @@ function ToastBox({ entry }: { entry: Toast }) {
     <div
       className="toast-box alert floating"
       data-tone={entry.tone}
-      role={isLasting ? "alert" : "status"}
+      role={entry.tone === "error" ? "alert" : "status"}
       onMouseEnter={hold}
       onMouseLeave={start}
       onFocus={(event) => {
@@ -82,7 +86,9 @@ function ToastBox({ entry }: { entry: Toast }) {
     >
       <Icon aria-hidden size={16} />
       <div className="min-w-0 grow wrap-anywhere">
-        <p>{entry.text}</p>
+        {entry.text.split("\n").map((line, index) => (
+          <p key={index}>{line}</p>
+        ))}
         {entry.code ? (
           <p className="mt-1 flex items-center gap-1 text-xs text-muted">
             <code>{entry.code}</code>

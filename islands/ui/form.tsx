@@ -36,6 +36,10 @@ export interface FieldProps<V extends Values> extends CommonProps<V> {
   children: (control: ControlProps) => ReactNode;
 }
 
+/** Keeps the line of a hint that comes and goes with the value. */
+export const NO_HINT = "\u00a0";
+
+/** A line's room stands below every field, so that an error of one line moves nothing. */
 export function Field<V extends Values>({
   form,
   name,
@@ -62,7 +66,7 @@ export function Field<V extends Values>({
     onBlur: () => form.touch(name),
   };
   return (
-    <div className="mb-4" data-field={name}>
+    <div className={hint ? "mb-4" : error ? "mb-0.5" : "mb-6"} data-field={name}>
       <div className="mb-0.5 flex min-h-6 items-center gap-1">
         <Label className="text-dense font-semibold" {...(isGroup ? {} : { htmlFor: id })}>
           {label}
@@ -96,7 +100,7 @@ export function Field<V extends Values>({
       </div>
       {children(control)}
       {below ? (
-        <p id={`${id}-below`} className={error ? "mt-1 text-xs text-error" : "mt-1 text-xs text-muted"}>
+        <p id={`${id}-below`} className={`mt-1 min-h-4.5 text-xs ${error ? "text-error" : "text-muted"}`}>
           {below}
         </p>
       ) : null}

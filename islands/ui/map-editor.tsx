@@ -5,6 +5,7 @@ import type { Form, Values } from "../lib/form.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
 import { cellOf, formatMap, jsonOf, parseMap, writeMap } from "../lib/json-map.ts";
 import type { MapKind, MapProblem } from "../lib/json-map.ts";
+import { afterPress } from "../lib/press.ts";
 import { Field } from "./form.tsx";
 import { isBlank, MapTable, newRow } from "./map-table.tsx";
 import type { MapRow } from "./map-table.tsx";
@@ -108,7 +109,7 @@ export function MapEditor(props: MapEditorProps) {
             onChange={(event) => onChange(event.target.value)}
             onBlur={(event) => {
               const formatted = formatMap(event.target.value);
-              if (formatted !== value) onChange(formatted);
+              if (formatted !== value) afterPress(() => onChange(formatted));
             }}
           />
         ) : (

@@ -7,7 +7,7 @@ import { status } from "../lib/boot.ts";
 import { formatNumber } from "../lib/format.ts";
 import type { Values } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
-import { Field } from "./form.tsx";
+import { Field, NO_HINT } from "./form.tsx";
 import type { FieldProps } from "./form.tsx";
 
 /** Six decimals name every single unit at the default price of a unit. */
@@ -82,7 +82,7 @@ export function MoneyField<V extends Values>({
   const set = (quota: number | undefined) => form.set(name, quota as V[typeof name]);
   return (
     <>
-      <Field {...field} hint={hint ?? (isAmount(value) ? otherUnit(value) : undefined)}>
+      <Field {...field} hint={hint ?? (isAmount(value) ? otherUnit(value) : NO_HINT)}>
         {(control) => (
           <div className="input" aria-invalid={control["aria-invalid"]}>
             {isInDollars() ? (

@@ -44,6 +44,11 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
     return channel;
   };
 
+  const cancel = (kind: "tests" | "balances") => {
+    watch.cancel(kind);
+    return done();
+  };
+
   /** A provider's failure is the answer of these calls: success false with its words and `rest`, and status 200. */
   async function orFailure<T extends object, Rest extends object>(
     language: Language,
@@ -91,7 +96,11 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
         { access: "admin" },
       )
       // † How far the run is; the console shows it while it lasts.
-      .get("/test_progress", () => ok(watch.progress()), { access: "admin" })
+      .get("/test_progress", () => ok(watch.progress("tests")), { access: "admin" })
+      // † Ends the run: what is under way is finished, nothing more is begun.
+      .post("/test_cancel", () => cancel("tests"), { access: "admin" })
+      .get("/balance_progress", () => ok(watch.progress("balances")), { access: "admin" })
+      .post("/balance_cancel", () => cancel("balances"), { access: "admin" })
       .get(
         "/update_balance/:id",
         ({ params, language }) =>

@@ -2,11 +2,11 @@
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { createLogClearing } from "../core/logs/clearing.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
 import {
-  clearLogs,
   listLogs,
   listOwnLogs,
   listTokenLogs,
@@ -16,7 +16,7 @@ import {
 } from "../core/logs/list.ts";
 import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
-import { ok } from "../http/envelope.ts";
+import { done, ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { inLanguage } from "../http/log-texts.ts";
 import { ANY_SITE, createKeyReader } from "../http/key-reader.ts";
@@ -48,6 +48,7 @@ function keyOf(text: string): string {
 }
 
 export function logs(deps: Deps, session: SessionSettings) {
+  const clearing = createLogClearing(deps);
   const tokenOfKey = createKeyReader(deps, session.limits);
   const page = (found: LogPage, at: { page: number; pageSize: number }, language: Language) =>
     ok({
@@ -146,8 +147,18 @@ export function logs(deps: Deps, session: SessionSettings) {
       async ({ query }) => {
         const before = positive(query.target_timestamp);
         if (before === undefined) throw refuse("log_target_missing");
-        return ok(await clearLogs(deps, before));
+        return ok(await clearing.run(before));
       },
       { access: "admin", query: t.Object({ target_timestamp: queryText(20) }) },
+    )
+    // † How far the clearing is, and its end before it is through.
+    .get("/log/clear_progress", () => ok(clearing.progress()), { access: "admin" })
+    .post(
+      "/log/clear_cancel",
+      () => {
+        clearing.cancel();
+        return done();
+      },
+      { access: "admin" },
     );
 }

@@ -153,6 +153,7 @@ export const CONSOLE_CODES = {
   group_unknown: ["client"],
   internal_error: ["internal"],
   invalid_params: ["client"],
+  log_clear_running: ["client"],
   log_target_missing: ["client"],
   login_empty: ["client"],
   login_failed: ["client"],

@@ -179,6 +179,33 @@ for (const database of ["sqlite", "postgres"] as const) {
       });
     });
 
+    test("a run over all channels can be ended: what is under way is finished, nothing more is begun or announced", async () => {
+      for (const { id } of await app.deps.db.orm.select().from(app.deps.db.t.channels))
+        await ask(`/${id}`, admin, "DELETE");
+      for (let index = 0; index < 9; index++) await add({ models: "slow" });
+      const door = gate();
+      const begun = upstream.requests.length;
+      upstream.always(() => ({ ...okAnswer, before: door }));
+      const { finished } = await app.services.gateway.watch.testAll(true);
+      expect(await ask("/test_cancel", admin, "POST")).toMatchObject({ success: true });
+      expect((await ask("/test_progress")).data).toMatchObject({ isRunning: true, isCancelled: true });
+      door.open();
+      await finished;
+      const { data } = await ask("/test_progress");
+      expect(data).toMatchObject({ isRunning: false, isCancelled: true, total: 9 });
+      const { done: reached } = data as { done: number };
+      expect(reached).toBeLessThanOrEqual(4);
+      expect(upstream.requests.length - begun).toBe(reached);
+      // The next one starts anew; without a run there is nothing to end.
+      expect(await ask("/balance_cancel", admin, "POST")).toMatchObject({ success: true });
+      expect((await ask("/balance_progress")).data).toMatchObject({ isRunning: false, isCancelled: false });
+      upstream.always(() => okAnswer);
+      await (
+        await app.services.gateway.watch.testAll(false)
+      ).finished;
+      expect((await ask("/test_progress")).data).toMatchObject({ isCancelled: false, done: 9, total: 9 });
+    });
+
     test("a copy has the key, is switched off and has used nothing", async () => {
       const id = await add({ name: "first", key: "the-key", usedQuota: 0 });
       const { data } = await ask(`/copy/${id}`, admin, "POST");

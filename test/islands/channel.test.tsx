@@ -305,6 +305,46 @@ describe("tests", () => {
     expect(screen.queryByRole("progressbar")).toBeNull();
   });
 
+  test("a run tells how long it still takes, can be stopped, and its result stays until it is closed", async () => {
+    const island = openChannels();
+    let isCancelled = false;
+    island.answer("GET /api/channel/test", { success: true, message: "" });
+    island.answer("POST /api/channel/test_cancel", () => {
+      isCancelled = true;
+      return { success: true, message: "" };
+    });
+    island.answer("GET /api/channel/test_progress", () => ({
+      success: true,
+      data: { isRunning: !isCancelled, isCancelled, done: 2, total: 5, failed: 1, elapsedMs: 20_000 },
+    }));
+    await pageMenu(island, "Test all channels");
+    expect(screen.getByText("about 30 s left")).toBeTruthy();
+    await island.user.click(screen.getByRole("button", { name: "Stop" }));
+    await screen.findByText("Tests done: 1 passed, 1 failed");
+    expect(screen.getByText("cancelled, 3 not reached")).toBeTruthy();
+    await island.user.click(screen.getByRole("button", { name: "Close" }));
+    expect(screen.queryByText("Tests done: 1 passed, 1 failed")).toBeNull();
+  });
+
+  test("a selection's test begins no further channel once it is stopped", async () => {
+    const island = openChannels();
+    const asked: number[] = [];
+    let answerAll = () => undefined as void;
+    const held = new Promise<void>((resolve) => (answerAll = resolve));
+    for (const id of [1, 2, 3, 4, 5])
+      island.answer(`GET /api/channel/test/${id}`, async () => {
+        asked.push(id);
+        await held;
+        return { success: true, message: "", time: 1 };
+      });
+    await island.user.click(screen.getByRole("checkbox", { name: "Select this page" }));
+    await island.user.click(within(screen.getByRole("toolbar")).getByRole("button", { name: "Test" }));
+    await island.user.click(await screen.findByRole("button", { name: "Stop" }));
+    answerAll();
+    await screen.findByText("cancelled, 2 not reached");
+    expect(asked.length).toBe(3);
+  });
+
   test("a run that this tab began is followed again after a reload", async () => {
     sessionStorage.setItem("channel test run", "1");
     const island = openChannels();
@@ -353,6 +393,10 @@ describe("balances, copies, repairs", () => {
   test("all balances are updated with a word at the start and at the end", async () => {
     const island = openChannels({ language: "zh" });
     island.answer("GET /api/channel/update_balance", { success: true, message: "" });
+    island.answer("GET /api/channel/balance_progress", {
+      success: true,
+      data: { isRunning: false, isCancelled: false, done: 4, total: 4, failed: 0, elapsedMs: 900 },
+    });
     await island.user.click(screen.getByRole("button", { name: "更多操作" }));
     await island.user.click(screen.getByRole("menuitem", { name: "更新所有已启用渠道余额" }));
     await done();

@@ -426,7 +426,7 @@ describe("detail", () => {
 
   test("steps: rows without attempts show first token and rest, plain answers one bar", () => {
     const kinds = (other: LogOther, isStream = true) =>
-      stepsOf({ use_time_ms: 1000, is_stream: isStream }, other).map((step) => [
+      stepsOf({ use_time_ms: 1000, is_stream: isStream, type: 2 }, other).map((step) => [
         step.kind,
         step.startMs,
         step.ms,
@@ -440,6 +440,23 @@ describe("detail", () => {
     expect(kinds({ attempts: [{ channel: 1, ms: 900, code: "ok" }] }, false)).toEqual([
       ["answer", 0, 900],
       ["rest", 900, 100],
+    ]);
+  });
+
+  test("steps: what a failed call was doing when it ended has failed with it, and nothing of it is green", () => {
+    const failed = (other: LogOther) =>
+      stepsOf({ use_time_ms: 1000, is_stream: true, type: 5 }, other).map((step) => [
+        step.kind,
+        step.isFailed,
+      ]);
+    expect(failed({})).toEqual([["whole", true]]);
+    expect(failed({ frt: 300 })).toEqual([
+      ["firstToken", false],
+      ["rest", true],
+    ]);
+    expect(failed({ attempts: [{ channel: 1, ms: 400, code: "ok" }] })).toEqual([
+      ["answer", false],
+      ["stream", true],
     ]);
   });
 });

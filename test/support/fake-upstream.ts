@@ -87,7 +87,7 @@ const JSON_HEADERS = { "content-type": "application/json" };
 const STREAM_HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cache" };
 const CREATED = 1_750_000_000;
 
-function json(value: unknown, status = 200, headers: Record<string, string> = {}): Script {
+export function json(value: unknown, status = 200, headers: Record<string, string> = {}): Script {
   return { status, headers: { ...JSON_HEADERS, ...headers }, steps: [JSON.stringify(value)] };
 }
 

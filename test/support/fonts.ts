@@ -1,6 +1,6 @@
 // The widest and the narrowest proportional font of this machine, and a page that is set in one of them.
 // Refuses to guess from names: the browser measures each family.
-import type { Page } from "playwright";
+import type { BrowserContext, Page } from "playwright";
 
 /** Letters, digits and signs as the console's lists hold them. */
 const SAMPLE = "The quick brown fox: $1,234,567.89 · 2026-11-20 19:55:27 channel-42 gpt-4o-mini";
@@ -48,3 +48,35 @@ export async function setFont(page: Page, family: string): Promise<void> {
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   }, family);
 }
+
+export type FontName = keyof ExtremeFonts;
+let measured: ExtremeFonts | undefined;
+
+/** Every page that the context opens from now on is set in one of the two. */
+export async function useFont(context: BrowserContext, name: FontName): Promise<void> {
+  if (!measured) {
+    const page = await context.newPage();
+    measured = await extremeFonts(page);
+    await page.close();
+  }
+  await context.addInitScript((family) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`:root { --font-sans: "${family}", sans-serif !important; }`);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  }, measured[name]);
+}
+
+export interface Seen {
+  width: number;
+  height: number;
+  font: FontName;
+}
+
+/** The widths that every screen must hold, each with one of the two fonts, a phone with both. */
+export const SEEN: readonly Seen[] = [
+  { width: 1440, height: 900, font: "widest" },
+  { width: 1152, height: 768, font: "narrowest" },
+  { width: 1024, height: 768, font: "widest" },
+  { width: 360, height: 740, font: "narrowest" },
+  { width: 360, height: 740, font: "widest" },
+];

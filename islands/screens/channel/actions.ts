@@ -7,6 +7,7 @@ import { namesText } from "../../lib/model-names.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm, deleteRows } from "../../ui/confirm.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
+import type { Tone } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
 import type { ListRow, TagRow } from "./row.ts";
 import { dollarsText, isTagRow, namesOf, STATUS_ENABLED } from "./row.ts";
@@ -16,6 +17,9 @@ import type { ChannelRow } from "../../lib/wire.ts";
 
 const TESTS_AT_ONCE = 3;
 const POLL_MS = 1000;
+const TEST_TOAST = "channel test";
+/** Of several failed tests; the rows tell the others. */
+const REASONS_SHOWN = 3;
 /** Written out: a name made at run time would bring every text of the area into the page. */
 const FIELD_TITLES: Record<QuickField, string> = {
   priority: "channel.priority",
@@ -236,37 +240,65 @@ async function warnOfUnpriced(rows: readonly ChannelRow[]): Promise<void> {
 export async function testChannels(channels: Channels, rows: readonly ChannelRow[]): Promise<void> {
   const [only] = rows;
   if (!only) return;
-  for (const { id } of rows) channels.setTest(id, { phase: "waiting" });
+  await (rows.length === 1 ? testAlone(channels, only) : testSeveral(channels, rows));
+  await channels.refresh();
+}
+
+/** The row may be on another page, or hidden by a filter: what happens is said here as well. */
+async function testAlone(channels: Channels, row: ChannelRow): Promise<void> {
+  const { name } = row;
+  const tell = (entry: { tone?: Tone; stays?: boolean; text: string }) =>
+    toast({ key: TEST_TOAST, ...entry });
+  tell({ tone: "info", stays: true, text: t("channel.test.runningOne", { name }) });
+  const answer = await testInRow(channels, row);
+  if (answer.isGood)
+    tell({ text: t("channel.test.passed", { name, seconds: (answer.ms / 1000).toFixed(2) }) });
+  else tell({ tone: "error", text: t("channel.test.failedOne", { name, reason: answer.message }) });
+}
+
+async function testInRow(channels: Channels, row: ChannelRow): Promise<TestAnswer> {
+  channels.setTest(row.id, { phase: "running" });
+  const answer = await testOnce(row.id);
+  const { isGood, ms, message } = answer;
+  channels.setTest(row.id, isGood ? { phase: "passed", ms } : { phase: "failed", ms, message });
+  return answer;
+}
+
+/** A few at once; cancelling begins no further one. */
+async function testSeveral(channels: Channels, rows: readonly ChannelRow[]): Promise<void> {
   const queue = [...rows];
-  let failed = 0;
-  let last: TestAnswer | undefined;
+  const reasons: string[] = [];
+  const startedMs = performance.now();
+  let done = 0;
+  let isCancelled = false;
+  const show = (isRunning: boolean) =>
+    channels.setRun({
+      kind: "tests",
+      isRunning,
+      isCancelled,
+      done,
+      total: rows.length,
+      failed: reasons.length,
+      elapsedMs: performance.now() - startedMs,
+      reasons: reasons.length > REASONS_SHOWN ? [...reasons.slice(0, REASONS_SHOWN), "…"] : reasons,
+      cancel() {
+        isCancelled = true;
+        for (const { id } of queue.splice(0)) channels.setTest(id, undefined);
+        show(true);
+      },
+    });
+  for (const { id } of rows) channels.setTest(id, { phase: "waiting" });
+  show(true);
   const worker = async () => {
     for (let row = queue.shift(); row; row = queue.shift()) {
-      channels.setTest(row.id, { phase: "running" });
-      last = await testOnce(row.id);
-      if (!last.isGood) failed++;
-      channels.setTest(
-        row.id,
-        last.isGood
-          ? { phase: "passed", ms: last.ms }
-          : { phase: "failed", ms: last.ms, message: last.message },
-      );
+      const { isGood, message } = await testInRow(channels, row);
+      done++;
+      if (!isGood) reasons.push(`${row.name}: ${message}`);
+      show(true);
     }
   };
   await Promise.all(Array.from({ length: Math.min(TESTS_AT_ONCE, rows.length) }, worker));
-  if (rows.length > 1) {
-    toast({
-      key: "channel test",
-      tone: failed > 0 ? "warning" : "success",
-      text: t("channel.test.summary", { passed: rows.length - failed, failed }),
-    });
-  } else if (last?.isGood) {
-    toast({
-      key: "channel test",
-      text: t("channel.test.passed", { name: only.name, seconds: (last.ms / 1000).toFixed(2) }),
-    });
-  }
-  await channels.refresh();
+  show(false);
 }
 
 /** Starts a run over all channels, or joins the one that is under way, and follows it to its end. */
@@ -283,32 +315,51 @@ export async function testAll(channels: Channels): Promise<void> {
   await followRun(channels);
 }
 
-/** Shows how far the run is until it is through, then what came of it. */
+const RUNS = {
+  tests: {
+    progress: () => call(api.channel.test_progress.get()),
+    cancel: () => call(api.channel.test_cancel.post()),
+  },
+  balances: {
+    progress: () => call(api.channel.balance_progress.get()),
+    cancel: () => call(api.channel.balance_cancel.post()),
+  },
+};
+
+/** Shows how far the run over all channels is until it is through, then what came of it. */
 export async function followRun(channels: Channels): Promise<void> {
   noteRun(true);
+  if (await follow(channels, "tests", ({ isRunning }) => !isRunning)) noteRun(false);
+}
+
+type Progress = Awaited<ReturnType<typeof RUNS.tests.progress>>;
+
+/** Asks again and again; `wakes` cuts a pause short. False: the end was not seen. */
+async function follow(
+  channels: Channels,
+  kind: keyof typeof RUNS,
+  isOver: (progress: Progress) => boolean,
+  wakes?: Promise<unknown>,
+): Promise<boolean> {
+  const { progress: ask, cancel } = RUNS[kind];
   for (;;) {
-    let progress;
+    let progress: Progress;
     try {
-      progress = await call(api.channel.test_progress.get());
+      progress = await ask();
     } catch (error) {
       channels.setRun(undefined);
       toastFailure(error);
-      return;
+      return false;
     }
-    channels.setRun(progress);
-    const { failed } = progress;
-    if (!progress.isRunning) {
-      noteRun(false);
-      channels.setRun(undefined);
-      toast({
-        key: "channel test",
-        tone: failed > 0 ? "warning" : "success",
-        text: t("channel.test.summary", { passed: progress.done - failed, failed }),
-      });
+    const hasEnded = isOver(progress);
+    const shown = { ...progress, kind, cancel: () => void cancel().catch(toastFailure) };
+    channels.setRun({ ...shown, isRunning: !hasEnded });
+    if (hasEnded) {
       await channels.refresh();
-      return;
+      return true;
     }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const pause = new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await (wakes ? Promise.race([pause, wakes]) : pause);
   }
 }
 
@@ -327,15 +378,15 @@ export async function updateBalance(channels: Channels, row: ChannelRow): Promis
   }
 }
 
+/** The call lasts as long as the run; how far it is is asked meanwhile. */
 export async function updateBalances(channels: Channels): Promise<void> {
-  toast({ key: "channel balance", tone: "info", text: t("channel.balanceRunning") });
-  try {
-    await call(api.channel.update_balance.get());
-    toast({ key: "channel balance", text: t("channel.balanceAll") });
-  } catch (error) {
-    toastFailure(error, "channel balance");
-  }
-  await channels.refresh();
+  let isThrough = false;
+  let failure: unknown;
+  const running = call(api.channel.update_balance.get())
+    .catch((error: unknown) => (failure = error))
+    .finally(() => (isThrough = true));
+  await follow(channels, "balances", () => isThrough, running);
+  if (failure !== undefined) toastFailure(failure, "channel balance");
 }
 
 /** Finds the channel of a full key and shows it by its id, so that the address never holds the key. */

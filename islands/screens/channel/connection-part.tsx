@@ -4,6 +4,7 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { keyHint, providerForm, splitsKeysByLine } from "../../../src/shared/provider-forms.ts";
 import type { Form } from "../../lib/form.ts";
 import { language, useT } from "../../lib/i18n.ts";
+import { afterPress } from "../../lib/press.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
 import { MAX_CHANNEL_NAME } from "../../../src/shared/name-limits.ts";
 import { Field, SecretField, Section, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
@@ -88,7 +89,8 @@ function BaseUrlField({ form }: { form: Form<ChannelValues> }) {
           value={values.baseUrl}
           onChange={(event) => set("baseUrl", event.target.value)}
           onBlur={() => {
-            if (values.baseUrl !== trimmedBase(values.baseUrl)) set("baseUrl", trimmedBase(values.baseUrl));
+            const trimmed = trimmedBase(values.baseUrl);
+            if (values.baseUrl !== trimmed) afterPress(() => set("baseUrl", trimmed));
             control.onBlur();
           }}
         />

@@ -9,7 +9,7 @@ import { Menu } from "../../ui/menu.tsx";
 import { BulkButton } from "../../ui/table-selection.tsx";
 import { withActions } from "./load-actions.ts";
 import { STATUS_DISABLED, STATUS_ENABLED } from "./row.ts";
-import type { Channels, RunProgress } from "./use-channels.ts";
+import type { Channels } from "./use-channels.ts";
 
 /** Whether checkboxes always stand there; kept in this browser. */
 export function useBatchMode(): [isBatch: boolean, toggle: () => void] {
@@ -67,23 +67,6 @@ export function DisplayMenu(props: DisplayMenuProps) {
       <SlidersHorizontal aria-hidden size={14} />
       {t("channel.display")}
     </Menu>
-  );
-}
-
-export function RunBar({ run }: { run: RunProgress }) {
-  const t = useT();
-  return (
-    <div className="mt-2 mb-3 flex flex-wrap items-center gap-x-4 gap-y-1">
-      <span role="status">
-        {t("channel.test.progress", { done: run.done, total: run.total, failed: run.failed })}
-      </span>
-      <progress
-        className="progress progress-primary w-auto flex-[1_1_160px]"
-        max={Math.max(1, run.total)}
-        value={run.done}
-        aria-label={t("channel.testAll")}
-      />
-    </div>
   );
 }
 

@@ -1,11 +1,12 @@
 // The models of a channel: tokens, presets, and the upstream's own list with what is new and what is gone before it is applied.
 // Refuses to take a model away unasked: what is gone is only ticked for removal by hand.
-import { useId, useState } from "react";
-import { api, call, failureMessage } from "../../lib/api.ts";
+import { useEffect, useId, useState } from "react";
+import { api, call, failureMessage, isAbort } from "../../lib/api.ts";
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { copyText } from "../../ui/copy-button.tsx";
-import { announce, toast } from "../../lib/toasts.ts";
+import { announce } from "../../lib/toasts.ts";
+import { Result } from "../../ui/result.tsx";
 import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import { UnpricedNote } from "./unpriced-note.tsx";
@@ -30,51 +31,58 @@ export interface ModelsPartProps {
 function useFetchedModels({ form, row }: Pick<ModelsPartProps, "form" | "row">) {
   const t = useT();
   const [fetched, setFetched] = useState<readonly string[]>();
-  const [isBusy, setBusy] = useState(false);
+  const [running, setRunning] = useState<AbortController>();
   const [failure, setFailure] = useState<string>();
   const { values } = form;
   const fetchModels = async () => {
     const key = values.key.trim();
     if (!row && key === "") {
       form.fail("key", t("channel.fetchKeyMissing"));
-      toast({ key: "channel fetch", tone: "error", text: t("channel.fetchKeyMissing") });
+      form.element.current?.querySelector<HTMLElement>("[name=key]")?.focus();
       return;
     }
-    setBusy(true);
+    const controller = new AbortController();
+    const options = { fetch: { signal: controller.signal } };
+    setRunning(controller);
     setFailure(undefined);
+    setFetched(undefined);
     try {
       // With a typed key the request carries what stands here; without one, as it is saved.
       const names =
         row && key === ""
-          ? await call(api.channel.fetch_models({ id: row.id }).get())
+          ? await call(api.channel.fetch_models({ id: row.id }).get(options))
           : await call(
-              api.channel.fetch_models.post({
-                base_url: trimmedBase(values.baseUrl),
-                type: values.type,
-                key,
-              }),
+              api.channel.fetch_models.post(
+                { base_url: trimmedBase(values.baseUrl), type: values.type, key },
+                options,
+              ),
             );
       setFetched(names);
     } catch (error) {
-      setFailure(`${t("channel.fetchFailed")}: ${failureMessage(error)}`);
+      if (!isAbort(error)) setFailure(`${t("channel.fetchFailed")}: ${failureMessage(error)}`);
     } finally {
-      setBusy(false);
+      setRunning(undefined);
     }
   };
-  return { fetched, isBusy, failure, fetchModels, drop: () => setFetched(undefined) };
+  return { fetched, running, failure, fetchModels, drop: () => setFetched(undefined) };
 }
 
 export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
   const t = useT();
-  const { fetched, isBusy, failure, fetchModels, drop } = useFetchedModels({ form, row });
+  const id = useId();
+  const { fetched, running, failure, fetchModels, drop } = useFetchedModels({ form, row });
   const { values, set } = form;
   const models = namesOf(values.models);
-  const add = (names: readonly string[]) => set("models", [...new Set([...models, ...names])].join(","));
+  const replace = (names: readonly string[]) => {
+    set("models", names.join(","));
+    announce("channel.models", { count: names.length });
+  };
+  const add = (names: readonly string[]) => replace([...new Set([...models, ...names])]);
   const actions = [
     { label: t("channel.fillRelated", { count: related.length }), names: related, run: () => add(related) },
     { label: t("channel.fillAll", { count: all.length }), names: all, run: () => add(all) },
     { label: t("channel.copyModels"), names: models, run: () => void copyText(models.join(",")) },
-    { label: t("channel.clearModels"), names: models, run: () => set("models", "") },
+    { label: t("channel.clearModels"), names: models, run: () => replace([]) },
   ];
 
   return (
@@ -94,11 +102,11 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         <button
           type="button"
           className="btn btn-sm btn-default"
-          aria-busy={isBusy}
-          disabled={isBusy}
+          aria-busy={running !== undefined}
+          disabled={running !== undefined}
           onClick={() => void fetchModels()}
         >
-          {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+          {running ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
           {t("channel.fetchModels")}
         </button>
         {actions.map(({ label, names, run }, index) => (
@@ -114,10 +122,13 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
         ))}
       </div>
       <UnpricedNote models={models} />
+      {running ? <Fetching onCancel={() => running.abort()} /> : null}
       {failure ? (
-        <p role="alert" className="mt-1 text-xs text-error mb-4">
-          {failure}
-        </p>
+        <Result labelledBy={`${id}-failure`} className="mb-4">
+          <p id={`${id}-failure`} role="alert" className="wrap-anywhere text-xs text-error">
+            {failure}
+          </p>
+        </Result>
       ) : null}
       {fetched ? (
         <FetchedModels
@@ -136,6 +147,24 @@ export function ModelsPart({ form, row, related, all }: ModelsPartProps) {
   );
 }
 
+/** How long the upstream has been asked; nobody can know how long it takes. */
+function Fetching({ onCancel }: { onCancel: () => void }) {
+  const t = useT();
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds((before) => before + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <p className="mb-4 flex items-center gap-3">
+      <span className="tabular-nums">{t("channel.run.fetching", { seconds })}</span>
+      <button type="button" className="btn btn-sm btn-default" onClick={onCancel}>
+        {t("channel.testStop")}
+      </button>
+    </p>
+  );
+}
+
 interface FetchedProps {
   fetched: readonly string[];
   models: readonly string[];
@@ -146,6 +175,7 @@ interface FetchedProps {
 /** What the upstream offers beside what the channel has. New ones are ticked; those that are gone stay until ticked. */
 function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
   const t = useT();
+  const id = useId();
   const offered = new Set(fetched);
   const held = new Set(models);
   const fresh = fetched.filter((name) => !held.has(name));
@@ -156,11 +186,8 @@ function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
   const kept = models.length - gone.length;
   const count = added.size + removed.size;
   return (
-    <section
-      className="mb-4 rounded-box border border-base-300 bg-base-200 p-3"
-      aria-label={t("channel.fetchedTitle")}
-    >
-      <p role="status" className="font-semibold">
+    <Result labelledBy={`${id}-sum`} className="mb-4 rounded-box border border-base-300 bg-base-200 p-3">
+      <p id={`${id}-sum`} role="status" className="font-semibold">
         {t("channel.fetchedNew", { count: fresh.length })} {t("channel.fetchedGone", { count: gone.length })}{" "}
         <span className="text-muted font-normal">{t("channel.fetchedKept", { count: kept })}</span>
       </p>
@@ -204,7 +231,7 @@ function FetchedModels({ fetched, models, onApply, onClose }: FetchedProps) {
           {t("common.cancel")}
         </button>
       </div>
-    </section>
+    </Result>
   );
 }
 

@@ -5,6 +5,7 @@ import { useId, useRef, useState } from "react";
 import type { KeyboardEvent } from "react";
 import type { Form, Values } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
+import { afterPress } from "../../lib/press.ts";
 import { announce } from "../../lib/toasts.ts";
 import { Field } from "../../ui/form.tsx";
 import type { ControlProps } from "../../ui/form.tsx";
@@ -186,7 +187,8 @@ function TokenInput<V extends Values>({ tokens, control, ...props }: TokenInputP
         value={text}
         onChange={(event) => setText(event.target.value)}
         onBlur={() => {
-          add();
+          // A token more moves what is being pressed.
+          afterPress(add);
           control.onBlur();
         }}
         onPaste={(event) => {

@@ -13,11 +13,18 @@ import type { ChannelRow, ChannelSummary } from "../../lib/wire.ts";
 import type { ChannelPageData, ListRow, TestState } from "./row.ts";
 import { groupByTag, isTagRow, VIEW_FIELDS } from "./row.ts";
 
+/** A run over many channels, as the bar above the list shows it: how far it is, then what came of it until it is closed. */
 export interface RunProgress {
+  kind: "tests" | "balances";
   isRunning: boolean;
+  isCancelled: boolean;
   done: number;
   total: number;
   failed: number;
+  elapsedMs: number;
+  /** Of what failed: name and reason, where this page knows them. */
+  reasons?: readonly string[];
+  cancel: () => void;
 }
 
 const RUN_KEY = "channel test run";
@@ -53,7 +60,7 @@ export interface Channels {
   refresh: () => Promise<void>;
   toggleTag: (tag: string) => void;
   tests: ReadonlyMap<number, TestState>;
-  setTest: (id: number, state: TestState) => void;
+  setTest: (id: number, state: TestState | undefined) => void;
   run: RunProgress | undefined;
   setRun: (run: RunProgress | undefined) => void;
 }
@@ -144,7 +151,13 @@ export function useChannels(): Channels {
       setClosed(next);
     },
     tests,
-    setTest: (id, state) => setTests((before) => new Map(before).set(id, state)),
+    setTest: (id, state) =>
+      setTests((before) => {
+        const next = new Map(before);
+        if (state) next.set(id, state);
+        else next.delete(id);
+        return next;
+      }),
     ...useRunProgress(),
   };
 }

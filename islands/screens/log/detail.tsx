@@ -67,6 +67,7 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
     <Drawer
       isOpen
       width={isWide ? "wide" : "peek"}
+      beside={`${row.id} ${row.created_at} ${row.request_id ?? ""}`}
       title={row.model_name || t(typeKey(row.type))}
       onClose={onClose}
       onKey={onKey}

@@ -1,5 +1,6 @@
 // The steps of one call on a shared axis, as far as its row tells them.
 // Refuses to invent: without attempts (old rows, users' rows) only first token and rest are known.
+import { ERROR } from "./row.ts";
 import type { LogOther } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
 
@@ -21,15 +22,17 @@ function isFailedCode(code: string | undefined): boolean {
   return code !== undefined && code !== "" && code !== "ok";
 }
 
-export function stepsOf(row: Pick<LogRow, "use_time_ms" | "is_stream">, other: LogOther): Step[] {
+export function stepsOf(row: Pick<LogRow, "use_time_ms" | "is_stream" | "type">, other: LogOther): Step[] {
   const attempts = other.attempts ?? [];
   const first = typeof other.frt === "number" && other.frt >= 0 ? other.frt : undefined;
   const totalMs = Math.max(row.use_time_ms, first ?? 0);
   const steps: Step[] = [];
+  // Whatever the call was doing when it ended has failed with it.
+  const isFailed = row.type === ERROR;
   if (attempts.length === 0) {
-    if (first === undefined) return [{ kind: "whole", startMs: 0, ms: totalMs, isFailed: false }];
-    steps.push({ kind: "firstToken", startMs: 0, ms: first, isFailed: false });
-    if (totalMs > first) steps.push({ kind: "rest", startMs: first, ms: totalMs - first, isFailed: false });
+    if (first === undefined) return [{ kind: "whole", startMs: 0, ms: totalMs, isFailed }];
+    steps.push({ kind: "firstToken", startMs: 0, ms: first, isFailed: isFailed && totalMs <= first });
+    if (totalMs > first) steps.push({ kind: "rest", startMs: first, ms: totalMs - first, isFailed });
     return steps;
   }
   const tried = attempts.reduce((sum, attempt) => sum + attempt.ms, 0);
@@ -38,12 +41,12 @@ export function stepsOf(row: Pick<LogRow, "use_time_ms" | "is_stream">, other: L
   if (checks > 0) steps.push({ kind: "checks", startMs: 0, ms: checks, isFailed: false });
   let at = checks;
   attempts.forEach((attempt, index) => {
-    const isFailed = isFailedCode(attempt.code);
+    const isRefused = isFailedCode(attempt.code);
     steps.push({
-      kind: isFailed ? "attempt" : "answer",
+      kind: isRefused ? "attempt" : "answer",
       startMs: at,
       ms: attempt.ms,
-      isFailed,
+      isFailed: isRefused,
       number: index + 1,
       channel: attempt.channel,
       ...(attempt.code === undefined ? {} : { code: attempt.code }),
@@ -53,7 +56,7 @@ export function stepsOf(row: Pick<LogRow, "use_time_ms" | "is_stream">, other: L
   });
   const rest = totalMs - at;
   if (rest > 0 && !isFailedCode(attempts.at(-1)?.code)) {
-    steps.push({ kind: row.is_stream ? "stream" : "rest", startMs: at, ms: rest, isFailed: false });
+    steps.push({ kind: row.is_stream ? "stream" : "rest", startMs: at, ms: rest, isFailed });
   }
   return steps;
 }

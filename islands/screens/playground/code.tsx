@@ -21,7 +21,7 @@ export default function CodeDrawer({ body, onClose }: { body: ChatBody; onClose:
             <button
               key={each}
               type="button"
-              className={`btn btn-sm join-item ${each === language ? "btn-neutral" : "btn-default"}`}
+              className="btn btn-sm join-item btn-default"
               aria-pressed={each === language}
               onClick={() => setLanguage(each)}
             >

@@ -8,7 +8,7 @@ import { formatDollars } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { GroupMap } from "../../lib/wire.ts";
-import { Field, NumberField, SelectField, SwitchField } from "../../ui/form.tsx";
+import { Field, NO_HINT, NumberField, SelectField, SwitchField } from "../../ui/form.tsx";
 import { COUNT_PRESETS, localText, QUOTA_PRESETS } from "./row.ts";
 import type { TokenPageData, TokenValues } from "./row.ts";
 
@@ -62,7 +62,7 @@ export function QuotaPart({ form }: { form: TokenForm }) {
             label={t("token.quota")}
             min={0}
             step={1}
-            hint={quota === undefined ? undefined : `= ${formatDollars(quota / perUnit)}`}
+            hint={quota === undefined ? NO_HINT : `= ${formatDollars(quota / perUnit)}`}
           />
           <Presets
             label={t("token.quotaPresets")}
@@ -88,7 +88,7 @@ export function ExpiryPart({ form, onBadDate }: { form: TokenForm; onBadDate: (i
         form={form}
         name="expires"
         label={t("token.expires")}
-        hint={expires === "" ? t("common.never") : undefined}
+        hint={expires === "" ? t("common.never") : NO_HINT}
       >
         {(control) => (
           <input

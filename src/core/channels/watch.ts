@@ -1,8 +1,9 @@
 // Tests and balance reads over channels: one by an administrator's click, all of them as a run with progress, and what
-// the results do to a channel. Refuses a second run of a kind while one is under way.
+// the results do to a channel. Refuses a second run of a kind while one is under way; a run can be cancelled.
 import { asc, desc } from "drizzle-orm";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
+import type { Clock } from "../deps.ts";
 import type { Channel } from "./rows.ts";
 import { disableChannel, recordBalance, recordTest, reviveChannel } from "./state.ts";
 import type { StateDeps } from "./state.ts";
@@ -31,11 +32,51 @@ export interface ChannelProbe {
 
 interface RunProgress {
   isRunning: boolean;
+  /** Somebody ended it: what was under way is finished, nothing more is begun. */
+  isCancelled: boolean;
   done: number;
   total: number;
   failed: number;
   /** Unix seconds; 0 = never. */
   startedAt: number;
+  /** How long it runs, or ran. */
+  elapsedMs: number;
+}
+
+/** Runs over all channels. */
+type RunKind = "tests" | "balances";
+
+/** One kind of run: what is told of it while it lasts and afterwards. */
+function createRun(clock: Clock) {
+  let startedMs = 0;
+  const state: RunProgress = {
+    isRunning: false,
+    isCancelled: false,
+    done: 0,
+    total: 0,
+    failed: 0,
+    startedAt: 0,
+    elapsedMs: 0,
+  };
+  return {
+    state,
+    begin() {
+      startedMs = clock.monotonicMs();
+      const startedAt = Math.floor(clock.nowMs() / 1000);
+      Object.assign(state, { isRunning: true, isCancelled: false, done: 0, total: 0, failed: 0, startedAt });
+    },
+    end() {
+      state.elapsedMs = Math.round(clock.monotonicMs() - startedMs);
+      state.isRunning = false;
+    },
+    cancel() {
+      if (state.isRunning) state.isCancelled = true;
+    },
+    progress: (): RunProgress => ({
+      ...state,
+      elapsedMs: state.isRunning ? Math.round(clock.monotonicMs() - startedMs) : state.elapsedMs,
+    }),
+  };
 }
 
 export interface ChannelWatch {
@@ -45,7 +86,9 @@ export interface ChannelWatch {
   testAll(isAnnounced: boolean): Promise<{ finished: Promise<void> }>;
   /** Reads the balance of every enabled channel whose type has one; waits for all. */
   updateBalances(): Promise<void>;
-  progress(): RunProgress;
+  progress(kind: RunKind): RunProgress;
+  /** No further channel is begun in the run of this kind; without one nothing happens. */
+  cancel(kind: RunKind): void;
   /** No further channel is begun; resolves when those under way are through. */
   stop(): Promise<void>;
 }
@@ -54,18 +97,20 @@ const AT_ONCE = 4;
 
 export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): ChannelWatch {
   let isStopped = false;
-  let progress: RunProgress = { isRunning: false, done: 0, total: 0, failed: 0, startedAt: 0 };
+  const runs = { tests: createRun(deps.clock), balances: createRun(deps.clock) };
   let running: Promise<void> = Promise.resolve();
   let updating: Promise<void> | undefined;
 
   /** Runs over all with bounded concurrency; a throwing channel does not stop the others. */
   async function overAll(
     channels: readonly Channel[],
+    run: RunProgress,
     work: (channel: Channel) => Promise<void>,
   ): Promise<void> {
+    run.total = channels.length;
     const queue = [...channels];
     const worker = async (): Promise<void> => {
-      for (let channel = queue.shift(); channel && !isStopped; channel = queue.shift()) {
+      for (let channel = queue.shift(); channel && !isStopped && !run.isCancelled; channel = queue.shift()) {
         try {
           await work(channel);
         } catch (error) {
@@ -89,44 +134,62 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
   }
 
   async function runTests(isAnnounced: boolean): Promise<void> {
+    const run = runs.tests;
+    const { state } = run;
     try {
-      const channels = await allChannels(deps);
-      progress.total = channels.length;
-      await overAll(channels, async (channel) => {
+      await overAll(await allChannels(deps), state, async (channel) => {
         const result = await test(channel);
-        progress.done++;
-        if (result.failure) progress.failed++;
+        state.done++;
+        if (result.failure) state.failed++;
         await judgeTest(deps, channel, result);
       });
     } finally {
-      progress = { ...progress, isRunning: false };
+      run.end();
     }
-    if (isAnnounced && !isStopped) {
+    if (isAnnounced && !isStopped && !state.isCancelled) {
       await notifyRoot(deps, CHANNELS_TESTED_NOTICE);
     }
   }
 
   async function updateAll(): Promise<void> {
-    const enabled = (await allChannels(deps)).filter(({ status }) => status === ChannelStatus.enabled);
-    await overAll(enabled, async (channel) => {
-      let left: number;
-      try {
-        left = await balance(channel);
-      } catch (error) {
-        if (error instanceof Failure && error.code === "balance_unsupported") return;
-        throw error;
-      }
-      if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, CHANNEL_WITHOUT_BALANCE);
-    });
+    const run = runs.balances;
+    const { state } = run;
+    run.begin();
+    try {
+      const enabled = (await allChannels(deps)).filter(({ status }) => status === ChannelStatus.enabled);
+      await overAll(enabled, state, async (channel) => {
+        const isRead = await readBalance(channel).catch((error: unknown) => {
+          state.done++;
+          state.failed++;
+          throw error;
+        });
+        if (isRead) state.done++;
+        else state.total--;
+      });
+    } finally {
+      run.end();
+    }
+  }
+
+  /** False where the type has no balance. */
+  async function readBalance(channel: Channel): Promise<boolean> {
+    let left: number;
+    try {
+      left = await balance(channel);
+    } catch (error) {
+      if (error instanceof Failure && error.code === "balance_unsupported") return false;
+      throw error;
+    }
+    if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, CHANNEL_WITHOUT_BALANCE);
+    return true;
   }
 
   return {
     test,
     balance,
     async testAll(isAnnounced) {
-      if (progress.isRunning) throw refuse("channel_test_running");
-      const startedAt = Math.floor(deps.clock.nowMs() / 1000);
-      progress = { isRunning: true, done: 0, total: 0, failed: 0, startedAt };
+      if (runs.tests.state.isRunning) throw refuse("channel_test_running");
+      runs.tests.begin();
       running = runTests(isAnnounced);
       running.catch((error: unknown) =>
         deps.logger.error("channel test run failed", { error: String(error) }),
@@ -137,7 +200,8 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
       updating ??= updateAll().finally(() => (updating = undefined));
       return updating;
     },
-    progress: () => ({ ...progress }),
+    progress: (kind) => runs[kind].progress(),
+    cancel: (kind) => runs[kind].cancel(),
     async stop() {
       isStopped = true;
       await Promise.allSettled([running, updating]);

@@ -293,9 +293,14 @@ function breathe(): Promise<void> {
 
 /**
  * Deletes rows older than the moment (Unix seconds, itself not included) and answers how many. Hourly sums stay. The
- * mark is set first, so that an audit in the middle compares no hour that is being cleared.
+ * mark is set first, so that an audit in the middle compares no hour that is being cleared. `onBatch` hears how many are
+ * gone; false ends it there.
  */
-export async function clearLogs(deps: Deps, before: number): Promise<number> {
+export async function clearLogs(
+  deps: Deps,
+  before: number,
+  onBatch: (deleted: number) => boolean = () => true,
+): Promise<number> {
   const { logs, marks } = deps.db.t;
   // A moment to come would also hide rows that are still to be written.
   const moment = Math.min(before, Math.floor(deps.clock.nowMs() / 1000));
@@ -318,6 +323,7 @@ export async function clearLogs(deps: Deps, before: number): Promise<number> {
     const ids = batch.map((row) => row.id);
     const gone = await deps.db.orm.delete(logs).where(inArray(logs.id, ids)).returning({ id: logs.id });
     deleted += gone.length;
+    if (!onBatch(deleted)) return deleted;
     await breathe();
   }
 }

@@ -46,6 +46,11 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
   }),
   "GET /api/channel/test": channel("Begin to test every channel"),
   "GET /api/channel/test_progress": channel("How far the test of every channel is"),
+  "POST /api/channel/test_cancel": channel("End the test of every channel", {
+    description: "Tests under way are finished, nothing more is begun.",
+  }),
+  "GET /api/channel/balance_progress": channel("How far the reading of balances is"),
+  "POST /api/channel/balance_cancel": channel("End the reading of balances"),
   "GET /api/channel/update_balance/{id}": channel("Ask a provider for the balance"),
   "GET /api/channel/update_balance": channel("Ask every provider for its balance"),
   "GET /api/channel/fetch_models/{id}": channel("Ask a provider for its models"),

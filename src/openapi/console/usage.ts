@@ -57,6 +57,12 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
       "In quota units, for whoever holds the key. Open to pages of every site, sixty times a minute.",
     key: "apiKey",
   },
+  "GET /api/log/clear_progress": { tag: "Usage", summary: "How far the deletion of old rows is" },
+  "POST /api/log/clear_cancel": {
+    tag: "Usage",
+    summary: "End the deletion of old rows",
+    description: "What is deleted stays deleted.",
+  },
   "DELETE /api/log/": {
     tag: "Usage",
     summary: "Delete old rows of the log",

@@ -7,6 +7,7 @@ import { audit } from "../../../src/core/ledger/audit.ts";
 import { END_OF_TIME, HOUR_SECONDS, rareWhere, rawWhere, splitRange } from "../../../src/core/logs/filter.ts";
 import type { LogFilter } from "../../../src/core/logs/filter.ts";
 import { logHistogram } from "../../../src/core/logs/histogram.ts";
+import { createLogClearing } from "../../../src/core/logs/clearing.ts";
 import { clearLogs, listLogs, listOwnLogs, rowsQuery, searchLogs } from "../../../src/core/logs/list.ts";
 import { CLEARED_MARK, countLogs, logStat, quotaSeries } from "../../../src/core/logs/statistics.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -332,6 +333,16 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     expect((await mark())[0]?.value).toBe(moment);
     const differences = (await audit(app.deps.db)).differences.filter(({ what }) => what.startsWith("logs."));
     expect(differences).toEqual([]);
+    // What is cancelled keeps the rest, and a second one waits for nobody.
+    const clearing = createLogClearing(app.deps);
+    const running = clearing.run(NOW);
+    expect(clearing.run(NOW)).rejects.toMatchObject({ code: "log_clear_running" });
+    clearing.cancel();
+    expect(clearing.progress()).toMatchObject({ isRunning: true, isCancelled: true });
+    const cleared = await running;
+    const left = rows.filter((row) => row.createdAt < NOW).length - cleared;
+    expect(clearing.progress()).toMatchObject({ isRunning: false, done: cleared, total: cleared + left });
+    expect(left).toBeGreaterThan(0);
     // A moment to come must not blind the audit for rows that are still to be written.
     await clearLogs(app.deps, NOW + 1_000_000);
     expect((await mark())[0]?.value).toBe(NOW);

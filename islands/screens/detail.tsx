@@ -4,9 +4,9 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { bootData, nowMs, status, timeZone } from "../lib/boot.ts";
 import { sumOf } from "../lib/chart.ts";
 import { useCommand } from "../lib/commands.ts";
-import { downloadText } from "../lib/csv.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
+import { toastFailure } from "../lib/toasts.ts";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import type { Query } from "../lib/url-state.ts";
 import type { UsageSummary } from "../lib/wire.ts";
@@ -14,7 +14,6 @@ import { FailureNotice } from "../ui/feedback.tsx";
 import { curlItem, exportItem, refreshItem } from "../ui/list-menu.ts";
 import { PageHeader } from "../ui/page-header.tsx";
 import type { DetailPageData } from "./detail/data.ts";
-import { tableOf } from "./detail/export.ts";
 import { Figures } from "./detail/figures.tsx";
 import { FirstSteps } from "./detail/first-steps.tsx";
 import { QueryBar } from "./detail/query-bar.tsx";
@@ -59,11 +58,16 @@ export default function DetailScreen() {
     const isBad = next.granularity !== undefined && !fits(next.granularity, next.range);
     setQuery(isBad ? { ...patch, granularity: undefined } : patch);
   };
-  const exportCsv = () => {
+  const exportCsv = async () => {
+    const [{ downloadText }, { tableOf }] = await Promise.all([
+      import("../lib/csv.ts"),
+      import("./detail/export.ts"),
+    ]);
     const { name, text } = tableOf(t, use ?? NOTHING, site.quota_per_unit || 500_000, zone);
     downloadText(name, text);
   };
-  useCommand({ id: "do detail export", kind: "do", title: t("table.export"), run: exportCsv });
+  const startExport = () => void exportCsv().catch((error: unknown) => toastFailure(error));
+  useCommand({ id: "do detail export", kind: "do", title: t("table.export"), run: startExport });
   const request = () => ({ path: pathOf(usage), query: parametersOf(usage) });
   const firstSteps = use && isEmpty(use) ? data.first : undefined;
 
@@ -71,7 +75,7 @@ export default function DetailScreen() {
     <>
       <PageHeader
         title={t("shell.nav.dashboard")}
-        overflow={[[refreshItem(t, refresh), exportItem(t, exportCsv), curlItem(t, request)]]}
+        overflow={[[refreshItem(t, refresh), exportItem(t, startExport), curlItem(t, request)]]}
       />
       <QueryBar usage={usage} isAdmin={isAdmin} onRange={changeRange} />
       {phase === "refreshing" || phase === "loading" ? (

@@ -138,7 +138,11 @@ describe("what is shown", () => {
     const island = open({ page: { isAdmin: false } });
     expect(heads().join()).not.toMatch(/User|Channel|Retries/);
     await island.user.click(screen.getByRole("button", { name: "Add filter" }));
-    expect(screen.getAllByRole("menuitem").map((each) => each.textContent)).toEqual(["API key", "Group"]);
+    expect(screen.getAllByRole("menuitem").map((each) => each.textContent)).toEqual([
+      "API key",
+      "Group",
+      "Request id",
+    ]);
   });
 
   test("folded ids of users may repeat; the rows stay apart", () => {

@@ -281,6 +281,8 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       ["admin, newest", { type: 0, ...everything }, /logs_time/],
       ["admin, time range", { type: 0, ...range }, /logs_time/],
       ["admin, calls in a range", { type: 2, ...range }, /logs_time/],
+      ["admin, one request", { type: 0, requestId: "20251009080000", ...everything }, /logs_request/],
+      ["user, one request", { type: 0, userId: user, requestId: "20251009080000", ...range }, /logs_request/],
       ["admin, one model in an hour", { type: 0, modelName: "gpt-4o", ...range }, /logs_time/],
       ["admin, errors", { type: 5, ...everything }, /logs_rare_types|logs_time/],
       ["admin, errors in a range", { type: 5, ...range }, /logs_rare_types/],

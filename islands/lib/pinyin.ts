@@ -63,7 +63,7 @@ function syllableOf(character: string): string {
 /** Syllables and initials of the Han in a text, whatever stands between them kept: "渠道 A" gives "qudao a" and "qd a". */
 export function pinyinWords(text: string): string {
   if (!/\p{Script=Han}/u.test(text)) return "";
-  const characters = [...text.toLowerCase()];
+  const characters = Array.from(text.toLowerCase());
   const read = characters.map((each) => (/\p{Script=Han}/u.test(each) ? syllableOf(each) || each : each));
   const whole = read.join("");
   const initials = characters.map((each, at) => (read[at] === each ? each : (read[at]?.[0] ?? ""))).join("");

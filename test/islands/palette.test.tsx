@@ -73,6 +73,16 @@ describe("rows from anywhere", () => {
     await ask(island, "azure", "azure eastChannel 7");
     await ask(island, "channel 42", "上海渠道 AChannel 42");
     await ask(island, "qd 42", "上海渠道 AChannel 42");
+    const many = [8, 7, 6, 5, 4, 3, 2].map((id) => ({ id, name: `line 2${id}` }));
+    island.answer("GET /api/channel/search", { success: true, data: many });
+    await ask(
+      island,
+      "channel 2",
+      "line 22Channel 2",
+      ...[8, 7, 6, 5].map((id) => `line 2${id}Channel ${id}`),
+    );
+    island.answer("GET /api/channel/search", { success: true, data: CHANNELS.slice(0, 1) });
+    await ask(island, "channel 42", "上海渠道 AChannel 42");
     expect(await leadsTo("上海渠道 AChannel 42")).toBe("/channel?edit=42");
   });
 

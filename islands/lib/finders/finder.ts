@@ -33,16 +33,23 @@ export interface NamedRows<Row> {
   load: (keyword: string, size: string, signal: AbortSignal | undefined) => Promise<readonly Row[]>;
 }
 
-/** Rows that the list's search finds, then those among its first ones whose names are pronounced like the question. */
+/**
+ * Rows that the list's search finds, then those among its first ones whose names are pronounced like the question. The row
+ * of which the question is the id comes first.
+ */
 export async function namedRows<Row extends { id: number }>(
   { text, signal, once }: Question,
   { area, name, load }: NamedRows<Row>,
 ): Promise<Row[]> {
   const typed = text.toLowerCase().replaceAll(" ", "");
+  const isNumber = /^\d+$/.test(typed);
   const [found, first] = await Promise.all([
-    load(text, String(MOST_FOUND), signal),
+    // A number stands in many names: the row with this id may come after all of them.
+    load(text, isNumber ? MOST_READ : String(MOST_FOUND), signal),
     /^[a-z]+$/.test(typed) ? once(area, () => load("", MOST_READ, undefined)) : [],
   ]);
   const pronounced = first.filter((row) => pinyinWords(name(row)).includes(typed));
-  return [...new Map([...found, ...pronounced].map((row) => [row.id, row])).values()].slice(0, MOST_FOUND);
+  const rows = [...new Map([...found, ...pronounced].map((row) => [row.id, row])).values()];
+  if (isNumber) rows.sort((a, b) => Number(b.id === Number(typed)) - Number(a.id === Number(typed)));
+  return rows.slice(0, MOST_FOUND);
 }

@@ -54,6 +54,12 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
       // Codex and others whose base address was given without its version.
       .post("/responses", serve(responses), raw)
       .post("/responses/compact", serve(compact), raw)
+      // Groq's SDK puts this behind any base address.
+      .post("/openai/v1/chat/completions", serve(chat), raw)
+      .post("/openai/v1/embeddings", serve(embeddings), raw)
+      .post("/openai/v1/audio/speech", serve(speech), raw)
+      .post("/openai/v1/audio/transcriptions", serve(transcriptions), raw)
+      .post("/openai/v1/audio/translations", serve(translations), raw)
       .post("/v1/edits", serve(edits), raw)
       .post("/v1/moderations", serve(moderations), raw)
       .post("/v1/rerank", serve(rerank), raw)
@@ -65,6 +71,7 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
       .post("/v1/audio/translations", serve(translations), raw)
       .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
       .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/openai/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
       .options("/responses", ({ request }) => preflight(request), checkedBy("relay key"))
       .options("/models", ({ request }) => preflight(request), checkedBy("relay key"))
       .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"))
@@ -95,6 +102,7 @@ function modelRoutes(deps: Deps, { visitors }: SessionSettings, relay: Relay) {
     .get("/responses", ({ request }) => refuseGet(deps, { visitors }, request), raw)
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
     .get("/models", ({ request }) => listed(request, modelList), raw)
+    .get("/openai/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
       ({ request, params }) =>

@@ -269,3 +269,15 @@ describe("nothing is left behind in silence", () => {
       expect(other.encodeRequest(turns).dropped).toEqual([]);
   });
 });
+
+test("the choice that Copilot CLI sends to Gemini's models is theirs, and everybody else's free one", () => {
+  const request = chat({
+    tools: [{ type: "function", function: { name: "ls", parameters: { type: "object" } } }],
+    tool_choice: "validated",
+  });
+  const told = (dialect: typeof gemini | typeof anthropic | typeof openaiResponses) =>
+    dialect.encodeRequest(request, { model: "m" }).body;
+  expect(told(gemini)).toMatchObject({ toolConfig: { functionCallingConfig: { mode: "VALIDATED" } } });
+  expect(told(anthropic)).toMatchObject({ tool_choice: { type: "auto" } });
+  expect(told(openaiResponses)).toMatchObject({ tool_choice: "auto" });
+});

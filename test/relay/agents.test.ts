@@ -337,3 +337,15 @@ describe("the state of a turn", () => {
     expect(sealTurnState(owner("a"), "x".repeat(5000))).toBeUndefined();
   });
 });
+
+test("Groq's SDK puts /openai/v1 behind any base address: its calls are served there", async () => {
+  g.upstream.always(answerOf("openai-chat"));
+  const chat = await g.post("/openai/v1/chat/completions", {
+    model: CHAT,
+    messages: [{ role: "user", content: "hi" }],
+  });
+  expect([chat.status, await chat.json()]).toMatchObject([200, { object: "chat.completion" }]);
+  g.upstream.always(undefined);
+  const models = (await (await get("/openai/v1/models")).json()) as { data: { id: string }[] };
+  expect(models.data.map(({ id }) => id)).toContain(CHAT);
+});

@@ -307,7 +307,7 @@ function writeTools(request: CanonicalRequest, body: JsonObject, dropped: string
   };
   switch (choice.mode) {
     case "auto":
-      return calling("AUTO");
+      return calling(request.spelling?.["toolChoice"] === "validated" ? "VALIDATED" : "AUTO");
     case "none":
       return calling("NONE");
     case "any":

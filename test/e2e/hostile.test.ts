@@ -215,7 +215,11 @@ describe("what opens over a page", () => {
     await visit.page.keyboard.press("Control+k");
     const field = visit.page.getByRole("combobox", { name: "Search or jump" });
     await field.fill(nasty(0));
-    await visit.page.getByRole("option").filter({ hasText: nasty(0) }).first().waitFor();
+    await visit.page
+      .getByRole("option")
+      .filter({ hasText: nasty(0) })
+      .first()
+      .waitFor();
     expect(await faultsOf(visit)).toEqual([]);
     await field.fill(LONG);
     await visit.page.getByText("Nothing matches").waitFor();

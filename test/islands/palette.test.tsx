@@ -1,6 +1,7 @@
 // What the palette finds from anywhere: rows of every area by name, id, pinyin and initials, for whoever may see them.
 import { describe, expect, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
+import { newRequestId } from "../../src/http/request-id.ts";
 import { pinyinWords } from "../../islands/lib/pinyin.ts";
 import { renderPart } from "./render.tsx";
 import type { Island, IslandOptions, SentRequest } from "./render.tsx";
@@ -14,7 +15,7 @@ const USERS = [
   { id: 5, username: "bob", display_name: "鲍勃", role: 1 },
   { id: 1, username: "root", display_name: "root", role: 100 },
 ];
-const REQUEST_ID = "20261120120000123000001AbCdEfGh";
+const REQUEST_ID = "202611201225_02123000001AbCdEfGh";
 const named = <Row,>(rows: readonly Row[], { query }: SentRequest) =>
   rows.filter((row) => JSON.stringify(Object.values(row as object)).includes(query.keyword ?? ""));
 
@@ -120,7 +121,12 @@ describe("rows from anywhere", () => {
       island.unmount();
     }
     const island = await open();
-    await ask(island, REQUEST_ID.slice(0, -1));
+    for (const id of Array.from({ length: 20 }, () => newRequestId())) {
+      await ask(island, id);
+      expect(island.requests.filter(({ query }) => query.request_id === id)).toHaveLength(1);
+    }
+    island.requests.length = 0;
+    await ask(island, "20261120120000123000001");
     expect(island.requests.some((sent) => sent.path.startsWith("/api/log"))).toBe(false);
   });
 

@@ -3,11 +3,11 @@
 import { Role } from "../../../src/shared/enums.ts";
 import { api, call } from "../api.ts";
 import { t } from "../i18n.ts";
-import { logRowKey } from "../log-key.ts";
+import { rowKeyOf } from "../log-key.ts";
 import type { Finder } from "./finder.ts";
 
-/** Local time to the millisecond and a counter, then random characters: src/http/request-id.ts. */
-const REQUEST_ID = /^\d{23}[0-9A-Za-z]{8}$/;
+/** Local time to the millisecond and a counter, then random characters, underlines in between: src/http/request-id.ts. */
+const REQUEST_ID = /^\d{4}[\d_]{10}\w{17,60}$/;
 /** The log shows the row among those of its hour. */
 const AROUND_SECONDS = 1800;
 const MOST_ROWS = "3";
@@ -27,10 +27,10 @@ export const requests: Finder = {
         request_id: text,
         start_timestamp: String(row.created_at - AROUND_SECONDS),
         end_timestamp: String(row.created_at + AROUND_SECONDS),
-        id: logRowKey(row, isAdmin),
+        id: rowKeyOf(row, isAdmin),
       });
       return {
-        id: `find request ${logRowKey(row, isAdmin)}`,
+        id: `find request ${rowKeyOf(row, isAdmin)}`,
         kind: "find",
         title: text,
         note: row.model_name || t("shell.find.request"),

@@ -17,8 +17,8 @@ export const logFields = {
   start_timestamp: queryText(20),
   end_timestamp: queryText(20),
   group: queryText(64),
-  // † One request's rows, by the whole id.
-  request_id: queryText(64),
+  /** Exact: what X-Oneapi-Request-Id of the answer says. */
+  request_id: queryText(100),
 };
 
 /** Administrators also ask by user and channel. */

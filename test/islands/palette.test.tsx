@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import { newRequestId } from "../../src/http/request-id.ts";
 import { pinyinWords } from "../../islands/lib/pinyin.ts";
-import { renderPart } from "./render.tsx";
+import { renderPart, settle } from "./render.tsx";
 import type { Island, IslandOptions, SentRequest } from "./render.tsx";
 
 const CHANNELS = [
@@ -159,6 +159,27 @@ describe("asking", () => {
       ["/api/user/search", "上海渠道"],
       ["/api/channel/models_enabled", undefined],
     ]);
+  });
+
+  test("an answer that was overtaken is not shown, whenever it comes", async () => {
+    const island = await open();
+    let release = () => undefined as void;
+    island.answer("GET /api/channel/search", (sent: SentRequest) =>
+      sent.query.keyword === "azure eas"
+        ? new Promise((resolve) => {
+            release = () => resolve({ success: true, data: [{ id: 9, name: "azure east of old" }] });
+          })
+        : { success: true, data: named(CHANNELS, sent) },
+    );
+    fireEvent.change(island.box, { target: { value: "azure eas" } });
+    await waitFor(() => {
+      expect(island.requests.some(({ query }) => query.keyword === "azure eas")).toBe(true);
+    });
+    await ask(island, "azure east", "azure eastChannel 7");
+    release();
+    await settle();
+    expect(shown()).toEqual(["azure eastChannel 7"]);
+    expect(island.box.getAttribute("aria-busy")).toBe("false");
   });
 
   test("what a question found goes with it, and an area that fails is told beside what the others found", async () => {

@@ -48,7 +48,7 @@ describe("the client's address", () => {
 describe("over the wire", () => {
   test.each([
     ["does not open a key that another address may use", "", 403],
-    ["does so when the peer is a trusted proxy", "127.0.0.1", 503],
+    ["does so when the peer is a trusted proxy", "127.0.0.1", 404],
     ["does not when another proxy is trusted", "10.0.0.0/8", 403],
   ])("a forwarded header %s", async (_, trusted, status) => {
     const app = await startTestApp({ env: { TRUSTED_PROXIES: trusted } });
@@ -59,7 +59,7 @@ describe("over the wire", () => {
       headers: { authorization: `Bearer ${key}`, "x-forwarded-for": "203.0.113.7" },
       body: JSON.stringify({ model: "nobody-serves-it", messages: [{ role: "user", content: "hi" }] }),
     });
-    // 503: past the address, there is only no channel for the model.
+    // 404: past the address, there is only no channel for the model.
     expect(response.status).toBe(status);
     await app.close();
   });

@@ -8,9 +8,13 @@ import type { TestApp } from "../support/app.ts";
 import { MODEL, HI, startGateway } from "../relay/support.ts";
 import type { Gateway } from "../relay/support.ts";
 
+const OFF = "switched-off";
+
 let g: Gateway;
 beforeAll(async () => {
   g = await startGateway();
+  // Known, and off: the refusal is one of the gateway's own sentences.
+  await g.app.createChannel({ baseUrl: g.upstream.url, models: OFF, status: 2 });
 });
 afterAll(() => g.close());
 
@@ -18,7 +22,7 @@ const CHINESE = /\p{Script=Han}/u;
 
 /** The gateway's own sentence of a refused call in each dialect. */
 async function refusals(headers: Record<string, string> = {}): Promise<string[]> {
-  const model = "nobody-has-this";
+  const model = OFF;
   const contents = [{ parts: [{ text: "hi" }] }];
   const calls = [
     g.post("/v1/chat/completions", { model, messages: HI }, headers),

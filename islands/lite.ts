@@ -1,5 +1,7 @@
 // htmx-lite, the one script that every page runs: server-rendered HTML that acts by its attributes, without React.
 // It is as small as what the pages use: buttons and menus of the frame, and parts replaced from a fresh render.
+import { startLateIsland } from "./lib/late-island.ts";
 import { startShell } from "./lib/shell.ts";
 
 startShell();
+startLateIsland((url) => import(url));

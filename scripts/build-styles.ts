@@ -1,8 +1,9 @@
 // Compiles views/app.css with Tailwind's own command and names it by content.
 // Refuses Bun's CSS bundler: it triples the size.
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { withoutFallbacks } from "./css-fallbacks.ts";
 
 /** Returns the file's name below dist/a. */
 export async function buildStyles(projectDir: string, outDir: string): Promise<string> {
@@ -16,9 +17,10 @@ export async function buildStyles(projectDir: string, outDir: string): Promise<s
     );
     const [problems, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
     if (code !== 0) throw new Error(`the styles do not build:\n${problems}`);
-    const hash = Bun.hash(readFileSync(output)).toString(36).slice(0, 8);
+    const css = withoutFallbacks(readFileSync(output, "utf8"));
+    const hash = Bun.hash(css).toString(36).slice(0, 8);
     const name = `app-${hash}.css`;
-    copyFileSync(output, join(outDir, name));
+    writeFileSync(join(outDir, name), css);
     return name;
   } finally {
     rmSync(workDir, { recursive: true, force: true });

@@ -111,7 +111,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/jobs": ["src/core"],
   views: ["src/shared"],
   "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],
-  "islands/lib": ["src/shared"],
+  "islands/lib": ["src/shared", "locales"],
   "islands/ui": ["islands/lib", "src/shared"],
   "islands/screens": ["islands/lib", "islands/ui", "src/shared"],
   islands: [],

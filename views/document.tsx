@@ -40,7 +40,8 @@ export function Document(props: DocumentProps) {
         {props.isPrivate ? <meta name="robots" content="noindex" /> : null}
         <meta name="color-scheme" content="light dark" />
         <link rel="icon" href={props.icon} />
-        <link rel="stylesheet" href={props.stylesheet} />
+        {/* With a precedence React writes it before every preload: nothing is painted without it. */}
+        <link rel="stylesheet" href={props.stylesheet} precedence="first" />
         {props.preloads.map((href) => (
           <link key={href} rel="modulepreload" href={href} />
         ))}

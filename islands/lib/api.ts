@@ -1,9 +1,10 @@
 // The islands' only way to the server: Eden's client typed from the route module, and one way to fail.
 // Refuses to hand out an envelope that says success:false: it becomes an ApiFailure with the public text.
-import { treaty } from "@elysiajs/eden/treaty2";
+import type { Treaty } from "@elysiajs/eden/treaty2";
 import type { Routes } from "../../src/routes.ts";
 import { user } from "./boot.ts";
 import { hasText, t } from "./i18n.ts";
+import { whenIdle } from "./when-idle.ts";
 
 const origin = typeof location === "undefined" ? "http://localhost" : location.origin;
 
@@ -18,27 +19,46 @@ function callHeaders(): Record<string, string> {
   return id === undefined ? {} : { "New-Api-User": String(id) };
 }
 
-const client = treaty<Routes>(origin, {
-  parseDate: false,
-  fetcher: ((input: RequestInfo | URL, init?: RequestInit) =>
-    transport.fetch(input instanceof Request ? input.url : input.toString(), {
-      credentials: "same-origin",
-      ...init,
-    })) as typeof fetch,
-  headers: () => callHeaders(),
-  // Parsed here as plain JSON: the client would otherwise turn texts that look like dates or numbers into such.
-  onResponse: async (response): Promise<unknown> => {
-    const text = await response.text();
-    try {
-      return (JSON.parse(text) as unknown) ?? { success: true };
-    } catch {
-      return { success: false, message: "", code: response.ok ? "bad_answer" : "" };
+const METHODS = new Set(["get", "post", "put", "patch", "delete", "head"]);
+
+type Client = Treaty.Create<Routes>;
+/** A step through Eden's client: a name, or what a path or a method is called with. */
+type Step = string | readonly unknown[];
+
+/** Eden comes with the first call, and early while the page is idle: no first paint waits for it. */
+async function run(steps: readonly Step[]): Promise<unknown> {
+  try {
+    const { connect } = await import("./api-client.ts");
+    let at: unknown = connect({ origin, transport, headers: callHeaders });
+    for (const step of steps) {
+      at =
+        typeof step === "string"
+          ? (at as Record<string, unknown>)[step]
+          : (at as (...given: readonly unknown[]) => unknown)(...step);
     }
-  },
-});
+    return await (at as Promise<unknown>);
+  } catch (error) {
+    // Without the client as without the network: call() says so.
+    return { data: null, error: { value: error }, status: 0 };
+  }
+}
+
+/** Stands in for Eden's client: notes the way to a route and takes it once the route is called. */
+function noting(steps: readonly Step[]): unknown {
+  return new Proxy(() => undefined, {
+    get: (_, name) => noting([...steps, String(name)]),
+    apply: (_, __, given: readonly unknown[]) => {
+      const last = steps.at(-1);
+      const next = [...steps, given];
+      return typeof last === "string" && METHODS.has(last) ? run(next) : noting(next);
+    },
+  });
+}
+
+whenIdle(() => void import("./api-client.ts").catch(() => undefined));
 
 /** Calls below /api: `call(api.token.get({ query }))`, `call(api.token({ id }).delete())`. */
-export const api = client.api;
+export const api = noting(["api"]) as Client["api"];
 
 /** Failures are thrown: what is given has succeeded. */
 type Body<R> = R extends { data: infer D } ? Exclude<NonNullable<D>, { success: false }> : never;

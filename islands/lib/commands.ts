@@ -1,4 +1,5 @@
-// The actions that screens register in the palette while they are shown; command-search.ts offers them.
+// The actions that screens register in the palette while they are shown; command-search.ts offers them. Rows of an area
+// that may be found from anywhere are a line of finders/table.ts.
 import { useEffect, useRef } from "react";
 
 export interface Command {
@@ -8,6 +9,8 @@ export interface Command {
   /** Further words to match: the other language, initials, ids. */
   words?: string;
   keys?: string;
+  /** What it is, at the end of the line; its kind where absent. */
+  note?: string;
   run: () => void;
 }
 

@@ -3,8 +3,7 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import type { ComponentType } from "react";
 import { loadAllTexts } from "./all-texts.ts";
-
-const IDLE_LIMIT_MS = 3000;
+import { whenIdle } from "./when-idle.ts";
 
 const never = () => () => undefined;
 
@@ -32,8 +31,7 @@ export function lazyPart<Props extends object>(
   };
   // A failed early fetch is no failure: opening the part asks again and says so.
   const fetchEarly = () => void get().catch(() => undefined);
-  if (typeof requestIdleCallback === "function") requestIdleCallback(fetchEarly, { timeout: IDLE_LIMIT_MS });
-  else if (typeof window !== "undefined") setTimeout(fetchEarly, IDLE_LIMIT_MS);
+  whenIdle(fetchEarly);
   return function LazyPart(props: Props) {
     const isAlive = useIsAlive();
     const [Part, setPart] = useState(() => loaded);

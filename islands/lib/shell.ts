@@ -55,7 +55,8 @@ function markChoice(attribute: string, value: string): void {
   }
 }
 
-async function signOut(): Promise<void> {
+/** Ends the session here and on the server. */
+export async function signOut(): Promise<void> {
   await fetch("/api/user/logout").catch(() => undefined);
   removeItem(KEYS.user);
   location.assign("/login");

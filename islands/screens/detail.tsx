@@ -5,10 +5,10 @@ import { loadAllTexts } from "../lib/all-texts.ts";
 import { bootData, nowMs, status, timeZone } from "../lib/boot.ts";
 import { sumOf } from "../lib/chart.ts";
 import { useCommand } from "../lib/commands.ts";
-import { downloadText } from "../lib/csv.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
+import { toastFailure } from "../lib/toasts.ts";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import type { Query } from "../lib/url-state.ts";
 import type { UsageSummary } from "../lib/wire.ts";
@@ -64,11 +64,16 @@ export default function DetailScreen() {
     setQuery(isBad ? { ...patch, granularity: undefined } : patch);
   };
   const exportCsv = async () => {
-    const [{ tableOf }] = await Promise.all([import("./detail/export.ts"), loadAllTexts()]);
+    const [{ downloadText }, { tableOf }] = await Promise.all([
+      import("../lib/csv.ts"),
+      import("./detail/export.ts"),
+      loadAllTexts(),
+    ]);
     const { name, text } = tableOf(t, use ?? NOTHING, site.quota_per_unit || 500_000, zone);
     downloadText(name, text);
   };
-  useCommand({ id: "do detail export", kind: "do", title: t("table.export"), run: exportCsv });
+  const startExport = () => void exportCsv().catch((error: unknown) => toastFailure(error));
+  useCommand({ id: "do detail export", kind: "do", title: t("table.export"), run: startExport });
   const request = () => ({ path: pathOf(usage), query: parametersOf(usage) });
   const firstSteps = use && isEmpty(use) ? data.first : undefined;
 
@@ -76,7 +81,7 @@ export default function DetailScreen() {
     <>
       <PageHeader
         title={t("shell.nav.dashboard")}
-        overflow={[[refreshItem(t, refresh), exportItem(t, exportCsv), curlItem(t, request)]]}
+        overflow={[[refreshItem(t, refresh), exportItem(t, startExport), curlItem(t, request)]]}
       />
       <QueryBar usage={usage} isAdmin={isAdmin} onRange={changeRange} />
       {phase === "refreshing" || phase === "loading" ? (

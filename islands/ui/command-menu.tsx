@@ -1,14 +1,17 @@
-// The palette: a dialog with a combobox over everything one can go to or do. Loaded on first use.
+// The palette: a dialog with a combobox over everything one can go to, do or find. Loaded on first use.
 // Refuses to move the focus out of the field: the list is walked by aria-activedescendant.
-import { ArrowRight, Search, Zap } from "lucide-react";
+import { ArrowRight, FileSearch, Search, Zap } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
 import type { KeyboardEvent } from "react";
 import { allCommands, matchCommands, rememberCommand } from "../lib/command-search.ts";
 import type { Command } from "../lib/commands.ts";
 import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";
+import { useFound } from "../lib/use-found.ts";
+import type { FoundRows } from "../lib/use-found.ts";
 
 const MOST = 50;
+const ICONS = { go: ArrowRight, do: Zap, find: FileSearch } as const;
 
 export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const t = useT();
@@ -17,8 +20,11 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
   const list = useRef<HTMLUListElement>(null);
   const [question, setQuestion] = useState("");
   const [at, setAt] = useState(0);
+  const [isComposing, setComposing] = useState(false);
   const [commands] = useState(allCommands);
-  const found = matchCommands(commands, question).slice(0, MOST);
+  const rows = useFound(isComposing ? undefined : question);
+  // Rows come after what was there at once: nothing moves under the mark when they arrive.
+  const found = [...matchCommands(commands, question), ...rows.commands].slice(0, MOST);
 
   useEffect(() => {
     const opener = document.activeElement;
@@ -33,7 +39,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
 
   const run = (command: Command | undefined) => {
     if (!command) return;
-    rememberCommand(command.id);
+    if (command.kind !== "find") rememberCommand(command.id);
     dialog.current?.close();
     onClose();
     command.run();
@@ -70,7 +76,9 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
             autoFocus
             className="grow bg-transparent text-base outline-0"
             role="combobox"
-            aria-expanded
+            aria-autocomplete="list"
+            aria-expanded={found.length > 0}
+            aria-busy={rows.isSearching}
             aria-controls={`${id}-list`}
             aria-activedescendant={found[at] ? `${id}-${at}` : undefined}
             aria-label={t("shell.palette")}
@@ -81,6 +89,8 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
               setAt(0);
             }}
             onKeyDown={onKeyDown}
+            onCompositionStart={() => setComposing(true)}
+            onCompositionEnd={() => setComposing(false)}
           />
           <kbd className="kbd kbd-sm">Esc</kbd>
         </label>
@@ -101,26 +111,47 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
               onMouseMove={() => setAt(index)}
               onClick={() => run(command)}
             >
-              <div className={index === at ? "menu-active" : undefined}>
-                {command.kind === "do" ? <Zap aria-hidden /> : <ArrowRight aria-hidden />}
-                <span>{command.title}</span>
-                <small>
-                  {command.keys ? (
-                    <kbd className="kbd kbd-sm">{keysText(command.keys)}</kbd>
-                  ) : (
-                    t(`shell.kind.${command.kind}`)
-                  )}
-                </small>
-              </div>
+              <Line command={command} isMarked={index === at} />
             </li>
           ))}
         </ul>
-        {found.length === 0 ? (
-          <p className="p-4 text-center text-muted" role="status">
-            {t("shell.paletteEmpty")}
-          </p>
-        ) : null}
+        <Outcome count={found.length} rows={rows} />
       </div>
     </dialog>
+  );
+}
+
+function Line({ command, isMarked }: { command: Command; isMarked: boolean }) {
+  const t = useT();
+  const Icon = ICONS[command.kind];
+  return (
+    <div className={isMarked ? "menu-active" : undefined}>
+      <Icon aria-hidden />
+      <span>{command.title}</span>
+      <small className="max-w-40 truncate">
+        {command.keys ? (
+          <kbd className="kbd kbd-sm">{keysText(command.keys)}</kbd>
+        ) : (
+          (command.note ?? t(`shell.kind.${command.kind}`))
+        )}
+      </small>
+    </div>
+  );
+}
+
+/** One status for the eye and for screen readers: that it searches, that nothing was found, how much was. */
+function Outcome({ count, rows }: { count: number; rows: FoundRows }) {
+  const t = useT();
+  const isSeen = count === 0 || rows.isCut;
+  return (
+    <p className={isSeen ? "p-4 text-center text-muted" : "sr-only"} role="status">
+      {rows.isSearching
+        ? t("shell.find.searching")
+        : rows.isCut
+          ? t("shell.find.failed")
+          : count === 0
+            ? t("shell.paletteEmpty")
+            : t("shell.find.count", { count })}
+    </p>
   );
 }

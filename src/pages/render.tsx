@@ -73,8 +73,10 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
   const entry = page.screen ? manifest.entries[page.screen.name] : undefined;
   const mount = manifest.entries.mount;
   const lite = manifest.entries.lite;
-  // The console's frame always mounts: the palette belongs to it.
-  const hasIsland = page.screen !== undefined || page.shell === "console";
+  const hasIsland = page.screen !== undefined;
+  // The palette belongs to the console's frame. Without a screen it comes with the first use (lib/late-island.ts).
+  const isLate = !hasIsland && page.shell === "console" && mount !== undefined;
+  const hasBoot = hasIsland || isLate;
   const boot: Boot = {
     screen: page.screen?.name ?? "",
     chunk: entry ? `/a/${entry.file}` : "",
@@ -86,8 +88,8 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
     theme: context.theme,
     timeZone: context.timeZone,
     nowMs: context.nowMs,
-    texts: hasIsland ? textsOf(context.language, page.areas, keysOf(entry ?? mount)) : {},
-    allTexts: hasIsland && manifest.texts ? `/a/${manifest.texts[context.language]}` : "",
+    texts: hasBoot ? textsOf(context.language, page.areas, keysOf(entry ?? mount)) : {},
+    allTexts: hasBoot && manifest.texts ? `/a/${manifest.texts[context.language]}` : "",
     data: context.data ?? null,
   };
   setLanguage(context.language);
@@ -109,6 +111,7 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
       {hasIsland ? (
         <div id="island" data-screen={boot.screen} dangerouslySetInnerHTML={{ __html: island }} />
       ) : null}
+      {isLate ? <div id="island" data-late={`/a/${mount.file}`} /> : null}
     </>
   );
   const frame = {
@@ -137,7 +140,7 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
       preloads={[...preloads].map((file) => `/a/${file}`)}
       icon={site.logo || "/favicon.svg"}
       nonce={context.nonce}
-      bootJson={hasIsland ? scriptJson(boot) : undefined}
+      bootJson={hasBoot ? scriptJson(boot) : undefined}
       isPrivate={page.access !== "public"}
     >
       {page.shell === "console" ? (

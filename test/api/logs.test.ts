@@ -15,6 +15,7 @@ interface Log {
   other: string;
   quota: number;
   created_at: number;
+  request_id: string;
   username: string;
   token_name: string;
   use_time: number;
@@ -191,6 +192,24 @@ describe.each(DATABASE_KINDS)("logs on %s", (database) => {
     expect(search.body.data.map(({ type }) => type)).toEqual([3]);
     expect((await call<Log[]>("GET", "/log/self/search?keyword=2", bob)).text).not.toContain("gpt-4o");
     expect((await call<Log[]>("GET", "/log/self/search?keyword=%25", bob)).body.data).toEqual([]);
+  });
+
+  test("a request id finds its rows by the whole id, beside every other filter, and nobody else's", async () => {
+    const id = `${database}-${NOW - 20}-claude-3-100`;
+    const found = async (path: string, as: TestUser) => {
+      const { data } = (await call("GET", path, as)).body;
+      return [data.total, ...data.items.map((row) => row.request_id)];
+    };
+    expect(await found(`/log/?request_id=${id}`, admin)).toEqual([1, id]);
+    expect(await found(`/log/self?request_id=${id}`, bob)).toEqual([1, id]);
+    expect(await found(`/log/self?request_id=${id}`, alice)).toEqual([0]);
+    expect(await found(`/log/?request_id=${id.slice(0, -1)}`, admin)).toEqual([0]);
+    expect(await found(`/log/?request_id=${id}&model_name=gpt-4o`, admin)).toEqual([0]);
+    expect(await found(`/log/?request_id=${id}&type=5`, admin)).toEqual([0]);
+    expect(await found(`/log/?request_id=${id}&type=2&username=bob`, admin)).toEqual([1, id]);
+    expect(await found(`/log/?request_id=${id}&end_timestamp=${NOW - 60}`, admin)).toEqual([0]);
+    const { data } = (await call<{ quota: number }>("GET", `/log/stat?request_id=${id}`, admin)).body;
+    expect(data.quota).toBe(100);
   });
 
   test("figures: quota over the range, rates of the last minute, the type plays no part", async () => {

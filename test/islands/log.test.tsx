@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import LogScreen from "../../islands/screens/log.tsx";
 import type { LogOther, LogPageData } from "../../islands/screens/log/row.ts";
-import { rowKeyOf } from "../../islands/screens/log/row.ts";
+import { rowKeyOf } from "../../islands/lib/log-key.ts";
 import { stepsOf } from "../../islands/screens/log/steps.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
@@ -138,7 +138,11 @@ describe("what is shown", () => {
     const island = open({ page: { isAdmin: false } });
     expect(heads().join()).not.toMatch(/User|Channel|Retries/);
     await island.user.click(screen.getByRole("button", { name: "Add filter" }));
-    expect(screen.getAllByRole("menuitem").map((each) => each.textContent)).toEqual(["API key", "Group"]);
+    expect(screen.getAllByRole("menuitem").map((each) => each.textContent)).toEqual([
+      "API key",
+      "Group",
+      "Request id",
+    ]);
   });
 
   test("folded ids of users may repeat; the rows stay apart", () => {

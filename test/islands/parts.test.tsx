@@ -199,12 +199,14 @@ describe("a list of which the page brought only the beginning", () => {
 });
 
 test("the palette says that nothing matches, beside its list and not in it", async () => {
-  const { user } = renderPart(null);
+  const { user, answer } = renderPart(null);
+  answer("GET /api/token/search", { success: true, data: [] });
+  answer("GET /api/user/models", { success: true, data: [] });
   await user.keyboard("{Control>}k{/Control}");
   const field = await screen.findByRole("combobox", { name: "Search or jump" });
   await user.type(field, "no such thing anywhere");
+  const said = await screen.findByText("Nothing matches");
   expect(screen.queryByRole("option")).toBeNull();
-  const said = screen.getByText("Nothing matches");
   expect(said.getAttribute("role")).toBe("status");
   expect(said.closest("[role=listbox]")).toBeNull();
   await user.clear(field);

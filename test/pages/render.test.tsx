@@ -192,6 +192,15 @@ describe("plain pages", () => {
   });
 });
 
+test("a page of the console without a screen runs one small script, which knows how to bring the palette", () => {
+  const text = html({ ...notFoundPage, shell: "console" }, { data: undefined });
+  const scripts = [...text.matchAll(/<(?:script|link)[^>]*\.js"[^>]*>/g)].map(([tag]) => tag);
+  expect(scripts).toEqual([expect.stringContaining("/a/lite-1.js")]);
+  expect(text).toContain('<div id="island" data-late="/a/mount-1.js"></div>');
+  expect(bootOf(text)).toMatchObject({ screen: "", chunk: "", user: { username: "ada" }, language: "en" });
+  expect(bootOf(text).texts["common.save"]).toBe("Save");
+});
+
 describe("the answer", () => {
   const rendered = { html: "x".repeat(5000), headers: { vary: "Cookie" }, statusCode: 200 };
   const ask = (encoding: string) =>

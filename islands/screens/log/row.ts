@@ -57,11 +57,6 @@ export function keyNameOf(t: Translate, { token_name: name }: LogRow): string {
   return name === "模型测试" ? t("log.channelTest") : name;
 }
 
-/** Users get folded ids, which repeat: only with the moment they name a row. */
-export function rowKeyOf(row: LogRow, isAdmin: boolean): string {
-  return isAdmin ? String(row.id) : `${row.created_at}-${row.id}`;
-}
-
 export const CONSUME = 2;
 export const ERROR = 5;
 
@@ -84,7 +79,7 @@ export const FIRST_TOKEN_MS = [3000, 10_000] as const;
 export const TOTAL_MS = [101_000, 300_000] as const;
 
 /** Filters of the API, by their own names; the last two are the administrators'. */
-const USER_FILTERS = ["type", "token_name", "model_name", "group"] as const;
+const USER_FILTERS = ["type", "token_name", "model_name", "group", "request_id"] as const;
 const ADMIN_FILTERS = ["username", "channel"] as const;
 /** What a saved view keeps. */
 export const VIEW_FIELDS = [

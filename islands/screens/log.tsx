@@ -44,6 +44,7 @@ const builtInViews = () =>
 const filterFields = (isAdmin: boolean): FilterField[] => [
   { name: "token_name", label: translate("log.key") },
   { name: "group", label: translate("log.group") },
+  { name: "request_id", label: translate("log.requestId") },
   ...(isAdmin
     ? [
         { name: "username", label: translate("log.user") },

@@ -2,7 +2,12 @@
 // Everything here is read from memory.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { modelsForUser, presetModelsByType, pricingFor } from "../core/channels/models.ts";
+import {
+  modelsForUser,
+  presetModelsByType,
+  pricedModelsForUser,
+  pricingFor,
+} from "../core/channels/models.ts";
 import { groupChoices, groupNames } from "../core/users/groups.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -23,6 +28,11 @@ export function catalog(deps: Deps, session: SessionSettings) {
       .get("/user/models", ({ actor, query }) => ok(modelsForUser(deps, actor, query.group)), {
         access: "user",
         query: t.Object({ group: t.Optional(plainText(64)) }),
+      })
+      // † The models of one group with what they cost where its ratio is 1: the playground's list.
+      .get("/user/models/priced", ({ actor, query }) => ok(pricedModelsForUser(deps, actor, query.group)), {
+        access: "user",
+        query: t.Object({ group: plainText(64) }),
       })
       .get("/user/self/groups", ({ actor }) => ok(groupChoices(deps, actor)), { access: "user" })
       .get("/user/groups", () => ok(groupChoices(deps, undefined)), { open: "public" })

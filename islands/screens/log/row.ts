@@ -75,7 +75,7 @@ export const FIRST_TOKEN_MS = [3000, 10_000] as const;
 export const TOTAL_MS = [101_000, 300_000] as const;
 
 /** Filters of the API, by their own names; the last two are the administrators'. */
-const USER_FILTERS = ["type", "token_name", "model_name", "group"] as const;
+const USER_FILTERS = ["type", "token_name", "model_name", "group", "request_id"] as const;
 const ADMIN_FILTERS = ["username", "channel"] as const;
 /** What a saved view keeps. */
 export const VIEW_FIELDS = [

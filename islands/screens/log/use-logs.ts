@@ -20,7 +20,7 @@ const AHEAD_SECONDS = 60;
 export const DEFAULT_RANGE = "7d";
 
 /** As they stand in the address; "" where it has none. The last two are the administrators'. */
-type LogFilters = Record<"type" | "token_name" | "model_name" | "group", string> & {
+type LogFilters = Record<"type" | "token_name" | "model_name" | "group" | "request_id", string> & {
   username?: string;
   channel?: string;
 };
@@ -31,6 +31,7 @@ function filtersOf(query: Query, isAdmin: boolean): LogFilters {
     token_name: query.token_name ?? "",
     model_name: query.model_name ?? "",
     group: query.group ?? "",
+    request_id: query.request_id ?? "",
     ...(isAdmin ? { username: query.username ?? "", channel: query.channel ?? "" } : {}),
   };
 }

@@ -5,8 +5,11 @@ import { shortText } from "../../../src/shared/short-text.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { GroupMap } from "../../lib/wire.ts";
 import { RatioBadge } from "../../ui/badges.tsx";
+import { FurtherSettings } from "./further-settings.tsx";
 import type { Settings } from "./conversation.ts";
 import { ModelPicker } from "./model-picker.tsx";
+import { priceText } from "./price-text.ts";
+import type { BriefPrice } from "./use-stored.ts";
 
 /** A group that the visitor may call with. */
 export type Group = GroupMap[string] & { name: string };
@@ -20,18 +23,26 @@ export function gptFirst(names: readonly string[]): string[] {
 /** Longer names and descriptions are cut in the list. */
 const MOST_LABEL = 60;
 
+/** What stands beside a model first: another one, where there is one. */
+function secondOf(models: readonly string[], first: string): string {
+  return models.find((name) => name !== first) ?? first;
+}
+
 export interface SettingsPanelProps {
   settings: Settings;
   groups: readonly Group[];
   models: readonly string[];
+  prices: ReadonlyMap<string, BriefPrice>;
   onChange: (patch: Partial<Settings>) => void;
   onReset: () => void;
 }
 
-export function SettingsPanel({ settings, groups, models, onChange, onReset }: SettingsPanelProps) {
+export function SettingsPanel(props: SettingsPanelProps) {
+  const { settings, groups, models, prices, onChange, onReset } = props;
   const t = useT();
   const id = useId();
   const chosen = groups.find(({ name }) => name === settings.group);
+  const priceOf = (model: string) => priceText(t, prices.get(model), chosen?.ratio ?? 1);
   return (
     <>
       <div className="mb-4">
@@ -58,7 +69,34 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
           ))}
         </select>
       </div>
-      <ModelPicker models={models} value={settings.model} onChange={(model) => onChange({ model })} />
+      <ModelPicker
+        models={models}
+        value={settings.model}
+        priceOf={priceOf}
+        onChange={(model) => onChange({ model })}
+      />
+      <label className="mb-4 flex min-h-8 cursor-pointer items-center gap-4">
+        <span className="grow text-dense font-semibold">{t("playground.compare")}</span>
+        <input
+          type="checkbox"
+          role="switch"
+          className="toggle"
+          checked={settings.other !== ""}
+          disabled={settings.model === ""}
+          onChange={(event) =>
+            onChange({ other: event.target.checked ? secondOf(models, settings.model) : "" })
+          }
+        />
+      </label>
+      {settings.other === "" ? null : (
+        <ModelPicker
+          models={models}
+          value={settings.other}
+          label={t("playground.secondModel")}
+          priceOf={priceOf}
+          onChange={(other) => onChange({ other })}
+        />
+      )}
       <div className="mb-4">
         <div className="mb-0.5 flex min-h-6 items-center gap-1">
           <label className="text-dense font-semibold" htmlFor={`${id}-system`}>
@@ -134,6 +172,7 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
           onChange={(event) => onChange({ isStream: event.target.checked })}
         />
       </label>
+      <FurtherSettings settings={settings} onChange={onChange} />
       <button type="button" className="btn btn-sm btn-ghost mt-3 -ml-3 text-muted" onClick={onReset}>
         {t("playground.reset")}
       </button>

@@ -22,6 +22,31 @@ export function modelsForUser(
   return [...names].sort();
 }
 
+/**
+ * What a model costs where the group's ratio is 1: units per prompt token and per completion token; or dollars per call
+ * alone; or nothing where no price is set.
+ */
+export type BriefPrice = [input: number, output: number] | [call: number] | [];
+
+/** Short on the wire: ratios are products, and products of decimals have long tails. */
+const brief = (value: number): number => Number(value.toPrecision(6));
+
+export function briefPrice({ prices }: Pick<Deps, "prices">, model: string): BriefPrice {
+  const pricing = prices.pricing(model);
+  if (!pricing) return [];
+  if (pricing.callPrice !== undefined) return [brief(pricing.callPrice)];
+  return [brief(pricing.modelRatio), brief(pricing.modelRatio * pricing.completionRatio)];
+}
+
+/** The models of one usable group of the user, in the order of their names, each with its price. */
+export function pricedModelsForUser(
+  deps: Pick<Deps, "options" | "routing" | "prices">,
+  user: UserAccount,
+  group: string,
+): [model: string, price: BriefPrice][] {
+  return modelsForUser(deps, user, group).map((model) => [model, briefPrice(deps, model)]);
+}
+
 export function enabledModelNames(deps: Pick<Deps, "routing">): string[] {
   return deps.routing.enabledModels();
 }

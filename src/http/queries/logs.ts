@@ -17,6 +17,8 @@ export const logFields = {
   start_timestamp: queryText(20),
   end_timestamp: queryText(20),
   group: queryText(64),
+  /** Exact: what X-Oneapi-Request-Id of the answer says. */
+  request_id: queryText(100),
 };
 
 /** Administrators also ask by user and channel. */
@@ -32,6 +34,7 @@ export function logFilterOf(sent: Sent<typeof logFields> & { channel?: string | 
       tokenName: sent.token_name || undefined,
       modelName: sent.model_name || undefined,
       group: sent.group || undefined,
+      requestId: sent.request_id || undefined,
       channelId: positive(sent.channel),
     }),
   };

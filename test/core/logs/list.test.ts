@@ -56,6 +56,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
         promptTokens: isCall ? roll(100) : 0,
         completionTokens: isCall ? roll(100) : 0,
         content: isCall ? "" : `note ${index}`,
+        requestId: `r${index >> 1}`,
       };
     });
     for (let at = 0; at < wanted.length; at += 1000) {
@@ -259,6 +260,27 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     await db.orm.delete(db.t.logs).where(eq(db.t.logs.id, row.id));
   });
 
+  test("the rows of one call are found by its request id, by its owner only, and count as in the list", async () => {
+    const [first, second] = rows.filter((row) => row.requestId === "r42");
+    if (!first || !second) throw new Error("no rows");
+    const filter: LogFilter = { type: 0, requestId: "r42", ...everything };
+    const all = await listLogs(app.deps, filter, { limit: 10, offset: 0 });
+    expect([all.total, all.items.map((row) => row.id).sort()]).toEqual([2, [first.id, second.id].sort()]);
+    expect(await logStat(app.deps, filter)).toMatchObject({ quota: first.quota + second.quota });
+    const typed = await listLogs(app.deps, { ...filter, type: 9 }, { limit: 10, offset: 0 });
+    expect(typed).toEqual({ items: [], total: 0 });
+    const late = await listLogs(app.deps, { ...filter, from: NOW }, { limit: 10, offset: 0 });
+    expect(late).toEqual({ items: [], total: 0 });
+    const histogram = await logHistogram(app.deps, { ...filter, from: DAY_AGO, to: NOW });
+    expect(histogram.buckets.reduce((sum, { count, errors }) => sum + count + errors, 0)).toBe(2);
+    for (const userId of users) {
+      const own = rows.filter((row) => row.requestId === "r42" && row.userId === userId);
+      const actor = { id: userId } as Parameters<typeof listOwnLogs>[1];
+      const found = await listOwnLogs(app.deps, actor, filter, { limit: 10, offset: 0 });
+      expect(found.total).toBe(own.length);
+    }
+  });
+
   test("list queries are served by an index, never by reading the whole table", async () => {
     const { db } = app.deps;
     const execute = (db.orm as unknown as { execute(query: unknown): Promise<Record<string, string>[]> })
@@ -286,6 +308,8 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       ["admin, errors in a range", { type: 5, ...range }, /logs_rare_types/],
       ["one user", { type: 0, userId: user, ...range }, /logs_user_time/],
       ["one user's calls", { type: 2, userId: user, ...range }, /logs_user_time/],
+      ["one call", { type: 0, requestId: "20260101", ...everything }, /logs_request/],
+      ["one user's call", { type: 2, userId: user, requestId: "20260101", ...range }, /logs_request/],
       ["one user's top-ups", { type: 1, userId: user, ...range }, /logs_rare_types/],
     ];
     for (const [name, filter, index] of cases) {

@@ -1,0 +1,85 @@
+// The conversation as it is drawn: turn after turn, two answers side by side, and what people do with a message.
+import { useMemo, useRef } from "react";
+import { useT } from "../../lib/i18n.ts";
+import { toast } from "../../lib/toasts.ts";
+import { MessageList, NoModels } from "./message-list.tsx";
+import type { MessageActions } from "./message.tsx";
+import { MessageView } from "./message.tsx";
+import type { Playground } from "./use-playground.ts";
+
+export interface MessagesProps {
+  playground: Playground;
+  /** Where the focus goes when what had it is gone. */
+  onLeave: () => void;
+  onRaw: (id: string) => void;
+}
+
+/** The same functions with every render: a message that did not change is not drawn anew. */
+function useActions(props: MessagesProps): MessageActions {
+  const t = useT();
+  const latest = useRef(props);
+  latest.current = props;
+  return useMemo(() => {
+    const playground = () => latest.current.playground;
+    const leave = () => latest.current.onLeave();
+    return {
+      onDelete(id) {
+        const undo = playground().remove(id);
+        toast({ key: "message", text: t("playground.messageDeleted"), undo });
+        leave();
+      },
+      onRegenerate(id) {
+        playground().regenerate(id);
+        leave();
+      },
+      onResend(id, draft) {
+        const undo = playground().resend(id, draft);
+        toast({ key: "message", text: t("playground.replaced"), undo });
+        leave();
+      },
+      onBranch(id) {
+        playground().branch(id);
+        toast({ key: "branch", text: t("playground.branched") });
+        leave();
+      },
+      onStop(id) {
+        playground().stop(id);
+        leave();
+      },
+      onRaw: (id) => latest.current.onRaw(id),
+    };
+  }, [t]);
+}
+
+export function Messages(props: MessagesProps) {
+  const { playground } = props;
+  const { conversation, isLoaded, isRunning, running } = playground;
+  const actions = useActions(props);
+  if (playground.models.length === 0) {
+    return (
+      <div className="grow">
+        <NoModels />
+      </div>
+    );
+  }
+  return (
+    <MessageList
+      conversation={conversation}
+      isShown={isLoaded}
+      isRunning={isRunning}
+      onRestore={playground.restoreContext}
+    >
+      {(message, isLast, isMuted) => (
+        <MessageView
+          key={message.id}
+          message={message}
+          isLast={isLast}
+          isRunning={isRunning}
+          isGrowing={running.has(message.id)}
+          isMuted={isMuted}
+          actions={actions}
+        />
+      )}
+    </MessageList>
+  );
+}

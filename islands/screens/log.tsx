@@ -7,6 +7,7 @@ import { useCommand } from "../lib/commands.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
+import { rowKeyOf } from "../lib/log-key.ts";
 import { FETCH_ALL_PAGE_SIZE } from "../lib/list-screen.ts";
 import { KEYS } from "../lib/storage.ts";
 import { useTableQuery } from "../lib/table-query.ts";
@@ -23,7 +24,7 @@ import { TimeRangeField } from "../ui/time-range.tsx";
 import { logColumns } from "./log/cells.tsx";
 import { rowMenu } from "./log/menus.ts";
 import type { LogPageData } from "./log/row.ts";
-import { LOG_TYPES, rowKeyOf, typeKey, VIEW_FIELDS } from "./log/row.ts";
+import { LOG_TYPES, typeKey, VIEW_FIELDS } from "./log/row.ts";
 import { LiveButton, LogTop } from "./log/top.tsx";
 import { DEFAULT_RANGE, fetchLogs, logParameters, useLogs } from "./log/use-logs.ts";
 

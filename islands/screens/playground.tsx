@@ -12,15 +12,18 @@ import { PageHeader } from "../ui/page-header.tsx";
 import { Composer } from "./playground/composer.tsx";
 import { contextOf } from "./playground/conversation.ts";
 import { HeaderActions } from "./playground/header-actions.tsx";
-import { Messages } from "./playground/messages.tsx";
-import { bodyToShow } from "./playground/request.ts";
+import { NoModels } from "./playground/no-models.tsx";
 import { SettingsPanel } from "./playground/settings.tsx";
-import { Spoken } from "./playground/spoken.tsx";
 import { useDraft } from "./playground/use-draft.ts";
 import { usePlayground } from "./playground/use-playground.ts";
 import type { Playground } from "./playground/use-playground.ts";
 import type { PlaygroundData } from "./playground/use-stored.ts";
 
+const Messages = lazyPart(
+  () => import("./playground/messages.tsx"),
+  () => <div className="grow" />,
+);
+const Spoken = lazyPart(() => import("./playground/spoken.tsx"));
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
 const RawDrawer = lazyPart(() => import("./playground/raw.tsx"));
@@ -71,7 +74,13 @@ export default function PlaygroundScreen() {
       {query.expired === "true" ? <Notice tone="warning">{t("playground.expired")}</Notice> : null}
       <div className="flex min-h-0 grow gap-6">
         <DropArea onFiles={(files) => void draft.addFiles(files)} onEscape={() => playground.stop()}>
-          <Messages playground={playground} onLeave={focusInput} onRaw={(raw) => setOpen({ raw })} />
+          {playground.models.length > 0 ? (
+            <Messages playground={playground} onLeave={focusInput} onRaw={(raw) => setOpen({ raw })} />
+          ) : (
+            <div className="grow">
+              <NoModels />
+            </div>
+          )}
           <Spoken message={conversation.messages.find(({ id }) => playground.running.has(id))} />
           <div className="mx-auto w-full max-w-[800px] pt-2">
             <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
@@ -99,7 +108,12 @@ export default function PlaygroundScreen() {
       </div>
       {open === "settings" ? <SettingsSheet onClose={close}>{panel}</SettingsSheet> : null}
       {open === "code" ? (
-        <CodeDrawer body={bodyToShow(settings, conversation, draft.draft.text)} onClose={close} />
+        <CodeDrawer
+          settings={settings}
+          conversation={conversation}
+          draft={draft.draft.text}
+          onClose={close}
+        />
       ) : null}
       {typeof open === "object" ? <RawDrawer id={open.raw} onClose={close} /> : null}
     </div>

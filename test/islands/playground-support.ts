@@ -1,6 +1,9 @@
 // What the tests of the playground share: the page's data, answers that stream when the test says so, the messages shown.
 import { screen, within } from "@testing-library/react";
 import Playground from "../../islands/screens/playground.tsx";
+// What the page fetches when it is alive is there at once.
+import "../../islands/screens/playground/messages.tsx";
+import "../../islands/screens/playground/run.ts";
 import { patience } from "../../islands/screens/playground/log-row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions, SentRequest } from "./render.tsx";
@@ -34,7 +37,8 @@ export function open(options: IslandOptions = {}): Island {
 }
 
 export const composer = () => screen.getByRole("textbox", { name: "Message" }) as HTMLTextAreaElement;
-export const chunk = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+export const chunk = (content: string) =>
+  `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
 export const DONE = "data: [DONE]\n\n";
 
 /** An answer that grows when the test says so; an aborted call ends it. */
@@ -64,7 +68,8 @@ const headersOf = (id: string | undefined) => ({
   ...(id === undefined ? {} : { "X-Oneapi-Request-Id": id }),
 });
 
-export const streamed = (...parts: string[]) => new Response(parts.join(""), { headers: headersOf(undefined) });
+export const streamed = (...parts: string[]) =>
+  new Response(parts.join(""), { headers: headersOf(undefined) });
 
 /** The same, of a call that has a row in the usage log. */
 export const streamedAs = (id: string, ...parts: string[]) =>

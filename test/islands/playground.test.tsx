@@ -92,7 +92,9 @@ describe("asking", () => {
     island.answer(PATH, () => streamed(chunk("three"), DONE));
     await island.user.type(composer(), "3{Enter}");
     await settle();
-    const sent = sentMessages(island.requests.at(-1)).map(({ role, content }) => `${role}: ${content}`);
+    const sent = sentMessages(island.requests.at(-1)).map(
+      ({ role, content }) => `${role}: ${String(content)}`,
+    );
     expect(sent.slice(1)).toEqual(["user: 1", "assistant: one", "user: 2", "user: 3"]);
   });
 

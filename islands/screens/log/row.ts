@@ -48,11 +48,6 @@ export function otherOf(row: LogRow): LogOther {
   }
 }
 
-/** Users get folded ids, which repeat: only with the moment they name a row. */
-export function rowKeyOf(row: LogRow, isAdmin: boolean): string {
-  return isAdmin ? String(row.id) : `${row.created_at}-${row.id}`;
-}
-
 export const CONSUME = 2;
 export const ERROR = 5;
 

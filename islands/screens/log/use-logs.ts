@@ -3,6 +3,7 @@
 import { useRef, useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { timeZone } from "../../lib/boot.ts";
+import { rowKeyOf } from "../../lib/log-key.ts";
 import { filterKeyOf, useListScreen } from "../../lib/list-screen.ts";
 import type { ListScreenState, PageRequest } from "../../lib/list-screen.ts";
 import type { ListPage } from "../../lib/list.ts";
@@ -12,7 +13,6 @@ import type { Query } from "../../lib/url-state.ts";
 import { toastFailure } from "../../lib/toasts.ts";
 import type { LogHistogramData, LogRow, LogStat } from "../../lib/wire.ts";
 import { useLiveTail } from "./live-tail.ts";
-import { rowKeyOf } from "./row.ts";
 import type { LogPageData } from "./row.ts";
 
 /** Relative ranges end now; a little ahead, so that a fast call right now is in. */

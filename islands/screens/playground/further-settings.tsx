@@ -17,7 +17,7 @@ export interface FurtherSettingsProps {
   onChange: (patch: Partial<Settings>) => void;
 }
 
-export function FurtherSettings({ settings, onChange }: FurtherSettingsProps) {
+export default function FurtherSettings({ settings, onChange }: FurtherSettingsProps) {
   const t = useT();
   const id = useId();
   const count = [...NUMBERS.map(({ name }) => settings[name]), settings.reasoning_effort].filter(

@@ -1,9 +1,10 @@
 // What the usage log says of an answer: its charge and where its row is. Rows may follow the answer by a few seconds.
 // Refuses to guess a price: what is shown is what was charged.
+import { LogType } from "../../../src/shared/enums.ts";
 import { api, call } from "../../lib/api.ts";
 import { user } from "../../lib/boot.ts";
+import { rowKeyOf } from "../../lib/log-key.ts";
 import { patchUrl } from "../../lib/url-state.ts";
-import { CONSUME, rowKeyOf } from "../log/row.ts";
 import type { Logged, Message } from "./conversation.ts";
 
 const ADMIN_ROLE = 10;
@@ -22,7 +23,7 @@ async function lookUp(requestId: string): Promise<Logged | undefined> {
   const isAdmin = (user.peek()?.role ?? 0) >= ADMIN_ROLE;
   const query = { request_id: requestId, page_size: "20" };
   const { items } = await (isAdmin ? call(api.log.get({ query })) : call(api.log.self.get({ query })));
-  const charges = items.filter((row) => row.type === CONSUME);
+  const charges = items.filter((row) => row.type === LogType.consume);
   const row = charges[0] ?? items[0];
   if (!row) return undefined;
   return {

@@ -1,34 +1,13 @@
-// The messages of a conversation, and what stands in their place where no model can be called.
+// The messages of a conversation, turn after turn, with the end in sight while an answer grows.
 import { ArrowDown } from "lucide-react";
 import { Fragment, useEffect, useRef, useState } from "react";
 import type { ReactNode } from "react";
-import { user } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
-import { Empty } from "../../ui/feedback.tsx";
 import type { Conversation, Message } from "./conversation.ts";
 import { turnsOf } from "./conversation.ts";
 
-const ADMIN_ROLE = 10;
 /** Nearer to the end than this, the view follows the answer. */
 const FOLLOW_PX = 80;
-
-export function NoModels() {
-  const t = useT();
-  const isAdmin = (user.peek()?.role ?? 0) >= ADMIN_ROLE;
-  return (
-    <Empty
-      title={t("playground.noModels")}
-      text={t(isAdmin ? "playground.noModelsAdmin" : "playground.noModelsText")}
-      action={
-        isAdmin ? (
-          <a className="btn btn-sm btn-primary" href="/channel?new=1">
-            {t("playground.addChannel")}
-          </a>
-        ) : undefined
-      }
-    />
-  );
-}
 
 export interface MessageListProps {
   conversation: Conversation;

@@ -1,8 +1,9 @@
 // The conversation as it is drawn: turn after turn, two answers side by side, and what people do with a message.
+// A part of its own: before the page is alive nobody knows what is stored.
 import { useMemo, useRef } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { toast } from "../../lib/toasts.ts";
-import { MessageList, NoModels } from "./message-list.tsx";
+import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message.tsx";
 import { MessageView } from "./message.tsx";
 import type { Playground } from "./use-playground.ts";
@@ -51,17 +52,10 @@ function useActions(props: MessagesProps): MessageActions {
   }, [t]);
 }
 
-export function Messages(props: MessagesProps) {
+export default function Messages(props: MessagesProps) {
   const { playground } = props;
   const { conversation, isLoaded, isRunning, running } = playground;
   const actions = useActions(props);
-  if (playground.models.length === 0) {
-    return (
-      <div className="grow">
-        <NoModels />
-      </div>
-    );
-  }
   return (
     <MessageList
       conversation={conversation}

@@ -3,13 +3,15 @@
 import { useId } from "react";
 import { shortText } from "../../../src/shared/short-text.ts";
 import { useT } from "../../lib/i18n.ts";
+import { lazyPart } from "../../lib/lazy-part.tsx";
 import type { GroupMap } from "../../lib/wire.ts";
 import { RatioBadge } from "../../ui/badges.tsx";
-import { FurtherSettings } from "./further-settings.tsx";
 import type { Settings } from "./conversation.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import { priceText } from "./price-text.ts";
 import type { BriefPrice } from "./use-stored.ts";
+
+const FurtherSettings = lazyPart(() => import("./further-settings.tsx"));
 
 /** A group that the visitor may call with. */
 export type Group = GroupMap[string] & { name: string };
@@ -38,11 +40,10 @@ export interface SettingsPanelProps {
 }
 
 export function SettingsPanel(props: SettingsPanelProps) {
-  const { settings, groups, models, prices, onChange, onReset } = props;
+  const { settings, groups, onChange, onReset } = props;
   const t = useT();
   const id = useId();
   const chosen = groups.find(({ name }) => name === settings.group);
-  const priceOf = (model: string) => priceText(t, prices.get(model), chosen?.ratio ?? 1);
   return (
     <>
       <div className="mb-4">
@@ -69,34 +70,7 @@ export function SettingsPanel(props: SettingsPanelProps) {
           ))}
         </select>
       </div>
-      <ModelPicker
-        models={models}
-        value={settings.model}
-        priceOf={priceOf}
-        onChange={(model) => onChange({ model })}
-      />
-      <label className="mb-4 flex min-h-8 cursor-pointer items-center gap-4">
-        <span className="grow text-dense font-semibold">{t("playground.compare")}</span>
-        <input
-          type="checkbox"
-          role="switch"
-          className="toggle"
-          checked={settings.other !== ""}
-          disabled={settings.model === ""}
-          onChange={(event) =>
-            onChange({ other: event.target.checked ? secondOf(models, settings.model) : "" })
-          }
-        />
-      </label>
-      {settings.other === "" ? null : (
-        <ModelPicker
-          models={models}
-          value={settings.other}
-          label={t("playground.secondModel")}
-          priceOf={priceOf}
-          onChange={(other) => onChange({ other })}
-        />
-      )}
+      <Models {...props} groupRatio={chosen?.ratio ?? 1} />
       <div className="mb-4">
         <div className="mb-0.5 flex min-h-6 items-center gap-1">
           <label className="text-dense font-semibold" htmlFor={`${id}-system`}>
@@ -176,6 +150,48 @@ export function SettingsPanel(props: SettingsPanelProps) {
       <button type="button" className="btn btn-sm btn-ghost mt-3 -ml-3 text-muted" onClick={onReset}>
         {t("playground.reset")}
       </button>
+    </>
+  );
+}
+
+interface ModelsProps extends SettingsPanelProps {
+  groupRatio: number;
+}
+
+/** The model, and beside it a second one where two are compared; both with what they cost in the group. */
+function Models({ settings, models, prices, groupRatio, onChange }: ModelsProps) {
+  const t = useT();
+  const priceOf = (model: string) => priceText(t, prices.get(model), groupRatio);
+  return (
+    <>
+      <ModelPicker
+        models={models}
+        value={settings.model}
+        priceOf={priceOf}
+        onChange={(model) => onChange({ model })}
+      />
+      <label className="mb-4 flex min-h-8 cursor-pointer items-center gap-4">
+        <span className="grow text-dense font-semibold">{t("playground.compare")}</span>
+        <input
+          type="checkbox"
+          role="switch"
+          className="toggle"
+          checked={settings.other !== ""}
+          disabled={settings.model === ""}
+          onChange={(event) =>
+            onChange({ other: event.target.checked ? secondOf(models, settings.model) : "" })
+          }
+        />
+      </label>
+      {settings.other === "" ? null : (
+        <ModelPicker
+          models={models}
+          value={settings.other}
+          label={t("playground.secondModel")}
+          priceOf={priceOf}
+          onChange={(other) => onChange({ other })}
+        />
+      )}
     </>
   );
 }

@@ -2,13 +2,16 @@
 // Refuses to draw more often than the screen does, however many pieces a stream has.
 import { useCallback, useEffect, useRef } from "react";
 import type { Dispatch, SetStateAction } from "react";
+import { t } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
 import type { Conversation, Message, Settings, Side, Stored } from "./conversation.ts";
 import { contextOf, newId, updateMessage } from "./conversation.ts";
-import { findLogged } from "./log-row.ts";
 import { keepRawEvent } from "./raw-events.ts";
-import type { Reply } from "./request.ts";
-import { bodyOf, requestAnswer } from "./request.ts";
+import { bodyOf } from "./request.ts";
+import type { Reply } from "./run.ts";
+
+/** Fetched as soon as the page is alive: nobody asks faster. */
+const loadRun = () => import("./run.ts");
 
 export type ChangeConversation = (id: string, next: (conversation: Conversation) => Conversation) => void;
 
@@ -72,15 +75,19 @@ export function useLateCosts(
   const latest = useRef(conversation);
   latest.current = conversation;
   useEffect(() => {
+    loadRun().catch(() => undefined);
+  }, []);
+  useEffect(() => {
     if (!isLoaded) return;
     const unknown = latest.current.messages.filter(
       (each) => each.requestId !== undefined && !each.logged && each.totalMs !== undefined,
     );
-    for (const message of unknown.slice(-MOST_LOOKUPS)) {
-      void findLogged({ ...message, status: "complete" }).then((logged) => {
-        if (logged) change(id, (before) => updateMessage(before, message.id, { logged }));
-      });
-    }
+    const lookUp = async (message: Message) => {
+      const { findLogged } = await loadRun();
+      const logged = await findLogged({ ...message, status: "complete" });
+      if (logged) change(id, (before) => updateMessage(before, message.id, { logged }));
+    };
+    for (const message of unknown.slice(-MOST_LOOKUPS)) void lookUp(message).catch(() => undefined);
     // Once per conversation: what runs now is looked up when it ends.
   }, [id, isLoaded]);
 }
@@ -103,14 +110,25 @@ export function useAsk({ latest, change, setRunning }: Answering): (question: Qu
       const { id } = conversation;
       const frames = perFrame((patch) => change(id, (before) => updateMessage(before, reply.id, patch)));
       const body = bodyOf(settings, contextOf(conversation, reply.side));
-      const done = await requestAnswer(body, controller.signal, {
+      const run = await loadRun().catch(() => undefined);
+      if (!run) {
+        frames.finish({
+          content: "",
+          status: "error",
+          error: t("common.failure.network"),
+          errorCode: "network",
+        });
+        setRunning((before) => new Map([...before].filter(([each]) => each !== reply.id)));
+        return;
+      }
+      const done = await run.requestAnswer(body, controller.signal, {
         onReply: frames.take,
         onRaw: (data, ms) => keepRawEvent(reply.id, { data, ms }),
       });
       frames.finish(done);
       setRunning((before) => new Map([...before].filter(([each]) => each !== reply.id)));
       announce(done.status === "error" ? "playground.answerFailed" : "playground.answered");
-      const logged = await findLogged(done);
+      const logged = await run.findLogged(done);
       if (logged) change(id, (before) => updateMessage(before, reply.id, { logged }));
     },
     [change],

@@ -3,7 +3,6 @@ import { useState } from "react";
 import { bodyOf } from "./request.ts";
 import { contextOf } from "./conversation.ts";
 import type { Refusal } from "./pictures.ts";
-import { readPictures } from "./pictures.ts";
 import type { Draft, Playground } from "./use-playground.ts";
 
 const CHARS_PER_MB = 1024 * 1024;
@@ -32,6 +31,7 @@ export function useDraft(playground: Playground) {
     refused,
     setText,
     async addFiles(files: readonly File[]) {
+      const { readPictures } = await import("./read-pictures.ts");
       const read = await readPictures(files, roomOf(playground, draft.images));
       setDraft((before) => ({
         ...before,

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import LogScreen from "../../islands/screens/log.tsx";
-import type { LogOther, LogPageData } from "../../islands/lib/log-key.ts";
-import { rowKeyOf } from "../../islands/screens/log/row.ts";
+import type { LogOther, LogPageData } from "../../islands/screens/log/row.ts";
+import { rowKeyOf } from "../../islands/lib/log-key.ts";
 import { stepsOf } from "../../islands/screens/log/steps.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";

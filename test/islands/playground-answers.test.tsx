@@ -210,7 +210,7 @@ describe("asking again", () => {
 
 describe("two models side by side", () => {
   async function compare(island: Island) {
-    await island.user.click(screen.getByRole("switch", { name: "Compare with a second model" }));
+    await island.user.click(screen.getByRole("switch", { name: "Compare two models" }));
   }
 
   test("each answers with its own stream, figures and cost, and is sent its own answers afterwards", async () => {
@@ -541,7 +541,7 @@ describe("by keyboard and by ear", () => {
     await settle();
     for (const name of ["编辑并重新发送", "重新生成", "从此处分支", "原始事件", "添加图片", "发送"])
       expect(screen.getAllByRole("button", { name }).length).toBeGreaterThan(0);
-    expect(screen.getByRole("switch", { name: "与第二个模型对比" })).toBeTruthy();
+    expect(screen.getByRole("switch", { name: "对比两个模型" })).toBeTruthy();
     expect(screen.getByText("每百万 token：输入 $0.15 · 输出 $0.60")).toBeTruthy();
   });
 });

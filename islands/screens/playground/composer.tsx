@@ -122,7 +122,7 @@ function Previews({ images, onRemoveImage, input }: ComposerProps) {
   return (
     <ul className="mb-1 flex flex-wrap gap-2 p-1" aria-label={t("playground.pictures")}>
       {images.map((url, index) => (
-        <li key={url} className="relative">
+        <li key={url} className="flex items-center gap-1">
           <img
             className="size-16 rounded-field border border-base-300 object-cover"
             src={url}
@@ -130,14 +130,14 @@ function Previews({ images, onRemoveImage, input }: ComposerProps) {
           />
           <button
             type="button"
-            className="btn btn-default btn-circle btn-xs absolute -top-2 -right-2"
+            className="btn btn-ghost btn-square btn-xs"
             aria-label={t("playground.removePicture", { number: index + 1 })}
             onClick={() => {
               onRemoveImage(index);
               input.current?.focus();
             }}
           >
-            <X aria-hidden size={12} />
+            <X aria-hidden size={14} />
           </button>
         </li>
       ))}

@@ -60,7 +60,7 @@ export function MessageList({ conversation, isShown, isRunning, onRestore, child
       >
         <ol
           ref={list}
-          className={`mx-auto flex w-full flex-col gap-5 px-0.5 py-1 ${isWide ? "max-w-[1200px]" : "max-w-[800px]"}`}
+          className={`mx-auto flex w-full flex-col gap-5 px-1 py-1 ${isWide ? "max-w-[1200px]" : "max-w-[800px]"}`}
           aria-busy={isRunning}
         >
           {isShown
@@ -82,7 +82,7 @@ export function MessageList({ conversation, isShown, isRunning, onRestore, child
       {isAway ? (
         <button
           type="button"
-          className="btn btn-sm btn-default absolute bottom-2 left-1/2 [translate:-50%] floating"
+          className="btn btn-sm btn-default whitespace-nowrap absolute bottom-2 left-1/2 [translate:-50%] floating"
           onClick={toEnd}
         >
           <ArrowDown aria-hidden size={14} />

@@ -106,7 +106,9 @@ function Buttons({ message, isLast, isRunning, actions, editButton, onEdit }: Bu
   const isOffered = !isRunning;
   return (
     <span className="flex flex-wrap items-center">
-      <CopyButton text={message.content} label={t("playground.copyMessage")} />
+      {message.content === "" ? null : (
+        <CopyButton text={message.content} label={t("playground.copyMessage")} />
+      )}
       {isUser ? (
         <Action
           button={editButton}
@@ -124,7 +126,7 @@ function Buttons({ message, isLast, isRunning, actions, editButton, onEdit }: Bu
           onClick={() => actions.onRegenerate(id)}
         />
       ) : null}
-      {isUser ? null : (
+      {isUser || message.content === "" ? null : (
         <Action
           icon={GitBranch}
           label={t("playground.branch")}

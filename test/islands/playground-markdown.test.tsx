@@ -6,6 +6,9 @@ import Markdown, { safeAddress } from "../../islands/screens/playground/markdown
 import { GrowingMarkdown } from "../../islands/screens/playground/markdown-blocks.ts";
 import { renderPart, settle } from "./render.tsx";
 
+// Nothing is ever in sight here: without it everything is.
+Reflect.deleteProperty(globalThis, "IntersectionObserver");
+
 function draw(text: string, language: "en" | "zh" = "en") {
   return renderPart(createElement(Markdown, { text, isGrowing: false }), { language });
 }

@@ -2,7 +2,7 @@
 // Refuses raw HTML (shown as the text that it is), links but http, https and mailto, and pictures from other servers.
 import { ImageIcon } from "lucide-react";
 import type { Token, Tokens } from "marked";
-import { Fragment, memo, useEffect, useRef, useState } from "react";
+import { Fragment, memo, useDeferredValue, useEffect, useRef, useState } from "react";
 import type { ReactNode } from "react";
 import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -48,16 +48,50 @@ function useBlocks(text: string, isGrowing: boolean): readonly Block[] {
   return state.current.blocks;
 }
 
+/** Blocks that are drawn, compared and laid out as one: a long answer is thousands of blocks, and some dozens of these. */
+const GROUP = 40;
+
+const NOTHING: readonly Block[] = [];
+
 export default function Markdown({ text, isGrowing }: MarkdownProps) {
-  const blocks = useBlocks(text, isGrowing);
+  // Deferred: a long answer is drawn in slices between which the page answers its reader.
+  const blocks = useDeferredValue(useBlocks(text, isGrowing), NOTHING);
+  const count = Math.ceil(blocks.length / GROUP);
   return (
     <div className="flex flex-col gap-2.5 break-words">
-      {blocks.map((block, index) => (
-        <BlockView key={index} block={block} />
+      {Array.from({ length: count }, (_, index) => (
+        <Group
+          key={index}
+          blocks={blocks.slice(index * GROUP, (index + 1) * GROUP)}
+          isOneOfMany={count > 1}
+        />
       ))}
     </div>
   );
 }
+
+interface GroupProps {
+  blocks: readonly Block[];
+  /** What is out of sight is not laid out: it takes the browser longer than everything else together. */
+  isOneOfMany: boolean;
+}
+
+const Group = memo(
+  function Group({ blocks, isOneOfMany }: GroupProps) {
+    const skipped = isOneOfMany ? " [contain-intrinsic-size:auto_1500px] [content-visibility:auto]" : "";
+    return (
+      <div className={`flex flex-col gap-2.5${skipped}`}>
+        {blocks.map((block, index) => (
+          <BlockView key={index} block={block} />
+        ))}
+      </div>
+    );
+  },
+  (before, after) =>
+    before.isOneOfMany === after.isOneOfMany &&
+    before.blocks.length === after.blocks.length &&
+    before.blocks.every((block, index) => block === after.blocks[index]),
+);
 
 const BlockView = memo(function BlockView({ block }: { block: Block }) {
   return drawBlock(block.token, 0, block.isOpen);

@@ -372,7 +372,11 @@ describe("the playground under strain", () => {
       () => (window as unknown as { seen: { longestMs: number } }).seen,
     );
     expect(longestMs).toBeLessThan(1000);
-    expect(await page.locator("[data-message] pre").count()).toBe(Math.ceil(200_000 / piece.length));
+    await page.waitForFunction(
+      (count) => document.querySelectorAll("[data-message] pre").length === count,
+      Math.ceil(200_000 / piece.length),
+      { polling: 500 },
+    );
     expect(await page.getByText("The very end.").isVisible()).toBe(true);
     // Kept in the browser, it is drawn again when the page is opened anew.
     await page.reload();

@@ -419,6 +419,36 @@ export function buildSchema(d: Dialect) {
     ],
   );
 
+  /**
+   * What providers keep for a user under an id of theirs, and with whom: only that account can go on from it. Written
+   * with the settlement of the call that made it (core/ledger), never changed.
+   */
+  const remoteObjects = d.table(
+    "remote_objects",
+    {
+      userId: d.big().notNull(),
+      /** "response": a stored answer of the Responses API. */
+      kind: d.text().notNull(),
+      upstreamId: d.text().notNull(),
+      tokenId: d.big().notNull().default(0),
+      channelId: d.big().notNull(),
+      /** SHA-256 (hex) of the channel's key that made it; places in the list of keys change. */
+      keyHash: d.text().notNull(),
+      /** As requested. */
+      modelName: d.text().notNull().default(""),
+      /** All that it holds: a call that goes on from it has the provider read as much again. */
+      tokenCount: d.big().notNull().default(0),
+      createdAt: d.big().notNull(),
+      expiresAt: d.big().notNull(),
+      /** What the provider last said of it. */
+      state: d.text().notNull().default("completed"),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.userId, t.kind, t.upstreamId] }),
+      d.index("remote_objects_expiry").on(t.expiresAt),
+    ],
+  );
+
   const setups = d.table("setups", {
     id: d.id(),
     version: d.text().notNull(),
@@ -477,6 +507,7 @@ export function buildSchema(d: Dialect) {
     topUps,
     drawings,
     tasks,
+    remoteObjects,
     setups,
     nodes,
     marks,

@@ -20,6 +20,7 @@ export const {
   topUps,
   drawings,
   tasks,
+  remoteObjects,
   setups,
   nodes,
   marks,

@@ -1,4 +1,4 @@
-// `bun run check`: types, unused code (knip), format, lint, rooms and locale parity; stops with the first failing step's code.
+// `bun run check`: types, unused code (knip), format, lint, the page of error codes, rooms and locale parity; stops with the first failing step's code.
 import { ensurePackages } from "./packages.ts";
 
 /** This very program: started by npx there may be no other on the path. */
@@ -40,6 +40,7 @@ const STEPS: readonly (readonly [string, string[]])[] = [
       "scripts",
     ],
   ],
+  ["page of error codes", [BUN, "scripts/error-codes.ts", "--check"]],
   ["rooms and locales", [BUN, "test", "./test/rooms.test.ts", "./test/locales.test.ts"]],
 ];
 

@@ -182,7 +182,12 @@ export async function createApp({ deps, session, gateway }: Services) {
     .use(createRoutes(deps, session, gateway))
     .use(assets())
     .use(await publicFiles())
-    .use(openapiDocument(() => app, deps.version))
+    .use(
+      openapiDocument(() => app, {
+        version: deps.version,
+        serverAddress: () => deps.options.get("ServerAddress"),
+      }),
+    )
     .use(createPages(deps, session, manifest));
   assertEveryRouteDeclaresAccess(app.routes);
   return app;

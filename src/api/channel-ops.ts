@@ -30,7 +30,8 @@ function providerWords(text: string): string | undefined {
 /** What an administrator reads of a failure: the provider's own words, else our text with the cause behind it. */
 function adminFailureText(failure: Failure, language: Language): string {
   const text = failureText(failure, language);
-  const { internal } = failure;
+  const { internal, upstreamText } = failure;
+  if (upstreamText) return upstreamText;
   if (internal === undefined || internal === "" || text.includes(internal)) return text;
   return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
 }
@@ -43,8 +44,12 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
     return channel;
   };
 
-  /** A provider's failure is the answer of these calls: success false with its words, and status 200. */
-  async function orFailure<T extends object>(language: Language, work: () => Promise<T>, rest: object = {}) {
+  /** A provider's failure is the answer of these calls: success false with its words and `rest`, and status 200. */
+  async function orFailure<T extends object, Rest extends object>(
+    language: Language,
+    rest: Rest,
+    work: () => Promise<T>,
+  ) {
     try {
       return { success: true as const, message: "", ...(await work()) };
     } catch (error) {
@@ -90,9 +95,9 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get(
         "/update_balance/:id",
         ({ params, language }) =>
-          orFailure(language, async () => ({ balance: await watch.balance(channelOf(params.id)) }), {
-            balance: 0,
-          }),
+          orFailure(language, { balance: 0 }, async () => ({
+            balance: await watch.balance(channelOf(params.id)),
+          })),
         { access: "admin" },
       )
       .get(
@@ -106,13 +111,13 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       .get(
         "/fetch_models/:id",
         ({ params, language }) =>
-          orFailure(language, async () => ({ data: await probe.models(channelOf(params.id)) })),
+          orFailure(language, {}, async () => ({ data: await probe.models(channelOf(params.id)) })),
         { access: "admin" },
       )
       .post(
         "/fetch_models",
         ({ body, actor, language }) =>
-          orFailure(language, async () => ({
+          orFailure(language, {}, async () => ({
             data: await probe.typedModels(
               { baseUrl: body.base_url ?? "", type: body.type ?? 1, key: body.key ?? "" },
               actor.role >= Role.root,

@@ -132,6 +132,9 @@ export interface BalanceWatch {
   credited(userIds: Iterable<number>): void;
 }
 
+/** What a provider keeps for a user under an id of its own (drizzle/schema.ts, remote_objects). */
+export type RemoteObject = Database["t"]["remoteObjects"]["$inferSelect"];
+
 /** Everything that is recorded of one finished call. */
 export interface Settlement {
   /** Whole units, >= 0. */
@@ -149,6 +152,8 @@ export interface Settlement {
   other: Record<string, unknown>;
   /** Overrides the token's name: `playground-<group>`, `模型测试`. */
   tokenName?: string;
+  /** What the provider keeps of the call: its row comes to the tables with the charge, or neither does. */
+  object?: RemoteObject | undefined;
   /** The moment that it counts at, Unix milliseconds, where the caller keeps it to find it again; else now. */
   atMs?: number;
 }
@@ -234,6 +239,12 @@ export interface Ledger {
   logSteps(tx: Orm, entry: LogEntry): Steps<void>;
   /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
   tokenExpired(token: TokenAccount): Promise<void>;
+  /**
+   * Resolves when the tables have what was settled so far, for whoever may be asked for it on another node next; without
+   * it where PostgreSQL does not take it within a few seconds (the journal has it, and it follows). At once on the
+   * embedded database, whose every query brings in first what is settled. Never rejects.
+   */
+  entered(): Promise<void>;
   /** Waits until everything queued is durable (drain at SIGTERM, tests). */
   flush(): Promise<void>;
   /** Flushes and stops timers. */

@@ -10,7 +10,7 @@ import type { RefusedValue } from "./expected.ts";
 import { failureText, languageOf } from "./messages.ts";
 import type { OptionStore } from "../core/options/store.ts";
 import type { Language } from "../shared/enums.ts";
-import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Console calls answer business refusals with 200; only these kinds have a status of their own. */
 const CONSOLE_STATUS: Partial<Record<FailureKind, number>> = {
@@ -44,6 +44,7 @@ export function failureResponse(failure: Failure, language: Language, requestId?
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     [REQUEST_ID_HEADER]: requestId ?? newRequestId(),
+    [ERROR_CODE_HEADER]: failure.code,
   };
   const waitSeconds = waitSecondsOf(failure);
   if (waitSeconds !== undefined) headers["retry-after"] = String(waitSeconds);
@@ -69,6 +70,7 @@ export function unknownPath(request: Request): Response {
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         [REQUEST_ID_HEADER]: newRequestId(),
+        [ERROR_CODE_HEADER]: "unknown_path",
       },
     },
   );

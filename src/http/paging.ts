@@ -1,5 +1,6 @@
 // Page numbers, page sizes and row ids as clients send them; absurd values become the nearest sensible ones.
 import { t } from "elysia";
+import type { FailureCode } from "../shared/failure-codes.ts";
 import { refuse } from "../shared/failures.ts";
 
 const DEFAULT_PAGE_SIZE = 10;
@@ -47,7 +48,7 @@ export function idOf(text: string): number | undefined {
 }
 
 /** A row id in a path, where anything else is answered as a missing row. */
-export function rowIdOf(text: string, missing = "record_missing"): number {
+export function rowIdOf(text: string, missing: FailureCode = "record_missing"): number {
   const id = idOf(text);
   if (id === undefined) throw refuse(missing);
   return id;

@@ -1,5 +1,6 @@
 // The table of what comes round by itself, and how often the operator wants it.
 // Refuses logic of its own: each job is one call of a core function.
+import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
 import type { Job } from "./scheduler.ts";
@@ -11,7 +12,7 @@ const HOUR = 3600;
 const TASK_SECONDS = 15;
 
 export function jobsOf(
-  deps: Pick<Deps, "options" | "sessions">,
+  deps: Pick<Deps, "options" | "sessions" | "db" | "clock">,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
 ): Job[] {
@@ -31,6 +32,11 @@ export function jobsOf(
       name: "session-purge",
       everySeconds: () => HOUR,
       run: () => deps.sessions.purge(),
+    },
+    {
+      name: "remote-object-purge",
+      everySeconds: () => HOUR,
+      run: () => purgeRemoteObjects(deps),
     },
     { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];

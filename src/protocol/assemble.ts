@@ -17,6 +17,9 @@ export interface AnswerBlock {
   callId?: string;
   name?: string;
   custom?: boolean;
+  /** As in the open event. */
+  namespace?: string;
+  form?: string;
   /** Answer number when n > 1; absent means the first. */
   choice?: number;
   /** Text of text-like blocks; JSON text of calls. */
@@ -85,8 +88,8 @@ export function explode(answer: Answer): CanonicalEvent[] {
   ];
   for (const { dialect, value } of answer.opaque) out.push({ type: "opaque", dialect, value });
   answer.blocks.forEach((block, at) => {
-    const { kind, callId, name, custom, choice } = block;
-    out.push({ type: "open", at, kind, ...defined({ callId, name, custom, choice }) });
+    const { kind, callId, name, custom, namespace, form, choice } = block;
+    out.push({ type: "open", at, kind, ...defined({ callId, name, custom, namespace, form, choice }) });
     for (const { dialect, value } of block.opaque) out.push({ type: "opaque", at, dialect, value });
     // The proof of a call goes first: some dialects have to place it before the call.
     const notes = block.notes.map((note) => ({ type: "note" as const, at, ...note }));
@@ -133,8 +136,8 @@ export function collect(events: Iterable<CanonicalEvent>): Answer {
         break;
       }
       case "open": {
-        const { kind, callId, name, custom, choice } = event;
-        blocks[event.at] = newBlock(kind, defined({ callId, name, custom, choice }));
+        const { kind, callId, name, custom, namespace, form, choice } = event;
+        blocks[event.at] = newBlock(kind, defined({ callId, name, custom, namespace, form, choice }));
         texts[event.at] = [];
         break;
       }

@@ -209,6 +209,8 @@ export interface CanonicalRequest {
    */
   ownForms?: string[];
   alsoLost?: string[];
+  /** Names of what could not be read back: told, whoever is asked. */
+  unread?: string[];
   /** Which of several spellings the client used for a setting, for the way back into its own dialect. */
   spelling?: Record<string, string>;
 }

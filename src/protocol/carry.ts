@@ -32,6 +32,7 @@ export function carryExtras(
   body: JsonObject,
   dropped: string[],
 ): void {
+  for (const name of request.unread ?? []) drop(dropped, name);
   if (request.dialect !== target) listLost(request, target, dropped);
   for (const dialect in request.extras) {
     const extras = request.extras[dialect as DialectName];
@@ -114,6 +115,13 @@ export function leaveOpaque(part: OpaquePart, dropped: string[]): void {
   drop(dropped, part.name);
 }
 
+/** Whether a field asks for nothing: null, an empty list, or an object of nothing else. */
+function isNothing(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return typeof value === "object" && Object.values(value).every(isNothing);
+}
+
 /** Lists a name once. */
 export function drop(dropped: string[], name: string): void {
   if (!dropped.includes(name)) dropped.push(name);
@@ -141,7 +149,7 @@ export function readFields(
 ): FieldReader {
   const left: JsonObject = {};
   for (const key in body) if (!known.has(key)) left[key] = body[key];
-  const must = mustCarry.filter((key) => key in left && left[key] !== null);
+  const must = mustCarry.filter((key) => !isNothing(left[key]));
   const typed =
     <T>(fits: (value: unknown) => value is T) =>
     (key: string): T | undefined => {

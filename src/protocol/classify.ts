@@ -1,8 +1,11 @@
 // Sorts upstream errors into failures, once, and cleans the text that may be shown.
 // Refuses to pass on hosts, addresses, keys or account names: public text goes through `scrub`.
+import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure } from "../shared/failures.ts";
 import type { FailureDetails, FailureKind } from "../shared/failures.ts";
-import { asObject, asText } from "./json.ts";
+import { contextLengthOf } from "./context-length.ts";
+import type { ContextLength } from "./context-length.ts";
+import { asList, asObject, asString, asText } from "./json.ts";
 
 export interface UpstreamError {
   status: number;
@@ -22,22 +25,31 @@ const AUTH_CODES =
   /invalid_api_key|authentication_error|permission_error|account_deactivated|unauthenticated|permission_denied|api_key_invalid/i;
 const LIMIT_CODES = /rate_limit|resource_exhausted|too_many_requests|tokens_per|requests_per/i;
 const BUSY_CODES = /overloaded|unavailable|server_error|internal_error|api_error|^internal$/i;
+/** Reason in the details of Google's errors. */
+const BAD_GOOGLE_KEY = "API_KEY_INVALID";
 const TIMEOUT_CODES = /timeout|deadline_exceeded/i;
 
 /** Kinds whose upstream message helps the caller; the others get the dictionary's sentence. */
-const PUBLIC_KINDS: ReadonlySet<FailureKind> = new Set(["upstream-request", "upstream-refusal"]);
+const PUBLIC_KINDS: ReadonlySet<FailureKind> = new Set([
+  "upstream-request",
+  "upstream-refusal",
+  "context-length",
+]);
+/** Some servers (older llama.cpp) call a prompt that is too long an error of their own. */
+const MAY_BE_LENGTH: ReadonlySet<FailureKind> = new Set(["upstream-request", "upstream-down"]);
 
-const CODE_OF: Partial<Record<FailureKind, string>> = {
+const CODE_OF: Partial<Record<FailureKind, FailureCode>> = {
   "upstream-auth": "upstream_auth",
   "upstream-quota": "upstream_quota",
   "upstream-limit": "upstream_limit",
   "upstream-request": "upstream_request",
   "upstream-refusal": "upstream_refusal",
+  "context-length": "context_length",
   "upstream-down": "upstream_down",
   "upstream-timeout": "upstream_timeout",
 };
 
-/** Which kind an upstream error is; `status` is 200 for errors inside a stream. */
+/** Which kind an upstream error is by status, type and code; `status` is 200 for errors inside a stream. */
 export function classify(error: UpstreamError): FailureKind {
   const words = `${error.type ?? ""} ${error.code ?? ""}`;
   // Inside a stream some providers give the status they could no longer send as the code.
@@ -55,13 +67,27 @@ export function classify(error: UpstreamError): FailureKind {
     : "upstream-down";
 }
 
+/** The numbers of an error that is about the context's length; undefined = it is about something else. */
+function lengthOf(error: UpstreamError, kind: FailureKind): ContextLength | undefined {
+  if (!MAY_BE_LENGTH.has(kind)) return undefined;
+  const { raw } = error;
+  return contextLengthOf({
+    words: `${error.type ?? ""} ${error.code ?? ""}`,
+    message: error.message || (typeof raw === "string" ? raw : ""),
+    raw,
+  });
+}
+
 /** The failure for an upstream error. Refusals are never retried elsewhere; bad requests neither. */
 export function upstreamFailure(error: UpstreamError): Failure {
-  const kind = classify(error);
+  const read = classify(error);
+  const length = lengthOf(error, read);
+  const kind = length ? "context-length" : read;
   const details: FailureDetails = {
-    retryable: kind !== "upstream-request" && kind !== "upstream-refusal",
+    retryable: !PUBLIC_KINDS.has(kind),
     internal: scrub(typeof error.raw === "string" ? error.raw : asText(error.raw ?? error.message), 4000),
     upstreamStatus: error.status,
+    upstreamText: scrub(error.message),
   };
   if (PUBLIC_KINDS.has(kind)) {
     if (error.message) details.text = scrub(error.message);
@@ -69,10 +95,21 @@ export function upstreamFailure(error: UpstreamError): Failure {
     if (error.code !== undefined) details.wireCode = error.code;
     if (error.status >= 400 && error.status < 500) details.status = error.status;
   }
+  if (length) Object.assign(details, lengthDetails(length));
   if (error.param) details.param = error.param;
   const wait = retrySeconds(error.retryAfter);
   if (wait !== undefined) details.retryAfterSeconds = wait;
   return new Failure(kind, CODE_OF[kind] ?? "upstream_down", details);
+}
+
+/** One status, type and code whatever the upstream's are: agents shorten their conversation when they read them. */
+function lengthDetails(length: ContextLength): FailureDetails {
+  return {
+    status: 400,
+    params: { ...length },
+    type: "invalid_request_error",
+    wireCode: "context_length_exceeded",
+  };
 }
 
 /** Retry-After in seconds; undefined for anything else (the caller has made seconds of a date). */
@@ -116,8 +153,13 @@ export function readErrorBody(body: unknown): Omit<UpstreamError, "status"> {
   }
   const type = inner["type"] ?? inner["status"];
   if (typeof type === "string" && type !== "error") found.type = type;
-  const code = inner["code"];
+  const code = isBadGoogleKey(inner) ? BAD_GOOGLE_KEY : inner["code"];
   if (typeof code === "string" || typeof code === "number") found.code = code;
   if (typeof inner["param"] === "string") found.param = inner["param"];
   return found;
+}
+
+/** Google answers 400 to a bad key, on its OpenAI-compatible address too; only the details say what it is. */
+function isBadGoogleKey(error: Readonly<Record<string, unknown>>): boolean {
+  return asList(error["details"]).some((item) => asString(asObject(item)?.["reason"]) === BAD_GOOGLE_KEY);
 }

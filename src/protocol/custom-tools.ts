@@ -1,9 +1,7 @@
 // Free-text tools towards providers that only know functions: a function of one text field, and its calls back again.
 // The grammar that a tool may have is told to the model in words, and listed as not enforced.
-import type { Answer } from "./assemble.ts";
-import type { CanonicalRequest, CustomTool, DialectName, FunctionTool } from "./canonical.ts";
+import type { CustomTool, DialectName, FunctionTool } from "./canonical.ts";
 import { drop } from "./carry.ts";
-import type { CanonicalEvent } from "./events.ts";
 import { asObject, asString, parseJson } from "./json.ts";
 import { openaiTraits } from "./openai-models.ts";
 
@@ -49,43 +47,7 @@ export function asFunction(tool: CustomTool, dropped: string[]): FunctionTool {
   };
 }
 
-/** Names of the request's free-text tools. */
-export function customNames({ tools }: CanonicalRequest): ReadonlySet<string> {
-  return new Set(tools?.flatMap((tool) => (tool.type === "custom" ? [tool.name] : [])));
-}
-
 /** The text of a call that was made as a function: its field, or whatever stands in its place. */
-function textOf(json: string): string {
+export function textOfCustom(json: string): string {
   return asString(asObject(parseJson(json))?.[FIELD]) ?? json;
-}
-
-/** Makes the calls of free-text tools what their client knows again. Their text comes whole, when the call is. */
-export function createUnwrapper(names: ReadonlySet<string>): (event: CanonicalEvent) => CanonicalEvent[] {
-  let open: { at: number; pieces: string[] } | undefined;
-  return (event) => {
-    if (event.type === "open" && event.kind === "tool-call" && names.has(event.name ?? "")) {
-      open = { at: event.at, pieces: [] };
-      return [{ ...event, custom: true }];
-    }
-    if (!open || !("at" in event) || event.at !== open.at) return [event];
-    if (event.type === "json") {
-      open.pieces.push(event.delta);
-      return [];
-    }
-    if (event.type !== "close") return [event];
-    const { at, pieces } = open;
-    open = undefined;
-    const delta = textOf(pieces.join(""));
-    return delta === "" ? [event] : [{ type: "json", at, delta }, event];
-  };
-}
-
-/** The same for a whole answer, in place. */
-export function unwrapAnswer(answer: Answer, names: ReadonlySet<string>): Answer {
-  for (const block of answer.blocks) {
-    if (block.kind !== "tool-call" || !names.has(block.name ?? "")) continue;
-    block.custom = true;
-    block.text = textOf(block.text);
-  }
-  return answer;
 }

@@ -5,6 +5,7 @@ import type { Usage } from "../shared/usage.ts";
 import type { Answer } from "./assemble.ts";
 import type { CanonicalRequest, DialectName, EncodedRequest, JsonObject } from "./canonical.ts";
 import type { CanonicalEvent } from "./events.ts";
+import type { OpenItems, SealItems } from "./openai-responses/references.ts";
 
 /** One server-sent event; `event` is "" when the wire named none. */
 export interface WireFrame {
@@ -16,6 +17,8 @@ export interface DecodeContext {
   /** Model and stream flag where the address carries them (Gemini); they win over the body. */
   model?: string;
   stream?: boolean;
+  /** Responses: opens what earlier answers sealed into ids for this user (openai-responses/references.ts). */
+  openItems?: OpenItems;
 }
 
 export interface EncodeContext {
@@ -45,6 +48,10 @@ export interface AnswerContext {
   framing?: "sse" | "json-array";
   /** Anthropic: our own estimate of the prompt, for a stream whose upstream tells no usage at its beginning. */
   promptTokens?: number;
+  /** Responses: seals items into ids, where later requests may refer to them. */
+  sealItems?: SealItems;
+  /** Responses: the client refers to everything; else only answers with reasoning are sealed. */
+  sealsAlways?: boolean;
   /** Renders the public text of a failure for the error frame; defaults to text or code. */
   failureText?: (failure: Failure) => string;
 }
@@ -80,6 +87,11 @@ export interface MeterState {
   failure: Failure | null;
   /** Some model output (text, thinking or tool arguments) was seen. */
   sawText: boolean;
+  /**
+   * Something of the answer was seen that is no text: a medium, a proof, an act of the model, an end that says why. Known
+   * by conversions, and for passed-through streams until their first content (life-cycle.ts).
+   */
+  sawOther: boolean;
   /** UTF-16 length of the model output so far: for estimates only. */
   textChars: number;
   /** The last frame carried nothing but usage: hold it back when only the gateway asked for it. */
@@ -135,6 +147,7 @@ export function newMeterState(): MeterState {
     ended: false,
     failure: null,
     sawText: false,
+    sawOther: false,
     textChars: 0,
     lastWasUsageOnly: false,
     webSearchCalls: 0,

@@ -34,6 +34,9 @@ export interface OpenEvent {
   name?: string;
   /** Free-text tool call (OpenAI custom tools). */
   custom?: boolean;
+  /** Responses: the namespace of the called tool, and the type of a tool whose calls are items of their own. */
+  namespace?: string;
+  form?: string;
   /** Which of several answers (n > 1) the block belongs to; absent means the first. */
   choice?: number;
 }

@@ -9,6 +9,7 @@ export interface BlockSpec {
   callId?: string;
   name?: string;
   custom?: boolean;
+  namespace?: string;
   choice?: number;
 }
 
@@ -58,13 +59,14 @@ export function createSequencer(): BlockSequencer {
     }
   };
   const begin = (out: CanonicalEvent[], block: LiveBlock): void => {
-    const { kind, callId, name, custom, choice } = block.spec;
+    const { kind, callId, name, custom, namespace, choice } = block.spec;
     block.at = nextAt++;
     open = block;
     const event: CanonicalEvent = { type: "open", at: block.at, kind };
     if (callId !== undefined) event.callId = callId;
     if (name !== undefined) event.name = name;
     if (custom) event.custom = true;
+    if (namespace !== undefined) event.namespace = namespace;
     if (choice) event.choice = choice;
     out.push(event);
     for (const payload of block.held) emit(out, block, payload);

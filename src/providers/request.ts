@@ -15,6 +15,8 @@ export interface ProviderCall
   extends Omit<UpstreamAddress, "operation">, Omit<UpstreamHead, "operation" | "organization" | "other"> {
   /** What the client asked for. */
   operation: Operation;
+  /** The operation that the upstream shall perform in its place, where the row could do either. */
+  via?: Operation;
   /** In the dialect of the route, its model already mapped; absent for multipart bodies. */
   body?: JsonBody;
   forceStreamUsage?: boolean;
@@ -49,7 +51,7 @@ export function buildUpstreamRequest(
   call: ProviderCall,
 ): ProviderRequest {
   requireServed(row);
-  const found = routeFor(row, call.operation, call.model);
+  const found = routeFor(row, call.via ?? call.operation, call.model);
   if (!found)
     throw new Failure("no-channel", "endpoint_unsupported", {
       params: { model: call.model, group: "" },

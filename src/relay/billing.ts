@@ -3,7 +3,7 @@
 import { Elysia } from "elysia";
 import type { Deps, TokenAccount } from "../core/deps.ts";
 import { relayLanguageOf } from "../http/messages.ts";
-import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
+import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { asObject } from "../protocol/json.ts";
@@ -65,6 +65,7 @@ export function billingRelay(deps: BillingDeps, { visitors }: Pick<SessionSettin
       return Response.json(make(deps, await admitCaller(deps, request, visitors)), { headers });
     } catch (error) {
       const failure = asFailure(error);
+      headers[ERROR_CODE_HEADER] = failure.code;
       const view = {
         dialect: "openai-chat",
         language: relayLanguageOf(request, deps.options),

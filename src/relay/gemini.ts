@@ -2,29 +2,24 @@
 // Refuses actions that the gateway does not have, in Google's own envelope.
 import { Elysia } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { relayLanguageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { encodeTokenCount } from "../protocol/gemini/usage.ts";
 import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./call/admission.ts";
-import { corsHeaders, preflight } from "./wire/cors.ts";
+import type { Caller } from "./call/admission.ts";
+import { refusePlain } from "./call/exchange.ts";
+import { preflight } from "./wire/cors.ts";
 import { batchEmbedContents, embedContent, gemini } from "./endpoints/native.ts";
 import { geminiModel, geminiModelList } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
-import { asFailure, renderFailure } from "./wire/render-failure.ts";
 
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
 export function geminiRelay(deps: Deps, session: SessionSettings, relay: Relay) {
-  function refused(request: Request, error: unknown): Response {
-    const view = {
-      dialect: "gemini",
-      language: relayLanguageOf(request, deps.options),
-      requestId: newRequestId(),
-    } as const;
-    return renderFailure(asFailure(error), view, corsHeaders(request));
+  function refused(request: Request, error: unknown, caller?: Caller): Response {
+    const services = { deps, errorRows: relay.parts.errorRows };
+    return refusePlain(services, { request, caller, dialect: "gemini" }, error);
   }
 
   /** `target` is everything behind /models/: a name (slashes allowed), a colon and the action. */
@@ -49,13 +44,14 @@ export function geminiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
   }
 
   async function listed(request: Request, name?: string): Promise<Response> {
+    let caller: Caller | undefined;
     try {
-      const caller = await admitCaller(deps, request, session.visitors);
+      caller = await admitCaller(deps, request, session.visitors);
       return name === undefined
         ? geminiModelList(deps, caller, request)
         : geminiModel(deps, caller, request, name);
     } catch (error) {
-      return refused(request, error);
+      return refused(request, error, caller);
     }
   }
 

@@ -6,7 +6,7 @@ import { DONE, DRAWINGS, SUCCESS } from "../core/tasks/families.ts";
 import type { DrawingRow } from "../core/tasks/families.ts";
 import { shownImage } from "../core/tasks/lists.ts";
 import { anyTask, moveTask, ownTask } from "../core/tasks/store.ts";
-import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
+import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import { asString, parseJson } from "../protocol/json.ts";
 import { Role } from "../shared/enums.ts";
@@ -29,7 +29,7 @@ import { pushed } from "./tasks/midjourney-push.ts";
 import { drawingColumns, drawingReply, MIDJOURNEY } from "./tasks/midjourney-wire.ts";
 import { channelOf } from "./tasks/submit.ts";
 import type { Submission } from "./tasks/submit.ts";
-import { askTaskUpstream, refusal } from "./tasks/task-wire.ts";
+import { askTaskUpstream, isOfAccount, refusal, statusFailure } from "./tasks/task-wire.ts";
 import type { Json } from "./tasks/task-wire.ts";
 import { corsHeaders, preflight } from "./wire/cors.ts";
 
@@ -152,12 +152,15 @@ const imageSeed = (deps: Deps, edge: Edge, request: Request, id: string): Promis
       throw refusal(MIDJOURNEY, "unreachable");
     });
     const { status, text } = answer;
+    const failed = status === 200 ? undefined : statusFailure(channel, answer, parseJson(text) ?? text);
+    if (failed && isOfAccount(failed)) throw refusal(MIDJOURNEY, "upstreamAccount", failed.failure.code);
     return new Response(text, {
       status,
       headers: {
         ...corsHeaders(request),
         "content-type": "application/json",
         [REQUEST_ID_HEADER]: newRequestId(),
+        ...(failed ? { [ERROR_CODE_HEADER]: failed.failure.code } : {}),
       },
     });
   });

@@ -1,10 +1,10 @@
 // The model list as the key sees it: its own limits, else what the channels of its group serve.
 import type { Deps } from "../core/deps.ts";
-import { relayLanguageOf, messageText } from "../http/messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { DialectName } from "../protocol/canonical.ts";
 import { isPresetModel, modelOwner } from "../providers/models.ts";
-import { Failure } from "../shared/failures.ts";
+import { modelNotFound } from "./call/admission.ts";
+import { claudeCodeNames, codexModels, isClaudeCode } from "./endpoints/agent-models.ts";
 import type { Caller } from "./call/admission.ts";
 import { corsHeaders } from "./wire/cors.ts";
 
@@ -61,12 +61,14 @@ export function listDialect({ headers }: Request): DialectName {
   return headers.has("x-goog-api-key") ? "gemini" : "openai-chat";
 }
 
-function anthropicModel(id: string): Record<string, unknown> {
-  return { type: "model", id, display_name: id, created_at: new Date(CREATED * 1000).toISOString() };
+function anthropicModel(id: string, label = id): Record<string, unknown> {
+  return { type: "model", id, display_name: label, created_at: new Date(CREATED * 1000).toISOString() };
 }
 
 /** Anthropic's list, a page at a time: `limit` (20, at most 1000), `after_id`, `before_id`. */
-function anthropicList(names: readonly string[], request: Request): unknown {
+function anthropicList(given: readonly string[], request: Request): unknown {
+  const menu = isClaudeCode(request) ? claudeCodeNames(given) : given.map((id) => ({ id, label: id }));
+  const names = menu.map(({ id }) => id);
   const { searchParams } = new URL(request.url);
   const requested = Number(searchParams.get("limit") ?? 20);
   const limit = Number.isInteger(requested) && requested > 0 ? Math.min(requested, 1000) : 20;
@@ -76,7 +78,7 @@ function anthropicList(names: readonly string[], request: Request): unknown {
   const to = before > -1 ? before : from + limit;
   const page = names.slice(from, to);
   return {
-    data: page.map(anthropicModel),
+    data: menu.slice(from, to).map(({ id, label }) => anthropicModel(id, label)),
     has_more: before > -1 ? from > 0 : to < names.length,
     first_id: page[0] ?? null,
     last_id: page.at(-1) ?? null,
@@ -116,7 +118,7 @@ export function geminiModel(
   id: string,
 ): Response {
   if (namesFor(deps, caller).includes(id) || isPresetModel(id)) return answer(request, geminiObject(id));
-  throw new Failure("client", "model_not_found", { status: 404, params: { model: id } });
+  throw modelNotFound(id);
 }
 
 export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: Request): Response {
@@ -124,29 +126,21 @@ export function modelList(deps: Pick<Deps, "routing">, caller: Caller, request: 
   const names = namesFor(deps, caller);
   if (listDialect(request) === "anthropic") return answer(request, anthropicList(names, request));
   const data = names.map((id) => modelObject(id, modelOwner(id)));
-  return answer(request, { success: true, object: "list", data });
+  const models = codexModels(names, request);
+  return answer(request, { success: true, object: "list", data, ...(models ? { models } : {}) });
 }
 
-/** One model; an unknown one is answered with status 200, which clients of this call expect. */
+/** One model. Throws model_not_found. */
 export function oneModel(
   deps: Pick<Deps, "routing" | "options">,
   caller: Caller,
   request: Request,
   id: string,
 ): Response {
-  const isKnown = namesFor(deps, caller).includes(id) || isPresetModel(id);
   if (listDialect(request) === "gemini") return geminiModel(deps, caller, request, id);
-  if (listDialect(request) === "anthropic") {
-    if (isKnown) return answer(request, anthropicModel(id));
-    throw new Failure("client", "model_not_found", { status: 404, params: { model: id } });
-  }
-  if (isKnown) return answer(request, modelObject(id, modelOwner(id)));
-  return answer(request, {
-    error: {
-      message: messageText("model_not_found", relayLanguageOf(request, deps.options), { model: id }),
-      type: "invalid_request_error",
-      param: "model",
-      code: "model_not_found",
-    },
-  });
+  if (!namesFor(deps, caller).includes(id) && !isPresetModel(id)) throw modelNotFound(id);
+  return answer(
+    request,
+    listDialect(request) === "anthropic" ? anthropicModel(id) : modelObject(id, modelOwner(id)),
+  );
 }

@@ -2,14 +2,13 @@
 // They name the endpoint and nothing else: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { relayLanguageOf } from "../http/messages.ts";
-import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./call/admission.ts";
 import type { Caller } from "./call/admission.ts";
-import { corsHeaders, preflight } from "./wire/cors.ts";
+import { refusePlain } from "./call/exchange.ts";
+import { preflight } from "./wire/cors.ts";
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { chat, completions, embeddings } from "./endpoints/text.ts";
 import { speech, transcriptions, translations } from "./endpoints/audio.ts";
@@ -17,33 +16,20 @@ import { imageEdits, imageGenerations } from "./endpoints/images.ts";
 import { edits, moderations } from "./endpoints/legacy.ts";
 import { compact, responses } from "./endpoints/native.ts";
 import { rerank } from "./endpoints/rerank.ts";
+import { refuseGet } from "./responses-get.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
 import { playgroundBody, playgroundCaller, sessionUser } from "./playground.ts";
 import { createRealtime } from "./realtime/realtime.ts";
-import { asFailure, renderFailure } from "./wire/render-failure.ts";
 
 /** The body is read by the pipeline, once, as bytes. */
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
 
-/** Writes a refusal in the dialect that the caller expects. */
-function refused(
-  { options }: Pick<Deps, "options">,
-  request: Request,
-  error: unknown,
-  omitId = false,
-): Response {
-  const dialect = listDialect(request);
-  const language = relayLanguageOf(request, options);
-  const view = { dialect, language, requestId: newRequestId(), omitId };
-  return renderFailure(asFailure(error), view, corsHeaders(request));
-}
-
 export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) {
   return new Elysia()
     .use(inferenceRoutes(deps, relay))
-    .use(modelRoutes(deps, session))
-    .use(unimplementedRoutes(deps, session))
+    .use(modelRoutes(deps, session, relay))
+    .use(unimplementedRoutes(deps, session, relay))
     .use(playgroundRoutes(deps, session, relay));
 }
 
@@ -53,43 +39,70 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
     (endpoint: Endpoint) =>
     ({ request }: { request: Request }): Promise<Response> =>
       relay.serve({ request, endpoint });
-  return new Elysia()
-    .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
-    .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
-    .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
-    .post(
-      "/v1/engines/:model/embeddings",
-      ({ request, params }) => relay.serve({ request, endpoint: embeddings, pathModel: params.model }),
-      raw,
-    )
-    .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
-    .post("/v1/responses/compact", serve(compact), raw)
-    .post("/v1/edits", serve(edits), raw)
-    .post("/v1/moderations", serve(moderations), raw)
-    .post("/v1/rerank", serve(rerank), raw)
-    .post("/v2/rerank", serve(rerank), raw)
-    .post("/v1/images/generations", serve(imageGenerations), raw)
-    .post("/v1/images/edits", serve(imageEdits), raw)
-    .post("/v1/audio/speech", serve(speech), raw)
-    .post("/v1/audio/transcriptions", serve(transcriptions), raw)
-    .post("/v1/audio/translations", serve(translations), raw)
-    .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
-    .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
-    .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"));
+  return (
+    new Elysia()
+      .post("/v1/chat/completions", ({ request }) => relay.serve({ request, endpoint: chat }), raw)
+      .post("/v1/completions", ({ request }) => relay.serve({ request, endpoint: completions }), raw)
+      .post("/v1/embeddings", ({ request }) => relay.serve({ request, endpoint: embeddings }), raw)
+      .post(
+        "/v1/engines/:model/embeddings",
+        ({ request, params }) => relay.serve({ request, endpoint: embeddings, pathModel: params.model }),
+        raw,
+      )
+      .post("/v1/responses", ({ request }) => relay.serve({ request, endpoint: responses }), raw)
+      .post("/v1/responses/compact", serve(compact), raw)
+      // Codex and others whose base address was given without its version.
+      .post("/responses", serve(responses), raw)
+      .post("/responses/compact", serve(compact), raw)
+      // Groq's SDK puts this behind any base address.
+      .post("/openai/v1/chat/completions", serve(chat), raw)
+      .post("/openai/v1/embeddings", serve(embeddings), raw)
+      .post("/openai/v1/audio/speech", serve(speech), raw)
+      .post("/openai/v1/audio/transcriptions", serve(transcriptions), raw)
+      .post("/openai/v1/audio/translations", serve(translations), raw)
+      .post("/v1/edits", serve(edits), raw)
+      .post("/v1/moderations", serve(moderations), raw)
+      .post("/v1/rerank", serve(rerank), raw)
+      .post("/v2/rerank", serve(rerank), raw)
+      .post("/v1/images/generations", serve(imageGenerations), raw)
+      .post("/v1/images/edits", serve(imageEdits), raw)
+      .post("/v1/audio/speech", serve(speech), raw)
+      .post("/v1/audio/transcriptions", serve(transcriptions), raw)
+      .post("/v1/audio/translations", serve(translations), raw)
+      .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
+      .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/openai/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/responses", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/models", ({ request }) => preflight(request), checkedBy("relay key"))
+      .options("/v2/*", ({ request }) => preflight(request), checkedBy("relay key"))
+  );
 }
+
+/** Where refusals leave their rows. */
+const refusalServices = (deps: Deps, { parts }: Relay) => ({ deps, errorRows: parts.errorRows });
 
 type ModelAnswer = (deps: Deps, caller: Caller, request: Request) => Response;
 
-function modelRoutes(deps: Deps, { visitors }: SessionSettings) {
+function modelRoutes(deps: Deps, { visitors }: SessionSettings, relay: Relay) {
   async function listed(request: Request, make: ModelAnswer): Promise<Response> {
+    let caller: Caller | undefined;
     try {
-      return make(deps, await admitCaller(deps, request, visitors), request);
+      caller = await admitCaller(deps, request, visitors);
+      return make(deps, caller, request);
     } catch (error) {
-      return refused(deps, request, error);
+      return refusePlain(
+        refusalServices(deps, relay),
+        { request, caller, dialect: listDialect(request) },
+        error,
+      );
     }
   }
   return new Elysia()
+    .get("/v1/responses", ({ request }) => refuseGet(deps, { visitors }, request), raw)
+    .get("/responses", ({ request }) => refuseGet(deps, { visitors }, request), raw)
     .get("/v1/models", ({ request }) => listed(request, modelList), raw)
+    .get("/models", ({ request }) => listed(request, modelList), raw)
+    .get("/openai/v1/models", ({ request }) => listed(request, modelList), raw)
     .get(
       "/v1/models/*",
       ({ request, params }) =>
@@ -99,13 +112,19 @@ function modelRoutes(deps: Deps, { visitors }: SessionSettings) {
 }
 
 /** Calls that clients of this API know and this gateway does not have: known keys get that as the answer. */
-function unimplementedRoutes(deps: Deps, { visitors }: SessionSettings) {
+function unimplementedRoutes(deps: Deps, { visitors }: SessionSettings, relay: Relay) {
   async function notImplemented({ request }: { request: Request }): Promise<Response> {
+    let caller: Caller | undefined;
     try {
-      await admitCaller(deps, request, visitors);
+      caller = await admitCaller(deps, request, visitors);
       throw new Failure("client", "api_not_implemented", { status: 501, type: "new_api_error" });
     } catch (error) {
-      return refused(deps, request, error, error instanceof Failure && error.code === "api_not_implemented");
+      const omitId = error instanceof Failure && error.code === "api_not_implemented";
+      return refusePlain(
+        refusalServices(deps, relay),
+        { request, caller, omitId, dialect: listDialect(request) },
+        error,
+      );
     }
   }
   return new Elysia()
@@ -135,15 +154,12 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
       try {
         user = sessionUser(request, visitor);
       } catch (error) {
-        return refused(deps, request, error, true);
+        const services = refusalServices(deps, relay);
+        return refusePlain(services, { request, omitId: true, dialect: "openai-chat" }, error);
       }
       return relay.serveSession(
         { request, endpoint: chat },
-        {
-          userId: user.id,
-          bodyOf: playgroundBody,
-          callerOf: (body) => playgroundCaller(deps, user, body),
-        },
+        { user, bodyOf: playgroundBody, callerOf: (body) => playgroundCaller(deps, user, body) },
       );
     },
     { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },

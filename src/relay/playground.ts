@@ -3,7 +3,7 @@
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import { mayUseGroup } from "./call/admission.ts";
+import { mayUseGroup, modelNotFound } from "./call/admission.ts";
 import type { Caller } from "./call/admission.ts";
 import { asList, asObject } from "../protocol/json.ts";
 import { familyName } from "./endpoints/model-name.ts";
@@ -57,6 +57,8 @@ export function playgroundCaller(
   const group = requested === undefined || requested === null || requested === "" ? user.group : requested;
   if (!mayUseGroup(deps, user, group)) throw new Failure("forbidden", "playground_group_forbidden");
   if (deps.routing.tiers(group, familyName(model)).length === 0)
-    throw new Failure("no-channel", "playground_no_channel", { status: 500, params: { group, model } });
+    throw deps.routing.knows(group, familyName(model))
+      ? new Failure("no-channel", "playground_no_channel", { params: { group, model } })
+      : modelNotFound(model);
   return { user, token: undefined, tokenName: `playground-${group}`, group, pinned: undefined };
 }

@@ -11,6 +11,7 @@ import { readBalance } from "../providers/balance.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
+import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure } from "../shared/failures.ts";
 import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./call/attempt.ts";
 import { askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
@@ -64,7 +65,7 @@ export function testCallFor(model: string, type: number): TestCall {
   return { operation: "chat", body };
 }
 
-function unsupported(code: string): Failure {
+function unsupported(code: FailureCode): Failure {
   return new Failure("client", code);
 }
 
@@ -194,7 +195,7 @@ async function testChannel(
   }
   const name = model || channel.testModel || channel.models[0] || FALLBACK_MODEL;
   const call = testCallFor(name, channel.type);
-  const keys = keysInOrder(deps, channel);
+  const keys = keysInOrder(deps, channel, name);
   let result: ProbeResult = { ms: 0, isFatal: false };
   for (const { key } of keys) {
     const startedMs = performance.now();

@@ -1,5 +1,6 @@
 // The one error type of the product: thrown inside, rendered at the edge in the caller's own protocol.
-// Texts are not here: a code is a key of locales/*/failure.json.
+// Texts are not here: a code is a row of failure-codes.ts and a key of locales/*/failure.json.
+import type { FailureCode } from "./failure-codes.ts";
 
 export type FailureKind =
   | "client"
@@ -13,13 +14,14 @@ export type FailureKind =
   | "upstream-limit"
   | "upstream-request"
   | "upstream-refusal"
+  | "context-length"
   | "upstream-down"
   | "upstream-timeout"
   | "broken-stream"
   | "internal";
 
 /** HTTP status of a kind where the failure names none of its own. */
-const KIND_STATUS: Record<FailureKind, number> = {
+export const KIND_STATUS: Record<FailureKind, number> = {
   client: 400,
   auth: 401,
   forbidden: 403,
@@ -31,6 +33,7 @@ const KIND_STATUS: Record<FailureKind, number> = {
   "upstream-limit": 429,
   "upstream-request": 400,
   "upstream-refusal": 400,
+  "context-length": 400,
   "upstream-down": 502,
   "upstream-timeout": 504,
   "broken-stream": 502,
@@ -62,6 +65,8 @@ export interface FailureDetails {
   param?: string;
   /** Status the upstream answered with, before status mapping. */
   upstreamStatus?: number;
+  /** The sentence of the upstream's error, scrubbed. For administrators only. */
+  upstreamText?: string;
   /** Seconds the upstream asked to wait. */
   retryAfterSeconds?: number;
   cause?: unknown;
@@ -71,7 +76,7 @@ export interface FailureDetails {
 export class Failure extends Error {
   override readonly name = "Failure";
   readonly kind: FailureKind;
-  readonly code: string;
+  readonly code: FailureCode;
   readonly status: number;
   /** The status that was asked for, when one was: console calls otherwise answer 200 for business refusals. */
   readonly explicitStatus: number | undefined;
@@ -83,9 +88,10 @@ export class Failure extends Error {
   readonly wireCode: string | number | null | undefined;
   readonly param: string | undefined;
   readonly upstreamStatus: number | undefined;
+  readonly upstreamText: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(kind: FailureKind, code: string, details: FailureDetails = {}) {
+  constructor(kind: FailureKind, code: FailureCode, details: FailureDetails = {}) {
     super(code, details.cause === undefined ? undefined : { cause: details.cause });
     this.kind = kind;
     this.code = code;
@@ -99,6 +105,7 @@ export class Failure extends Error {
     this.wireCode = details.wireCode;
     this.param = details.param;
     this.upstreamStatus = details.upstreamStatus;
+    this.upstreamText = details.upstreamText;
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }
@@ -113,6 +120,6 @@ export function waitSecondsOf({ kind, status, retryAfterSeconds }: Failure): num
 }
 
 /** Shorthand for a refused console action: the call answers 200 with success false. */
-export function refuse(code: string, params?: FailureParams): Failure {
+export function refuse(code: FailureCode, params?: FailureParams): Failure {
   return new Failure("client", code, params ? { params } : {});
 }

@@ -95,7 +95,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       for (const id of [single, several]) {
         expect(await row(id)).toMatchObject({ status: ChannelStatus.enabled, otherInfo: "" });
         expect((await row(id)).testTime).toBeGreaterThan(0);
-        expect(picker.coolingUntilMs(id)).toBe(0);
+        expect(picker.rests(id, -Infinity)).toEqual([]);
         expect((await ask(`/keys/${id}`)).data).toEqual(
           expect.arrayContaining([expect.objectContaining({ rests_until: 0, reason: "" })]),
         );
@@ -105,12 +105,14 @@ for (const database of ["sqlite", "postgres"] as const) {
       const channel = app.deps.routing.channel(several);
       if (!channel) throw new Error("no channel");
       const nowMs = app.deps.clock.monotonicMs();
-      picker.report(single, "rejected", nowMs);
+      const lone = app.deps.routing.channel(single);
+      if (!lone) throw new Error("no channel");
+      picker.failed(lone, "hand-made", { reason: "rejected", isWhole: true }, nowMs);
       for (const index of [0, 1])
         app.deps.keyring.rest(channel, index, { reason: "limited", restMs: 60_000, detail: "" }, nowMs);
       upstream.always(okAnswer);
       for (const id of [single, several]) expect((await ask(`/test/${id}`)).success).toBe(true);
-      expect(picker.coolingUntilMs(single)).toBeGreaterThan(nowMs);
+      expect(picker.rests(single, nowMs)).toMatchObject([{ reason: "rejected" }]);
       expect((await ask(`/${several}`)).data).toMatchObject({ keys_resting: 2 });
     });
 

@@ -139,6 +139,7 @@ describe.each(DATABASE_KINDS)("channels on %s", (database) => {
       ["setting", '{"allow_networks":"10.0.0.0/8"}'],
       ["setting", '{"allow_networks":["10.0.0.0/8","lan"]}'],
       ["setting", '{"allow_networks":["10.0.0.0/33"]}'],
+      ["setting", '{"responses":"chat"}'],
       ["base_url", "javascript:alert(1)"],
       ["name", "a\u0007b"],
     ] as const) {

@@ -238,13 +238,23 @@ describe("connection", () => {
     island.answer("GET /api/channel/keys/5", {
       success: true,
       data: [
-        { index: 0, tail: "1111", rests_until: 0, reason: "", detail: "" },
+        {
+          index: 0,
+          tail: "1111",
+          rests_until: 0,
+          reason: "",
+          detail: "",
+          models: [
+            { model: "gpt-5", rests_until: Date.UTC(2026, 10, 20, 12) / 1000, reason: "limited", detail: "" },
+          ],
+        },
         {
           index: 1,
           tail: "2222",
           rests_until: Date.UTC(2026, 10, 20, 13) / 1000,
           reason: "rejected",
           detail: '{"error":{"message":"Incorrect key"}}',
+          models: [],
         },
       ],
     });
@@ -252,6 +262,7 @@ describe("connection", () => {
     await done();
     const [first, second] = list.getAllByRole("listitem");
     expect(first?.textContent).toContain("••••1111Active");
+    expect(first?.textContent).toContain("gpt-5: resting until 11-20 12:00Rate-limited by the upstream");
     expect(second?.textContent).toContain("Resting until 11-20 13:00Rejected by the upstream: Incorrect key");
     expect(field(/^Key/).value).toBe("");
   });
@@ -398,6 +409,22 @@ describe("settings without JSON", () => {
       thinking_to_content: true,
       allow_networks: ["10.0.0.0/8"],
     });
+  });
+
+  test("what Responses clients get is chosen, and finding it out is nothing to store", async () => {
+    const island = await openEditor({ url: "/channel?edit=1" });
+    await island.user.click(drawer().getByText("Rewrite and settings"));
+    await island.user.selectOptions(
+      drawer().getByRole("combobox", { name: "Responses API" }),
+      "Use chat completions",
+    );
+    await press(island, "Save");
+    await done();
+    const sent = (writes(island)[0] as SentRequest).body as { setting: string };
+    expect(JSON.parse(sent.setting)).toEqual({ responses: "convert" });
+    const stored = valuesOf(channel(1, { setting: sent.setting }));
+    expect(stored).toMatchObject({ responses: "convert", otherSettings: "" });
+    expect(changedBody(stored, { ...stored, responses: "" })).toEqual({ setting: "" });
   });
 
   test("a field of the type that was emptied is sent as a blank: empty means not given to the server", () => {

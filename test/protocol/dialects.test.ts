@@ -211,7 +211,7 @@ for (const dialect of ALL_DIALECTS) {
     });
 
     test("failures are written in the dialect's envelope, and text never shows codes of the gateway's inside", () => {
-      const failure = new Failure("limit", "rate_limited", { internal: "secret detail" });
+      const failure = new Failure("limit", "rate_limit_total", { internal: "secret detail" });
       const wire = dialect.encodeFailure(failure, "Too fast.");
       expect(wire.status).toBe(429);
       expect(JSON.stringify(wire.body)).toContain("Too fast.");

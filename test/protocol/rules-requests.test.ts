@@ -54,8 +54,10 @@ describe("refused by name", () => {
       "tools.file_search",
     );
     expect(
-      refused(() => gemini.encodeRequest(claude({ tools: [{ type: "bash_20250124", name: "bash" }] }))),
-    ).toBe("tools.bash_20250124");
+      refused(() =>
+        gemini.encodeRequest(claude({ tools: [{ type: "computer_20251124", name: "computer" }] })),
+      ),
+    ).toBe("tools.computer_20251124");
     expect(
       refused(() =>
         openaiChat.encodeRequest(
@@ -66,7 +68,7 @@ describe("refused by name", () => {
     expect(
       refused(() => openaiChat.encodeRequest(responses({ input: [{ type: "item_reference", id: "x" }] }))),
     ).toBe("input.item_reference");
-    expect(refused(() => anthropic.encodeRequest(chat({ functions: [] })))).toBe("functions");
+    expect(refused(() => anthropic.encodeRequest(chat({ functions: [{ name: "f" }] })))).toBe("functions");
     expect(refused(() => anthropic.encodeRequest(google({ cachedContent: "c" })))).toBe("cachedContent");
   });
   test("stop words towards Responses, sound towards Anthropic", () => {

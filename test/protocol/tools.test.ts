@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { anthropic } from "../../src/protocol/anthropic/dialect.ts";
 import { collect, explode, newBlock } from "../../src/protocol/assemble.ts";
 import type { Answer } from "../../src/protocol/assemble.ts";
-import { createUnwrapper, customNames, unwrapAnswer } from "../../src/protocol/custom-tools.ts";
+import type { ClientTool } from "../../src/protocol/client-tools.ts";
+import { clientNames, createUnwrapper, unwrapAnswer } from "../../src/protocol/client-tools.ts";
 import { gemini } from "../../src/protocol/gemini/dialect.ts";
 import { openaiChat } from "../../src/protocol/openai-chat/dialect.ts";
 import { openaiResponses } from "../../src/protocol/openai-responses/dialect.ts";
@@ -95,7 +96,7 @@ describe("free-text tools", () => {
   });
 
   test("calls become free text however the function's arguments are cut, and other calls stay", () => {
-    const names = customNames(asked[0] as never);
+    const names = clientNames(asked[0] as never, false) ?? new Map<string, ClientTool>();
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 9 }), (text, size) => {
         const json = JSON.stringify({ input: text });
@@ -267,4 +268,16 @@ describe("nothing is left behind in silence", () => {
     for (const other of [openaiResponses, anthropic, gemini])
       expect(other.encodeRequest(turns).dropped).toEqual([]);
   });
+});
+
+test("the choice that Copilot CLI sends to Gemini's models is theirs, and everybody else's free one", () => {
+  const request = chat({
+    tools: [{ type: "function", function: { name: "ls", parameters: { type: "object" } } }],
+    tool_choice: "validated",
+  });
+  const told = (dialect: typeof gemini | typeof anthropic | typeof openaiResponses) =>
+    dialect.encodeRequest(request, { model: "m" }).body;
+  expect(told(gemini)).toMatchObject({ toolConfig: { functionCallingConfig: { mode: "VALIDATED" } } });
+  expect(told(anthropic)).toMatchObject({ tool_choice: { type: "auto" } });
+  expect(told(openaiResponses)).toMatchObject({ tool_choice: "auto" });
 });

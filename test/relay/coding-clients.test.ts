@@ -106,7 +106,7 @@ describe("Codex", () => {
 
   test("a Responses upstream gets its bytes and the session's headers, and its stream passes as it is", async () => {
     g.upstream.always(answerOf("openai-responses"));
-    const body = JSON.stringify({ ...turn(CODEX, []), previous_response_id: "resp_0" });
+    const body = JSON.stringify(turn(CODEX, []));
     const response = await g.post("/v1/responses", body, HEADERS);
     expect(await response.text()).toBe(streamText("openai-responses"));
     const { body: sent, headers, url } = g.upstream.requests[0] ?? {};
@@ -227,13 +227,14 @@ describe("Codex", () => {
     expect(output).toMatchObject([{ type: "custom_tool_call", call_id: "t", input: "a\nb" }]);
   });
 
-  test("goes on from a stored response at the channel that holds it, whoever's turn it is, while it can", async () => {
+  test("goes on from a stored response at the channel that holds it, whoever's turn it is, or not at all", async () => {
     const model = "gpt-5.1-codex";
     const second = await g.app.createChannel({ type: 1, models: model, key: "two", baseUrl: g.upstream.url });
     await g.app.createChannel({ type: 1, models: model, key: "one", baseUrl: g.upstream.url });
     const keys = () => g.upstream.requests.map(({ headers }) => String(headers["authorization"]).slice(7));
     const answered = (id: string): Script => {
-      const response = { id, object: "response", status: "completed", model, output: [], usage: {} };
+      const output = [{ type: "message", content: [{ type: "output_text", text: "ok" }] }];
+      const response = { id, object: "response", status: "completed", model, output, usage: {} };
       return streamed({ type: "response.completed", response });
     };
     const ask = async (more: Wire) => {
@@ -255,13 +256,15 @@ describe("Codex", () => {
       await ask({ previous_response_id: id });
       expect(keys().at(-1)).toBe(key);
     }
-    // Another user's response, or one that nobody knows, is the upstream's to judge; a channel that is gone is no home.
-    await ask({ previous_response_id: "resp_unknown" });
+    // One that nobody knows, and an account that is off, are no reason to ask another one (stored-responses.test.ts).
+    const asked = keys().length;
+    const goOn = (id: string) => g.post("/v1/responses", { model, input: "hi", previous_response_id: id });
+    expect((await goOn("resp_unknown")).status).toBe(404);
     const { db, routing } = g.app.deps;
     await db.orm.update(db.t.channels).set({ status: 2 }).where(eq(db.t.channels.id, second));
     await routing.refresh([second]);
-    await ask({ previous_response_id: first === "two" ? "resp_a" : "resp_b" });
-    expect(keys().at(-1)).toBe("one");
+    expect((await goOn(first === "two" ? "resp_a" : "resp_b")).status).toBe(503);
+    expect(keys()).toHaveLength(asked);
   });
 
   test("works over other models that speak chat completions, streamed with its free-text tool", async () => {
@@ -310,10 +313,10 @@ describe("Codex", () => {
   });
 
   test("state at the provider is refused by name where it cannot be", async () => {
-    const body = { ...turn(CLAUDE, []), previous_response_id: "resp_0" };
+    const body = { ...turn(CLAUDE, []), prompt: { id: "pmpt_0" } };
     const response = await g.post("/v1/responses", body);
     expect([response.status, g.upstream.requests.length]).toEqual([400, 0]);
-    expect(await response.json()).toMatchObject({ error: { param: "previous_response_id" } });
+    expect(await response.json()).toMatchObject({ error: { param: "prompt" } });
   });
 });
 

@@ -90,9 +90,12 @@ test("a group that the user may not use, a missing model, a model nobody serves"
   const missing = await play({ model: "" });
   expect([missing.status, (await errorOf(missing)).code]).toEqual([400, "model_required"]);
   const nobody = await play({ model: "nobody" });
-  expect([nobody.status, (await errorOf(nobody)).message]).toEqual([
-    500,
-    "当前分组 default 下对于模型 nobody 无可用渠道",
+  expect([nobody.status, (await errorOf(nobody)).code]).toEqual([404, "model_not_found"]);
+  await g.app.createChannel({ baseUrl: g.upstream.url, models: "sleeping", status: 2 });
+  const sleeping = await play({ model: "sleeping" });
+  expect([sleeping.status, await errorOf(sleeping)]).toMatchObject([
+    503,
+    { message: "当前分组 default 下对于模型 sleeping 无可用渠道", code: "get_playground_channel_failed" },
   ]);
   expect(g.upstream.requests).toHaveLength(0);
 });

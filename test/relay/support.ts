@@ -12,6 +12,8 @@ export const HI = [{ role: "user" as const, content: "hi" }];
 
 export interface LogLine {
   type: number;
+  userId: number;
+  tokenId: number;
   quota: number;
   promptTokens: number;
   completionTokens: number;

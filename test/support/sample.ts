@@ -5,7 +5,7 @@ import { sha256Hex } from "../../src/core/kit/seal.ts";
 import type { Schema } from "../../drizzle/schema.ts";
 import type { BrowserContext } from "playwright";
 import { startTestApp } from "./app.ts";
-import type { TestApp, TestUser } from "./app.ts";
+import type { TestApp, TestAppOptions, TestUser } from "./app.ts";
 
 const HOUR_SECONDS = 3600;
 /** Below the parameter limit of one statement, for the widest table. */
@@ -70,8 +70,11 @@ export function headersOf(sample: Sample, role: SampleRole): Record<string, stri
 }
 
 /** Starts a server of its own on an empty directory, set up and filled. Close `app` when done. */
-export async function startSample(words: SampleWords = PLAIN_WORDS): Promise<Sample> {
-  const app = await startTestApp();
+export async function startSample(
+  words: SampleWords = PLAIN_WORDS,
+  options: TestAppOptions = {},
+): Promise<Sample> {
+  const app = await startTestApp(options);
   const { deps } = app;
   const range = (count: number) => Array.from({ length: count }, (_, index) => index);
   const groups = range(words.groups).map(words.group);

@@ -148,6 +148,21 @@ CREATE TABLE "redemptions" (
 	"deleted_at" bigint
 );
 --> statement-breakpoint
+CREATE TABLE "remote_objects" (
+	"user_id" bigint NOT NULL,
+	"kind" text NOT NULL,
+	"upstream_id" text NOT NULL,
+	"token_id" bigint DEFAULT 0 NOT NULL,
+	"channel_id" bigint NOT NULL,
+	"key_hash" text NOT NULL,
+	"model_name" text DEFAULT '' NOT NULL,
+	"token_count" bigint DEFAULT 0 NOT NULL,
+	"created_at" bigint NOT NULL,
+	"expires_at" bigint NOT NULL,
+	"state" text DEFAULT 'completed' NOT NULL,
+	CONSTRAINT "remote_objects_user_id_kind_upstream_id_pk" PRIMARY KEY("user_id","kind","upstream_id")
+);
+--> statement-breakpoint
 CREATE TABLE "reservations" (
 	"request_id" text PRIMARY KEY NOT NULL,
 	"user_id" bigint NOT NULL,
@@ -309,6 +324,7 @@ CREATE INDEX "logs_request" ON "logs" USING btree ("request_id");--> statement-b
 CREATE INDEX "logs_rare_types" ON "logs" USING btree ("type","created_at") WHERE "logs"."type" <> 2;--> statement-breakpoint
 CREATE UNIQUE INDEX "redemptions_key" ON "redemptions" USING btree ("key_hash");--> statement-breakpoint
 CREATE INDEX "redemptions_name" ON "redemptions" USING btree ("name");--> statement-breakpoint
+CREATE INDEX "remote_objects_expiry" ON "remote_objects" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "reservations_expiry" ON "reservations" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "rollups_user" ON "rollups" USING btree ("user_id","hour");--> statement-breakpoint
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("user_id");--> statement-breakpoint

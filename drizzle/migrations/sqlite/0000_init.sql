@@ -164,6 +164,22 @@ CREATE TABLE `redemptions` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `redemptions_key` ON `redemptions` (`key_hash`);--> statement-breakpoint
 CREATE INDEX `redemptions_name` ON `redemptions` (`name`);--> statement-breakpoint
+CREATE TABLE `remote_objects` (
+	`user_id` integer NOT NULL,
+	`kind` text NOT NULL,
+	`upstream_id` text NOT NULL,
+	`token_id` integer DEFAULT 0 NOT NULL,
+	`channel_id` integer NOT NULL,
+	`key_hash` text NOT NULL,
+	`model_name` text DEFAULT '' NOT NULL,
+	`token_count` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	`state` text DEFAULT 'completed' NOT NULL,
+	PRIMARY KEY(`user_id`, `kind`, `upstream_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `remote_objects_expiry` ON `remote_objects` (`expires_at`);--> statement-breakpoint
 CREATE TABLE `reservations` (
 	`request_id` text PRIMARY KEY NOT NULL,
 	`user_id` integer NOT NULL,

@@ -1,4 +1,4 @@
-// The keys of a channel that has several: which of them work, which rest, until when and why.
+// The keys of a channel that has several: which of them work, which rest, for all models or for one, until when and why.
 // Refuses to show more of a key than its last four characters: the server sends no more.
 import { useEffect, useState } from "react";
 import { api, call, failureMessage } from "../../lib/api.ts";
@@ -35,27 +35,35 @@ export function KeysList({ id, count }: { id: number; count: number }) {
       ) : null}
       <ul style={{ minHeight: `${Math.min(count, 6) * 28}px` }}>
         {(keys ?? []).map((key) => (
-          <li key={key.index} className="flex min-h-7 items-baseline gap-4">
+          <li key={key.index} className="flex min-h-7 flex-wrap items-baseline gap-x-4">
             <code>••••{key.tail}</code>
             {key.rests_until > 0 ? (
-              <StatusDot
-                tone="attention"
-                reason={[t(`channel.rest.${key.reason}`), upstreamMessage(key.detail)]
-                  .filter(Boolean)
-                  .join(": ")}
-              >
-                {t("channel.restsUntil", {
-                  time: formatDateTime(key.rests_until * 1000, timeZone.value).slice(5, 16),
-                })}
+              <StatusDot tone="attention" reason={reasonOf(t, key)}>
+                {t("channel.restsUntil", { time: timeOf(key) })}
               </StatusDot>
             ) : (
               <StatusDot tone="ok">{t("channel.keyActive")}</StatusDot>
             )}
+            {key.models.map((rest) => (
+              <StatusDot key={rest.model} tone="attention" reason={reasonOf(t, rest)}>
+                {t("channel.restsForModel", { model: rest.model, time: timeOf(rest) })}
+              </StatusDot>
+            ))}
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+type Rest = Pick<ChannelKeyState, "rests_until" | "reason" | "detail">;
+
+function timeOf(rest: Rest): string {
+  return formatDateTime(rest.rests_until * 1000, timeZone.value).slice(5, 16);
+}
+
+function reasonOf(t: ReturnType<typeof useT>, rest: Rest): string {
+  return [t(`channel.rest.${rest.reason}`), upstreamMessage(rest.detail)].filter(Boolean).join(": ");
 }
 
 /** The message inside an upstream's JSON error, or the text as it came. */

@@ -1,7 +1,7 @@
 // How a channel rewrites calls: model names, parameters, statuses, and its own settings; fields in place of JSON.
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
-import { SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
+import { SelectField, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
 import { MapField } from "../../ui/map-editor.tsx";
 import type { ChannelValues } from "./values.ts";
 
@@ -64,6 +64,17 @@ export default function RewritePart({ form, models, upstreamModels }: RewritePar
         name="thinkingToContent"
         label={t("channel.thinkingToContent")}
         hint={t("channel.thinkingToContentHint")}
+      />
+      <SelectField
+        form={form}
+        name="responses"
+        label={t("channel.responses")}
+        hint={t("channel.responsesHint")}
+        choices={[
+          { value: "", label: t("channel.responsesAuto") },
+          { value: "native", label: t("channel.responsesNative") },
+          { value: "convert", label: t("channel.responsesConvert") },
+        ]}
       />
       <TextField
         form={form}

@@ -25,6 +25,8 @@ export interface ChannelValues extends Record<string, unknown> {
   paramOverride: string;
   forceFormat: boolean;
   thinkingToContent: boolean;
+  /** What the upstream has for Responses clients; "" finds it out. */
+  responses: "" | "native" | "convert";
   proxy: string;
   /** One address or range a line. */
   allowNetworks: string;
@@ -52,6 +54,7 @@ export const NEW_CHANNEL: ChannelValues = {
   paramOverride: "",
   forceFormat: false,
   thinkingToContent: false,
+  responses: "",
   proxy: "",
   allowNetworks: "",
   otherSettings: "",
@@ -64,6 +67,7 @@ export const REWRITE_FIELDS = [
   "statusCodeMapping",
   "forceFormat",
   "thinkingToContent",
+  "responses",
   "proxy",
   "allowNetworks",
   "otherSettings",
@@ -75,7 +79,7 @@ function pretty(value: Record<string, unknown>): string {
 
 type SettingValues = Pick<
   ChannelValues,
-  "forceFormat" | "thinkingToContent" | "proxy" | "allowNetworks" | "otherSettings"
+  "forceFormat" | "thinkingToContent" | "responses" | "proxy" | "allowNetworks" | "otherSettings"
 >;
 
 function settingValues(text: string): SettingValues {
@@ -84,6 +88,7 @@ function settingValues(text: string): SettingValues {
     return {
       forceFormat: false,
       thinkingToContent: false,
+      responses: "",
       proxy: "",
       allowNetworks: "",
       otherSettings: text,
@@ -91,6 +96,7 @@ function settingValues(text: string): SettingValues {
   const {
     force_format: force,
     thinking_to_content: thinking,
+    responses,
     proxy,
     allow_networks: networks,
     ...rest
@@ -98,6 +104,7 @@ function settingValues(text: string): SettingValues {
   return {
     forceFormat: force === true,
     thinkingToContent: thinking === true,
+    responses: responses === "native" || responses === "convert" ? responses : "",
     proxy: typeof proxy === "string" ? proxy : "",
     allowNetworks: Array.isArray(networks) ? networks.map(String).join("\n") : "",
     otherSettings: pretty(rest),
@@ -110,6 +117,7 @@ function settingText(values: SettingValues): string {
     ...jsonObject(values.otherSettings),
     ...(values.forceFormat ? { force_format: true } : {}),
     ...(values.thinkingToContent ? { thinking_to_content: true } : {}),
+    ...(values.responses === "" ? {} : { responses: values.responses }),
     ...(values.proxy.trim() === "" ? {} : { proxy: values.proxy.trim() }),
     ...(networks.length === 0 ? {} : { allow_networks: networks }),
   };

@@ -2,8 +2,9 @@
 // Refuses JSON columns of the wrong shape, addresses that are none, names that are too long, and Vertex without region.
 import ipaddr from "ipaddr.js";
 import { providerForm, splitsKeysByLine } from "../../shared/provider-forms.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import { followMapping } from "./rows.ts";
+import { followMapping, RESPONSES_SETTINGS } from "./rows.ts";
 import type { ChannelRow } from "./rows.ts";
 
 /** Absent and null both mean "leave as it is": older clients send null for what they do not know. */
@@ -41,7 +42,7 @@ const MAX_STATUS_MAPPING_CHARACTERS = 1024;
 const VERTEX = 41;
 const CONTROL = /\p{Cc}/u;
 
-function refuseField(param: string, code: string, params?: Record<string, string | number>): Failure {
+function refuseField(param: string, code: FailureCode, params?: Record<string, string | number>): Failure {
   return new Failure("client", code, { param, ...(params ? { params } : {}) });
 }
 
@@ -137,6 +138,13 @@ function objectText(field: "param_override" | "setting", text: string): string {
     if (!isAddress || !/^(https?|socks5h?):\/\//.test(proxy))
       throw refuseField(field, "channel_proxy_invalid");
   }
+  const responses = field === "setting" ? value["responses"] : undefined;
+  if (
+    responses !== undefined &&
+    responses !== null &&
+    !RESPONSES_SETTINGS.some((known) => known === responses)
+  )
+    throw refuseField(field, "channel_responses_invalid", { allowed: RESPONSES_SETTINGS.join(", ") });
   const networks = field === "setting" ? value["allow_networks"] : undefined;
   if (networks !== undefined && networks !== null) {
     const list: unknown[] = Array.isArray(networks) ? networks : [networks];
@@ -164,7 +172,7 @@ export function tagText(text: string): string | null {
 function checkType(type: number): void {
   const form = providerForm(type);
   if (!form) throw refuseField("type", "provider_unknown", { type });
-  const code = { retired: "provider_retired", later: "provider_unserved", active: "", legacy: "" }[
+  const code = ({ retired: "provider_retired", later: "provider_unserved", active: "", legacy: "" } as const)[
     form.status
   ];
   if (code !== "") throw refuseField("type", code, { name: form.label.zh });

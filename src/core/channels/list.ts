@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
+import type { KeyRest } from "./keyring.ts";
 import type { Channel, ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
 import { wallTimeOf } from "../kit/clock.ts";
@@ -218,15 +219,20 @@ interface TagCount {
   count: number;
 }
 
-/** † One of several keys of a channel as administrators see it. */
-interface KeyStateJson {
-  index: number;
-  /** Its last characters. */
-  tail: string;
+interface RestJson {
   /** Unix seconds; 0 = it takes its turn. */
   rests_until: number;
   reason: string;
   detail: string;
+}
+
+/** † One of several keys of a channel as administrators see it. */
+interface KeyStateJson extends RestJson {
+  index: number;
+  /** Its last characters. */
+  tail: string;
+  /** Models that it rests for while it serves others, by their names at the upstream. */
+  models: (RestJson & { model: string })[];
 }
 
 /** Enough to tell long keys apart; of a short one it would be too much. */
@@ -237,17 +243,18 @@ function tailOf(key: string): string {
 /** Which keys of a channel rest on this node, until when, and why. */
 export function keyStates(deps: Pick<Deps, "keyring" | "clock">, channel: Channel): KeyStateJson[] {
   const nowMs = deps.clock.monotonicMs();
-  return deps.keyring.states(channel).map(({ index, restsUntilMs, reason, detail }) => {
-    const tail = tailOf(channel.keys[index] ?? "");
-    if (restsUntilMs <= nowMs) return { index, tail, rests_until: 0, reason: "", detail: "" };
-    return {
-      index,
-      tail,
-      rests_until: Math.ceil(wallTimeOf(deps.clock, restsUntilMs) / 1000),
-      reason,
-      detail,
-    };
-  });
+  const restJson = ({ restsUntilMs, reason, detail }: KeyRest): RestJson =>
+    restsUntilMs <= nowMs
+      ? { rests_until: 0, reason: "", detail: "" }
+      : { rests_until: Math.ceil(wallTimeOf(deps.clock, restsUntilMs) / 1000), reason, detail };
+  return deps.keyring.states(channel).map((state) => ({
+    index: state.index,
+    tail: tailOf(channel.keys[state.index] ?? ""),
+    ...restJson(state),
+    models: [...state.models].flatMap(([model, rest]) =>
+      rest.restsUntilMs > nowMs && model !== "" ? [{ model, ...restJson(rest) }] : [],
+    ),
+  }));
 }
 
 /** † What stands above the list: how many channels of each kind there are, and the tags in use. */

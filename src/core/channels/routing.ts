@@ -28,6 +28,8 @@ export interface Routing {
   channels(): Iterable<Channel>;
   /** Enabled channels by descending priority; empty when nobody serves it. */
   tiers(group: string, model: string): readonly Tier[];
+  /** Whether any channel of the group has the model, enabled or not. */
+  knows(group: string, model: string): boolean;
   /** Models that an enabled channel serves for the group, sorted. */
   modelsOf(group: string): string[];
   /** Models that an enabled channel serves for any group, sorted. */
@@ -58,10 +60,16 @@ interface ChannelIndex {
   readonly served: Map<string, Map<string, Set<Channel>>>;
   /** Built on first use, dropped when a channel of that model changes. */
   readonly tiers: Map<string, Map<string, readonly Tier[]>>;
+  /** group -> models of channels that are not enabled: made on first use, dropped with every change. */
+  off: Map<string, Set<string>> | undefined;
 }
 
 function forEachPlace(channel: Channel, visit: (group: string, model: string) => void): void {
   if (channel.status !== ChannelStatus.enabled) return;
+  eachPlace(channel, visit);
+}
+
+function eachPlace(channel: Channel, visit: (group: string, model: string) => void): void {
   for (const group of channel.groups) for (const model of channel.models) visit(group, model);
 }
 
@@ -95,7 +103,25 @@ function putChannel(index: ChannelIndex, id: number, channel: Channel | undefine
   if (old === channel || (old && channel && Bun.deepEquals(old, channel))) return false;
   if (old) removeChannel(index, old);
   if (channel) addChannel(index, channel);
+  index.off = undefined;
   return true;
+}
+
+/** Asked for models that nobody serves: made-up names cost a look-up each, whatever the number of channels. */
+function isOff(index: ChannelIndex, group: string, model: string): boolean {
+  if (!index.off) {
+    const off = new Map<string, Set<string>>();
+    for (const channel of index.byId.values()) {
+      if (channel.status === ChannelStatus.enabled) continue;
+      eachPlace(channel, (at, name) => {
+        const models = off.get(at);
+        if (models) models.add(name);
+        else off.set(at, new Set([name]));
+      });
+    }
+    index.off = off;
+  }
+  return index.off.get(group)?.has(model) === true;
 }
 
 function tiersOf({ served, tiers }: ChannelIndex, group: string, model: string): readonly Tier[] {
@@ -123,7 +149,7 @@ function buildTiers(channels: ReadonlySet<Channel>): readonly Tier[] {
 }
 
 export async function createRouting({ db, seal, logger }: RoutingSources): Promise<Routing> {
-  const index: ChannelIndex = { byId: new Map(), served: new Map(), tiers: new Map() };
+  const index: ChannelIndex = { byId: new Map(), served: new Map(), tiers: new Map(), off: undefined };
   const { byId, served } = index;
   const listeners: ((ids: readonly number[]) => void)[] = [];
 
@@ -180,6 +206,7 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     channel: (id) => byId.get(id),
     channels: () => byId.values(),
     tiers: (group, model) => tiersOf(index, group, model),
+    knows: (group, model) => served.get(group)?.has(model) === true || isOff(index, group, model),
     modelsOf: (group) => [...(served.get(group)?.keys() ?? [])].sort(),
     enabledModels: () => [...new Set([...served.values()].flatMap((models) => [...models.keys()]))].sort(),
     groups: () => [...served.keys()].sort(),

@@ -6,10 +6,18 @@ import type { Sealer } from "../kit/seal.ts";
 
 export type ChannelRow = Schema["channels"]["$inferSelect"];
 
+/**
+ * For Responses clients: find out whether the upstream has that API, take it to have it, or write their calls as chat
+ * completions.
+ */
+export const RESPONSES_SETTINGS = ["auto", "native", "convert"] as const;
+
 /** Per-channel switches, from the JSON of `channels.setting`; unknown keys stay readable by their owner. */
 interface ChannelSetting {
   force_format?: boolean;
   thinking_to_content?: boolean;
+  /** What the upstream has for Responses clients; "auto" when absent. */
+  responses?: (typeof RESPONSES_SETTINGS)[number];
   /** http, https, socks5 or socks5h address. */
   proxy?: string;
   /** Private networks (CIDR or addresses) that requests through this channel may name media addresses in. */
@@ -76,6 +84,14 @@ export function followMapping(text: string): Channel["modelMapping"] {
     if (at !== from) ends.set(from, at);
   }
   return ends;
+}
+
+/**
+ * The requested model's name at the channel's upstream, chains followed; a mapping that cannot be read changes none. What is
+ * known of a model is kept by this name; a call whose mapping cannot be read fails (relay/call/plan.ts).
+ */
+export function upstreamModel({ modelMapping }: Pick<Channel, "modelMapping">, model: string): string {
+  return typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
 }
 
 /** Invalid JSON and values that are no HTTP status are ignored, as clients of this column expect. */

@@ -165,7 +165,7 @@ async function judgeTest(deps: StateDeps, channel: Channel, result: ProbeResult)
   const mayDisable = channel.status === ChannelStatus.enabled && channel.autoBan;
   if (!mayDisable || !options.get("AutomaticDisableChannelEnabled")) return;
   if (failure && isFatal) {
-    await disableChannel(deps, channel, failure.internal ?? failure.code);
+    await disableChannel(deps, channel, failure.upstreamText || (failure.internal ?? failure.code));
     return;
   }
   const limit = options.get("ChannelDisableThreshold");

@@ -1,12 +1,16 @@
 // The refusal for callers whose query met a database that is away, or a file that another process holds: 503, come again.
 // Refuses errors of anything but a query: other connections break with the same codes.
-import { isQueryAway } from "../../db/away.ts";
+import { isAway, isQueryAway, readWhenBack } from "../../db/away.ts";
 import { DatabaseBusy } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { Failure } from "../../shared/failures.ts";
+import { within } from "./deadline.ts";
 
+/** Longest wait for one answer: a query that never comes back must not block its caller for ever. */
+export const READ_WAIT_MS = 5000;
 const BUSY_RETRY_SECONDS = 5;
 
-export function databaseDown(cause: unknown): Failure {
+function databaseDown(cause: unknown): Failure {
   return new Failure("internal", "database_down", { status: 503, cause });
 }
 
@@ -25,4 +29,19 @@ export function databaseFailure(error: unknown): Failure | undefined {
   const busy = error instanceof Error && error.cause instanceof DatabaseBusy ? error.cause : error;
   if (busy instanceof DatabaseBusy) return databaseBusy(busy);
   return isQueryAway(error) ? databaseDown(error) : undefined;
+}
+
+/** A read that no memory can stand in for: waits `waitMs` for a PostgreSQL that is away, then throws 503 database_down. */
+export async function readOrRefuse<T>(
+  { kind }: Pick<Database, "kind">,
+  waitMs: number,
+  query: () => PromiseLike<T>,
+): Promise<T> {
+  if (kind !== "postgres") return query();
+  try {
+    return await readWhenBack(waitMs, () => within(READ_WAIT_MS, Promise.resolve(query())));
+  } catch (error) {
+    if (!isAway(error)) throw error;
+    throw databaseDown(error);
+  }
 }

@@ -5,12 +5,15 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join } from "node:path";
 
 /** What a sealed text is for; bound into it, so that one kind of secret cannot be passed off as another. */
-type SealPurpose = "token" | "channel" | "option" | "redemption" | "user" | "check";
+type SealPurpose = "token" | "channel" | "option" | "redemption" | "user" | "check" | "turn" | "item";
 
 export interface Sealer {
   seal(purpose: SealPurpose, text: string): string;
   /** Throws SealError when the key or the purpose is wrong. */
   open(purpose: SealPurpose, sealed: string): string;
+  /** The same for bytes, as bytes. */
+  sealBytes(purpose: SealPurpose, bytes: Uint8Array): Buffer;
+  openBytes(purpose: SealPurpose, sealed: Buffer): Buffer;
   /** Keyed hash (HMAC-SHA256) of what outsiders may see but not link: the same on every node of an installation. */
   mac(text: string): Buffer;
 }
@@ -24,30 +27,35 @@ const TAG_BYTES = 16;
 export function createSealer(secret: string): Sealer {
   const key = Buffer.from(hkdfSync("sha256", secret, "weir", "seal", 32));
   const macKey = Buffer.from(hkdfSync("sha256", secret, "weir", "mac", 32));
+  function sealBytes(purpose: SealPurpose, bytes: Uint8Array): Buffer {
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv("aes-256-gcm", key, iv);
+    cipher.setAAD(Buffer.from(purpose));
+    const body = Buffer.concat([cipher.update(bytes), cipher.final()]);
+    return Buffer.concat([iv, body, cipher.getAuthTag()]);
+  }
+  function openBytes(purpose: SealPurpose, bytes: Buffer): Buffer {
+    if (bytes.length < IV_BYTES + TAG_BYTES) throw new SealError("sealed text is cut short");
+    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
+    decipher.setAAD(Buffer.from(purpose));
+    decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+    try {
+      const body = decipher.update(bytes.subarray(IV_BYTES, bytes.length - TAG_BYTES));
+      return Buffer.concat([body, decipher.final()]);
+    } catch (error) {
+      throw new SealError("sealed under another key", { cause: error });
+    }
+  }
   return {
     mac: (text) => createHmac("sha256", macKey).update(text).digest(),
-    seal(purpose, text) {
-      if (text === "") return "";
-      const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", key, iv);
-      cipher.setAAD(Buffer.from(purpose));
-      const body = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
-      return VERSION + Buffer.concat([iv, body, cipher.getAuthTag()]).toString("base64url");
-    },
+    sealBytes,
+    openBytes,
+    seal: (purpose, text) =>
+      text === "" ? "" : VERSION + sealBytes(purpose, Buffer.from(text, "utf8")).toString("base64url"),
     open(purpose, sealed) {
       if (sealed === "") return "";
       if (!sealed.startsWith(VERSION)) throw new SealError("not a sealed text");
-      const bytes = Buffer.from(sealed.slice(VERSION.length), "base64url");
-      if (bytes.length < IV_BYTES + TAG_BYTES) throw new SealError("sealed text is cut short");
-      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
-      decipher.setAAD(Buffer.from(purpose));
-      decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
-      try {
-        const body = decipher.update(bytes.subarray(IV_BYTES, bytes.length - TAG_BYTES));
-        return Buffer.concat([body, decipher.final()]).toString("utf8");
-      } catch (error) {
-        throw new SealError("sealed under another key", { cause: error });
-      }
+      return openBytes(purpose, Buffer.from(sealed.slice(VERSION.length), "base64url")).toString("utf8");
     },
   };
 }

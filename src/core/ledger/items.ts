@@ -2,7 +2,7 @@
 // Both databases and the journal work on these shapes.
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
-import type { LedgerAccounts, UserAccount } from "../deps.ts";
+import type { LedgerAccounts, RemoteObject, UserAccount } from "../deps.ts";
 import type { LogRow } from "../logs/rows.ts";
 
 /** An amount that already left the balance in the database, as a row of `reservations`. */
@@ -22,6 +22,8 @@ export interface LedgerItem {
   logged?: boolean;
   /** Closed by this item. */
   hold?: DurableHold;
+  /** What the provider keeps of the settled call: its row comes to the tables with the charge. */
+  object?: RemoteObject;
   /** Stands in the place of an entry that an operator gave up: it charges nobody and is counted as skipped. */
   skipped?: true;
 }
@@ -34,6 +36,9 @@ interface UserSum {
 /** What keeps the sums of an hour apart. */
 export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId", "group"] as const;
 
+/** What a provider's object is found by, in the order of its primary key. */
+export const OBJECT_KEY = ["userId", "kind", "upstreamId"] as const;
+
 export type RollupSum = Database["t"]["rollups"]["$inferSelect"];
 
 export interface BatchSums {
@@ -43,6 +48,8 @@ export interface BatchSums {
   rollups: RollupSum[];
   logs: LogRow[];
   holds: DurableHold[];
+  /** Each once, in the order of their keys: batches of several nodes cannot deadlock. */
+  objects: RemoteObject[];
   /** Entries that an operator gave up. */
   skipped: number;
 }
@@ -58,9 +65,11 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
   const rollups = new Map<string, RollupSum>();
   const logs: LogRow[] = [];
   const holds: DurableHold[] = [];
+  let objects: Map<string, RemoteObject> | undefined;
   let skipped = 0;
-  for (const { row, logged, hold, skipped: isSkipped } of items) {
+  for (const { row, logged, hold, object, skipped: isSkipped } of items) {
     if (hold) holds.push(hold);
+    if (object) (objects ??= new Map()).set(OBJECT_KEY.map((name) => object[name]).join(" "), object);
     if (!row) {
       if (isSkipped) skipped++;
       continue;
@@ -84,7 +93,22 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
     channels.set(row.channelId, (channels.get(row.channelId) ?? 0) + row.quota);
     addToRollup(rollups, row, logged !== false);
   }
-  return { users, tokens, channels, rollups: [...rollups.values()], logs, holds, skipped };
+  return {
+    users,
+    tokens,
+    channels,
+    rollups: [...rollups.values()],
+    logs,
+    holds,
+    objects: objects ? inOrder(objects) : NO_OBJECTS,
+    skipped,
+  };
+}
+
+const NO_OBJECTS: RemoteObject[] = [];
+
+function inOrder(objects: ReadonlyMap<string, RemoteObject>): RemoteObject[] {
+  return [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
 function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boolean): void {

@@ -5,6 +5,7 @@ import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
 import { IndexedSet } from "../../shared/indexed-set.ts";
+import { within } from "../kit/deadline.ts";
 import type { BalanceWatch, Credit, Deps, Ledger, LedgerAccounts, LogEntry, TokenAccount } from "../deps.ts";
 import { entryRow } from "../logs/rows.ts";
 import { creditSteps, tokenQuotaSteps } from "./credits.ts";
@@ -18,7 +19,7 @@ import { createLedgerHealth } from "./ledger-health.ts";
 import type { LedgerHealth } from "./ledger-health.ts";
 import { takeLease } from "./node-lease.ts";
 import type { NodeLease } from "./node-lease.ts";
-import { createOutageWatch } from "./outage.ts";
+import { createOutageWatch, OUTAGE_MS } from "./outage.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import { ledgerDown, refusalOf } from "./refusals.ts";
 import type { HoldKeeper } from "./reservation.ts";
@@ -96,6 +97,12 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     await store.drain();
   }
 
+  /** An outage is waited for once: when it is known, what is settled is not held up by it. */
+  async function entered(): Promise<void> {
+    const waitMs = outage ? OUTAGE_MS - outage.silentMs() : 0;
+    if (waitMs > 0) await within(waitMs, store.drain()).catch(() => undefined);
+  }
+
   async function flush(): Promise<void> {
     await queue.flush();
     await store.drain();
@@ -112,6 +119,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     },
     maintain: () => upkeep.run(),
     backlog: () => store.backlog(),
+    entered,
     flush,
     async close() {
       upkeep.stop();

@@ -6,7 +6,14 @@ import { q, rawQuery } from "../../db/database.ts";
 import type { Database, Orm, RawRow, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
 import type { BatchSums, DurableHold } from "./items.ts";
-import { addToKnownHour, logColumns, namesOf, rollupColumns } from "./row-columns.ts";
+import {
+  addToKnownHour,
+  logColumns,
+  namesOf,
+  objectColumns,
+  replaceKnownObject,
+  rollupColumns,
+} from "./row-columns.ts";
 import type { RowColumn } from "./row-columns.ts";
 import type { Figures } from "./store.ts";
 
@@ -35,16 +42,24 @@ export function* lockRows(
 export interface RowInserts {
   logs(rows: BatchSums["logs"]): SQL;
   rollups(rows: BatchSums["rollups"]): SQL;
+  objects(rows: BatchSums["objects"]): SQL;
 }
 
 export function rowInserts(t: Database["t"]): RowInserts {
   const ofLogs = logColumns(t);
   const ofRollups = rollupColumns(t);
+  const ofObjects = objectColumns(t);
   const logs = insertOf("logs", ofLogs);
   const rollups = insertOf("rollups", ofRollups);
+  const objects = insertOf("remote_objects", ofObjects);
   // In one order on every node, so that their batches cannot deadlock.
   const end = sql.raw(`order by 1, 2, 3, 4, 5, 6 ${addToKnownHour(ofRollups)}`);
-  return { logs: (list) => logs(list), rollups: (list) => sql`${rollups(list)} ${end}` };
+  const newest = sql.raw(replaceKnownObject(ofObjects));
+  return {
+    logs: (list) => logs(list),
+    rollups: (list) => sql`${rollups(list)} ${end}`,
+    objects: (list) => sql`${objects(list)} ${newest}`,
+  };
 }
 
 function insertOf<Row>(table: string, columns: readonly RowColumn<Row>[]): (list: readonly Row[]) => SQL {
@@ -71,6 +86,7 @@ export function* enterSums(
   yield* chargeChannels(tx, sums);
   if (sums.logs.length > 0) yield* rows(tx, inserts.logs(sums.logs));
   if (sums.rollups.length > 0) yield* rows(tx, inserts.rollups(sums.rollups));
+  if (sums.objects.length > 0) yield* rows(tx, inserts.objects(sums.objects));
   return figures;
 }
 

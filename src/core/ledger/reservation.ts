@@ -82,6 +82,7 @@ export class Hold implements Reservation, Indexed {
     const item: LedgerItem = { row };
     if (!keeper.consumeLogged()) item.logged = false;
     if (this.durable) item.hold = this.durable;
+    if (settlement.object) item.object = settlement.object;
     this.#letGo();
     beginPending(item, user, token);
     return (this.#outcome = keeper.add(item));

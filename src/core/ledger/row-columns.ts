@@ -4,8 +4,9 @@ import { getTableColumns } from "drizzle-orm";
 import type { Table } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { Database } from "../../db/database.ts";
+import type { RemoteObject } from "../deps.ts";
 import type { LogRow } from "../logs/rows.ts";
-import { ROLLUP_KEY } from "./items.ts";
+import { OBJECT_KEY, ROLLUP_KEY } from "./items.ts";
 import type { RollupSum } from "./items.ts";
 
 export interface RowColumn<Row> {
@@ -37,6 +38,10 @@ export function rollupColumns({ rollups }: Database["t"]): RowColumn<RollupSum>[
   return columnsOf<RollupSum>(rollups);
 }
 
+export function objectColumns({ remoteObjects }: Database["t"]): RowColumn<RemoteObject>[] {
+  return columnsOf<RemoteObject>(remoteObjects);
+}
+
 export function namesOf(columns: readonly RowColumn<never>[]): string {
   return columns.map(({ name }) => name).join(", ");
 }
@@ -50,4 +55,13 @@ export function addToKnownHour(columns: readonly RowColumn<RollupSum>[]): string
     .filter(isKey)
     .map(({ name }) => name)
     .join(", ")}) do update set ${added.join(", ")}`;
+}
+
+/** What an insert of providers' objects ends with: the newest word on an id counts. */
+export function replaceKnownObject(columns: readonly RowColumn<RemoteObject>[]): string {
+  const isKey = ({ field }: RowColumn<RemoteObject>) => OBJECT_KEY.some((key) => key === field);
+  const values = columns.filter((column) => !isKey(column));
+  return `on conflict (${namesOf(columns.filter(isKey))}) do update set ${values
+    .map(({ name }) => `${name} = excluded.${name}`)
+    .join(", ")}`;
 }

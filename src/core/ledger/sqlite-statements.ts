@@ -3,7 +3,14 @@ import type { Database as BunSqlite, Statement } from "bun:sqlite";
 import type { Database } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
 import type { BatchSums } from "./items.ts";
-import { addToKnownHour, logColumns, namesOf, rollupColumns } from "./row-columns.ts";
+import {
+  addToKnownHour,
+  logColumns,
+  namesOf,
+  objectColumns,
+  replaceKnownObject,
+  rollupColumns,
+} from "./row-columns.ts";
 import type { RowColumn } from "./row-columns.ts";
 import type { Figures } from "./store.ts";
 
@@ -14,6 +21,7 @@ export type SqliteStatements = ReturnType<typeof prepareStatements>;
 export function prepareStatements(client: BunSqlite, t: Database["t"]) {
   const ofLogs = logColumns(t);
   const ofRollups = rollupColumns(t);
+  const ofObjects = objectColumns(t);
   const insert = (table: string, columns: readonly RowColumn<never>[], end = "") =>
     client.prepare<unknown, Bindings>(
       `insert into ${table} (${namesOf(columns)}) values (${columns.map(() => "?").join(", ")}) ${end}`,
@@ -37,6 +45,7 @@ export function prepareStatements(client: BunSqlite, t: Database["t"]) {
     ),
     chargeChannel: client.prepare("update channels set used_quota = used_quota + ?1 where id = ?2"),
     addRollup: rowWriter(insert("rollups", ofRollups, addToKnownHour(ofRollups)), ofRollups),
+    putObject: rowWriter(insert("remote_objects", ofObjects, replaceKnownObject(ofObjects)), ofObjects),
     moveMark: client.prepare(
       `update nodes set mark = ?1, journaled = ?2, entered = entered + ?3, set_aside = set_aside + ?4,
          skipped = skipped + ?5
@@ -73,5 +82,6 @@ export function enterSums(statements: SqliteStatements, sums: BatchSums): Figure
   }
   for (const [id, charge] of sums.channels) if (charge > 0) statements.chargeChannel.run(charge, id);
   for (const sum of sums.rollups) statements.addRollup(sum);
+  for (const object of sums.objects) statements.putObject(object);
   return figures;
 }

@@ -1,8 +1,8 @@
 // The usage log: lists for administrators and for users, searching, and clearing.
 // Refuses users what belongs to administrators: channels, internal details, other people's rows.
-import { and, desc, eq, gt, gte, inArray, lt, max, sql } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, lt, max, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { startsWith } from "../../db/database.ts";
+import { contains, startsWith } from "../../db/database.ts";
 import type { Database, Orm } from "../../db/database.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { LogType } from "../../shared/enums.ts";
@@ -12,6 +12,9 @@ import type { LogFilter } from "./filter.ts";
 import { CLEARED_MARK, countLogs, segmentsOf } from "./statistics.ts";
 
 type LogRow = Schema["logs"]["$inferSelect"];
+
+/** Of a body that was no error object: pages of proxies are long. */
+const MAX_INTERNAL_CHARACTERS = 500;
 
 /** A log row as the wire knows it. */
 export interface LogJson {
@@ -39,7 +42,22 @@ export interface LogJson {
   request_id: string;
 }
 
-function adminJson(row: LogRow, channelName: string): LogJson {
+/** The content for administrators: what the upstream of a failed attempt said, else the public text with what is behind it. */
+function adminContent({ type, content, other }: LogRow): string {
+  if (type !== LogType.error || !other.includes('"admin_info"')) return content;
+  try {
+    const { admin_info: admin } = JSON.parse(other) as {
+      admin_info?: { upstream_text?: string; internal?: string };
+    };
+    if (admin?.upstream_text) return admin.upstream_text;
+    return admin?.internal ? `${content}: ${admin.internal.slice(0, MAX_INTERNAL_CHARACTERS)}` : content;
+  } catch {
+    return content;
+  }
+}
+
+/** The row as it stands, which its owner reads. */
+function rowJson(row: LogRow, channelName: string): LogJson {
   return {
     id: row.id,
     user_id: row.userId,
@@ -62,6 +80,11 @@ function adminJson(row: LogRow, channelName: string): LogJson {
     other: row.other,
     request_id: row.requestId,
   };
+}
+
+/** Administrators read the provider's own words in the place of the public text. */
+function adminJson(row: LogRow, channelName: string): LogJson {
+  return { ...rowJson(row, channelName), content: adminContent(row) };
 }
 
 /** Fields of `other` that say which channels and upstreams were used, or what only administrators may read. */
@@ -87,7 +110,7 @@ function publicOther(text: string): string {
 
 /** Users learn the channel's number, never its name, and not how many rows the whole site has. */
 function userJson(row: LogRow): LogJson {
-  return { ...adminJson(row, ""), id: row.id % 1024, other: publicOther(row.other) };
+  return { ...rowJson(row, ""), id: row.id % 1024, other: publicOther(row.other) };
 }
 
 // --- lists ---------------------------------------------------------------------------------------------------------
@@ -216,6 +239,13 @@ function byType(deps: Deps, type: number, userId: number | undefined, limit: num
   return fetchRows(deps, where, limit, 0);
 }
 
+/** Error rows whose upstream's words begin so: they are the content that administrators see. */
+function sayUpstream({ db }: Deps, term: string): SQL | undefined {
+  const { logs } = db.t;
+  const words = `"upstream_text":${JSON.stringify(term).slice(0, -1)}`;
+  return and(eq(logs.type, LogType.error), contains(logs.other, words));
+}
+
 /** The newest rows whose type is the keyword or whose content begins with it. */
 export async function searchLogs(deps: Deps, keyword: string, limit = USUAL_MATCHES): Promise<LogJson[]> {
   const term = keyword.trim();
@@ -228,7 +258,7 @@ export async function searchLogs(deps: Deps, keyword: string, limit = USUAL_MATC
   const found = await deps.db.reader
     .select()
     .from(logs)
-    .where(and(gt(logs.id, floor), startsWith(logs.content, term)))
+    .where(and(gt(logs.id, floor), or(startsWith(logs.content, term), sayUpstream(deps, term))))
     .orderBy(desc(logs.id))
     .limit(limit);
   const type = typeOf(term);

@@ -32,6 +32,7 @@ import {
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
 const optionsByGroup = {
@@ -127,8 +128,8 @@ const optionsByGroup = {
     "global.pass_through_request_enabled": { kind: bool, default: "false" },
     /** Of the gateway's own sentences to programs; `auto`: as they ask, else the site's. */
     "relay.language": { kind: oneOf("auto", "zh", "en"), default: "auto" },
-    "general_setting.ping_interval_enabled": { kind: bool, default: "false" },
-    "general_setting.ping_interval_seconds": { kind: int(0, 3600), default: "60", unit: "seconds" },
+    "general_setting.ping_interval_enabled": { kind: bool, default: "true" },
+    "general_setting.ping_interval_seconds": { kind: int(0, 3600), default: "15", unit: "seconds" },
   },
   upstream: {
     /** Seconds until the first byte of an upstream answer; 0 = no limit of its own. */
@@ -319,7 +320,7 @@ export type PublicOptions = {
 };
 
 /** A switch and the keys that must hold a value before it may be turned on, with the refusal's code. */
-export const switchGuards: readonly { key: OptionKey; needs: readonly OptionKey[]; code: string }[] = [
+export const switchGuards: readonly { key: OptionKey; needs: readonly OptionKey[]; code: FailureCode }[] = [
   { key: "GitHubOAuthEnabled", needs: ["GitHubClientId", "GitHubClientSecret"], code: "option_needs_github" },
   { key: "oidc.enabled", needs: ["oidc.client_id", "oidc.client_secret"], code: "option_needs_oidc" },
   {

@@ -4,6 +4,7 @@ import { gte, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role } from "../../shared/enums.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import type { Language } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { hashPassword } from "../users/credentials.ts";
@@ -48,7 +49,7 @@ export async function databaseVersion({ db }: Pick<Deps, "db">): Promise<string>
   return /^\S*/.exec(row?.version ?? "")?.[0] ?? "";
 }
 
-function bad(code: string): Failure {
+function bad(code: FailureCode): Failure {
   return new Failure("client", code, { status: 400 });
 }
 

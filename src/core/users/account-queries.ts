@@ -2,15 +2,13 @@
 // PostgreSQL is away.
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { isAway, readWhenBack } from "../../db/away.ts";
 import type { Database } from "../../db/database.ts";
-import { databaseDown } from "../kit/database-failure.ts";
+import { READ_WAIT_MS, readOrRefuse } from "../kit/database-failure.ts";
 import { within } from "../kit/deadline.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
 import type { TokenRow, UserRow } from "./account-rows.ts";
 
 const MAX_READS = 5;
-const READ_WAIT_MS = 5000;
 
 export interface AccountQueries {
   user(id: number): Promise<UserRow | undefined>;
@@ -35,14 +33,8 @@ export function createAccountQueries(
   }
 
   /** For what no memory knows: waits for the database, then its caller gets 503. */
-  async function answer<T>(query: () => PromiseLike<T>): Promise<T> {
-    if (!isShared) return query();
-    try {
-      return await readWhenBack(databaseWaitMs, () => once(query()));
-    } catch (error) {
-      if (!isAway(error)) throw error;
-      throw databaseDown(error);
-    }
+  function answer<T>(query: () => PromiseLike<T>): Promise<T> {
+    return readOrRefuse(db, databaseWaitMs, query);
   }
 
   /** One text parameter, so that the statement stays the same whatever the number of ids. */

@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q, sumOf } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import { parseAllowIps } from "./account-rows.ts";
@@ -190,7 +191,7 @@ const MAX_SECONDS = 253_402_300_799;
 /** Half the exact range, so that remaining and used quota together stay in it. */
 export const MAX_TOKEN_QUOTA = Math.floor(MAX_QUOTA / 2);
 
-function refuseField(param: string, code: string, params?: Record<string, string | number>): Failure {
+function refuseField(param: string, code: FailureCode, params?: Record<string, string | number>): Failure {
   return new Failure("client", code, { param, ...(params ? { params } : {}) });
 }
 

@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { LogType, Role, UserStatus } from "../../shared/enums.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
@@ -120,7 +121,7 @@ async function findUser(deps: Deps, id: number): Promise<UserRow> {
   return rows[0];
 }
 
-function assertOutranks(actor: UserAccount, target: { role: number }, code: string): void {
+function assertOutranks(actor: UserAccount, target: { role: number }, code: FailureCode): void {
   if (actor.role !== Role.root && target.role >= actor.role) throw refuse(code);
 }
 
@@ -237,11 +238,12 @@ export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> 
 }
 
 async function softDelete(deps: Deps, row: UserRow): Promise<void> {
-  const { users } = deps.db.t;
+  const { remoteObjects, users } = deps.db.t;
   await deps.db.orm
     .update(users)
     .set({ deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null })
     .where(eq(users.id, row.id));
+  await deps.db.orm.delete(remoteObjects).where(eq(remoteObjects.userId, row.id));
   await deps.accounts.userChanged(row.id);
   await endEverywhere(deps, row.id, "deleted");
 }
@@ -447,12 +449,15 @@ export async function removeUser(deps: Deps, actor: UserAccount, id: number): Pr
   const row = await findUser(deps, id);
   if (row.role >= Role.root) throw refuse("user_root_undeletable");
   assertOutranks(actor, row, "user_rank_delete");
-  const { identities, tokens, userDevices, users } = deps.db.t;
+  const { identities, remoteObjects, tokens, userDevices, users } = deps.db.t;
   const owned = await deps.db.orm.select({ id: tokens.id }).from(tokens).where(eq(tokens.userId, id));
   await deps.db.atomic(function* (tx) {
     yield* q(tx.delete(identities).where(eq(identities.userId, id)).returning({ id: identities.id }));
     yield* q(tx.delete(tokens).where(eq(tokens.userId, id)).returning({ id: tokens.id }));
     yield* q(tx.delete(userDevices).where(eq(userDevices.userId, id)).returning({ id: userDevices.userId }));
+    yield* q(
+      tx.delete(remoteObjects).where(eq(remoteObjects.userId, id)).returning({ id: remoteObjects.userId }),
+    );
     yield* q(tx.delete(users).where(eq(users.id, id)).returning({ id: users.id }));
   });
   await deps.sessions.remove(id);

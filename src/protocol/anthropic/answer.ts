@@ -57,7 +57,7 @@ function plainAnswer(wire: JsonObject, content: readonly unknown[]): Answer | un
   };
   return textAnswer(defined(head), texts, {
     usage: decodeUsage(wire["usage"]) ?? emptyUsage(),
-    reason: finishFromWire(raw),
+    reason: raw === null ? "stop" : finishFromWire(raw),
     rawReason: raw,
     ...defined({ stopSequence: asString(wire["stop_sequence"]) }),
   });

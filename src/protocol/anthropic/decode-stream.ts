@@ -6,7 +6,7 @@ import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
 import type { AnswerContext, MeterOptions, StreamMeter, WireDecoder, WireFrame } from "../dialect.ts";
-import type { BlockPayload, CanonicalEvent } from "../events.ts";
+import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
 import type { BlockSpec } from "../sequencer.ts";
@@ -52,6 +52,12 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
     for (const payload of payloads) blocks.write(out, spec, payload);
   };
 
+  /** message_stop says that the message is complete, also without a reason. */
+  const unsaidReason = (): FinishReason => {
+    for (const { kind } of specs.values()) if (kind === "tool-call") return "tool-calls";
+    return "stop";
+  };
+
   const finish = (out: CanonicalEvent[]): void => {
     over = true;
     if (!started) out.push({ type: "start" });
@@ -62,7 +68,7 @@ export function decodeStream(context: Pick<AnswerContext, "newId">): WireDecoder
       usage: decodeUsage(usage) ?? emptyUsage(),
       ...(isProvisional ? { isProvisional } : {}),
     });
-    const reason = finishFromWire(stopReason);
+    const reason = stopReason === null ? unsaidReason() : finishFromWire(stopReason);
     out.push({ type: "finish", reason, raw: stopReason, ...defined({ stopSequence }) });
   };
 

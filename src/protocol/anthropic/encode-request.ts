@@ -11,6 +11,7 @@ import type {
   ToolCallPart,
 } from "../canonical.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { askedOf } from "../client-tools.ts";
 import { asFunction } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, parseJson } from "../json.ts";
@@ -25,9 +26,9 @@ const MIN_BUDGET = 1024;
 const DEFAULT_MAX_TOKENS = 8192;
 
 /** Throws `unsupported_field` for audio, several answers, free-text tools and the like. */
-export function encodeRequest(request: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
-  const dropped: string[] = [];
-  const home = request.dialect === DIALECT;
+export function encodeRequest(given: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
+  const home = given.dialect === DIALECT;
+  const { request, dropped } = home ? { request: given, dropped: [] } : askedOf(given);
   const body: JsonObject = { model: context.model ?? request.model };
   writeMessages(request, home, body, dropped);
   if (request.stream !== undefined) body["stream"] = request.stream;

@@ -7,6 +7,7 @@ import { citationFor } from "../citations.ts";
 import type { AnswerContext, StreamEncoder } from "../dialect.ts";
 import type { FinishEvent, NoteEvent, OpaqueEvent, OpenEvent, StartEvent } from "../events.ts";
 import { asObject } from "../json.ts";
+import { KEEP_ALIVE } from "../keep-alive.ts";
 import { packSignature } from "../signatures.ts";
 import { errorEnvelope } from "./failure.ts";
 import { encodeUsage } from "./usage.ts";
@@ -71,7 +72,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
           return `event: error\ndata: ${JSON.stringify(errorEnvelope(event.failure, text))}\n\n`;
         }
         case "ping":
-          return frame("ping", {});
+          return KEEP_ALIVE.anthropic.between;
         case "bytes":
           return "";
       }

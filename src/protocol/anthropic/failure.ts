@@ -16,6 +16,7 @@ const TYPE_OF: Readonly<Record<FailureKind, string>> = {
   "upstream-limit": "rate_limit_error",
   "upstream-request": "invalid_request_error",
   "upstream-refusal": "invalid_request_error",
+  "context-length": "invalid_request_error",
   "upstream-down": "overloaded_error",
   "upstream-timeout": "timeout_error",
   "broken-stream": "api_error",
@@ -28,9 +29,16 @@ export function decodeFailure(status: number, body: unknown, retryAfter?: string
   return upstreamFailure({ status, ...read, message: plain ? "" : read.message, retryAfter });
 }
 
+/** Types that a status of the request's own decides (https://docs.claude.com/en/api/errors). */
+function typeOf({ kind, status }: Failure): string {
+  if (status === 413) return "request_too_large";
+  const isRequests = kind === "client" || kind === "upstream-request";
+  return isRequests && status === 404 ? "not_found_error" : TYPE_OF[kind];
+}
+
 /** The envelope, which is also the data of an `error` event. */
 export function errorEnvelope(failure: Failure, text: string): Record<string, unknown> {
-  const type = failure.status === 413 ? "request_too_large" : TYPE_OF[failure.kind];
+  const type = typeOf(failure);
   return { type: "error", error: { type, message: text } };
 }
 

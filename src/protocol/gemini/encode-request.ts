@@ -14,6 +14,7 @@ import type {
 } from "../canonical.ts";
 import { toolNames } from "../canonical.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { askedOf } from "../client-tools.ts";
 import { asFunction } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, parseJson } from "../json.ts";
@@ -33,9 +34,9 @@ function signsCalls(model: string): boolean {
   return /gemini-([3-9]|\d\d)/.test(model);
 }
 
-export function encodeRequest(request: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
-  const dropped: string[] = [];
-  const home = request.dialect === DIALECT;
+export function encodeRequest(given: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
+  const home = given.dialect === DIALECT;
+  const { request, dropped } = home ? { request: given, dropped: [] } : askedOf(given);
   const body: JsonObject = {};
   const model = context.model ?? request.model;
   if (home) writeOwn(request, model, body, dropped);
@@ -306,7 +307,7 @@ function writeTools(request: CanonicalRequest, body: JsonObject, dropped: string
   };
   switch (choice.mode) {
     case "auto":
-      return calling("AUTO");
+      return calling(request.spelling?.["toolChoice"] === "validated" ? "VALIDATED" : "AUTO");
     case "none":
       return calling("NONE");
     case "any":

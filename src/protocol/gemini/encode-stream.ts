@@ -115,8 +115,8 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
           return inArray ? `${wire}]` : wire;
         }
         case "ping":
-          // A comment line; an array has no room for one but white space.
-          return inArray ? "\r\n" : ": PING\r\n\r\n";
+          // Google's own clients take comments for broken JSON.
+          return "";
       }
     },
   };

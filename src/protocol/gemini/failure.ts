@@ -17,31 +17,36 @@ const STATUS_OF: Readonly<Record<FailureKind, string>> = {
   "upstream-limit": "RESOURCE_EXHAUSTED",
   "upstream-request": "INVALID_ARGUMENT",
   "upstream-refusal": "INVALID_ARGUMENT",
+  "context-length": "INVALID_ARGUMENT",
   "upstream-down": "UNAVAILABLE",
   "upstream-timeout": "DEADLINE_EXCEEDED",
   "broken-stream": "UNAVAILABLE",
   internal: "INTERNAL",
 };
 
-/** A bad key is status 400 here; its reason and the time to wait stand in the details. */
+/** The time to wait stands in the details. */
 export function decodeFailure(status: number, body: unknown, retryAfter?: string | null): Failure {
   const read = readErrorBody(body);
   const outer = Array.isArray(body) ? asObject(body[0]) : asObject(body);
   const details = asList(asObject(outer?.["error"])?.["details"]).map(asObject);
-  const reason = details.map((item) => asString(item?.["reason"])).find((word) => word === "API_KEY_INVALID");
   const delay = details.map((item) => asString(item?.["retryDelay"])).find((word) => word !== undefined);
   const plain = typeof body === "string";
   return upstreamFailure({
-    status: reason ? 401 : status,
+    status,
     ...read,
-    ...(reason ? { code: reason } : {}),
     message: plain ? "" : read.message,
     retryAfter: retryAfter ?? delay?.replace(/s$/, ""),
   });
 }
 
+/** Codes of google.rpc.Status (https://ai.google.dev/gemini-api/docs/troubleshooting). */
+function statusOf({ kind, status }: Failure): string {
+  const isRequests = kind === "client" || kind === "upstream-request";
+  return isRequests && status === 404 ? "NOT_FOUND" : STATUS_OF[kind];
+}
+
 export function errorEnvelope(failure: Failure, text: string): Record<string, unknown> {
-  return { error: { code: failure.status, message: text, status: STATUS_OF[failure.kind] } };
+  return { error: { code: failure.status, message: text, status: statusOf(failure) } };
 }
 
 export function encodeFailure(failure: Failure, text: string): EncodedFailure {

@@ -314,6 +314,11 @@ function decodeToolChoice(fields: FieldReader, request: CanonicalRequest): ToolC
       (request.spelling ??= {})["toolChoice"] = probe;
       return { mode: "any" };
     }
+    // Copilot CLI 1.0 says it to Gemini's models: free to choose, and calls keep to their schemas.
+    if (probe === "validated") {
+      (request.spelling ??= {})["toolChoice"] = probe;
+      return { mode: "auto" };
+    }
     throw invalidField("tool_choice");
   }
   const extras = fields.extras();

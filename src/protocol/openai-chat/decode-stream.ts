@@ -111,12 +111,23 @@ function finish(from: Reading): CanonicalEvent[] {
   }
   from.blocks.closeAll(out);
   out.push({ type: "usage", usage: from.usage ?? emptyUsage() });
-  const first = from.finishes.get(0) ?? { reason: "other" as const, raw: null };
+  addUnsaidFinishes(from);
+  const first = from.finishes.get(0) ?? { reason: "stop" as const, raw: null };
   const others = [...from.finishes]
     .filter(([choice]) => choice !== 0)
     .map(([choice, { reason, raw }]) => ({ choice, reason, raw }));
   out.push({ type: "finish", ...first, ...(others.length > 0 ? { others } : {}) });
   return out;
+}
+
+/** [DONE] says that the answer is complete: a choice that came without a reason ended as such answers do. */
+function addUnsaidFinishes({ finishes, specs, tools }: Reading): void {
+  for (const slot of tools.keys()) {
+    const choice = Number(slot.split(":")[0]);
+    if (!finishes.has(choice)) finishes.set(choice, { reason: "tool-calls", raw: null });
+  }
+  for (const { choice = 0 } of specs.values())
+    if (!finishes.has(choice)) finishes.set(choice, { reason: "stop", raw: null });
 }
 
 function readChoice(from: Reading, out: CanonicalEvent[], wire: WireChoice): void {

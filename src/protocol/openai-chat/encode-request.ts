@@ -15,6 +15,7 @@ import type {
 } from "../canonical.ts";
 import { defined } from "../assemble.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { askedOf } from "../client-tools.ts";
 import { asArguments, asFunction, takesCustomTools } from "../custom-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
@@ -27,16 +28,13 @@ import { searchFor } from "../web-search.ts";
 const DIALECT = "openai-chat";
 
 /** Throws `unsupported_field` for hosted tools, stored pictures and the like that chat completions cannot say. */
-export function encodeRequest(request: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
-  const dropped: string[] = [];
-  const home = request.dialect === DIALECT;
+export function encodeRequest(given: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
+  const home = given.dialect === DIALECT;
+  const { request, dropped } = home ? { request: given, dropped: [] } : askedOf(given);
   const body: JsonObject = { model: context.model ?? request.model };
-  // Calls of one turn belong into one message; the Responses API spreads them over items.
-  const source =
-    home || takesCustomTools(DIALECT, String(body["model"])) ? request : withoutCustom(request, dropped);
-  const messages = home
-    ? source.messages
-    : mergeTurns(source.messages, (role) => (role === "assistant" ? role : null));
+  const isOpenai = takesCustomTools(DIALECT, String(body["model"]));
+  const source = home || isOpenai ? request : withoutCustom(request, dropped);
+  const messages = home ? source.messages : chatTurns(source.messages, isOpenai);
   body["messages"] = messages.flatMap((message) => encodeMessage(message, home, context, dropped));
   if (request.stream !== undefined) body["stream"] = request.stream;
   if (request.streamUsage !== undefined) {
@@ -54,6 +52,18 @@ export function encodeRequest(request: CanonicalRequest, context: EncodeContext 
   }
   carryExtras(request, DIALECT, body, dropped);
   return { body, dropped };
+}
+
+/**
+ * Calls of one turn belong into one message; the Responses API spreads them over items. Only OpenAI's own models know
+ * developers, and the templates of many others take one system message, at the beginning.
+ */
+function chatTurns(messages: readonly Message[], isOpenai: boolean): Message[] {
+  if (isOpenai) return mergeTurns(messages, (role) => (role === "assistant" ? role : null));
+  const known = messages.map((message) =>
+    message.role === "developer" ? { ...message, role: "system" as const } : message,
+  );
+  return mergeTurns(known, (role) => (role === "assistant" || role === "system" ? role : null));
 }
 
 /** The same request with functions in place of free-text tools, in its history too. */

@@ -5,6 +5,7 @@ import { citationFor } from "../citations.ts";
 import type { AnswerContext, StreamEncoder } from "../dialect.ts";
 import type { BlockKind, FinishEvent, FinishReason, NoteEvent, OpenEvent, StartEvent } from "../events.ts";
 import { asObject, dataUrl } from "../json.ts";
+import { KEEP_ALIVE } from "../keep-alive.ts";
 import { sharedLogprobs } from "../logprobs.ts";
 import { packSignature } from "../signatures.ts";
 import { errorObject } from "./failure.ts";
@@ -70,7 +71,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
           return `data: ${JSON.stringify({ error: errorObject(failure, message) })}\n\n`;
         }
         case "ping":
-          return ": PING\n\n";
+          return KEEP_ALIVE["openai-chat"].between;
         case "close":
           // Clients parse the arguments, and nothing is no JSON.
           return to.block.kind === "tool-call" && !to.block.custom && !to.block.filled

@@ -9,13 +9,16 @@ import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asNumber, asObject, asString } from "../json.ts";
 import { decodeStream } from "./decode-stream.ts";
+import { hasReasoning, withSealedIds } from "./references.ts";
 import { decodeUsage } from "./usage.ts";
 import { carrierItem, contentPart, encodeItem, encodeResponse, reasoningProof } from "./items.ts";
 
 /** Throws the upstream's failure for failed responses and for bodies that are no response. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
   const wire = asObject(body);
-  if (asObject(wire?.["error"])) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
+  const error = wire?.["error"];
+  if (asObject(error) ?? (typeof error === "string" && !Array.isArray(wire?.["output"])))
+    throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   if (!wire || !Array.isArray(wire["output"])) {
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
@@ -87,5 +90,8 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): JsonObject
     model: context.model ?? answer.model ?? "",
     createdAt: answer.createdAt ?? context.nowSeconds,
   };
-  return encodeResponse(head, output, context, { reason: answer.reason, usage: answer.usage });
+  const { sealItems: seal } = context;
+  const isSealed = seal && (context.sealsAlways === true || hasReasoning(output));
+  const items = isSealed ? withSealedIds(output, seal) : output;
+  return encodeResponse(head, items, context, { reason: answer.reason, usage: answer.usage });
 }

@@ -15,6 +15,7 @@ import type { FieldReader } from "../carry.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asBoolean, asList, asObject, asString, asText, parseDataUrl, rest } from "../json.ts";
 import { openProof } from "../signatures.ts";
+import { putBack } from "./references.ts";
 import { HOSTED_ITEM, hostedKind, MUST_CARRY, packReasoning, REQUEST_FIELDS } from "./wire.ts";
 
 const DIALECT = "openai-responses";
@@ -50,7 +51,10 @@ export function decodeRequest(body: unknown, context: DecodeContext = {}): Canon
     request.messages.push({ role: "user", bare: "string", parts: [{ type: "text", text: input }] });
     request.spelling = { input: "string" };
   } else if (Array.isArray(input)) {
-    input.forEach((item, index) => request.messages.push(decodeItem(item, index)));
+    const unread: string[] = [];
+    const items = context.openItems ? putBack(input, context.openItems, unread) : input;
+    if (unread.length > 0) request.unread = unread;
+    items.forEach((item, index) => request.messages.push(decodeItem(item, index)));
   } else if (request.mustCarry.length === 0) throw invalidField("input");
   else request.spelling = { input: "none" };
 
@@ -158,11 +162,20 @@ function decodeItem(value: unknown, index: number): Message {
     case "reasoning":
       return decodeReasoning(wire);
     default: {
-      const part: Part = { type: "opaque", dialect: DIALECT, name: `input.${type || "item"}`, value };
-      if (HOSTED_ITEM.test(type)) part.droppable = true;
+      const isReference = type === "" && wire["id"] !== undefined;
+      const name = `input.${type || (isReference ? "item_reference" : "item")}`;
+      const part: Part = { type: "opaque", dialect: DIALECT, name, value };
+      if (HOSTED_ITEM.test(type) || isUnknownReasoning(wire)) part.droppable = true;
       return { role: "assistant", parts: [part] };
     }
   }
+}
+
+/** A reference to reasoning that we did not give out: another provider does without. */
+function isUnknownReasoning(wire: JsonObject): boolean {
+  const id =
+    wire["type"] === "item_reference" || wire["type"] === undefined ? asString(wire["id"]) : undefined;
+  return id?.startsWith("rs_") === true;
 }
 
 function decodeMessage(wire: JsonObject, index: number): Message {
@@ -281,7 +294,8 @@ function decodePart(value: unknown): Part {
   }
 }
 
-function decodeTool(value: unknown, index: number): Tool {
+/** A declared tool; what is neither function nor free text stays as it is written. */
+export function decodeTool(value: unknown, index: number): Tool {
   const wire = asObject(value);
   if (!wire) throw invalidField(`tools[${index}]`);
   const type = asString(wire["type"]) ?? "function";

@@ -175,6 +175,7 @@ function beginCall(from: Reading, out: CanonicalEvent[], item: JsonObject, index
     callId: asString(item["call_id"]) || asString(item["id"]) || from.newId("call_"),
     name: asString(item["name"]) ?? "",
     custom,
+    ...defined({ namespace: asString(item["namespace"]) }),
   };
   from.calls.set(index, spec);
   from.blocks.write(out, spec);

@@ -3,6 +3,7 @@
 import { defined } from "../assemble.ts";
 import type { CanonicalRequest, EncodedRequest, JsonObject, Message, Part, Tool } from "../canonical.ts";
 import { cannotCarry, carryExtras, drop, leaveOpaque } from "../carry.ts";
+import { askedOf } from "../client-tools.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { asObject, dataUrl } from "../json.ts";
 import { nearestEffort, openaiTraits } from "../openai-models.ts";
@@ -14,9 +15,9 @@ import { HOSTED_TOOLS, unpackReasoning } from "./wire.ts";
 const DIALECT = "openai-responses";
 
 /** Throws `unsupported_field` for stop sequences, n, foreign hosted tools and the like. */
-export function encodeRequest(request: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
-  const dropped: string[] = [];
-  const home = request.dialect === DIALECT;
+export function encodeRequest(given: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
+  const home = given.dialect === DIALECT;
+  const { request, dropped } = home ? { request: given, dropped: [] } : askedOf(given);
   const body: JsonObject = { model: context.model ?? request.model };
   writeInput(request, home, body, dropped);
   if (request.stream !== undefined) body["stream"] = request.stream;

@@ -10,7 +10,9 @@ import { citationFor } from "../citations.ts";
 import type { AnswerContext, StreamEncoder } from "../dialect.ts";
 import type { CanonicalEvent, FinishEvent, NoteEvent, OpenEvent, StartEvent } from "../events.ts";
 import { asList, asObject, joinBase64 } from "../json.ts";
+import { KEEP_ALIVE } from "../keep-alive.ts";
 import { errorFields } from "./failure.ts";
+import { carrierOf, hasReasoning } from "./references.ts";
 import { carrierItem, contentPart, encodeItem, encodeResponse, isCut } from "./items.ts";
 import type { ResponseHead } from "./items.ts";
 
@@ -88,7 +90,7 @@ export function encodeStream(context: AnswerContext): StreamEncoder {
         case "fail":
           return writeFailure(to, event.failure);
         case "ping":
-          return ": PING\n\n";
+          return KEEP_ALIVE["openai-responses"][to.head.id === "" ? "before" : "between"];
       }
     },
   };
@@ -130,8 +132,8 @@ function writeStart(to: Writing, event: StartEvent): string {
   return frame(to, "response.created", { response }) + frame(to, "response.in_progress", { response });
 }
 
-function openBlock(to: Writing, { kind, callId, name, custom }: OpenEvent): string {
-  to.block = newBlock(kind, { callId, name, custom });
+function openBlock(to: Writing, { kind, callId, name, custom, namespace, form }: OpenEvent): string {
+  to.block = newBlock(kind, { callId, name, custom, namespace, form });
   to.pieces = [];
   to.announced = false;
   to.annotations = 0;
@@ -156,8 +158,9 @@ function announce(to: Writing): string {
     const item = { id: to.itemId, type: "reasoning", summary: [] };
     return wire + frame(to, "response.output_item.added", { output_index: output.length, item });
   }
-  const item = { ...encodeItem({ ...block, text: "", data: undefined }, to.itemId), status: "in_progress" };
-  if ("arguments" in item) item.arguments = "";
+  const begun = encodeItem({ ...block, text: "", data: undefined }, to.itemId);
+  const item: JsonObject = { ...begun, status: "in_progress" };
+  if (item["type"] === "function_call") item["arguments"] = "";
   return wire + frame(to, "response.output_item.added", { output_index: output.length, item });
 }
 
@@ -217,7 +220,8 @@ function writeText(to: Writing, delta: string): string {
 function writeJson(to: Writing, delta: string): string {
   const wire = announce(to);
   to.pieces.push(delta);
-  if (to.block.kind !== "tool-call") return wire;
+  // Items of other forms have no deltas: they are there when they are whole.
+  if (to.block.kind !== "tool-call" || to.block.form !== undefined) return wire;
   const type = to.block.custom
     ? "response.custom_tool_call_input.delta"
     : "response.function_call_arguments.delta";
@@ -302,6 +306,7 @@ function closeThinking(to: Writing): string {
 
 function closeCall(to: Writing): string {
   const { block } = to;
+  if (block.form !== undefined) return endItem(to, encodeItem(block, to.itemId));
   const field = block.custom ? "input" : "arguments";
   const type = block.custom
     ? "response.custom_tool_call_input.done"
@@ -311,8 +316,16 @@ function closeCall(to: Writing): string {
   return wire + endItem(to, item);
 }
 
+/** What references to the items of this stream will need (references.ts). */
+function writeCarrier(to: Writing): string {
+  const { sealItems: seal, sealsAlways } = to.context;
+  if (!seal || !(sealsAlways === true || hasReasoning(to.output))) return "";
+  const carrier = carrierOf(to.output, seal);
+  return carrier ? writeItem(to, carrier) : "";
+}
+
 function writeFinish(to: Writing, event: FinishEvent): string {
-  const wire = endMessage(to);
+  const wire = endMessage(to) + writeCarrier(to);
   const response = encodeResponse(to.head, to.output, to.context, { reason: event.reason, usage: to.usage });
   return wire + frame(to, isCut(event.reason) ? "response.incomplete" : "response.completed", { response });
 }

@@ -4,9 +4,10 @@ import type { Failure } from "../../shared/failures.ts";
 
 export { decodeFailure, encodeFailure } from "../openai-chat/failure.ts";
 
-/** Code and message of a failed response; clients know these two codes and retry on both. */
+/** Code and message of a failed response; clients know these codes, and retry on all but the context's and the prompt's. */
 export function errorFields(failure: Failure, text: string): { code: string; message: string } {
   const limited = failure.kind === "limit" || failure.kind === "upstream-limit";
+  if (failure.kind === "context-length") return { code: "context_length_exceeded", message: text };
   if (limited) return { code: "rate_limit_exceeded", message: text };
   if (
     failure.kind === "upstream-request" ||

@@ -10,6 +10,7 @@ import type { FinishReason } from "../events.ts";
 import { asList, asObject } from "../json.ts";
 import { sharedLogprobs } from "../logprobs.ts";
 import { packSignature } from "../signatures.ts";
+import { clientCallItem } from "./client-items.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { encodeUsage } from "./usage.ts";
 import { ECHOED_FIELDS, unpackReasoning } from "./wire.ts";
@@ -50,10 +51,12 @@ export function encodeItem(block: AnswerBlock, id: string): JsonObject | null {
       return { id, type: "reasoning", summary, ...(proof ? { encrypted_content: proof.encrypted } : {}) };
     }
     case "tool-call": {
-      const { callId: call_id, name } = block;
-      return block.custom
-        ? { id, type: "custom_tool_call", status: "completed", call_id, name, input: block.text }
-        : { id, type: "function_call", status: "completed", call_id, name, arguments: block.text || "{}" };
+      const { callId: call_id, name, namespace, form } = block;
+      if (form !== undefined) return clientCallItem(form, id, call_id, block.text);
+      const type = block.custom ? "custom_tool_call" : "function_call";
+      const head = { id, type, status: "completed", call_id, name };
+      const asked = block.custom ? { input: block.text } : { arguments: block.text || "{}" };
+      return { ...head, ...(namespace === undefined ? {} : { namespace }), ...asked };
     }
     case "image": {
       const format = block.mime?.split("/")[1] ?? "png";

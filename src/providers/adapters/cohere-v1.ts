@@ -29,7 +29,7 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
 };
 
 export function cohereFinish(raw: string | undefined): FinishReason {
-  return (raw !== undefined && FINISH[raw]) || "other";
+  return raw === undefined ? "stop" : (FINISH[raw] ?? "other");
 }
 
 /** What Cohere bills, else what it counted; empty when it says nothing, and the gateway counts. */

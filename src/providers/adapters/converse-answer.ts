@@ -105,7 +105,7 @@ function createReader(call: AdapterCall) {
     start(out);
     blocks.closeAll(out);
     out.push({ type: "usage", usage: converseUsage(usage) });
-    out.push({ type: "finish", reason: (reason && FINISH[reason]) || "other", raw: reason });
+    out.push({ type: "finish", reason: reason ? (FINISH[reason] ?? "other") : "stop", raw: reason });
     return out;
   }
 

@@ -91,6 +91,7 @@ export function admit(services: CallServices, exchange: Exchange): Admitted | Pr
 
 function admitKnown({ deps, visitors, limiter }: CallServices, exchange: Exchange, caller: Caller): Admitted {
   const { request } = exchange;
+  exchange.caller = caller;
   checkAddress(caller, request, visitors);
   const rule = rateRule(deps.options, caller.group);
   if (rule) {
@@ -119,8 +120,33 @@ export function admitCaller(
     : callerOf(deps, found, channel);
 }
 
+/** The callers of keys that were known and refused all the same; those of deleted users look unknown, and are. */
+const refusedCallers = new WeakMap<Failure, Caller>();
+
+/** Whose key a failure of `admitCaller` refused; undefined where nobody knows the key. */
+export function refusedCaller(failure: Failure): Caller | undefined {
+  return refusedCallers.get(failure);
+}
+
 function callerOf(deps: AdmissionDeps, token: TokenAccount | undefined, channel: string | undefined): Caller {
   if (!token) throw new Failure("auth", "token_invalid");
+  try {
+    return callerWith(deps, token, channel);
+  } catch (error) {
+    const { user, group } = token;
+    if (error instanceof Failure && !user.deleted)
+      refusedCallers.set(error, {
+        user,
+        token,
+        tokenName: undefined,
+        group: group || user.group,
+        pinned: undefined,
+      });
+    throw error;
+  }
+}
+
+function callerWith(deps: AdmissionDeps, token: TokenAccount, channel: string | undefined): Caller {
   refuseToken(deps, token);
   const { user } = token;
   if (user.deleted) throw new Failure("auth", "token_invalid");
@@ -170,6 +196,23 @@ export function checkModel(caller: Caller, model: string): void {
   const limits = caller.token?.modelLimits;
   if (limits === undefined || caller.pinned !== undefined || limits.has(model)) return;
   throw new Failure("forbidden", "token_model_forbidden", { params: { model } });
+}
+
+/** Why a model is refused that no channel serves: nobody of the group has it, or who has it is off at the moment. */
+export function unserved({ routing }: Pick<Deps, "routing">, group: string, model: string): Failure {
+  if (routing.knows(group, model))
+    return new Failure("no-channel", "no_channel", { params: { group, model } });
+  return modelNotFound(model);
+}
+
+/** As OpenAI says it: agents end here, and do not ask again. */
+export function modelNotFound(model: string): Failure {
+  return new Failure("client", "model_not_found", {
+    status: 404,
+    params: { model },
+    type: "invalid_request_error",
+    param: "model",
+  });
 }
 
 /** The channel that an administrator's key names. */

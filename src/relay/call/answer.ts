@@ -1,15 +1,20 @@
 // What an attempt hands on: a full answer, read and understood, or a stream whose first event is there; and the ids and
 // options that answers are written with.
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
-import { createUnwrapper, customNames, takesCustomTools, unwrapAnswer } from "../../protocol/custom-tools.ts";
+import { clientNames, createUnwrapper, unwrapAnswer } from "../../protocol/client-tools.ts";
+import type { ClientTool } from "../../protocol/client-tools.ts";
+import { takesCustomTools } from "../../protocol/custom-tools.ts";
 import type { AnswerContext, StreamDecoder } from "../../protocol/dialect.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
-import { failureText, relayLanguageOf } from "../../http/messages.ts";
+import type { Sealer } from "../../core/kit/seal.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
+import { viewOf } from "./exchange.ts";
+import { itemSealer } from "./item-references.ts";
 import type { Plan } from "./plan.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import type { ByteRelay } from "../wire/stream-bytes.ts";
+import { publicText } from "../wire/render-failure.ts";
 import type { StreamConversion } from "../wire/stream-convert.ts";
 import type { StreamRelay } from "../wire/stream.ts";
 
@@ -68,19 +73,23 @@ function newIdFor(call: Call): (prefix: string) => string {
   };
 }
 
-/** Names of the client's free-text tools, where the upstream got them as functions. */
-function customTools(call: Call, plan: Plan): ReadonlySet<string> | undefined {
+/** Only requests with one of these words have tools that are something else upstream. */
+const UNLIKE_TOOLS: Readonly<Partial<Record<string, RegExp>>> = {
+  "openai-chat": /"custom"/,
+  "openai-responses": /"(?:custom|namespace|tool_search|local_shell|shell|apply_patch)"/,
+};
+
+/** The client's tools that the upstream got as something else: free-text tools, those of namespaces, shells. */
+function unlikeTools(call: Call, plan: Plan): ReadonlyMap<string, ClientTool> | undefined {
   if (!plan.isConverted || call.endpoint.dialect === plan.dialect.name) return undefined;
-  if (takesCustomTools(plan.dialect.name, plan.upstreamModel)) return undefined;
-  if (!call.body.text.includes('"custom"')) return undefined;
-  const names = customNames(conversationOf(call));
-  return names.size > 0 ? names : undefined;
+  if (UNLIKE_TOOLS[call.endpoint.dialect]?.test(call.body.text) !== true) return undefined;
+  return clientNames(conversationOf(call), takesCustomTools(plan.dialect.name, plan.upstreamModel));
 }
 
 /** Reads the upstream's stream as the client's tools are called. */
 export function streamDecoder(call: Call, plan: Plan): StreamDecoder {
   const decoder = plan.dialect.decodeStream({ newId: newIdFor(call) });
-  const names = customTools(call, plan);
+  const names = unlikeTools(call, plan);
   if (!names) return decoder;
   const unwrap = createUnwrapper(names);
   return {
@@ -93,21 +102,34 @@ export function streamDecoder(call: Call, plan: Plan): StreamDecoder {
 /** Reads the upstream's full answer likewise; throws the upstream's failure. */
 export function decodeFull(call: Call, plan: Plan, json: unknown): CanonicalAnswer {
   const answer = plan.dialect.decodeAnswer(json, { newId: newIdFor(call) });
-  const names = customTools(call, plan);
+  const names = unlikeTools(call, plan);
   return names ? unwrapAnswer(answer, names) : answer;
 }
 
+/** Only what a client asked to be kept may be referred to; the default is that it is. */
+function mayBeReferred({ endpoint, body }: Call): boolean {
+  return endpoint.dialect === "openai-responses" && body.json["store"] !== false;
+}
+
+/** The AI SDK refers to every item that it got (7.0); others to none, or to what they cannot say again. */
+const REFERS_ALWAYS = /\bai-sdk[-/]/;
+
+function referring({ request, caller }: Call, seal: Sealer): Partial<AnswerContext> {
+  const sealsAlways = REFERS_ALWAYS.test(request.headers.get("user-agent") ?? "");
+  return { sealItems: itemSealer(seal, caller.user.id), sealsAlways };
+}
+
 /** How an answer is written for the client of this call. */
-export function answerContext(call: Call, nowMs: number): AnswerContext {
+export function answerContext(call: Call, nowMs: number, seal?: Sealer): AnswerContext {
   return {
+    ...(seal && mayBeReferred(call) ? referring(call, seal) : {}),
     newId: newIdFor(call),
     nowSeconds: Math.floor(nowMs / 1000),
     model: call.model,
     includeUsage: call.wantsUsage,
     framing: call.wantsArray ? "json-array" : "sse",
     promptTokens: call.prompt.tokens,
-    failureText: (failure) =>
-      `${failureText(failure, relayLanguageOf(call.request, call.options))} (request id: ${call.requestId})`,
+    failureText: (failure) => publicText(failure, viewOf(call)),
     ...(call.endpoint.dialect === "openai-responses" ? { request: conversationOf(call) } : {}),
   };
 }

@@ -9,7 +9,7 @@ import type { Dialect } from "../../protocol/dialect.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { UpstreamFetch } from "../../providers/adapter.ts";
 import { Failure } from "../../shared/failures.ts";
-import type { FailureDetails } from "../../shared/failures.ts";
+import type { FailureDetails, FailureKind } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { ReadingOn } from "./in-flight.ts";
@@ -43,6 +43,8 @@ export interface Opened {
   abort(): void;
   /** The failure that a broken read of the body means. */
   explain(error: unknown): AttemptFailure;
+  /** The first event of a stream is there: what it thinks from here on is no matter of the attempts' deadline. */
+  begun: () => void;
   /** Call once the answer has been read in full or is relayed under timers of its own. */
   settled(): void;
 }
@@ -109,44 +111,88 @@ interface RefusedAnswer {
 }
 
 /**
+ * What is about the gateway's own account at the upstream: no fault of the client, who would look at its own key. The
+ * status holds unless the channel maps the upstream's.
+ */
+const ACCOUNT_STATUS: Readonly<Partial<Record<FailureKind, number>>> = {
+  "upstream-auth": 502,
+  "upstream-quota": 502,
+};
+/** What such an upstream means that answers 400 to it: Google does for bad keys, DashScope for overdue accounts. */
+const MEANT_STATUS: Readonly<Partial<Record<FailureKind, number>>> = {
+  "upstream-auth": 401,
+  "upstream-quota": 402,
+};
+
+const SATURATED = "upstream_saturated";
+
+/** The status that decides what an upstream's answer does to retries and channels: as the operator's mapping has it. */
+function decidingStatus(
+  { statusCodeMapping }: Pick<Channel, "statusCodeMapping">,
+  kind: FailureKind,
+  status: number,
+): number {
+  return statusCodeMapping.get(status) ?? (status === 400 ? (MEANT_STATUS[kind] ?? status) : status);
+}
+
+/** Type, code and field for the client: the upstream's own words where they are plain identifiers, and about the request. */
+function wireWords(
+  base: Failure,
+  read: ReturnType<typeof readErrorBody>,
+  { status, body, isSaturated }: Pick<RefusedAnswer, "status" | "body"> & { isSaturated: boolean },
+): Pick<FailureDetails, "type" | "wireCode" | "param"> {
+  const { type, param } = read;
+  const hasOwnWords = typeof body !== "string" && read.message !== "";
+  const words = {
+    type: type !== undefined && IDENTIFIER.test(type) ? type : "upstream_error",
+    param: param !== undefined && IDENTIFIER.test(param) ? param : hasOwnWords ? "" : String(status),
+  };
+  if (base.kind === "context-length")
+    return { ...words, type: base.type ?? words.type, wireCode: base.wireCode ?? base.code };
+  if (ACCOUNT_STATUS[base.kind] !== undefined)
+    return { type: "upstream_error", wireCode: isSaturated ? SATURATED : base.code, param: "" };
+  const code = String(read.code ?? "");
+  return {
+    ...words,
+    wireCode: IDENTIFIER.test(code) ? code : hasOwnWords ? base.code : "bad_response_status_code",
+  };
+}
+
+/**
  * The public failure for an upstream's error answer. The status is the upstream's after the channel's mapping, type and
  * code are the upstream's own words where they are plain identifiers, the text is what the dialect cleared for the
- * public; a saturated upstream gets a sentence of ours.
+ * public; a saturated upstream gets a sentence of ours, and trouble with our account a status and a code of ours.
  */
-export function upstreamFailure({
-  dialect,
-  channel,
-  status,
-  body,
-  retryAfter = null,
-}: RefusedAnswer): AttemptFailure {
+export function upstreamFailure(answer: RefusedAnswer): AttemptFailure {
+  const { dialect, channel, status, body, retryAfter = null } = answer;
   const read = readErrorBody(body);
   const base =
     dialect.decodeFailure?.(status, body, retryAfter) ?? new Failure("upstream-down", "upstream_down");
-  const mapped = channel.statusCodeMapping.get(status) ?? status;
-  const code = read.code === undefined || read.code === null ? "" : String(read.code);
-  const hasOwnWords = typeof body !== "string" && read.message !== "";
-  const isSaturated = mapped === 429;
+  const { kind } = base;
+  const deciding = decidingStatus(channel, kind, status);
+  const own = ACCOUNT_STATUS[kind] ?? (kind === "context-length" ? base.status : undefined);
+  const isSaturated = deciding === 429;
+  const isOwn = own !== undefined && !isSaturated && !channel.statusCodeMapping.has(status);
   const details: FailureDetails = {
-    status: mapped >= 400 ? mapped : 500,
-    type: read.type !== undefined && IDENTIFIER.test(read.type) ? read.type : "upstream_error",
-    wireCode: IDENTIFIER.test(code) ? code : hasOwnWords ? base.code : "bad_response_status_code",
-    param:
-      read.param !== undefined && IDENTIFIER.test(read.param)
-        ? read.param
-        : hasOwnWords
-          ? ""
-          : String(status),
+    status: isOwn ? own : deciding >= 400 ? deciding : 500,
+    ...wireWords(base, read, { status, body, isSaturated }),
+    params: base.params,
     internal: base.internal ?? "",
     upstreamStatus: status,
+    upstreamText: typeof body === "string" ? "" : scrub(read.message),
     retryable: base.retryable,
   };
   if (base.text !== undefined && base.text !== "" && !isSaturated) details.text = base.text;
   // Google writes it into the body.
   const wait = retrySeconds(retryAfter) ?? base.retryAfterSeconds;
   if (wait !== undefined) details.retryAfterSeconds = wait;
-  const failure = new Failure(base.kind, isSaturated ? "upstream_saturated" : base.code, details);
-  const refusal = { status: mapped, message: read.message, type: read.type ?? "", code };
+  const failure = new Failure(kind, isSaturated ? SATURATED : base.code, details);
+  const refusal = {
+    status: deciding,
+    message: read.message,
+    type: read.type ?? "",
+    code: String(read.code ?? ""),
+  };
   return new AttemptFailure(failure, verdictOf(base), refusal);
 }
 
@@ -156,14 +202,17 @@ const ANTHROPIC_TYPE = 14;
 
 /** Whether the next channel may be tried: by the mapped status, as operators know it from the status mapping. */
 export function mayRetry(failed: AttemptFailure, channelType: number): boolean {
-  const { failure } = failed;
+  const { failure, refusal } = failed;
   // Asking elsewhere for what one provider refuses on principle endangers the operator's other accounts.
   if (failure.kind === "upstream-refusal") return false;
+  // The client has to know: it shortens its conversation, and another channel of the model takes no more either.
+  if (failure.kind === "context-length") return false;
   // One deadline stands over all attempts: a timer that fired a moment early leaves no time for another one.
   if (failure.code === "deadline_exceeded") return false;
   // The gateway's own findings (unreachable, too slow, cut off) carry no upstream status.
   if (failure.upstreamStatus === undefined) return failure.kind !== "client" && failure.kind !== "internal";
-  const { status } = failure;
+  // The client's status may be one of ours.
+  const status = refusal !== undefined && refusal.status >= 400 ? refusal.status : failure.status;
   if (status >= 200 && status < 300) return false;
   if (status === 400) return channelType === ANTHROPIC_TYPE;
   return !FINAL_STATUSES.has(status);
@@ -241,13 +290,14 @@ interface AttemptWatch {
   abort(why: AbortCause): void;
   /** The status line of an answer is there: a stream gets the timers of stream.ts, anything else has the deadline. */
   answered(isStream: boolean): void;
+  begun: () => void;
   settled: () => void;
   explain: (error: unknown) => AttemptFailure;
 }
 
 function watchAttempt(
   { firstByteMs, deadlineMs }: AttemptLimits,
-  call: Pick<Call, "request" | "body" | "hangUp">,
+  call: Pick<Call, "request" | "body" | "hangUp" | "release">,
   readingOn: ReadingOn,
 ): AttemptWatch {
   const clientSignal = call.request.signal;
@@ -268,6 +318,7 @@ function watchAttempt(
   const onGone = (): void => {
     isReadOn = true;
     patience = setTimeout(() => abort("client-gone"), readingOn.begin(call));
+    call.release?.();
   };
   clientSignal.addEventListener("abort", onGone, { once: true });
   call.hangUp = abort;
@@ -282,11 +333,13 @@ function watchAttempt(
       const leftMs = Math.max(1, deadlineMs - (performance.now() - startedMs));
       timer = setTimeout(() => abort("deadline"), leftMs);
     },
+    begun: () => clearTimeout(timer),
     settled() {
       clearTimeout(timer);
       clearTimeout(patience);
       clientSignal.removeEventListener("abort", onGone);
       call.hangUp = undefined;
+      call.release = undefined;
       if (isReadOn) readingOn.end(call);
       isReadOn = false;
     },
@@ -343,7 +396,7 @@ interface UpstreamAttempt {
   /** Whose words a refusal is in. */
   dialect: Dialect;
   channel: Pick<Channel, "statusCodeMapping">;
-  call: Pick<Call, "request" | "body" | "hangUp">;
+  call: Pick<Call, "request" | "body" | "hangUp" | "release">;
   readingOn: ReadingOn;
 }
 
@@ -360,7 +413,7 @@ export async function attempt({
   readingOn,
 }: UpstreamAttempt): Promise<Opened> {
   const watch = watchAttempt(limits, call, readingOn);
-  const { signal, settled, explain } = watch;
+  const { signal, begun, settled, explain } = watch;
   let response: Response;
   try {
     const send = sendFor(request, signal, limits.maxAnswerBytes);
@@ -380,7 +433,7 @@ export async function attempt({
   }
   const isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
   watch.answered(isStream);
-  return { response, isStream, abort: () => watch.abort("hang-up"), explain, settled };
+  return { response, isStream, abort: () => watch.abort("hang-up"), explain, begun, settled };
 }
 
 /** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */

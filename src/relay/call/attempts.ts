@@ -3,10 +3,11 @@ import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
 import { failureIn } from "./attempt.ts";
-import { drainingFailure } from "./call.ts";
+import { drainingFailure, endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
-import type { AttemptPolicy } from "./channel-attempts.ts";
+import type { AttemptPolicy, ChannelAttempt } from "./channel-attempts.ts";
+import { hasChat, lacksResponses } from "./chat-only.ts";
 import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
@@ -27,15 +28,24 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   /** Of the attempt that asked its upstream last. */
   let plan: Plan | undefined;
   try {
-    return await attemptChannels(services, call, policyOf(services, call), async (attempt) => {
+    return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);
-      // Nobody is asked for a client that has left, or by a process that is about to end.
-      if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
-      if (services.inFlight.isEnding) throw drainingFailure();
+      checkWanted(services, call);
       plan = planned;
-      return await openAnswer(services, call, plan, attempt.limits);
+      const startedMs = performance.now();
+      try {
+        return await openAnswer(services, call, plan, attempt.limits);
+      } catch (error) {
+        if (!lacksResponses(error, call, plan)) throw error;
+        const asChat = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
+        // Some models are served in the Responses API only.
+        if (asChat.dialect === plan.dialect) throw error;
+        checkWanted(services, call);
+        plan = asChat;
+      }
+      return await askAsChat(services, call, plan, { ...attempt, startedMs });
     });
   } catch (error) {
     const failure = failureIn(error);
@@ -43,12 +53,40 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   }
 }
 
-function policyOf({ affinity }: CallServices, call: Call): AttemptPolicy {
+/** Nobody is asked for a client that has left, or by a process that is about to end. */
+function checkWanted({ inFlight }: CallServices, call: Call): void {
+  if (call.request.signal.aborted) throw new Failure("client", "client_gone", { status: 499 });
+  if (inFlight.isEnding) throw drainingFailure();
+}
+
+/**
+ * The same attempt as chat completions, at an upstream that has no Responses API. What it has is remembered with the
+ * channel, unless there is nothing at all where it should be.
+ */
+async function askAsChat(
+  services: CallServices,
+  call: Call,
+  plan: Plan,
+  { channel, limits, startedMs }: ChannelAttempt & { startedMs: number },
+): Promise<Answer> {
+  const { chatOnly } = services.plans;
+  const deadlineMs = Math.max(1, limits.deadlineMs - (performance.now() - startedMs));
+  try {
+    const answer = await openAnswer(services, call, plan, { ...limits, deadlineMs });
+    chatOnly.add(channel);
+    return answer;
+  } catch (error) {
+    if (hasChat(error)) chatOnly.add(channel);
+    throw error;
+  }
+}
+
+function policyOf(call: Call): AttemptPolicy {
   const { endpoint } = call;
   const accepts = (channel: Channel): boolean => canServe(channel, endpoint, call.model);
   return {
     accepts,
-    preferred: endpoint.name === "responses" ? (nowMs) => affinity.find(call, accepts, nowMs) : undefined,
     dialect: endpoint.dialect,
+    tellsEnd: endsLater(call),
   };
 }

@@ -8,8 +8,10 @@ import type { CanonicalRequest } from "../../protocol/canonical.ts";
 import type { Indexed } from "../../shared/indexed-set.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { Failure } from "../../shared/failures.ts";
+import type { Sealer } from "../../core/kit/seal.ts";
 import type { Caller } from "./admission.ts";
 import type { CallHold } from "./hold.ts";
+import { itemOpener } from "./item-references.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { PromptSize } from "../meter/meter.ts";
 import type { RelayBody } from "../wire/read-body.ts";
@@ -54,10 +56,21 @@ export interface Call extends Indexed {
   readonly startedMs: number;
   readonly attempts: AttemptNote[];
   readonly pinned: Channel | undefined;
+  /** Place of the only key of `pinned` that can serve the call: it goes on from a response that this account stores. */
+  readonly pinnedKey: number | undefined;
   /** One channel called on purpose: what it answers says nothing about its health, its keys or its status. */
   readonly isTest: boolean;
   /** Ends what is under way at once: it is settled for what it did, and the client gets the failure. Set by who reads the upstream. */
   hangUp: ((why: HangUpReason) => void) | undefined;
+  /** The status line of its stream has left before the answer, with a sign of life. */
+  isBegun: boolean;
+  /** Nothing is won any more by holding the first frames of its stream back. Set by who holds them. */
+  release: (() => void) | undefined;
+}
+
+/** Whether the answer goes on when its attempt has succeeded: its end says more of the channel's health. */
+export function endsLater({ wantsStream, endpoint }: Pick<Call, "wantsStream" | "endpoint">): boolean {
+  return wantsStream || endpoint.answers === "bytes";
 }
 
 /** What a client gets whose call the end of the process cuts short. */
@@ -68,15 +81,27 @@ export function drainingFailure(): Failure {
 /** A restart takes about that long. */
 const RETRY_AFTER_SECONDS = 5;
 
-const conversations = new WeakMap<Call, CanonicalRequest>();
+interface Conversation {
+  request: CanonicalRequest;
+  /** Sealed references were put back. */
+  isOpened: boolean;
+}
 
-/** The request in canonical form, decoded once for all attempts. Throws client failures for malformed bodies. */
-export function conversationOf(call: Call): CanonicalRequest {
-  let request = conversations.get(call);
-  if (!request) {
-    const context = { model: call.model, stream: call.wantsStream };
-    request = DIALECTS[call.endpoint.dialect].decodeRequest(call.body.json, context);
-    conversations.set(call, request);
-  }
+const conversations = new WeakMap<Call, Conversation>();
+
+/**
+ * The request in canonical form, decoded once for all attempts. Throws client failures for malformed bodies. Whoever
+ * sends it upstream gives `seal`, by which references to earlier items are put back.
+ */
+export function conversationOf(call: Call, seal?: Sealer): CanonicalRequest {
+  const known = conversations.get(call);
+  const mayRefer = call.endpoint.dialect === "openai-responses";
+  if (known && (known.isOpened || !seal || !mayRefer)) return known.request;
+  const request = DIALECTS[call.endpoint.dialect].decodeRequest(call.body.json, {
+    model: call.model,
+    stream: call.wantsStream,
+    ...(seal && mayRefer ? { openItems: itemOpener(seal, call.caller.user.id) } : {}),
+  });
+  conversations.set(call, { request, isOpened: seal !== undefined });
   return request;
 }

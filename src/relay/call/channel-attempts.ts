@@ -4,9 +4,8 @@ import type { Picker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
-import { LogType } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
-import { publicText } from "../wire/render-failure.ts";
+import { unserved } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
@@ -14,6 +13,8 @@ import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
 import { goneReason } from "./plan.ts";
+import { responseUnavailable } from "./response-affinity.ts";
+import { errorEntry, markTold } from "./refusal-rows.ts";
 
 /** One of each per process. */
 export interface AttemptServices {
@@ -30,6 +31,8 @@ export interface AttemptedRequest {
   readonly model: string;
   /** This channel and no other; it is asked once. */
   readonly pinned: Channel | undefined;
+  /** Of its keys this one and no other: it stores what the request goes on from. */
+  readonly pinnedKey?: number | undefined;
   /** Every attempt is noted here, for the log row of the request. */
   readonly attempts: AttemptNote[];
   /** performance.now() of the start. */
@@ -43,8 +46,8 @@ export interface AttemptedRequest {
 export interface AttemptPolicy {
   /** Whether the channel can serve the request at all. */
   accepts: (channel: Channel) => boolean;
-  /** Asked for a channel before the picker is, as long as nothing has failed. */
-  preferred?: ((nowMs: number) => Channel | undefined) | undefined;
+  /** An answer goes on when its attempt has succeeded: whoever reads it tells the picker how it ended. */
+  tellsEnd?: boolean;
   /** In whose words the error rows are written. */
   dialect: DialectName;
   /**
@@ -66,6 +69,8 @@ export interface ChannelAttempt {
   keyIndex: number;
   limits: AttemptLimits;
 }
+
+type ChosenKey = ReturnType<Deps["keyring"]["next"]>;
 
 /** What the attempts of one request share. */
 interface Run {
@@ -111,26 +116,30 @@ export async function attemptChannels<T>(
     const deadlineMs = deadlineAtMs - startedMs;
     if (deadlineMs <= 0) break;
     const nowMs = clock.monotonicMs();
-    const { key, index: keyIndex } =
-      policy.keepsToFirstKey === true ? keyring.first(channel, nowMs) : keyring.next(channel, nowMs);
+    const { key, index: keyIndex } = keyFor(run, channel, nowMs);
     const attempt = { channel, key, keyIndex, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
     try {
       const result = await tryOne(attempt);
       note(request, channel, startedMs, "ok", 200);
       if (!request.isTest) {
-        keyring.wake(channel, keyIndex);
-        picker.report(channel.id, "ok", clock.monotonicMs());
+        keyring.wake(channel, keyIndex, request.model);
+        if (policy.tellsEnd === true) picker.opened(channel, request.model);
+        else picker.succeeded(channel, request.model, clock.monotonicMs());
       }
       return result;
     } catch (thrown) {
       if (isBeyond(thrown) && !request.pinned) {
+        picker.abandoned(channel, request.model);
         exclude(run, channel);
         last = thrown;
         continue;
       }
       // Findings of our own (mapping, override) that hold for every channel end the request.
       const failed = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
-      if (!(failed instanceof AttemptFailure)) throw failed;
+      if (!(failed instanceof AttemptFailure)) {
+        picker.abandoned(channel, request.model);
+        throw failed;
+      }
       note(request, channel, startedMs, failed.failure.code, failed.failure.upstreamStatus);
       last = failed;
       if (!goesOn(run, attempt, failed)) break;
@@ -141,11 +150,35 @@ export async function attemptChannels<T>(
 }
 
 function nextChannel({ services, request, policy, excluded }: Run): Channel | undefined {
-  if (request.pinned) return excluded.size === 0 ? request.pinned : undefined;
+  const { pinned, pinnedKey, model, caller } = request;
   const nowMs = services.deps.clock.monotonicMs();
-  const preferred = excluded.size === 0 ? policy.preferred?.(nowMs) : undefined;
-  const { group } = request.caller;
-  return preferred ?? services.picker.pick(group, request.model, excluded, nowMs, policy.accepts);
+  if (!pinned) return services.picker.pick(caller.group, model, excluded, nowMs, policy.accepts);
+  if (excluded.size > 0) return undefined;
+  if (pinnedKey !== undefined) claimAccount(services, { channel: pinned, keyIndex: pinnedKey, model }, nowMs);
+  return pinned;
+}
+
+/** Only this account can serve: while it rests nobody is asked, and the client reads when to come again. */
+function claimAccount(
+  { deps, picker }: AttemptServices,
+  { channel, keyIndex, model }: { channel: Channel; keyIndex: number; model: string },
+  nowMs: number,
+): void {
+  const ofKey = deps.keyring.restOf(channel, keyIndex, model, nowMs);
+  const ofChannel = ofKey ? undefined : picker.claim(channel, model, nowMs);
+  if (!ofKey && !ofChannel) return;
+  const untilMs = ofKey?.restsUntilMs ?? ofChannel?.untilMs ?? nowMs;
+  const isLimit = (ofKey ?? ofChannel)?.reason === "limited";
+  throw responseUnavailable(isLimit, Math.max(1, Math.ceil((untilMs - nowMs) / 1000)));
+}
+
+function keyFor({ services, request, policy }: Run, channel: Channel, nowMs: number): ChosenKey {
+  const { keyring } = services.deps;
+  const { model, pinnedKey } = request;
+  if (pinnedKey !== undefined) return { key: channel.keys[pinnedKey] ?? "", index: pinnedKey };
+  return policy.keepsToFirstKey === true
+    ? keyring.first(channel, model, nowMs)
+    : keyring.next(channel, model, nowMs);
 }
 
 function exclude(run: Run, channel: Channel): void {
@@ -165,16 +198,19 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   const { channel } = attempt;
   const { failure } = failed;
   // No finding about the channel.
-  if (failure.code === "client_gone" || failure.code === "server_draining") return false;
+  if (failure.code === "client_gone" || failure.code === "server_draining") {
+    picker.abandoned(channel, request.model);
+    return false;
+  }
   logFailure(run, channel, failed);
   if (request.isTest) return false;
   const { refusal } = failed;
   const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal);
   // A channel with more keys goes on with them: only the key that failed rests.
   const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
-  if (!restKey(deps, attempt, rejected)) {
+  if (!restKey(deps, attempt, request.model, rejected)) {
     exclude(run, channel);
-    picker.report(channel.id, failed.verdict, deps.clock.monotonicMs(), failure.retryAfterSeconds);
+    reportFailed(run, channel, failed);
     // Where another key was only asked for patience, the channel works again when that is over.
     if (isFatal && deps.keyring.areAllRejected(channel)) void disableFor(deps, channel, refusal);
   }
@@ -182,10 +218,30 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   return policy.mayRetry ? policy.mayRetry(failed, channel) : mayRetry(failed, channel.type);
 }
 
-/** Rests the key of a failed attempt when it is the key that failed; true when other keys of the channel go on. */
+/** What the channel's model met; a channel none of whose keys is accepted has no model that works. */
+function reportFailed(
+  { services, request }: Run,
+  channel: Channel,
+  { verdict, failure }: AttemptFailure,
+): void {
+  const { deps, picker } = services;
+  const nowMs = deps.clock.monotonicMs();
+  if (verdict === "ok") picker.succeeded(channel, request.model, nowMs);
+  else {
+    const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
+    const { retryAfterSeconds } = failure;
+    picker.failed(channel, request.model, { reason: verdict, isWhole, retryAfterSeconds }, nowMs);
+  }
+}
+
+/**
+ * Rests the key of a failed attempt when it is the key that failed: for the model that it is too much for, or for all when
+ * it is rejected. True when other keys of the channel go on.
+ */
 export function restKey(
   deps: Pick<Deps, "keyring" | "clock">,
   { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
+  model: string,
   { failure, verdict }: AttemptFailure,
 ): boolean {
   if (verdict !== "rejected" && verdict !== "limited") return false;
@@ -193,13 +249,16 @@ export function restKey(
   const restMs =
     verdict === "rejected" ? REJECTED_KEY_MS : Math.max(LIMITED_KEY_MS, Math.min(wantedMs, REJECTED_KEY_MS));
   const detail = failure.internal?.slice(0, 200) ?? failure.code;
-  return deps.keyring.rest(channel, keyIndex, { reason: verdict, restMs, detail }, deps.clock.monotonicMs());
+  const rest = { reason: verdict, restMs, detail, ...(verdict === "limited" ? { model } : {}) };
+  return deps.keyring.rest(channel, keyIndex, rest, deps.clock.monotonicMs());
 }
 
 /** Where every channel is of a provider that is gone or not served, the client reads that. */
 function noChannel({ services, request, policy }: Run): Failure {
   const { group } = request.caller;
-  const left = services.deps.routing.tiers(group, request.model).flatMap(({ entries }) => entries);
+  const { routing } = services.deps;
+  const left = routing.tiers(group, request.model).flatMap(({ entries }) => entries);
+  if (left.length === 0 && !request.pinned) return unserved({ routing }, group, request.model);
   const gone = goneReason(left.map(({ channel }) => channel));
   const code = policy.noChannelCode ?? "endpoint_unsupported";
   return gone ?? new Failure("no-channel", code, { params: { group, model: request.model } });
@@ -220,36 +279,35 @@ function note(
   });
 }
 
-/** An error row for the failed attempt; its owner reads the public text, administrators also the upstream's own words. */
+/** An error row for the failed attempt. */
 function logFailure({ services, request, policy }: Run, channel: Channel, { failure }: AttemptFailure): void {
   const { deps, errorRows } = services;
+  const { caller } = request;
+  markTold(failure);
   if (!deps.options.get("ErrorLogEnabled")) return;
-  const { caller, requestId } = request;
-  const { token, user } = caller;
-  errorRows.add({ userId: user.id, tokenId: token?.id ?? 0, reason: failure.code }, () => ({
-    type: LogType.error,
-    userId: user.id,
-    username: user.username,
-    content: publicText(failure, { dialect: policy.dialect, language: "zh", requestId }),
-    channelId: channel.id,
-    tokenId: token?.id ?? 0,
-    tokenName: caller.tokenName ?? token?.name ?? "",
-    modelName: request.model,
-    group: caller.group,
-    requestId,
-    useTimeMs: Math.round(performance.now() - request.startedMs),
-    isStream: request.wantsStream,
-    other: {
-      error_type: failure.type ?? "upstream_error",
-      error_code: failure.wireCode ?? failure.code,
-      status_code: failure.status,
-      channel_id: channel.id,
-      channel_name: channel.name,
-      channel_type: channel.type,
-      admin_info: {
-        use_channel: request.attempts.map((each) => String(each.channel)),
-        internal: failure.internal ?? "",
+  const source = { userId: caller.user.id, tokenId: caller.token?.id ?? 0, reason: failure.code };
+  errorRows.add(source, () => {
+    const entry = errorEntry(
+      { ...request, dialect: policy.dialect },
+      failure,
+      deps.options.get("site.language"),
+    );
+    return {
+      ...entry,
+      channelId: channel.id,
+      other: {
+        ...entry.other,
+        error_type: failure.type ?? "upstream_error",
+        error_code: failure.wireCode ?? failure.code,
+        channel_id: channel.id,
+        channel_name: channel.name,
+        channel_type: channel.type,
+        admin_info: {
+          use_channel: request.attempts.map((each) => String(each.channel)),
+          upstream_text: failure.upstreamText ?? "",
+          internal: failure.internal ?? "",
+        },
       },
-    },
-  }));
+    };
+  });
 }

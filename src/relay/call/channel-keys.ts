@@ -13,16 +13,23 @@ export interface ChannelKey {
 /** Of a channel whose keys are all refused so many are asked, no more: each costs a call. */
 export const MAX_KEYS_ASKED = 20;
 
-/** The keys in the order in which they are asked: those that rest come last. No turn of theirs is taken from calls. */
+/** What is asked of a channel without naming a model: lists, balances, tasks. It rests by itself, and no model with it. */
+const NO_MODEL = "";
+
+/**
+ * The keys in the order in which they are asked: those that rest, for this model or for all, come last. No turn of theirs is
+ * taken from calls.
+ */
 export function keysInOrder(
   { keyring, clock }: Pick<Deps, "keyring" | "clock">,
   channel: Channel,
+  model: string = NO_MODEL,
 ): ChannelKey[] {
   const nowMs = clock.monotonicMs();
-  const isFit = keyring.states(channel).map(({ restsUntilMs }) => restsUntilMs <= nowMs);
   const keys = channel.keys.map((key, keyIndex) => ({ key, keyIndex }));
-  const fit = keys.filter(({ keyIndex }) => isFit[keyIndex]);
-  const resting = keys.filter(({ keyIndex }) => !isFit[keyIndex]);
+  const isFit = ({ keyIndex }: ChannelKey) => !keyring.restOf(channel, keyIndex, model, nowMs);
+  const fit = keys.filter(isFit);
+  const resting = keys.filter((key) => !isFit(key));
   return [...fit, ...resting].slice(0, MAX_KEYS_ASKED);
 }
 
@@ -71,6 +78,6 @@ export async function askWithKeys<T>(
   isEnough?: (answer: T) => boolean,
 ): Promise<T> {
   const { answer, refused } = await askInTurn(keysInOrder(deps, channel), ask, isEnough);
-  for (const { keyIndex, failed } of refused) restKey(deps, { channel, keyIndex }, failed);
+  for (const { keyIndex, failed } of refused) restKey(deps, { channel, keyIndex }, NO_MODEL, failed);
   return answer;
 }

@@ -89,8 +89,11 @@ function testCall(
     startedMs: performance.now(),
     attempts: [],
     pinned: channel,
+    pinnedKey: undefined,
     isTest: true,
     hangUp: undefined,
+    isBegun: false,
+    release: undefined,
     index: -1,
   };
 }

@@ -2,6 +2,7 @@
 // gateway counts for itself where none can or none does.
 import { asObject } from "../../protocol/json.ts";
 import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
+import { aliasedModel } from "../endpoints/agent-models.ts";
 import { familyName, requestedModel } from "../endpoints/model-name.ts";
 import { countBusy, countPrompt } from "../meter/meter.ts";
 import { corsHeaders } from "../wire/cors.ts";
@@ -59,7 +60,9 @@ async function countBody(
 ): Promise<UpstreamCount> {
   const { request, endpoint, pathModel } = exchange;
   const body = parseBody(bytes);
-  const model = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+  const asked = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
+  const model = aliasedModel(services.deps.routing, caller.group, asked);
+  exchange.model = model;
   checkModel(caller, model);
   // Google's clients may wrap the complete request they are about to make.
   const json = asObject(body.json["generateContentRequest"]) ?? body.json;

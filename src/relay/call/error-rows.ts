@@ -1,4 +1,4 @@
-// Error rows of failed attempts: ten a minute for each key and reason, then one that says how many more there were.
+// Error rows of failed attempts and refused calls: ten a minute for each key and reason, then one that says how many more there were.
 // Refuses to let a key fill the log for nothing: failed calls cost it no balance.
 import { moreErrors } from "../../core/logs/sentences.ts";
 import type { Deps, LogEntry } from "../../core/deps.ts";
@@ -36,6 +36,18 @@ interface Minute {
 /** Long texts of upstreams are not kept for a minute. */
 const MAX_CONTENT_CHARACTERS = 500;
 
+function upstreamTextOf(other: LogEntry["other"]): string {
+  const admin = other?.["admin_info"] as { upstream_text?: string } | undefined;
+  return admin?.upstream_text ?? "";
+}
+
+/** What administrators read in place of the content. */
+function adminPart(upstreamText: string): { admin_info?: { upstream_text: string } } {
+  return upstreamText === ""
+    ? {}
+    : { admin_info: { upstream_text: upstreamText.slice(0, MAX_CONTENT_CHARACTERS) } };
+}
+
 /** The parts of a row that hold for all of its minute. */
 function sampleOf(entry: LogEntry): LogEntry {
   const { type, userId, username, content, tokenId = 0, tokenName = "", group = "", other } = entry;
@@ -48,7 +60,22 @@ function sampleOf(entry: LogEntry): LogEntry {
     tokenId,
     tokenName,
     group,
-    other: Object.fromEntries(reported),
+    other: { ...Object.fromEntries(reported), ...adminPart(upstreamTextOf(other)) },
+  };
+}
+
+/** The row that says how many more there were. */
+function countRow({ sample, more }: Minute): LogEntry {
+  const upstreamText = upstreamTextOf(sample.other);
+  return {
+    ...sample,
+    content: moreErrors(more, sample.content),
+    other: {
+      ...sample.other,
+      ...(upstreamText === "" ? {} : adminPart(moreErrors(more, upstreamText))),
+      // For readers of another language.
+      more_errors: more,
+    },
   };
 }
 
@@ -70,13 +97,7 @@ export function createErrorRows(
   function end(key: string, minute: Minute): void {
     minutes.delete(key);
     if (minute.more === 0) return;
-    const { sample, more } = minute;
-    write({
-      ...sample,
-      content: moreErrors(more, sample.content),
-      // For readers of another language.
-      other: { ...sample.other, more_errors: more },
-    });
+    write(countRow(minute));
   }
 
   function sweep(): void {

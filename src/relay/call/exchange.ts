@@ -1,6 +1,8 @@
 // One request to the gateway and its answer, whatever is requested: its id, its failures in the client's dialect, and what is
 // given back when it is over.
+import type { Deps } from "../../core/deps.ts";
 import type { RateRule } from "../../core/kit/rate-limit.ts";
+import type { DialectName } from "../../protocol/canonical.ts";
 import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId } from "../../http/request-id.ts";
@@ -12,6 +14,9 @@ import { corsHeaders } from "../wire/cors.ts";
 import { setRateHeaders } from "../wire/rate-headers.ts";
 import { asFailure, renderFailure } from "../wire/render-failure.ts";
 import type { FailureView } from "../wire/render-failure.ts";
+import type { Caller } from "./admission.ts";
+import { logRefusal } from "./refusal-rows.ts";
+import type { RefusalServices, RefusedRequest } from "./refusal-rows.ts";
 import type { CallServices } from "./services.ts";
 
 export interface RelayRequest {
@@ -37,6 +42,9 @@ export interface Exchange {
   rate: { rule: RateRule; userId: number; isAdmitted: boolean } | undefined;
   /** From the body's last byte on. */
   work: Work | undefined;
+  /** Set as soon as they are known: a refused call leaves a row that names them. */
+  caller: Caller | undefined;
+  model: string | undefined;
   /** Its refusals stand without the id: the playground's own do. */
   omitsId: boolean;
 }
@@ -60,6 +68,8 @@ export async function runExchange(
     startedMs: performance.now(),
     rate: undefined,
     work: undefined,
+    caller: undefined,
+    model: undefined,
     omitsId: false,
   };
   lockstep.enter();
@@ -103,22 +113,57 @@ export function viewOf({
   return { dialect: endpoint.dialect, language: relayLanguageOf(request, options), requestId };
 }
 
-/** The failure that an error means to the client; what nobody expected is logged with its cause. */
-export function explain({ deps }: Pick<CallServices, "deps">, requestId: string, error: unknown): Failure {
+/**
+ * The failure that an error means to the client. What nobody expected is logged with its cause, and a call whose key is
+ * known leaves a row.
+ */
+export function explain(
+  services: RefusalServices & { deps: Pick<Deps, "logger"> },
+  request: RefusedRequest,
+  error: unknown,
+): Failure {
+  const { logger } = services.deps;
+  const { requestId } = request;
   const failure = asFailure(error);
   if (failure.kind === "internal" && failure.cause !== undefined) {
     const { cause } = failure;
-    deps.logger.error("relayed call failed", {
+    logger.error("relayed call failed", {
       requestId,
       code: failure.code,
       error: cause instanceof Error ? (cause.stack ?? cause.message) : "thrown value",
     });
   }
+  logRefusal(services, request, failure);
   return failure;
 }
 
 function refusal(services: CallServices, exchange: Exchange, error: unknown): Response {
-  const failure = explain(services, exchange.requestId, error);
+  const failure = explain(services, { ...exchange, dialect: exchange.endpoint.dialect }, error);
   const view = { ...viewOf(exchange), omitId: exchange.omitsId };
   return renderFailure(failure, view, corsHeaders(exchange.request));
+}
+
+/** A request that is answered without an exchange: lists, handshakes, tasks. */
+export interface PlainRequest {
+  request: Request;
+  dialect: DialectName;
+  /** As far as they are known. */
+  caller?: Caller | undefined;
+  model?: string | undefined;
+  requestId?: string;
+  startedMs?: number;
+  omitId?: boolean;
+}
+
+/** The refusal of a request that is no exchange, in the words of its dialect; it leaves its row like any other. */
+export function refusePlain(
+  services: RefusalServices & { deps: Pick<Deps, "logger"> },
+  plain: PlainRequest,
+  error: unknown,
+): Response {
+  const { request, dialect, caller, model, omitId = false } = plain;
+  const { requestId = newRequestId(), startedMs = performance.now() } = plain;
+  const failure = explain(services, { requestId, caller, model, startedMs, dialect }, error);
+  const view = { dialect, language: relayLanguageOf(request, services.deps.options), requestId, omitId };
+  return renderFailure(failure, view, corsHeaders(request));
 }

@@ -1,5 +1,6 @@
 // What is held back for one call, worked out from its request: the prompt, its tools, and the answer that it may get.
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
+import { upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
 import {
@@ -17,6 +18,7 @@ import { asList, asObject } from "../../protocol/json.ts";
 import { routeFor } from "../../providers/address.ts";
 import { losesSearch } from "../../providers/apply-rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
@@ -130,8 +132,9 @@ function gather(channels: readonly Channel[], model: string): ChannelFacts {
   const limits = channels.map(({ paramOverride }) => overriddenLimit(paramOverride ?? {}));
   const names = new Set([model]);
   const places = new Map<string, Place>();
-  for (const { type, modelMapping } of channels) {
-    const name = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
+  for (const channel of channels) {
+    const { type } = channel;
+    const name = upstreamModel(channel, model);
     names.add(name);
     places.set(`${type} ${name}`, { type, name });
   }
@@ -246,7 +249,7 @@ function reserveFor(
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */
 async function reserveWithCode(
-  quotaCode: string,
+  quotaCode: FailureCode,
   ledger: Pick<Ledger, "reserve">,
   request: ReserveRequest,
 ): Promise<Reservation> {

@@ -1,7 +1,8 @@
 // Opens a stream: as the upstream sends it, or converted to the client's dialect, with the meter reading along.
-// Never hands on a stream before its first event: until then another channel can make a failure good.
+// Hands a stream on with its first content: until then another channel can make a failure good.
 import { DIALECTS } from "../../protocol/dialects.ts";
 import type { Dialect, MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
+import { SAYS_NOTHING } from "../../protocol/life-cycle.ts";
 import { Failure } from "../../shared/failures.ts";
 import { keepsReasoning } from "../endpoints/hidden-reasoning.ts";
 import { countPrompt, createOutputCounter } from "../meter/meter.ts";
@@ -21,7 +22,7 @@ import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { limitElement } from "./limit-frames.ts";
-import { pingMs } from "./ping.ts";
+import { pingMs, PINGS } from "./ping.ts";
 import type { Plan } from "./plan.ts";
 import type { CallServices } from "./services.ts";
 import { createStreamHold } from "./stream-hold.ts";
@@ -62,6 +63,8 @@ export async function openStream(services: CallServices, stream: OpenedStream): 
     screen: services.screens.output(call),
   });
   const relay = relayOf(services, stream, body, output, conversion);
+  if (call.isBegun || call.request.signal.aborted) relay.release();
+  call.release = relay.release;
   try {
     await relay.begin();
   } catch (error) {
@@ -101,7 +104,7 @@ function conversionOf(
   if (plan.isConverted)
     return createConversion({
       decoder: streamDecoder(call, plan),
-      encoder: DIALECTS[endpoint.dialect].encodeStream(answerContext(call, clock.nowMs())),
+      encoder: DIALECTS[endpoint.dialect].encodeStream(answerContext(call, clock.nowMs(), deps.seal)),
       contentType: call.wantsArray ? "application/json" : EVENT_STREAM,
       onText: options.onText,
       isStrict: setting.force_format === true,
@@ -109,6 +112,7 @@ function conversionOf(
     });
   if (!call.wantsArray) return undefined;
   return createArrayFraming(plan.dialect.meterStream(options), {
+    saysNothing: SAYS_NOTHING[plan.dialect.name],
     failure: (failure) => JSON.stringify(encodeFailure(failure, viewOf(call)).body),
     limit: (usage) => limitElement(call, usage, clock.nowMs()),
   });
@@ -133,7 +137,11 @@ function relayOf(
       // Reasoning models think in silence.
       idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),
       firstEventMs,
-      pingMs: pingMs(options),
+      pingMs: pingMs(options, call.endpoint.dialect),
+      ping: PINGS[call.endpoint.dialect].between,
+      dataOnly: conversion === undefined && call.endpoint.dialect === "gemini",
+      saysNothing: call.endpoint.meterStream ? undefined : SAYS_NOTHING[plan.dialect.name],
+      onFirstEvent: opened.begun,
       hold: holdOf(services, call, plan, output),
       readOn: readOnOf(services, call, plan),
     },

@@ -8,7 +8,7 @@ import type { Visitors } from "../../http/visitors.ts";
 import type { TestCall } from "../endpoints/test-endpoints.ts";
 import { createTokenCounter } from "../meter/token-count.ts";
 import { createBodyBudget } from "../wire/body-budget.ts";
-import { awaitedStream } from "../wire/early-response.ts";
+import { inTime } from "../wire/early-response.ts";
 import type { MediaFetch } from "../wire/media.ts";
 import { failureFrame } from "../wire/render-failure.ts";
 import { admit } from "./admission.ts";
@@ -25,7 +25,7 @@ import type { RelayRequest } from "./exchange.ts";
 import { createUsualOutput } from "./hold.ts";
 import { createInFlightCalls } from "./in-flight.ts";
 import { createLockstep, line, lineOnArrival } from "./lockstep.ts";
-import { pingMs } from "./ping.ts";
+import { pingMs, PINGS } from "./ping.ts";
 import { maxBodyBytes, prepare, receive, receiveInSession } from "./prepare.ts";
 import type { SessionCaller } from "./prepare.ts";
 import { respond, streamHeaders } from "./respond.ts";
@@ -40,18 +40,37 @@ const ANSWER = line(attempt).to(settle).to(respond);
 
 /** With keep-alive on, a stream's status line does not wait for the upstream longer than one interval. */
 function answer(services: CallServices, call: Call): Promise<Response> {
-  const { visitors, deps } = services;
-  const intervalMs = call.wantsStream ? pingMs(deps.options) : 0;
   const answered = ANSWER.run(services, call);
-  if (intervalMs === 0) return answered;
+  const { endpoint } = call;
+  // What may be sound or plain words cannot stand behind a ping.
+  if (!call.wantsStream || endpoint.answers !== undefined) return answered;
+  const everyMs = pingMs(services.deps.options, endpoint.dialect);
+  const ping = PINGS[endpoint.dialect].before;
+  if (everyMs === 0 || !ping) return answered;
+  return inTime({
+    answered,
+    everyMs,
+    ping,
+    begin: (body) => beginEarly(services, call, answered, body),
+    failureFrame: (error) =>
+      failureFrame(explain(services, { ...call, dialect: endpoint.dialect }, error), viewOf(call)),
+  });
+}
+
+/** The client gets a sign of life: from here on the stream's frames need not wait, and a failure is an event of it. */
+function beginEarly(
+  { visitors }: CallServices,
+  call: Call,
+  answered: Promise<Response>,
+  body: ReadableStream<Uint8Array>,
+): Response {
   // The handler ends before the answer is there.
   visitors.hold(call.request);
   const known = (): void => visitors.release(call.request);
   answered.then(known, known);
-  const stream = awaitedStream(answered, intervalMs, (error) =>
-    failureFrame(explain(services, call.requestId, error), viewOf(call)),
-  );
-  return stream.first((body) => new Response(body, { headers: streamHeaders(call) }));
+  call.isBegun = true;
+  call.release?.();
+  return new Response(body, { headers: streamHeaders(call) });
 }
 
 /** From the reservation on, exactly one of settle and release happens on every way out. */
@@ -135,10 +154,10 @@ function createServices(
     bodies: createBodyBudget(visitors, () => maxBodyBytes(deps)),
     lockstep: createLockstep(),
     inFlight: createInFlightCalls(() => options.get("relay.abandoned_read_seconds") * 1000),
-    affinity: createResponseAffinity(routing, picker),
+    affinity: createResponseAffinity(deps),
     errorRows: createErrorRows(deps),
     screens: createWordScreens(options),
-    plans: { options, clock, reach, seal, fetchMedia },
+    plans: { options, clock, reach, seal, fetchMedia, chatOnly: new WeakSet() },
     withoutUsage: new Set(),
     countedReadOnMs,
   };

@@ -1,11 +1,13 @@
 // How a call is put to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
 // Refuses mappings and overrides that cannot be read, and what the dialect of the channel's provider cannot express.
+import { upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
 import type { Dialect } from "../../protocol/dialect.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { mediaToInline } from "../../protocol/media.ts";
+import { mayHoldSealed } from "../../protocol/openai-responses/references.ts";
 import { hasForeignProof } from "../../protocol/signatures.ts";
 import type { Adapter, AdapterCall } from "../../providers/adapter.ts";
 import { ADAPTERS } from "../../providers/adapters.ts";
@@ -15,11 +17,14 @@ import type { Ruled } from "../../providers/apply-rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { buildUpstreamRequest } from "../../providers/request.ts";
+import { sessionHeaders } from "../../providers/session-headers.ts";
 import type { ProviderCall, ProviderRequest } from "../../providers/request.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
+import { chatRoute } from "./chat-only.ts";
+import type { ChatOnlyChannels } from "./chat-only.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { inlineMedia } from "../wire/media.ts";
 import type { MediaFetch } from "../wire/media.ts";
@@ -39,6 +44,8 @@ import { tierNames, usualTier } from "../endpoints/service-tier.ts";
 
 export interface Plan {
   channel: Channel;
+  /** Of the channel's keys the one that it is asked with. */
+  key: string;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
   /** The answer is written in the client's dialect; otherwise its bytes pass through. */
@@ -54,6 +61,7 @@ export interface Plan {
 
 export interface PlanContext extends Pick<Deps, "options" | "clock" | "reach" | "seal"> {
   fetchMedia: MediaFetch;
+  chatOnly: ChatOnlyChannels;
 }
 
 function adapterOf(row: ProviderRow, found: FoundRoute): Adapter | undefined {
@@ -77,9 +85,7 @@ function findRoute(row: ProviderRow, endpoint: Endpoint, model: string): FoundRo
 export function canServe(channel: Channel, endpoint: Endpoint, model: string): boolean {
   const row = providerOf(channel.type);
   if (!row || row.status === "retired" || row.status === "later") return false;
-  const { modelMapping } = channel;
-  const mapped = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
-  const found = findRoute(row, endpoint, mapped);
+  const found = findRoute(row, endpoint, upstreamModel(channel, model));
   if (!found) return false;
   if (needsAdapter(row, found)) return adapterOf(row, found) !== undefined;
   return channel.baseUrl !== "" || row.baseUrl !== "";
@@ -105,7 +111,7 @@ export function goneReason(channels: readonly Channel[]): Failure | undefined {
 /** The name to send upstream; chains were followed when the channel was read. */
 export function mappedModel(channel: Channel, model: string): string {
   const { modelMapping } = channel;
-  if (typeof modelMapping !== "string") return modelMapping.get(model) ?? model;
+  if (typeof modelMapping !== "string") return upstreamModel(channel, model);
   const code = modelMapping === "cycle" ? "model_mapped_cycle" : "model_mapped_json";
   throw new Failure("internal", code, { wireCode: "model_mapped_error" });
 }
@@ -129,6 +135,7 @@ function mustConvert(call: Call, channel: Channel, dialect: string): boolean {
   if (!endpoint.isConversation) return false;
   const { force_format: force, thinking_to_content: asText } = channel.setting;
   if (force === true || (asText === true && call.wantsStream)) return endpoint.name === "chat";
+  if (endpoint.name === "responses" && mayHoldSealed(body.text)) return true;
   return mayHoldProof(body.text) && hasForeignProof(body.text);
 }
 
@@ -188,6 +195,13 @@ function unserved(call: Call): Failure {
   return new Failure("no-channel", "endpoint_unsupported", { params, retryable: true });
 }
 
+/** The channel and key that a call is put to; `isChatOnly` is said where it was found out in this very call. */
+interface PlannedFor {
+  channel: Channel;
+  key: string;
+  isChatOnly?: boolean;
+}
+
 /**
  * Where an upstream cannot be spoken to, another channel may be: such failures are retryable. A promise only where
  * media has to be fetched first.
@@ -195,18 +209,19 @@ function unserved(call: Call): Failure {
 export function planCall(
   context: PlanContext,
   call: Call,
-  { channel, key }: { channel: Channel; key: string },
+  { channel, key, isChatOnly = context.chatOnly.has(channel) }: PlannedFor,
 ): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
   requireServed(row);
   const mapped = mappedModel(channel, call.model);
-  const found = findRoute(row, call.endpoint, mapped);
+  const own = findRoute(row, call.endpoint, mapped);
+  const found = chatRoute(own, { channel, row, endpoint: call.endpoint, model: mapped, isChatOnly });
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
   const target: Target = { context, call, channel, row, found, mapped, key };
   if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
-  const request = conversationOf(call);
+  const request = conversationOf(call, context.seal);
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
   const convert = (): Plan => convertedPlan(target, request);
@@ -278,6 +293,7 @@ function passPlan(target: Target): Plan {
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, applied, sent.json);
   return {
     channel,
+    key: target.key,
     dialect: DIALECTS[dialect],
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
@@ -311,6 +327,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
   return {
     channel,
+    key: target.key,
     dialect,
     isConverted: true,
     upstreamModel: built.model,
@@ -337,7 +354,7 @@ function overrides(channel: Channel): Readonly<Record<string, unknown>> {
 }
 
 function buildRequest(
-  { context, call, channel, row, key }: Target,
+  { context, call, channel, row, found, key }: Target,
   model: string,
   body: Readonly<Record<string, unknown>>,
   ruled: Ruled | undefined,
@@ -346,6 +363,7 @@ function buildRequest(
   const { form } = call.sent;
   const providerCall: ProviderCall = {
     operation: endpoint.name,
+    via: found.operation,
     model,
     // Gemini's query says how the stream is framed, which is the gateway's business.
     query: endpoint.dialect === "gemini" ? "" : queryOf(request),
@@ -388,8 +406,15 @@ function upstreamRequest(
   const { headers } = built;
   // Usage is read along: a compressed stream would have to be unpacked for that.
   headers["accept-encoding"] = "identity";
-  const isSameFamily = call.endpoint.dialect.startsWith("openai") && built.route.dialect.startsWith("openai");
-  if (isSameFamily) passHeaders(headers, call.request.headers, context.seal, call.caller.user.id);
+  passHeaders(headers, call.request.headers, {
+    seal: context.seal,
+    userId: call.caller.user.id,
+    channelId: channel.id,
+    key,
+    client: call.endpoint.dialect,
+    upstream: built.route.dialect,
+    own: sessionHeaders(channel.type, channel),
+  });
   if (built.route.dialect === "anthropic")
     Object.assign(headers, claudeHeaders(context.options, built.model));
   const request: UpstreamRequest = {

@@ -1,19 +1,22 @@
 // From an admitted request to a call: its body, its model, what it costs, and what is held back for it.
 import type { Channel } from "../../core/channels/rows.ts";
+import type { UserAccount } from "../../core/deps.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
+import { aliasedModel } from "../endpoints/agent-models.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { measurePrompt } from "../meter/meter.ts";
 import { readBody, readForm } from "../wire/read-body.ts";
 import type { RelayBody } from "../wire/read-body.ts";
-import { checkModel, pinnedChannel } from "./admission.ts";
+import { checkModel, pinnedChannel, unserved } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import type { Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
 import type { Held, HoldRequest } from "./hold.ts";
+import type { ResponseHome } from "./response-affinity.ts";
 import type { CallServices } from "./services.ts";
 
 /** A request whose body is there. */
@@ -23,7 +26,7 @@ export interface Received extends Admitted {
 
 /** The playground's caller is known by its session; it decides its group from the body. */
 export interface SessionCaller {
-  userId: number;
+  user: UserAccount;
   /** The body as its upstream may have it: without what only the console means by it. */
   bodyOf: (body: RelayBody) => RelayBody;
   callerOf: (body: RelayBody) => Caller;
@@ -61,20 +64,32 @@ export async function receiveInSession(
   exchange: Exchange,
   session: SessionCaller,
 ): Promise<Received> {
+  const { user } = session;
   exchange.omitsId = true;
-  const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, session.userId);
+  // Until the body says which group.
+  exchange.caller = { user, token: undefined, tokenName: "playground", group: user.group, pinned: undefined };
+  const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, user.id);
   exchange.work = visitors.working(exchange.request);
   const body = withoutZeroLimits(exchange.endpoint.dialect, session.bodyOf(sent));
   const caller = session.callerOf(body);
+  exchange.caller = caller;
   exchange.omitsId = false;
   return { exchange, caller, body };
+}
+
+/** What the hold of a call is worked out from, and the account that alone can serve it. */
+interface CallRequest extends HoldRequest {
+  pinnedKey: number | undefined;
 }
 
 /** Checks what only reads, works out the price as the last of it, and holds back what the call may cost. */
 export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
   const { exchange, caller, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
-  const model = modelOf(received);
+  const asked = modelOf(received);
+  const model =
+    endpoint.name === "messages" ? aliasedModel(services.deps.routing, caller.group, asked) : asked;
+  exchange.model = model;
   checkModel(caller, model);
   const pinned = channelFor(services, caller, model);
   endpoint.check(body.json, body.form);
@@ -82,7 +97,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   const price = priceFor(services, caller, model);
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
-  const request: HoldRequest = {
+  const request: CallRequest = {
     requestId,
     caller,
     endpoint,
@@ -92,8 +107,25 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     prompt: measured,
     wantsStream,
     pinned,
-    earlierTokens: services.affinity.tokensBefore(caller, body),
+    pinnedKey: undefined,
+    earlierTokens: 0,
   };
+  const home = endpoint.name === "responses" ? services.affinity.home(request) : undefined;
+  if (home === undefined) return hold(services, received, request);
+  return home instanceof Promise
+    ? home.then((found) => hold(services, received, homedAt(request, found)))
+    : hold(services, received, homedAt(request, home));
+}
+
+function homedAt(request: CallRequest, { channel, keyIndex, tokens }: ResponseHome): CallRequest {
+  request.pinned = channel;
+  request.pinnedKey = keyIndex;
+  request.earlierTokens = tokens;
+  return request;
+}
+
+function hold(services: CallServices, received: Received, request: CallRequest): Call | Promise<Call> {
+  const { endpoint, body, model } = request;
   // Whatever may fail comes before the hold: from there on the call gives back what it holds.
   const sent = endpoint.rewrite ? bodyOf(endpoint.rewrite(body.json, model)) : body;
   const held = holdCall(services, request);
@@ -104,7 +136,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
 
 function callOf(
   received: Received,
-  request: HoldRequest,
+  request: CallRequest,
   sent: RelayBody,
   { reservation, hold, prompt }: Held,
 ): Call {
@@ -129,8 +161,11 @@ function callOf(
     startedMs: exchange.startedMs,
     attempts: [],
     pinned: request.pinned,
+    pinnedKey: request.pinnedKey,
     isTest: false,
     hangUp: undefined,
+    isBegun: false,
+    release: undefined,
     index: -1,
   };
 }
@@ -156,7 +191,7 @@ function modelOf({ exchange, body }: Received): string {
 function channelFor({ deps }: CallServices, { pinned, group }: Caller, model: string): Channel | undefined {
   if (pinned !== undefined) return pinnedChannel(deps, pinned);
   if (deps.routing.tiers(group, model).length > 0) return undefined;
-  throw new Failure("no-channel", "no_channel", { params: { group, model } });
+  throw unserved(deps, group, model);
 }
 
 /** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
@@ -165,7 +200,7 @@ function priceFor({ deps }: CallServices, { user, group }: Caller, model: string
   if (price) return price;
   const isAccepted =
     deps.options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
-  if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
+  if (!isAccepted) throw new Failure("client", "model_not_priced", { params: { model } });
   return deps.prices.missingCallPrice(model, group);
 }
 

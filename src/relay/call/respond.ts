@@ -1,6 +1,7 @@
 // Answers in the client's form: the upstream's own bytes where they fit, else the little that has to be rewritten.
 // Headers that are not on the list stay here: they name the provider, its accounts and its addresses.
 import { explode } from "../../protocol/assemble.ts";
+import type { Sealer } from "../../core/kit/seal.ts";
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { asList, asObject } from "../../protocol/json.ts";
@@ -14,6 +15,7 @@ import { limitBody } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import type { SettledAnswer } from "./settle-answer.ts";
 import { corsHeaders } from "../wire/cors.ts";
+import { sealTurnState, TURN_STATE } from "../wire/turn-state.ts";
 
 const JSON_TYPE = "application/json";
 
@@ -92,8 +94,8 @@ function convertEmbeddings(json: unknown, format: unknown, charged: Usage | unde
 }
 
 /** A full answer as the stream that the client requested: some upstreams do not stream. */
-function asStream(call: Call, answer: CanonicalAnswer): string {
-  const encoder = DIALECTS[call.endpoint.dialect].encodeStream(answerContext(call, Date.now()));
+function asStream(call: Call, answer: CanonicalAnswer, seal: Sealer): string {
+  const encoder = DIALECTS[call.endpoint.dialect].encodeStream(answerContext(call, Date.now(), seal));
   let text = "";
   for (const event of explode(answer)) text += encoder.push(event);
   return text;
@@ -113,12 +115,22 @@ function convertedAnswer({
 }
 
 /** The last stage: what the client gets of a settled answer. */
-export function respond({ deps }: CallServices, settled: SettledAnswer): Response {
+export function respond(services: CallServices, settled: SettledAnswer): Response {
+  const response = written(services, settled);
+  const { call, plan, response: theirs } = settled.answer;
+  if (call.endpoint.name !== "responses" || plan.dialect.name !== "openai-responses") return response;
+  const owner = { seal: services.deps.seal, userId: call.caller.user.id, channelId: plan.channel.id };
+  const state = sealTurnState({ ...owner, key: plan.key }, theirs.headers.get(TURN_STATE));
+  if (state !== undefined) response.headers.set(TURN_STATE, state);
+  return response;
+}
+
+function written({ deps }: CallServices, settled: SettledAnswer): Response {
   const { answer, usage, isUnpaid } = settled;
   const { call, response } = answer;
   if (answer.kind === "full") {
     if (isUnpaid) return limitResponse(call, response, usage ?? emptyUsage(), deps.clock.nowMs());
-    return fullResponse(answer, usage);
+    return fullResponse(answer, usage, deps.seal);
   }
   const body = answer.relay.body(call.request.signal);
   if (answer.kind === "bytes") return new Response(body, { headers: answerHeaders(call, response) });
@@ -135,12 +147,12 @@ function limitResponse(call: Call, response: Response, usage: Usage, nowMs: numb
 }
 
 /** `usage` as charged, for upstreams that reported none. */
-function fullResponse(answer: FullAnswer, usage: Usage | undefined): Response {
+function fullResponse(answer: FullAnswer, usage: Usage | undefined, seal: Sealer): Response {
   const { call } = answer;
   const canonical = convertedAnswer(answer);
   if (canonical) {
     if (answer.meter.usage === null && usage) canonical.usage = usage;
-    return canonicalResponse(answer, canonical, usage);
+    return canonicalResponse(answer, canonical, usage, seal);
   }
   const headers = answerHeaders(call, answer.response);
   const { answer: rewrite } = call.endpoint;
@@ -163,15 +175,16 @@ function canonicalResponse(
   { call, response }: FullAnswer,
   canonical: CanonicalAnswer,
   usage: Usage | undefined,
+  seal: Sealer,
 ): Response {
   if (call.wantsStream) {
     const headers = streamHeaders(call, response);
     if (call.wantsArray) headers["content-type"] = JSON_TYPE;
-    return new Response(asStream(call, canonical), { headers });
+    return new Response(asStream(call, canonical, seal), { headers });
   }
   const headers = { ...answerHeaders(call, response), "content-type": JSON_TYPE };
   const { endpoint } = call;
-  const body = DIALECTS[endpoint.dialect].encodeAnswer(canonical, answerContext(call, Date.now()));
+  const body = DIALECTS[endpoint.dialect].encodeAnswer(canonical, answerContext(call, Date.now(), seal));
   const written = endpoint.answer?.(body, { body: call.body.json, usage }) ?? body;
   return new Response(JSON.stringify(written), { headers });
 }

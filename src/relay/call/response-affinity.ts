@@ -1,68 +1,158 @@
-// Affinity of stored responses to channels: only the account that holds a response can go on from it
-// (`previous_response_id`). A preference within the caller's own channels, forgotten when memory or health say so.
+// Affinity of stored responses: only the account that holds a response can go on from it (`previous_response_id`), so a
+// call that names one goes to that channel with that key, or fails; another user's response is an unknown one, and so is
+// every conversation: none can be begun through this gateway.
+import { findRemoteObject, KEPT_SECONDS, keyHashes } from "../../core/channels/remote-objects.ts";
 import type { Channel } from "../../core/channels/rows.ts";
-import type { Picker } from "../../core/channels/picker.ts";
-import type { Routing } from "../../core/channels/routing.ts";
+import type { Deps, RemoteObject } from "../../core/deps.ts";
+import { storableText } from "../../core/kit/storable.ts";
+import { ChannelStatus } from "../../shared/enums.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
+import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { Call } from "./call.ts";
 import type { Plan } from "./plan.ts";
 import type { RelayBody } from "../wire/read-body.ts";
 
-export interface ResponseAffinity {
-  /** Call when a response was answered; what the client asked not to store is not kept. `tokens`: all that it holds. */
-  keep(call: Call, plan: Plan, responseId: unknown, tokens: number): void;
-  /** Tokens of the response that the body goes on from: its provider reads them again. 0 = none is known. */
-  tokensBefore(caller: Caller, body: RelayBody): number;
-  /** The channel that holds the response which the call goes on from, as long as it may serve the caller. */
-  find(call: Call, accepts: (channel: Channel) => boolean, nowMs: number): Channel | undefined;
-}
-
-interface StoredResponse {
-  channel: number;
+/** Where a call has to go that goes on from a stored response. */
+export interface ResponseHome {
+  channel: Channel;
+  /** Place of the key in the channel's list, from 0. */
+  keyIndex: number;
+  /** Tokens of the stored response: its provider reads them again. */
   tokens: number;
 }
 
-/** Responses that are remembered; the longest unused go first. */
+/** A request of the Responses API, as far as its home is decided by it. */
+interface HomeRequest {
+  caller: Caller;
+  body: RelayBody;
+  model: string;
+  /** The channel that the caller's key names. */
+  pinned: Channel | undefined;
+}
+
+export interface ResponseAffinity {
+  /** The row to settle with the call that made the response; undefined where its provider keeps nothing for the client. */
+  rowOf(call: Call, plan: Plan, responseId: unknown, tokens: number): RemoteObject | undefined;
+  /** Call once the row is settled: resolves when every node finds it, or PostgreSQL does not take it for now. */
+  keep(row: RemoteObject): Promise<void>;
+  /**
+   * Where the request has to go; undefined when it names no stored response. Throws previous_response_not_found (404)
+   * for ids that are unknown, foreign, too old, of a channel or a key that is gone or not the caller's to use;
+   * conversation_not_found (404) for any conversation; 503 where the channel is off, or the database away that knows.
+   */
+  home(request: HomeRequest): ResponseHome | undefined | Promise<ResponseHome>;
+}
+
+const RESPONSE = "response";
+/** Responses that are remembered; the longest unused are looked up in the database again. */
 const MAX_RESPONSES = 20_000;
-const MAX_ID_CHARS = 256;
+/** Ids of providers are short and plain; anything else is not kept, and so is never found. */
+const RESPONSE_ID = /^[\x21-\x7e]{1,256}$/;
+
+/**
+ * Alike for every reason, and in the words of OpenAI's own answer (code and param as its API gives them, seen in its
+ * clients' issue lists; the status is 404 here because the gateway looked and there is none).
+ */
+function unknownResponse(): Failure {
+  return notFound("previous_response_not_found", "previous_response_id");
+}
+
+function notFound(code: FailureCode, param: string): Failure {
+  return new Failure("client", code, { status: 404, type: "invalid_request_error", param });
+}
+
+/** The account is known, and cannot be asked now. */
+export function responseUnavailable(isLimit: boolean, retryAfterSeconds?: number): Failure {
+  return new Failure(isLimit ? "limit" : "no-channel", "previous_response_unavailable", {
+    param: "previous_response_id",
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
+}
 
 export function createResponseAffinity(
-  routing: Pick<Routing, "tiers">,
-  picker: Pick<Picker, "coolingUntilMs">,
+  deps: Pick<Deps, "db" | "clock" | "ledger" | "routing">,
 ): ResponseAffinity {
-  const stored = new Map<string, StoredResponse>();
+  const { clock, ledger } = deps;
+  const known = new Map<string, RemoteObject>();
   /** Users do not find each other's responses. */
-  const keyOf = ({ user }: Caller, id: string): string => `${user.id} ${id}`;
+  const nameOf = (userId: number, id: string): string => `${userId} ${id}`;
+
+  function remember(row: RemoteObject): void {
+    const name = nameOf(row.userId, row.upstreamId);
+    known.delete(name);
+    known.set(name, row);
+    if (known.size <= MAX_RESPONSES) return;
+    const oldest = known.keys().next().value;
+    if (oldest !== undefined) known.delete(oldest);
+  }
 
   return {
-    keep(call, plan, responseId, tokens) {
-      if (plan.isConverted || call.body.json["store"] === false) return;
-      if (typeof responseId !== "string" || responseId === "" || responseId.length > MAX_ID_CHARS) return;
-      const key = keyOf(call.caller, responseId);
-      stored.delete(key);
-      stored.set(key, { channel: plan.channel.id, tokens });
-      if (stored.size <= MAX_RESPONSES) return;
-      const oldest = stored.keys().next().value;
-      if (oldest !== undefined) stored.delete(oldest);
+    rowOf(call, plan, responseId, tokens) {
+      if (plan.isConverted || call.isTest || !isStored(call, plan)) return undefined;
+      if (typeof responseId !== "string" || !RESPONSE_ID.test(responseId)) return undefined;
+      const createdAt = Math.floor(clock.nowMs() / 1000);
+      return {
+        userId: call.caller.user.id,
+        kind: RESPONSE,
+        upstreamId: responseId,
+        tokenId: call.caller.token?.id ?? 0,
+        channelId: plan.channel.id,
+        keyHash: keyHashes(plan.channel)[plan.channel.keys.indexOf(plan.key)] ?? "",
+        modelName: storableText(call.model),
+        tokenCount: tokens,
+        createdAt,
+        expiresAt: createdAt + KEPT_SECONDS,
+        state: "completed",
+      };
     },
-    tokensBefore(caller, { json }) {
+    keep(row) {
+      remember(row);
+      return ledger.entered();
+    },
+    home(request) {
+      const { json } = request.body;
+      if (isGiven(json["conversation"])) throw notFound("conversation_not_found", "conversation");
       const previous = json["previous_response_id"];
-      return typeof previous === "string" ? (stored.get(keyOf(caller, previous))?.tokens ?? 0) : 0;
-    },
-    find(call, accepts, nowMs) {
-      const previous = call.body.json["previous_response_id"];
-      if (typeof previous !== "string") return undefined;
-      const key = keyOf(call.caller, previous);
-      const response = stored.get(key);
-      if (!response || picker.coolingUntilMs(response.channel) > nowMs) return undefined;
-      const id = response.channel;
-      stored.delete(key);
-      stored.set(key, response);
-      for (const tier of routing.tiers(call.caller.group, call.model)) {
-        const entry = tier.entries.find(({ channel }) => channel.id === id);
-        if (entry) return accepts(entry.channel) ? entry.channel : undefined;
+      if (!isGiven(previous)) return undefined;
+      if (typeof previous !== "string" || !RESPONSE_ID.test(previous)) throw unknownResponse();
+      const { id } = request.caller.user;
+      const row = known.get(nameOf(id, previous));
+      if (row) {
+        remember(row);
+        return homeOf(deps, request, row);
       }
-      return undefined;
+      return findRemoteObject(deps, id, RESPONSE, previous).then((found) => {
+        if (!found) throw unknownResponse();
+        remember(found);
+        return homeOf(deps, request, found);
+      });
     },
   };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** What the operator puts into the body has the last word. */
+function isStored(call: Call, { channel }: Plan): boolean {
+  return (channel.paramOverride?.["store"] ?? call.body.json["store"]) !== false;
+}
+
+function homeOf(
+  { clock, routing }: Pick<Deps, "clock" | "routing">,
+  { caller, model, pinned }: HomeRequest,
+  { channelId, keyHash, expiresAt, tokenCount }: RemoteObject,
+): ResponseHome {
+  const channel = routing.channel(channelId);
+  const keyIndex = channel ? keyHashes(channel).indexOf(keyHash) : -1;
+  const isOver = expiresAt * 1000 <= clock.nowMs();
+  if (!channel || keyIndex === -1 || isOver || (pinned && pinned.id !== channelId)) throw unknownResponse();
+  // Whoever may name channels may name this one for any model and group, as for every call.
+  if (!pinned) {
+    if (!channel.models.includes(model) || !channel.groups.includes(caller.group)) throw unknownResponse();
+    if (channel.status !== ChannelStatus.enabled) throw responseUnavailable(false);
+  }
+  return { channel, keyIndex, tokens: tokenCount };
 }

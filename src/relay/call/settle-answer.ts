@@ -1,5 +1,6 @@
 // Settles a call by how it ended: a full answer before its first byte leaves, a stream before its last bytes do.
 // Never reports usage that was not charged: where an upstream reports none, the client gets what the ledger says.
+import type { RemoteObject } from "../../core/deps.ts";
 import type { EndReason } from "../../core/ledger/settle-policy.ts";
 import { asObject } from "../../protocol/json.ts";
 import { encodeUsage } from "../../protocol/openai-chat/usage.ts";
@@ -13,6 +14,7 @@ import { failureFrame } from "../wire/render-failure.ts";
 import type { StreamEnd } from "../wire/stream-end.ts";
 import type { Answer, BytesAnswer, FullAnswer, StreamAnswer } from "./answer.ts";
 import type { CallFailed } from "./attempts.ts";
+import { endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
@@ -74,6 +76,15 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
   const isUnpaid =
     call.wantsStream &&
     !(await coverFull(call, () => (reported ? Promise.resolve(completionTokens(reported)) : outputTokens())));
+  const object =
+    endpoint.name === "responses" && !isUnpaid && !forbidden
+      ? services.affinity.rowOf(
+          call,
+          plan,
+          asObject(json)?.["id"] ?? answer.canonical?.id,
+          tokensOf(call, reported),
+        )
+      : undefined;
   const usage = await settleCall(services, call, plan, {
     reason: isUnpaid ? "balance" : call.request.signal.aborted ? "client-gone" : "completed",
     usage: isUnpaid && reported ? withoutOutput(reported) : reported,
@@ -83,13 +94,12 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
     isStream: false,
     firstByteMs: undefined,
     json,
+    object,
   });
   if (forbidden) throw forbidden;
-  if (!isUnpaid) {
-    if (usage) learnLength(services, call, usage);
-    if (endpoint.name === "responses")
-      services.affinity.keep(call, plan, asObject(json)?.["id"], tokensOf(call, reported));
-  }
+  if (!isUnpaid && usage) learnLength(services, call, usage);
+  if (endsLater(call)) tellEnd(services, answer, "completed");
+  if (object) await services.affinity.keep(object);
   return { answer, usage, isUnpaid };
 }
 
@@ -98,6 +108,7 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
   const { call, relay } = answer;
   services.visitors.feed(call.request, relay);
   const end = await relay.ended;
+  tellEnd(services, answer, end.reason);
   let tail: string;
   try {
     const usage = await settleEnded(services, answer, end);
@@ -112,22 +123,24 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
 
 async function settleEnded(
   services: CallServices,
-  { call, plan, output, conversion, firstByteMs }: StreamAnswer,
+  { call, plan, relay, output, conversion, firstByteMs }: StreamAnswer,
   end: StreamEnd,
 ): Promise<Usage | undefined> {
   const { withoutUsage, affinity, visitors } = services;
   const { state } = output.meter;
+  let object: RemoteObject | undefined;
   if (end.reason === "completed") {
     if (state.usage === null) withoutUsage.add(plan.channel.id);
     else if (withoutUsage.size > 0) withoutUsage.delete(plan.channel.id);
     if (state.responseId !== undefined)
-      affinity.keep(call, plan, state.responseId, tokensOf(call, state.usage));
+      object = affinity.rowOf(call, plan, state.responseId, tokensOf(call, state.usage));
   }
   // A converted stream keeps what was reported on the way in its decoder.
   const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
   const isCut = end.reason === "balance";
+  const contentMs = relay.contentMs();
   try {
-    return await settleCall(services, call, plan, {
+    const charged = await settleCall(services, call, plan, {
       reason: end.reason,
       // What was reported of an output that was not delivered is not charged.
       usage: isCut && reported ? withoutOutput(reported) : reported,
@@ -135,9 +148,12 @@ async function settleEnded(
       sawText: state.sawText,
       outputTokens: () => deliveredTokens(output, end),
       isStream: true,
-      firstByteMs,
+      firstByteMs: contentMs === undefined ? firstByteMs : contentMs - call.startedMs,
       servedTier: state.servedTier,
+      object,
     });
+    if (object) await affinity.keep(object);
+    return charged;
   } finally {
     // The client waits for the ledger too: its connection stays open until it has written.
     visitors.fed(call.request);
@@ -187,10 +203,31 @@ function usageFrame(
   })}\n\n`;
 }
 
+/** Ends of answers that their upstream broke off. */
+const BROKEN: ReadonlySet<EndReason> = new Set([
+  "upstream-cut",
+  "upstream-stall",
+  "error-in-stream",
+  "malformed",
+]);
+
+/** How the answer went on that its attempt only saw begin: the health of its channel follows. */
+function tellEnd(
+  { picker, deps }: CallServices,
+  { call, plan }: Pick<Answer, "call" | "plan">,
+  reason: EndReason,
+): void {
+  if (call.isTest) return;
+  const nowMs = deps.clock.monotonicMs();
+  if (reason === "completed") picker.succeeded(plan.channel, call.model, nowMs);
+  else if (BROKEN.has(reason)) picker.failed(plan.channel, call.model, { reason: "down" }, nowMs);
+}
+
 /** As `settleStream`, for an answer that is no text. */
 async function settleBytes(services: CallServices, { call, plan, relay }: BytesAnswer): Promise<void> {
   services.visitors.feed(call.request, relay);
   const { reason } = await relay.ended;
+  tellEnd(services, { call, plan }, reason);
   let unsettled: unknown;
   try {
     await settleCall(services, call, plan, {

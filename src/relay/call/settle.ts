@@ -11,6 +11,7 @@ import {
   withCountedOutput,
 } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
+import type { RemoteObject } from "../../core/deps.ts";
 import { messageText } from "../../http/messages.ts";
 import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
@@ -40,6 +41,8 @@ export interface CallEnd {
   firstByteMs: number | undefined;
   /** The full answer, where it was JSON. */
   json?: unknown;
+  /** What the provider keeps of the answer. */
+  object?: RemoteObject | undefined;
   /** Service tier that a stream named. */
   servedTier?: string | undefined;
 }
@@ -85,6 +88,7 @@ export async function settleCall(
       isStream: end.isStream,
       useTimeMs: Math.round(performance.now() - call.startedMs),
       content: sentence(call, decision),
+      object: end.object,
       ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
       other: Object.assign(
         charge.other,

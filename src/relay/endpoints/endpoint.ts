@@ -3,6 +3,7 @@
 import type { DialectName } from "../../protocol/canonical.ts";
 import type { MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
 import type { Operation } from "../../providers/define.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Form } from "../wire/multipart.ts";
@@ -50,7 +51,7 @@ export interface Endpoint {
   /** What a good answer is: a JSON object where absent, any text, or bytes that are passed on as they come. */
   answers?: "text" | "bytes";
   /** Code of the refusal that the balance is too low, where it is another than the usual one. */
-  quotaCode?: string;
+  quotaCode?: FailureCode;
   /** What a fixed price counts; one when absent. */
   pieces?: (body: Json) => number;
   /** What a fixed price is multiplied by besides. */
@@ -119,7 +120,7 @@ const CONTEXT_SIZES = new Set(["low", "medium", "high"]);
 
 export function refused(
   endpoint: Pick<Endpoint, "refusalCode">,
-  code: string,
+  code: FailureCode,
   field: string,
   reason = "",
 ): Failure {

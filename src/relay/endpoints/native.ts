@@ -114,6 +114,8 @@ export const responses: Endpoint = {
         if (item["content"] !== undefined) visitContent(item["content"], visitor);
         else if (typeof item["output"] === "string") visitor.text(item["output"]);
         else if (Array.isArray(item["output"])) visitContent(item["output"], visitor);
+        else if (item["type"] === "item_reference" || item["tools"] !== undefined)
+          visitor.tool(String(item["id"]) + JSON.stringify(item["tools"] ?? ""));
         else visitor.tool(JSON.stringify([item["name"], item["arguments"] ?? item["input"]]));
       }
     }

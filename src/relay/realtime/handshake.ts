@@ -54,6 +54,11 @@ export function requestedModel(request: Request): string {
   return familyName(name);
 }
 
+/** The model as the client names it, good or not: for the row of a refusal. */
+export function namedModel(request: Request): string {
+  return (new URL(request.url).searchParams.get("model") ?? "").slice(0, MAX_MODEL_CHARS);
+}
+
 function hasControl(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) < 0x20) return true;
   return false;

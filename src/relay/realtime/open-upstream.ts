@@ -1,5 +1,6 @@
 // Opens a realtime session's upstream: channel after channel and key after key as for any other call, with the amount for
 // the first turn held back before each attempt.
+import { upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import { baseUrlOf, requireServed, routeFor, upstreamUrl } from "../../providers/address.ts";
 import { providerOf } from "../../providers/catalog.ts";
@@ -76,9 +77,7 @@ function canServe(channel: Channel, model: string): boolean {
   const row = providerOf(channel.type);
   if (!row || row.status === "retired" || row.status === "later" || row.auth.kind === "adapter") return false;
   if (channel.baseUrl === "" && row.baseUrl === "") return false;
-  const { modelMapping } = channel;
-  const mapped = typeof modelMapping === "string" ? model : (modelMapping.get(model) ?? model);
-  const found = routeFor(row, "realtime", mapped);
+  const found = routeFor(row, "realtime", upstreamModel(channel, model));
   return found !== undefined && found.route.adapter === undefined;
 }
 

@@ -17,16 +17,17 @@ import {
   checkRate,
   pinnedChannel,
   rateRule,
+  unserved,
 } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
 import type { AttemptServices } from "../call/channel-attempts.ts";
+import { refusePlain } from "../call/exchange.ts";
 import type { RelayParts } from "../call/services.ts";
-import { corsHeaders } from "../wire/cors.ts";
-import { asFailure, renderFailure } from "../wire/render-failure.ts";
 import {
   chosenProtocol,
   isTranscription,
   keyRequest,
+  namedModel,
   offeredProtocols,
   requestedModel,
 } from "./handshake.ts";
@@ -74,8 +75,10 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
       const refused = refuseBadHost({ request });
       if (refused) return refused;
       const requestId = newRequestId(deps.clock.nowMs());
+      const startedMs = performance.now();
+      let caller: Caller | undefined;
       try {
-        const caller = await admitCaller(deps, request, visitors);
+        caller = await admitCaller(deps, request, visitors);
         checkAddress(caller, request, visitors);
         // Until the socket is open or refused: its upstream may take its time.
         const work = visitors.working(request);
@@ -86,7 +89,11 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
         }
         return undefined;
       } catch (error) {
-        return refusal(deps, request, requestId, asFailure(error));
+        const model = namedModel(request);
+        const plain = { request, requestId, caller, model, startedMs, dialect: "openai-chat" } as const;
+        const response = refusePlain(services, plain, error);
+        if (response.status === 426) response.headers.set("upgrade", "websocket");
+        return response;
       }
     },
     count: () => sessions.count(),
@@ -128,7 +135,7 @@ async function openFor(
   checkModel(caller, model);
   const pinned = caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned);
   if (!pinned && deps.routing.tiers(caller.group, model).length === 0)
-    throw new Failure("no-channel", "no_channel", { params: { group: caller.group, model } });
+    throw unserved(deps, caller.group, model);
   const isOpen = await openSession(services, {
     request,
     requestId,
@@ -218,23 +225,4 @@ function admissionChecks(
       }
     },
   };
-}
-
-function refusal(
-  { logger, options }: Pick<Deps, "logger" | "options">,
-  request: Request,
-  requestId: string,
-  failure: Failure,
-): Response {
-  const { cause } = failure;
-  if (failure.kind === "internal" && cause !== undefined)
-    logger.error("realtime call failed", {
-      requestId,
-      code: failure.code,
-      error: cause instanceof Error ? (cause.stack ?? cause.message) : "thrown value",
-    });
-  const view = { dialect: "openai-chat", language: relayLanguageOf(request, options), requestId } as const;
-  const response = renderFailure(failure, view, corsHeaders(request));
-  if (failure.status === 426) response.headers.set("upgrade", "websocket");
-  return response;
 }

@@ -24,7 +24,7 @@ interface TurnToHold {
 }
 
 export interface TurnHolds {
-  /** Throws failures of kinds quota and limit, and model_price_error for a model that has no price. */
+  /** Throws failures of kinds quota and limit, and model_not_priced for a model that has no price. */
   open(turn: TurnToHold): Promise<TurnHold>;
   /** Why a turn cannot go on whose hold could not be lengthened. */
   refusal(caller: Caller): Failure;
@@ -74,6 +74,6 @@ function priceFor(
   if (price) return price;
   const isAccepted =
     options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
-  if (!isAccepted) throw new Failure("internal", "model_price_error", { params: { model } });
+  if (!isAccepted) throw new Failure("client", "model_not_priced", { params: { model } });
   return prices.missingCallPrice(model, group);
 }

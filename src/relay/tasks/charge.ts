@@ -17,6 +17,8 @@ const DEFAULT_PRICE = 0.1;
 export interface TaskCall {
   request: Request;
   caller: Caller;
+  /** Of a submission, as soon as it is read; the row of a refusal names it. */
+  model?: string;
   /** performance.now() of the start. */
   startedMs: number;
 }
@@ -66,7 +68,9 @@ export async function holdPrice(
       amount: price.quota,
     });
   } catch (error) {
-    throw error instanceof Failure && error.kind === "quota" ? refusal(wire, "balanceTooLow") : error;
+    throw error instanceof Failure && error.kind === "quota"
+      ? refusal(wire, "balanceTooLow", error.code)
+      : error;
   }
 }
 

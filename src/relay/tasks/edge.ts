@@ -3,22 +3,26 @@
 import type { Deps } from "../../core/deps.ts";
 import type { TaskRow } from "../../core/tasks/families.ts";
 import { ownTask, ownTasks } from "../../core/tasks/store.ts";
-import { relayLanguageOf } from "../../http/messages.ts";
-import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
+import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { asList } from "../../protocol/json.ts";
 import { Failure, UPSTREAM_WAIT_SECONDS } from "../../shared/failures.ts";
 import { admitCaller, checkAddress, checkModel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
+import { refusePlain } from "../call/exchange.ts";
+import type { PlainRequest } from "../call/exchange.ts";
 import type { Relay } from "../call/pipeline.ts";
+import { isTold, logRefusal } from "../call/refusal-rows.ts";
+import type { RefusalServices } from "../call/refusal-rows.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { readBody } from "../wire/read-body.ts";
-import { asFailure, renderFailure } from "../wire/render-failure.ts";
 import type { TaskCall } from "./charge.ts";
 import { submitTask } from "./submit.ts";
 import type { Submission } from "./submit.ts";
 import { refusal, TaskError } from "./task-wire.ts";
 import type { Json, TaskWire } from "./task-wire.ts";
 
+/** In whose words refusals stand that the family has no own for. */
+const dialect = "openai-chat";
 const BYTES_PER_MIB = 1024 * 1024;
 /** Ids of a list that are looked up. */
 const MAX_IDS = 1000;
@@ -68,11 +72,23 @@ export function createTaskEdge<Row extends TaskRow>(
   return {
     async answer(request, work, model) {
       const startedMs = performance.now();
+      let call: TaskCall | undefined;
+      let caller: Caller | undefined;
       try {
-        const caller = await admitTask(deps, relay, request, model);
-        return await work({ request, caller, startedMs });
+        caller = await admitCaller(deps, request, visitors);
+        checkAddress(caller, request, visitors);
+        // Its upstream may take longer than a silent connection is kept; a body is waited for first.
+        if (request.method === "GET") visitors.hold(request);
+        call = { request, caller, startedMs };
+        if (model !== undefined) {
+          call.model = model;
+          checkModel(caller, model);
+        }
+        return await work(call);
       } catch (error) {
-        return errorAnswer(deps, wire, request, error);
+        const services = { deps, errorRows: relay.parts.errorRows };
+        const refused = { services, request, caller, model: call?.model, startedMs, dialect } as const;
+        return errorAnswer(wire, refused, error);
       }
     },
     async body({ request, caller }) {
@@ -84,7 +100,7 @@ export function createTaskEdge<Row extends TaskRow>(
         return json;
       } catch (error) {
         const isPassed = error instanceof Failure && PASSED_REFUSALS.has(error.status);
-        throw isPassed ? error : refusal(wire, "badBody");
+        throw isPassed ? error : refusal(wire, "badBody", error instanceof Failure ? error.code : undefined);
       } finally {
         bodies.done(request);
       }
@@ -99,29 +115,28 @@ export function createTaskEdge<Row extends TaskRow>(
   };
 }
 
-/** Key → user → address; without a model there is nothing to limit. */
-async function admitTask(deps: Deps, relay: Relay, request: Request, model?: string): Promise<Caller> {
-  const { visitors } = relay.parts;
-  const caller = await admitCaller(deps, request, visitors);
-  checkAddress(caller, request, visitors);
-  // Its upstream may take longer than a silent connection is kept; a body is waited for first.
-  if (request.method === "GET") visitors.hold(request);
-  if (model !== undefined) checkModel(caller, model);
-  return caller;
+interface RefusedTask extends PlainRequest {
+  services: RefusalServices & { deps: Deps };
+  caller: Caller | undefined;
+  startedMs: number;
 }
 
 /** Failures in the form of the family's API; what the first checks refuse stays in OpenAI's. */
 function errorAnswer<Row extends TaskRow>(
-  { options }: Pick<Deps, "options">,
   wire: TaskWire<Row>,
-  request: Request,
+  refused: RefusedTask,
   error: unknown,
 ): Response {
-  if (error instanceof TaskError) return taskJson(request, wire.errorBody(error), error.status);
-  const view = {
-    dialect: "openai-chat",
-    language: relayLanguageOf(request, options),
-    requestId: newRequestId(),
-  } as const;
-  return renderFailure(asFailure(error), view, corsHeaders(request));
+  if (!(error instanceof TaskError)) return refusePlain(refused.services, refused, error);
+  const { request, caller, model, startedMs } = refused;
+  const requestId = newRequestId();
+  if (!isTold(error)) {
+    const { status, reason, message } = error;
+    const failure = new Failure("client", reason, { status, text: message.trim() });
+    logRefusal(refused.services, { requestId, caller, model, startedMs, dialect: refused.dialect }, failure);
+  }
+  const answer = taskJson(request, wire.errorBody(error), error.status);
+  answer.headers.set(REQUEST_ID_HEADER, requestId);
+  answer.headers.set(ERROR_CODE_HEADER, error.reason);
+  return answer;
 }

@@ -8,7 +8,12 @@ const REQUEST_ERROR = 4;
 
 /** A refusal of the request; those of this API are all 400. */
 export const drawingError = (description: string): TaskError =>
-  new TaskError(400, REQUEST_ERROR, description);
+  new TaskError({
+    status: 400,
+    code: REQUEST_ERROR,
+    message: description,
+    reason: description.endsWith("task_not_found") ? "task_not_found" : "task_request_invalid",
+  });
 
 export interface Drawing {
   /** IMAGINE, UPSCALE, … */

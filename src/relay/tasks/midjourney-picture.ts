@@ -5,6 +5,7 @@ import type { Channel } from "../../core/channels/rows.ts";
 import { DRAWINGS, SUCCESS } from "../../core/tasks/families.ts";
 import type { DrawingRow } from "../../core/tasks/families.ts";
 import { anyTask } from "../../core/tasks/store.ts";
+import { ERROR_CODE_HEADER } from "../../http/request-id.ts";
 import { scrub } from "../../protocol/classify.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { taskJson } from "./edge.ts";
@@ -16,17 +17,27 @@ const MAX_DOWNLOADS = 16;
 const MAX_ERROR_BYTES = 1000;
 const MAX_IMAGE_BYTES = 50 * 1024 * 1024;
 
+const UNREADABLE = "http_get_image_failed";
+
+function refused(request: Request, error: string, status: number, code: string): Response {
+  const answer = taskJson(request, { error }, status);
+  answer.headers.set(ERROR_CODE_HEADER, code);
+  return answer;
+}
+
 /** Answers a request for a picture. Never throws. */
 export function createPictures(deps: Deps): (request: Request, id: string) => Promise<Response> {
   let downloads = 0;
   return async (request, id) => {
     const row = await anyTask(deps, DRAWINGS, id);
-    if (!row || row.imageUrl === "") return taskJson(request, { error: "midjourney_task_not_found" }, 400);
+    if (!row || row.imageUrl === "")
+      return refused(request, "midjourney_task_not_found", 400, "task_not_found");
     const channel = deps.routing.channel(row.channelId);
     const proxy = channel ? proxyOf(channel) : "";
-    if (proxy !== "" && !URL.canParse(proxy)) return taskJson(request, { error: "proxy_url_invalid" }, 400);
+    if (proxy !== "" && !URL.canParse(proxy))
+      return refused(request, "proxy_url_invalid", 400, "channel_proxy_invalid");
     if (downloads >= MAX_DOWNLOADS) {
-      const busy = taskJson(request, { error: "http_get_image_failed" }, 503);
+      const busy = refused(request, UNREADABLE, 503, "media_unreachable");
       busy.headers.set("retry-after", "1");
       return busy;
     }
@@ -34,7 +45,7 @@ export function createPictures(deps: Deps): (request: Request, id: string) => Pr
     try {
       return await picture(deps, request, row, { channel, proxy });
     } catch {
-      return taskJson(request, { error: "http_get_image_failed" }, 500);
+      return refused(request, UNREADABLE, 500, "media_unreachable");
     } finally {
       downloads--;
     }
@@ -56,7 +67,7 @@ async function picture(
   });
   if (answer.status !== 200) {
     const text = new TextDecoder().decode(answer.bytes.subarray(0, MAX_ERROR_BYTES));
-    return taskJson(request, { error: scrub(text) || "http_get_image_failed" }, answer.status);
+    return refused(request, scrub(text) || UNREADABLE, answer.status, "media_unreachable");
   }
   const type = answer.headers.get("content-type") ?? "";
   return new Response(answer.bytes, {

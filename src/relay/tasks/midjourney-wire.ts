@@ -8,7 +8,7 @@ import { attemptFailure } from "../call/attempt.ts";
 import type { AttemptFailure } from "../call/attempt.ts";
 import { FREE_ACTIONS } from "./midjourney-actions.ts";
 import type { Drawing } from "./midjourney-actions.ts";
-import { RefusedAttempt, statusFailure, TaskError, tasksById } from "./task-wire.ts";
+import { isOfAccount, RefusedAttempt, statusFailure, tasksById } from "./task-wire.ts";
 import type { TaskAnswer, TaskWire } from "./task-wire.ts";
 
 /** Codes of accepted submissions: submitted, exists already, queued. */
@@ -37,8 +37,14 @@ function refusedAttempt(code: number, description: string): AttemptFailure {
 const unreadable = (description: string): RefusedAttempt =>
   new RefusedAttempt(
     attemptFailure(new Failure("upstream-down", "upstream_down", { internal: description })),
-    new TaskError(400, UPSTREAM_ERROR, description),
+    { status: 400, code: UPSTREAM_ERROR, message: description },
   );
+
+/** In place of an answer that is about our own account there. */
+function accountAnswer({ failure }: AttemptFailure): TaskAnswer {
+  const wire = { description: failure.code, type: "upstream_error", code: UPSTREAM_ERROR };
+  return { status: failure.status, text: JSON.stringify(wire), wire, upstreamId: "" };
+}
 
 export const MIDJOURNEY: TaskWire<DrawingRow> = {
   family: DRAWINGS,
@@ -51,6 +57,7 @@ export const MIDJOURNEY: TaskWire<DrawingRow> = {
     unknownOrigin: [400, REQUEST_ERROR, "task_not_found"],
     channelDisabled: [400, REQUEST_ERROR, "该任务所属渠道已被禁用"],
     unreachable: [400, UPSTREAM_ERROR, "do_request_failed"],
+    upstreamAccount: [502, UPSTREAM_ERROR, "upstream_auth"],
   },
   errorBody: ({ message, code }) => ({ description: message.trim(), type: "upstream_error", code }),
   readAnswer(received, channel) {
@@ -61,9 +68,12 @@ export const MIDJOURNEY: TaskWire<DrawingRow> = {
     const upstreamId = asString(wire["result"]) ?? "";
     const answer: TaskAnswer = { status, text, wire, upstreamId };
     const code = codeOf(answer);
-    if (status !== 200)
-      answer.failure = statusFailure(channel, received, { message: descriptionOf(answer), ...wire });
-    else if (!ACCEPTED_CODES.has(code)) answer.failure = refusedAttempt(code, descriptionOf(answer));
+    if (status !== 200) {
+      const failure = statusFailure(channel, received, { message: descriptionOf(answer), ...wire });
+      if (isOfAccount(failure)) return { ...accountAnswer(failure), failure };
+      return { ...answer, status: channel.statusCodeMapping.get(status) ?? status, failure };
+    }
+    if (!ACCEPTED_CODES.has(code)) answer.failure = refusedAttempt(code, descriptionOf(answer));
     return answer;
   },
   triesOtherChannels: false,

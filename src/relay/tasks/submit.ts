@@ -6,7 +6,7 @@ import type { Deps } from "../../core/deps.ts";
 import { hourOf } from "../../core/ledger/items.ts";
 import type { TaskRow } from "../../core/tasks/families.ts";
 import { addTask, ownTask } from "../../core/tasks/store.ts";
-import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
+import { ERROR_CODE_HEADER, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -18,7 +18,7 @@ import type { Relay } from "../call/pipeline.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { holdPrice, settleTask, taskPrice } from "./charge.ts";
 import type { TaskCall } from "./charge.ts";
-import { askTaskUpstream, RefusedAttempt, refusal } from "./task-wire.ts";
+import { askTaskUpstream, RefusedAttempt, refusal, refusalWords } from "./task-wire.ts";
 import type { Json, TaskAnswer, TaskWire, UpstreamAnswer } from "./task-wire.ts";
 
 const SUBMIT_TIMEOUT_MS = 60_000;
@@ -60,6 +60,7 @@ interface Submitted {
 export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row>): Promise<Response> {
   const { deps, wire, call, submission } = submitting;
   const { caller, request } = call;
+  call.model = submission.model;
   checkModel(caller, submission.model);
   const origin = await originOf(submitting);
   const price = taskPrice(deps, caller, submission);
@@ -93,6 +94,7 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
         "content-type": "application/json",
         "cache-control": "no-store",
         [REQUEST_ID_HEADER]: held.requestId,
+        ...(answer.failure ? { [ERROR_CODE_HEADER]: answer.failure.failure.code } : {}),
       },
     });
   } catch (error) {
@@ -197,7 +199,7 @@ async function askOnce<Row extends TaskRow>(
       error instanceof Failure
         ? error
         : new Failure("upstream-down", "do_request_failed", { internal: String(error), cause: error });
-    throw new RefusedAttempt(attemptFailure(failure), refusal(wire, "unreachable"));
+    throw new RefusedAttempt(attemptFailure(failure), refusalWords(wire, "unreachable"));
   }
 }
 

@@ -5,7 +5,7 @@ import { scrub } from "../../protocol/classify.ts";
 import { asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import { attemptFailure } from "../call/attempt.ts";
-import { RefusedAttempt, statusFailure, TaskError, tasksById } from "./task-wire.ts";
+import { isOfAccount, RefusedAttempt, statusFailure, TaskError, tasksById } from "./task-wire.ts";
 import type { Json, TaskWire } from "./task-wire.ts";
 
 const DEFAULT_VERSION = "chirp-v3-0";
@@ -25,7 +25,8 @@ const FIELDS = [
   "make_instrumental",
 ] as const;
 
-const invalid = (message: string): TaskError => new TaskError(400, "invalid_request", message);
+const invalid = (message: string): TaskError =>
+  new TaskError({ status: 400, code: "invalid_request", message, reason: "task_request_invalid" });
 
 /** The fields that are sent on: known ones only, checked by action. */
 export function songOf(action: string, body: Json): Json {
@@ -41,7 +42,7 @@ export function songOf(action: string, body: Json): Json {
 /** An answer of status 200 that names no task. */
 function refusedSong(code: string, message: string): RefusedAttempt {
   const failure = new Failure("upstream-down", "upstream_down", { internal: scrub(`${code} ${message}`) });
-  return new RefusedAttempt(attemptFailure(failure), new TaskError(500, code, message, true));
+  return new RefusedAttempt(attemptFailure(failure), { status: 500, code, message, isUpstreams: true });
 }
 
 const NO_JSON = "unmarshal_response_body_failed";
@@ -57,6 +58,7 @@ export const SUNO: TaskWire<CreativeTaskRow> = {
     unknownOrigin: [400, "task_not_exist", "task_origin_not_exist"],
     channelDisabled: [400, "task_channel_disable", "该任务所属渠道已被禁用"],
     unreachable: [500, "do_request_failed", UNREACHABLE],
+    upstreamAccount: [502, "upstream_auth", "upstream_auth"],
   },
   errorBody({ status, code, message, isUpstreams }) {
     const isTransport = isUpstreams && TRANSPORT.test(message);
@@ -66,11 +68,21 @@ export const SUNO: TaskWire<CreativeTaskRow> = {
   readAnswer(received, channel) {
     const { status, text } = received;
     const wire = asObject(parseJson(text));
-    if (status !== 200)
+    if (status !== 200) {
+      const failed = statusFailure(channel, received, wire ?? text);
+      const { failure } = failed;
       throw new RefusedAttempt(
-        statusFailure(channel, received, wire ?? text),
-        new TaskError(status, "fail_to_fetch_task", scrub(text), true),
+        failed,
+        isOfAccount(failed)
+          ? { status: failure.status, code: failure.code, message: failure.code }
+          : {
+              status: channel.statusCodeMapping.get(status) ?? status,
+              code: "fail_to_fetch_task",
+              message: scrub(text),
+              isUpstreams: true,
+            },
       );
+    }
     if (!wire) throw refusedSong(NO_JSON, NO_JSON);
     const upstreamId = asString(wire["data"]);
     if (wire["code"] !== "success" || upstreamId === undefined)

@@ -6,37 +6,62 @@ import type { TaskFamily, TaskRow } from "../../core/tasks/families.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { asList, asObject, asString } from "../../protocol/json.ts";
 import { providerOf } from "../../providers/catalog.ts";
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { askUpstream, AttemptFailure, retryAfterOf, upstreamFailure } from "../call/attempt.ts";
+import { markTold } from "../call/refusal-rows.ts";
 
 export type Json = Record<string, unknown>;
 
+/** What a family's client reads of a refusal, and the stable code behind it. */
+export interface TaskRefusalWords {
+  status: number;
+  /** As the family's API has it. */
+  code: string | number;
+  message: string;
+  /** Ours, of docs/error-codes.md. */
+  reason: FailureCode;
+  /** The message is the upstream's, not one of ours. */
+  isUpstreams?: boolean;
+}
+
 /** A refusal in the form of the family's own API. */
 export class TaskError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string | number,
-    message: string,
-    /** The message is the upstream's, not one of ours. */
-    readonly isUpstreams = false,
-  ) {
+  readonly status: number;
+  readonly code: string | number;
+  readonly reason: FailureCode;
+  readonly isUpstreams: boolean;
+
+  constructor({ status, code, message, reason, isUpstreams = false }: TaskRefusalWords) {
     super(message);
+    this.status = status;
+    this.code = code;
+    this.reason = reason;
+    this.isUpstreams = isUpstreams;
   }
 }
 
 /** An attempt that left no task, and what the client reads of it should no other attempt follow. */
 export class RefusedAttempt extends AttemptFailure {
-  constructor(
-    { failure, verdict, refusal }: AttemptFailure,
-    readonly shown: TaskError,
-  ) {
+  readonly shown: TaskError;
+
+  constructor({ failure, verdict, refusal }: AttemptFailure, shown: Omit<TaskRefusalWords, "reason">) {
     super(failure, verdict, refusal);
+    this.shown = new TaskError({ ...shown, reason: failure.code });
+    // The attempt leaves the row.
+    markTold(this.shown);
   }
 }
 
 /** Refusals that every family has, each in its own words. */
 type TaskRefusal =
-  "badBody" | "balanceTooLow" | "unknownTask" | "unknownOrigin" | "channelDisabled" | "unreachable";
+  | "badBody"
+  | "balanceTooLow"
+  | "unknownTask"
+  | "unknownOrigin"
+  | "channelDisabled"
+  | "unreachable"
+  | "upstreamAccount";
 
 /** An upstream's answer to a submission of which a row is kept. */
 export interface TaskAnswer {
@@ -86,8 +111,37 @@ export function statusFailure(
   return upstreamFailure({ dialect, channel, status, body, retryAfter: retryAfterOf(headers) });
 }
 
-export function refusal(wire: Pick<TaskWire<never>, "refusals">, which: TaskRefusal): TaskError {
-  return new TaskError(...wire.refusals[which]);
+/** The stable code of each refusal, where nothing closer is known. */
+const REASONS: Readonly<Record<TaskRefusal, FailureCode>> = {
+  badBody: "invalid_json",
+  balanceTooLow: "user_quota_short",
+  unknownTask: "task_not_found",
+  unknownOrigin: "task_not_found",
+  channelDisabled: "channel_disabled",
+  unreachable: "do_request_failed",
+  upstreamAccount: "upstream_auth",
+};
+
+export function refusalWords(
+  wire: Pick<TaskWire<never>, "refusals">,
+  which: TaskRefusal,
+  reason = REASONS[which],
+): TaskRefusalWords {
+  const [status, code, message] = wire.refusals[which];
+  return { status, code, message, reason };
+}
+
+export function refusal(
+  wire: Pick<TaskWire<never>, "refusals">,
+  which: TaskRefusal,
+  reason?: FailureCode,
+): TaskError {
+  return new TaskError(refusalWords(wire, which, reason));
+}
+
+/** Trouble of the upstream with our own account there: no matter of the client's, who reads neither status nor words. */
+export function isOfAccount({ failure }: AttemptFailure): boolean {
+  return failure.kind === "upstream-auth" || failure.kind === "upstream-quota";
 }
 
 /** The tasks of a list, by the field that has their id. */

@@ -17,6 +17,8 @@ export interface SseReader {
   end: () => SseEvent[];
   /** Bytes taken but not yet part of an event that was handed out (only with keepBytes). */
   rest: () => Uint8Array;
+  /** The last chunk ended in the middle of CR LF, or with a CR: nothing may be put behind it. */
+  isInLineEnd: () => boolean;
 }
 
 export interface SseReaderOptions {
@@ -74,6 +76,7 @@ export function createSseReader(options: SseReaderOptions = {}): SseReader {
     push: (chunk) => readChunk(state, chunk),
     end: () => readRest(state),
     rest: () => join([...state.kept, ...state.carry]),
+    isInLineEnd: () => state.skipsLf,
   };
 }
 

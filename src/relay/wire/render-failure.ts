@@ -2,12 +2,13 @@
 // Shows nothing but the public face: unexpected errors become one sentence.
 import type { DialectName } from "../../protocol/canonical.ts";
 import type { EncodedFailure } from "../../protocol/dialect.ts";
+import { contextLengthText } from "../../protocol/context-length.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import type { Language } from "../../shared/enums.ts";
 import { databaseFailure } from "../../core/kit/database-failure.ts";
 import { Failure, waitSecondsOf } from "../../shared/failures.ts";
 import { failureText } from "../../http/messages.ts";
-import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
+import { ERROR_CODE_HEADER, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 
 /** Refusals of the first checks carry neither param nor code on the wire; clients of this API know them so. */
 const BARE_CODES: ReadonlySet<string> = new Set([
@@ -33,6 +34,7 @@ const BARE_CODES: ReadonlySet<string> = new Set([
 
 /** Codes of the ledger and of our own dictionary, as the wire names them. */
 const WIRE_CODES: Readonly<Record<string, string>> = {
+  context_length: "context_length_exceeded",
   user_quota_empty: "insufficient_user_quota",
   user_quota_short: "insufficient_user_quota",
   token_quota_short: "pre_consume_token_quota_failed",
@@ -60,8 +62,12 @@ export function asFailure(error: unknown): Failure {
   );
 }
 
+/** What the client reads: without anything that only administrators may know. */
 export function publicText(failure: Failure, view: FailureView): string {
-  const text = failureText(failure, view.language);
+  const text =
+    failure.kind === "context-length"
+      ? contextLengthText(view.dialect, failure)
+      : failureText(failure, view.language);
   return view.omitId === true ? text : `${text} (request id: ${view.requestId})`;
 }
 
@@ -98,6 +104,7 @@ export function renderFailure(
   headers["content-type"] = "application/json";
   headers["cache-control"] = "no-store";
   headers[REQUEST_ID_HEADER] = view.requestId;
+  headers[ERROR_CODE_HEADER] = failure.code;
   const waitSeconds = waitSecondsOf(failure);
   if (waitSeconds !== undefined) headers["retry-after"] = String(waitSeconds);
   return new Response(JSON.stringify(body), { status, headers });

@@ -12,6 +12,7 @@ import type { CanonicalEvent, FinishEvent, StartEvent, UsageEvent } from "../../
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { emptyUsage } from "../../shared/usage.ts";
+import { isNoise } from "./framing.ts";
 
 /** A meter that also writes what the client gets in place of the upstream's frames. */
 export interface StreamConversion extends StreamMeter {
@@ -31,8 +32,6 @@ export interface StreamConversion extends StreamMeter {
   cut(usage: Usage, choices: number): string;
   /** The closing frames of a stream that failed. */
   fail(failure: Failure): string;
-  /** Keeps a silent connection alive without meaning anything. */
-  readonly ping: string;
   /** Media type of the client's stream. */
   readonly contentType: string;
 }
@@ -86,7 +85,6 @@ export function createConversion(options: ConversionOptions): StreamConversion {
   };
   return {
     state: state.meter,
-    ping: encoder.push({ type: "ping" }),
     contentType: options.contentType,
     push: (frame: WireFrame) => convertEvents(state, decoder.push(frame)),
     take() {
@@ -132,6 +130,16 @@ function convertEvent(state: ConversionState, event: CanonicalEvent): void {
       meter.sawText = true;
       pass(state, event);
       return;
+    case "open":
+      // A call is an act of the model; other blocks may turn out empty.
+      if (event.kind === "tool-call" || event.kind === "hosted-tool") meter.sawOther = true;
+      pass(state, event);
+      return;
+    case "note":
+    case "opaque":
+      if (event.at !== undefined) meter.sawOther = true;
+      pass(state, event);
+      return;
     case "usage":
       state.usageEvent = event;
       if (event.usage.raw !== undefined) {
@@ -142,6 +150,7 @@ function convertEvent(state: ConversionState, event: CanonicalEvent): void {
     case "finish":
       state.finishEvent = event;
       meter.ended = true;
+      if (event.reason !== "stop" && event.raw !== null) meter.sawOther = true;
       return;
     case "fail":
       meter.failure ??= event.failure;
@@ -216,6 +225,7 @@ function withoutExtra({ extra: _extra, ...event }: StartEvent): StartEvent {
 
 /** How the elements of a JSON array say what has no place in the upstream's own chunks. */
 export interface ArrayElements {
+  saysNothing(frame: WireFrame): boolean;
   failure(failure: Failure): string;
   /** The end of a stream that reached the limit of the balance. */
   limit(usage: Usage): string;
@@ -245,11 +255,13 @@ export function createArrayFraming(meter: StreamMeter, elements: ArrayElements):
   };
   return {
     state,
-    ping: "\r\n",
     contentType: "application/json",
     push(frame) {
+      // Also [DONE], which is no word of Google's and no element.
+      if (isNoise(frame.data)) return;
       meter.push(frame);
       if (state.failure) return;
+      if (!state.sawText && !state.sawOther) state.sawOther = !elements.saysNothing(frame);
       if (state.textChars > pauseAt) waiting ??= [];
       if (waiting) waiting.push(frame.data);
       else write(frame.data);

@@ -5,10 +5,14 @@ import { isNoise } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
 import type { StreamConversion } from "./stream-convert.ts";
-import { encoder, PING, stop } from "./stream-state.ts";
+import { encoder, hasContent, stop } from "./stream-state.ts";
 import type { StreamState } from "./stream-state.ts";
 
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
 const COLON = 0x3a;
+const LOWER_D = 0x64;
 const DONE = "[DONE]";
 
 /** What of one chunk goes on to the client; undefined = nothing. */
@@ -20,14 +24,13 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
   if (events.length === 0) {
     stream.carriedBytes += chunk.length;
     // A comment is the upstream's sign of life: pass the sign on, its bytes come with the next event.
-    return wasCarried === 0 && chunk[0] === COLON ? PING : undefined;
+    return wasCarried === 0 && chunk[0] === COLON ? options.ping : undefined;
   }
   let taken = 0;
   for (const event of events) taken += event.bytes?.length ?? 0;
   stream.carriedBytes += chunk.length - taken;
   const kept = sift(stream, events);
-  if (kept.length !== events.length || wasCarried !== 0 || stream.carriedBytes !== 0)
-    return joined(stream, kept);
+  if (kept !== events || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
   notePassed(stream, kept);
   return chunk;
 }
@@ -37,14 +40,19 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
  * surely paid. `paidAt`: an event that was metered, and paid since; those before it have gone on.
  */
 function sift(stream: StreamState, events: readonly SseEvent[], paidAt = -1): readonly SseEvent[] {
-  const { meter, hidesUsage } = stream.options;
+  const { meter, hidesUsage, dataOnly } = stream.options;
   const { state } = meter;
   let kept: SseEvent[] | undefined = paidAt === -1 ? undefined : [];
   for (let i = Math.max(0, paidAt); i < events.length; i++) {
-    const event = events[i] as SseEvent;
+    let event = events[i] as SseEvent;
+    if (dataOnly === true && !isDataLine(event)) {
+      kept ??= events.slice(0, i);
+      event = asDataLine(event);
+    }
     if (i !== paidAt) {
       const before = state.textChars;
       meter.push(event);
+      if (stream.waits && !hasContent(stream)) state.sawOther = isContent(stream, event);
       if (state.textChars > stream.hold.freeChars && !stream.isEof) {
         stream.unpaid = { events, at: i, before };
         return kept ?? events.slice(0, i);
@@ -60,12 +68,33 @@ function sift(stream: StreamState, events: readonly SseEvent[], paidAt = -1): re
   return kept ?? events;
 }
 
+/** Whether the event says something of the answer, and no word of it was seen before. */
+function isContent({ options }: StreamState, event: SseEvent): boolean {
+  const { meter, saysNothing } = options;
+  return meter.state.failure === null && !isNoise(event.data) && saysNothing?.(event) !== true;
+}
+
+/** Whether the event is one data line and the blank line behind it, and nothing else: no comment, name, or second line. */
+function isDataLine({ event, bytes }: SseEvent): boolean {
+  if (event !== "" || !bytes || bytes[0] !== LOWER_D || bytes[5] !== SPACE) return false;
+  const lf = bytes.indexOf(LF);
+  // Google's own lines end in CR LF, those of most others in LF.
+  return lf !== -1 && bytes.length === lf + (bytes[lf - 1] === CR ? 3 : 2) && bytes[bytes.length - 1] === LF;
+}
+
+/** The event as Google writes its own; line ends between JSON's tokens mean nothing. */
+function asDataLine({ data }: SseEvent): SseEvent {
+  const line = data.replaceAll("\n", " ");
+  return { event: "", data: line, bytes: encoder.encode(`data: ${line}\r\n\r\n`) };
+}
+
 /** Whether the event is the last of the stream, or is held back until the body ends; undefined: it is neither. */
 function endingBy(stream: StreamState, { data, bytes }: SseEvent): "last" | "held" | undefined {
   const { state } = stream.options.meter;
   if (data === DONE || data.trim() === DONE) {
-    stream.held.push(bytes as Uint8Array);
-    stream.doneLines++;
+    // No word of Google's, and without a reason no end of its streams.
+    if (stream.options.dataOnly !== true) stream.held.push(bytes as Uint8Array);
+    else if (!state.ended) return undefined;
     stop(stream, "completed");
     return "last";
   }
@@ -103,7 +132,7 @@ function convertChunk(
   convertEvents(stream, conversion, events);
   const text = conversion.take();
   if (text !== "") return encoder.encode(text);
-  return events.length === 0 && chunk[0] === COLON ? stream.ping : undefined;
+  return events.length === 0 && chunk[0] === COLON ? stream.options.ping : undefined;
 }
 
 function convertEvents(
@@ -134,7 +163,8 @@ function stopWhereConverted(stream: StreamState, { state }: StreamConversion): v
 
 /** The upstream's body has ended: what is left of it goes on, and how the stream ended is clear. */
 export function passRest(stream: StreamState): Uint8Array | undefined {
-  const { conversion, meter } = stream.options;
+  const { options } = stream;
+  const { conversion, meter } = options;
   // What is left is part of one event at most.
   stream.isEof = true;
   const events = stream.sse.end();
@@ -150,6 +180,7 @@ export function passRest(stream: StreamState): Uint8Array | undefined {
   const kept = sift(stream, events);
   stopAtEof(stream);
   if (kept.length === 0) return undefined;
+  if (options.dataOnly === true) return joined(stream, kept);
   // The last event came without its blank line, which the client needs.
   return Buffer.concat([...kept.map((event) => event.bytes as Uint8Array), encoder.encode("\n\n")]);
 }
@@ -181,7 +212,7 @@ export async function payAndGoOn(
       first: stream.firstPassed,
       last: stream.lastPassed.findLast(({ event }) => event !== "ping"),
     };
-    stream.timers.clear(stream.idleTimer);
+    stream.timers.clear(stream.watchTimer);
     return undefined;
   }
   if (!conversion) return joined(stream, sift(stream, events, at));

@@ -18,16 +18,14 @@ const LINGER_MS = 1000;
 export async function take(stream: StreamState): Promise<Uint8Array | undefined> {
   if (stream.unpaid) return payAndGoOn(stream, stream.unpaid);
   if (stream.unread) return takePiece(stream, stream.unread);
-  const pending = (stream.pending ??= stream.source.reader.read());
-  let read: ChunkRead | "ping";
+  let read: ChunkRead;
   try {
-    read = stream.options.pingMs > 0 && !stream.isGone ? await orPing(stream, pending) : await pending;
+    read = await (stream.pending ??= stream.source.reader.read());
   } catch (error) {
     stream.pending = undefined;
     stopBroken(stream, error);
     return undefined;
   }
-  if (read === "ping") return stream.ping;
   stream.pending = undefined;
   stream.lastByteMs = stream.timers.nowMs();
   return read.done ? passRest(stream) : takePiece(stream, read.value);
@@ -52,28 +50,39 @@ function stopBroken(stream: StreamState, error: unknown): void {
   else stop(stream, "upstream-cut", brokenStream(String(error)));
 }
 
-/** The read, or "ping" when it takes longer than the client's connection should be silent. */
-function orPing({ timers, options }: StreamState, read: Promise<ChunkRead>): Promise<ChunkRead | "ping"> {
-  return new Promise((resolve, reject) => {
-    const timer = timers.set(() => resolve("ping"), options.pingMs);
-    read.then(resolve, reject).finally(() => timers.clear(timer));
-  });
+/**
+ * One timer for all that is due while nothing comes: hangs up on an upstream that has been silent for too long, and keeps
+ * alive a client's connection that has. Nothing of it costs a chunk more than the time that is noted anyway.
+ */
+export function watch(stream: StreamState): void {
+  const { timers, options } = stream;
+  const { idleMs, pingMs } = options;
+  const pingDueMs = pingMs === 0 ? Infinity : stream.lastSentMs + pingMs;
+  const dueMs = Math.min(stream.lastByteMs + idleMs, stream.firstDueMs, pingDueMs);
+  stream.watchTimer = timers.set(() => look(stream), Math.max(1, dueMs - timers.nowMs()));
 }
 
-/** Hangs up on an upstream that has been silent for too long. */
-export function watchSilence(stream: StreamState): void {
-  const { timers, options, source } = stream;
-  stream.idleTimer = timers.set(
-    () => {
-      const quietMs = timers.nowMs() - stream.lastByteMs;
-      // Only a pending read is the upstream's silence; otherwise the client is the slow one.
-      if (stream.pending && quietMs >= options.idleMs) {
-        stream.isSilent = true;
-        source.abort();
-      } else watchSilence(stream);
-    },
-    Math.max(1, options.idleMs - (timers.nowMs() - stream.lastByteMs)),
-  );
+function look(stream: StreamState): void {
+  const nowMs = stream.timers.nowMs();
+  // Only a pending read is the upstream's silence; otherwise the client is the slow one.
+  if (!stream.pending) stream.lastByteMs = nowMs;
+  else if (nowMs >= Math.min(stream.firstDueMs, stream.lastByteMs + stream.options.idleMs)) {
+    stream.isSilent = true;
+    stream.source.abort();
+    return;
+  }
+  keepAlive(stream, nowMs);
+  watch(stream);
+}
+
+/** Between two frames only, and only to a client that waits for one. */
+function keepAlive(stream: StreamState, nowMs: number): void {
+  const { options, sink, lastSentMs, taking, isGone } = stream;
+  if (options.pingMs === 0 || nowMs - lastSentMs < options.pingMs) return;
+  stream.lastSentMs = nowMs;
+  // What was sent last may not have been fetched: then the client is the slow one.
+  if (!sink || !options.ping || isGone || !taking || (sink.desiredSize ?? -1) < 0) return;
+  if (!stream.sse.isInLineEnd() || options.conversion) sink.enqueue(options.ping);
 }
 
 /** A complete stream is read to its end, so that its connection can serve again. */

@@ -1,5 +1,5 @@
 // One relayed stream: what its caller decides, and what is known of it at any moment. Every step works on this one object.
-import type { StreamMeter } from "../../protocol/dialect.ts";
+import type { StreamMeter, WireFrame } from "../../protocol/dialect.ts";
 import type { Failure } from "../../shared/failures.ts";
 import { createSseReader } from "./framing.ts";
 import type { SseReader } from "./framing.ts";
@@ -44,12 +44,20 @@ export interface StreamOptions {
   conversion?: StreamConversion | undefined;
   /** Leave out the frame that carries nothing but usage: only the gateway asked for it. */
   hidesUsage: boolean;
+  /** Only data lines go on: the client's parser knows nothing else (Google's). */
+  dataOnly?: boolean;
+  /** Whether a frame says nothing of the answer; absent: every frame is content. Means nothing to a conversion. */
+  saysNothing?: ((frame: WireFrame) => boolean) | undefined;
   /** Upstream silence that ends the stream. */
   idleMs: number;
   /** Until the first event of the stream; 0 = only the silence counts. */
   firstEventMs?: number;
-  /** Silence after which a comment keeps the client's connection alive; 0 = never. */
+  /** Silence towards the client after which its connection is kept alive; 0 = never. */
   pingMs: number;
+  /** What keeps it alive between frames, also where the upstream sends a comment; absent: nothing is ever sent. */
+  ping?: Uint8Array | undefined;
+  /** The first frame of the stream is there: from here on only its own timers count. */
+  onFirstEvent?: () => void;
   /** Pays for what goes on; absent: nothing has to be paid by the token. */
   hold?: StreamHold;
   readOn: StreamReadOn;
@@ -65,12 +73,18 @@ export interface StreamState {
   readonly timers: Timers;
   readonly hold: StreamHold;
   readonly sse: SseReader;
-  /** What keeps the client's connection alive. */
-  readonly ping: Uint8Array;
   /** Bytes that the reader holds of an event that is not complete. */
   carriedBytes: number;
-  /** Read before the client was answered. */
+  /** Read before the client was answered: the frames up to the first content. */
   first: Uint8Array | undefined;
+  /** As long as nothing but the stream's life cycle came, and nothing has been sent: another channel can still be asked. */
+  waits: boolean;
+  /** Resolved when the wait is over for another reason than content. */
+  released: PromiseWithResolvers<undefined> | undefined;
+  /** `nowMs` when the first content came; undefined until then. */
+  contentMs: number | undefined;
+  /** Where keep-alives go; undefined until there is a body. */
+  sink: ReadableStreamDefaultController<Uint8Array> | undefined;
   pending: Promise<ChunkRead> | undefined;
   /** What was read and not looked at yet. */
   unread: Uint8Array | undefined;
@@ -80,8 +94,6 @@ export interface StreamState {
   unpaid: Unpaid | undefined;
   /** Frames from the terminal one on: they leave when the call is settled. */
   readonly held: Uint8Array[];
-  /** How many of them are `[DONE]` lines. */
-  doneLines: number;
   /** What the client has of the stream: its first frame, and those of its last chunk that says something. */
   firstPassed: PassedFrame | undefined;
   lastPassed: readonly PassedFrame[];
@@ -91,7 +103,11 @@ export interface StreamState {
   /** The upstream said nothing for too long. */
   isSilent: boolean;
   lastByteMs: number;
-  idleTimer: unknown;
+  /** The first frame is due then; Infinity = it came, or only the silence counts. */
+  firstDueMs: number;
+  /** When the client last got something. */
+  lastSentMs: number;
+  watchTimer: unknown;
   /** How it ended, as soon as that is known. */
   end: StreamEnd | undefined;
   /** The end was reported: the call is being settled. */
@@ -102,7 +118,6 @@ export interface StreamState {
 }
 
 export const encoder = new TextEncoder();
-export const PING = encoder.encode(": PING\n\n");
 const NO_FRAMES: readonly PassedFrame[] = [];
 
 export function newStreamState(source: StreamSource, options: StreamOptions): StreamState {
@@ -114,22 +129,26 @@ export function newStreamState(source: StreamSource, options: StreamOptions): St
     timers,
     hold: options.hold ?? UNHELD,
     sse: createSseReader({ keepBytes: conversion === undefined }),
-    ping: conversion ? encoder.encode(conversion.ping) : PING,
     carriedBytes: 0,
     first: undefined,
+    waits: true,
+    released: undefined,
+    contentMs: undefined,
+    sink: undefined,
     pending: undefined,
     unread: undefined,
     taking: undefined,
     unpaid: undefined,
     held: [],
-    doneLines: 0,
     firstPassed: undefined,
     lastPassed: NO_FRAMES,
     isEof: false,
     isGone: false,
     isSilent: false,
     lastByteMs: timers.nowMs(),
-    idleTimer: undefined,
+    firstDueMs: Infinity,
+    lastSentMs: timers.nowMs(),
+    watchTimer: undefined,
     end: undefined,
     isReported: false,
     ended: Promise.withResolvers(),
@@ -141,5 +160,11 @@ export function newStreamState(source: StreamSource, options: StreamOptions): St
 export function stop(stream: StreamState, reason: StreamEndReason, failure?: Failure): void {
   if (stream.end) return;
   stream.end = { reason, failure };
-  stream.timers.clear(stream.idleTimer);
+  stream.timers.clear(stream.watchTimer);
+}
+
+/** Whether something of the answer itself came, which ends the wait for it. */
+export function hasContent({ options }: StreamState): boolean {
+  const { state } = options.meter;
+  return state.sawText || state.sawOther;
 }

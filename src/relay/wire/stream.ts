@@ -2,15 +2,20 @@
 // Refuses a clean end for a stream that is not complete, and keeps its last bytes back until the call is settled.
 import { brokenStream } from "../../protocol/assemble.ts";
 import { Failure } from "../../shared/failures.ts";
+import { completionTokens } from "../../shared/usage.ts";
 import { endOfLeaving } from "./stream-end.ts";
 import type { StreamEnd } from "./stream-end.ts";
-import { hangUp, take, watchSilence } from "./stream-read.ts";
-import { encoder, newStreamState, stop } from "./stream-state.ts";
+import { hangUp, take, watch } from "./stream-read.ts";
+import { encoder, hasContent, newStreamState, stop } from "./stream-state.ts";
 import type { StreamOptions, StreamSource, StreamState } from "./stream-state.ts";
 
 export interface StreamRelay {
-  /** Reads up to the first event; throws what another channel may make good, as long as nothing was sent. */
+  /** Reads up to the first content; throws what another channel may make good, as long as nothing was sent. */
   begin(): Promise<void>;
+  /** Ends the wait for content: the client has got a sign of life, or has left. What waits goes on. */
+  readonly release: () => void;
+  /** `nowMs` of the timers when the first content came; undefined while none has. */
+  contentMs(): number | undefined;
   /** The client's body. `signal` fires when the client leaves. */
   body(signal: AbortSignal): ReadableStream<Uint8Array>;
   /** How the stream ended. The client waits from then on for the last bytes, which `finish` gives. */
@@ -25,6 +30,8 @@ export interface StreamRelay {
   isOwing(): boolean;
 }
 
+/** More than the life cycle of any stream, which in Responses repeats the whole request; what is longer goes on. */
+const MAX_WAITING_BYTES = 512 * 1024;
 const DONE_FRAME = "data: [DONE]\n\n";
 
 export function createStreamRelay(source: StreamSource, options: StreamOptions): StreamRelay {
@@ -32,6 +39,11 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
   options.conversion?.pay(stream.hold.freeChars);
   return {
     begin: () => begin(stream),
+    release() {
+      stream.waits = false;
+      stream.released?.resolve(undefined);
+    },
+    contentMs: () => stream.contentMs,
     body: (signal) => clientBody(stream, signal),
     ended: stream.ended.promise,
     terminalFrames: () => terminalFrames(stream),
@@ -41,34 +53,61 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
   };
 }
 
+/**
+ * Reads up to the first content. The frames before it wait, so that whatever fails there can be made good elsewhere, until
+ * `release` says that nothing is won by waiting any more, or too much waits.
+ */
 async function begin(stream: StreamState): Promise<void> {
-  const { options, source, timers } = stream;
-  watchSilence(stream);
+  const { options, timers, source } = stream;
   const limitMs = options.firstEventMs ?? 0;
-  const timer =
-    limitMs === 0
-      ? undefined
-      : timers.set(() => {
-          stream.isSilent = true;
-          source.abort();
-        }, limitMs);
-  try {
-    // An upstream's comment is a sign of life, not an answer: another channel may still be tried.
-    while ((stream.first === undefined || stream.first === stream.ping) && !stream.end)
-      stream.first = await take(stream);
-  } finally {
-    timers.clear(timer);
-  }
+  if (limitMs > 0) stream.firstDueMs = timers.nowMs() + limitMs;
+  watch(stream);
+  // An upstream's comment is a sign of life, not an answer: another channel may still be tried.
+  while ((stream.first === undefined || stream.first === options.ping) && !stream.end)
+    stream.first = await take(stream);
+  stream.firstDueMs = Infinity;
+  options.onFirstEvent?.();
+  if (hasContent(stream)) stream.contentMs = timers.nowMs();
+  else if (!stream.end && stream.waits) await waitForContent(stream);
+  stream.waits = false;
   const { end } = stream;
-  if (stream.first !== undefined || end?.reason === "balance") return;
-  const { state } = options.meter;
-  const isEmpty = stream.held.length <= stream.doneLines && !state.sawText && state.usage === null;
-  if (end?.reason === "completed" && !isEmpty) return;
-  timers.clear(stream.idleTimer);
+  if (!end || end.reason === "balance" || isAnswer(stream, end)) return;
+  timers.clear(stream.watchTimer);
   source.abort();
   // It ended as an answer does, and said nothing.
-  if (end?.reason === "completed") throw new Failure("upstream-down", "upstream_bad_answer");
-  throw end?.failure ?? brokenStream("the stream was empty");
+  if (end.reason === "completed") throw new Failure("upstream-down", "upstream_bad_answer");
+  throw end.failure ?? brokenStream("the stream was empty");
+}
+
+/** Whether a stream that ended before its client got anything is an answer: with content, or with output that is billed. */
+function isAnswer(stream: StreamState, end: StreamEnd): boolean {
+  if (end.reason !== "completed") return stream.first !== undefined && hasContent(stream);
+  const { usage } = stream.options.meter.state;
+  return hasContent(stream) || (usage !== null && completionTokens(usage) > 0);
+}
+
+async function waitForContent(stream: StreamState): Promise<void> {
+  const frames = [stream.first as Uint8Array];
+  stream.released = Promise.withResolvers();
+  stream.taking = readToContent(stream, frames);
+  await Promise.race([stream.taking, stream.released.promise]);
+  // After a release it is still reading: the first that the client demands is what comes of it.
+  if (stream.waits) stream.taking = undefined;
+  if (frames.length > 1) stream.first = Buffer.concat(frames);
+  if (hasContent(stream)) stream.contentMs = stream.timers.nowMs();
+}
+
+/** Collects what comes before the first content, and that; undefined then. What comes after the release is handed on. */
+async function readToContent(stream: StreamState, frames: Uint8Array[]): Promise<Uint8Array | undefined> {
+  let bytes = (frames[0] as Uint8Array).length;
+  while (stream.waits && !stream.end && !hasContent(stream) && bytes < MAX_WAITING_BYTES) {
+    const chunk = await take(stream);
+    if (!stream.waits) return chunk;
+    if (chunk === undefined || chunk === stream.options.ping) continue;
+    frames.push(chunk);
+    bytes += chunk.length;
+  }
+  return undefined;
 }
 
 function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Uint8Array> {
@@ -79,6 +118,10 @@ function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Ui
   else signal.addEventListener("abort", gone, { once: true });
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        stream.sink = controller;
+        stream.lastSentMs = stream.timers.nowMs();
+      },
       async pull(controller) {
         if (stream.first !== undefined) {
           controller.enqueue(stream.first);
@@ -86,10 +129,12 @@ function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Ui
           return;
         }
         while (!stream.end && !stream.isGone) {
-          stream.taking = take(stream);
+          stream.taking ??= take(stream);
           const chunk = await stream.taking;
           stream.taking = undefined;
           if (chunk === undefined) continue;
+          stream.lastSentMs = stream.lastByteMs;
+          if (stream.contentMs === undefined && hasContent(stream)) stream.contentMs = stream.lastByteMs;
           if (!stream.isGone) controller.enqueue(chunk);
           return;
         }
@@ -110,7 +155,7 @@ function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Ui
 function report(stream: StreamState, end: StreamEnd): void {
   if (stream.isReported) return;
   stream.isReported = true;
-  stream.timers.clear(stream.idleTimer);
+  stream.timers.clear(stream.watchTimer);
   hangUp(stream, end.reason);
   stream.ended.resolve(end);
 }

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Channel } from "../../../src/core/channels/rows.ts";
 import { createPicker } from "../../../src/core/channels/picker.ts";
+import type { Verdict } from "../../../src/core/channels/picker.ts";
 import type { Routing, Tier } from "../../../src/core/channels/routing.ts";
 
 interface Spec {
@@ -11,7 +12,8 @@ interface Spec {
 }
 
 function channelOf(id: number, fields: Partial<Channel> = {}): Channel {
-  return { id, type: 1, keys: ["key"], baseUrl: "https://a.example", ...fields } as Channel;
+  const modelMapping = new Map([["alias", "m"]]);
+  return { id, type: 1, keys: ["key"], baseUrl: "https://a.example", modelMapping, ...fields } as Channel;
 }
 
 function pickerOf(specs: readonly Spec[]) {
@@ -25,7 +27,7 @@ function pickerOf(specs: readonly Spec[]) {
     .map(([priority, members]) => ({
       priority,
       entries: members.map((spec) => ({
-        channel: { id: spec.id } as Channel,
+        channel: channelOf(spec.id),
         share: (spec.weight ?? 0) + 10,
         current: 0,
       })),
@@ -40,11 +42,23 @@ function pickerOf(specs: readonly Spec[]) {
   const picker = createPicker(routing);
   const pick = (nowMs = 0, excluded: number[] = []) =>
     picker.pick("default", "m", new Set(excluded), nowMs)?.id;
+  /** One outcome for the model "m", or for all of them. */
+  const report = (
+    id: number,
+    verdict: Verdict | "whole",
+    nowMs: number,
+    retryAfterSeconds?: number,
+  ): void => {
+    if (verdict === "ok") return picker.succeeded(channelOf(id), "m", nowMs);
+    const how = verdict === "whole" ? { reason: "rejected" as const, isWhole: true } : { reason: verdict };
+    picker.failed(channelOf(id), "m", { ...how, retryAfterSeconds }, nowMs);
+  };
+  const restsUntil = (id: number): number => picker.rests(id, -1)[0]?.untilMs ?? 0;
   const edit = (id: number, fields: Partial<Channel>): void => {
     edits.set(id, { ...edits.get(id), ...fields });
     changed([id]);
   };
-  return { picker, pick, edit };
+  return { picker, pick, edit, report, restsUntil };
 }
 
 describe("order and shares", () => {
@@ -83,60 +97,60 @@ describe("order and shares", () => {
 
 describe("rest and probe", () => {
   test("three failures in a row make a channel rest; one success in between does not", () => {
-    const { picker, pick } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
-    picker.report(1, "down", 0);
-    picker.report(1, "down", 0);
-    picker.report(1, "ok", 0);
-    picker.report(1, "down", 0);
-    picker.report(1, "down", 0);
+    const { pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    report(1, "down", 0);
+    report(1, "down", 0);
+    report(1, "ok", 0);
+    report(1, "down", 0);
+    report(1, "down", 0);
     expect(pick()).toBe(1);
-    picker.report(1, "down", 0);
+    report(1, "down", 0);
     expect(pick()).toBe(2);
   });
 
   test("after the rest exactly one probe goes through; its failure doubles the rest, its success ends it", () => {
-    const { picker, pick } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
-    for (let i = 0; i < 3; i++) picker.report(1, "down", 0);
-    const firstRest = picker.coolingUntilMs(1);
+    const { pick, report, restsUntil } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 3; i++) report(1, "down", 0);
+    const firstRest = restsUntil(1);
     expect(pick(firstRest - 1)).toBe(2);
     expect(pick(firstRest)).toBe(1);
     expect(pick(firstRest)).toBe(2);
-    picker.report(1, "down", firstRest);
-    expect(picker.coolingUntilMs(1) - firstRest).toBe(2 * firstRest);
-    const secondRest = picker.coolingUntilMs(1);
+    report(1, "down", firstRest);
+    expect(restsUntil(1) - firstRest).toBe(2 * firstRest);
+    const secondRest = restsUntil(1);
     expect(pick(secondRest)).toBe(1);
-    picker.report(1, "ok", secondRest);
+    report(1, "ok", secondRest);
     expect([pick(secondRest), pick(secondRest)]).toEqual([1, 1]);
   });
 
   test("a probe that never reports back does not block the channel for good", () => {
-    const { picker, pick } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
-    for (let i = 0; i < 3; i++) picker.report(1, "down", 0);
-    const rest = picker.coolingUntilMs(1);
+    const { pick, report, restsUntil } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 3; i++) report(1, "down", 0);
+    const rest = restsUntil(1);
     expect(pick(rest)).toBe(1);
     expect(pick(rest + 1)).toBe(2);
     expect(pick(rest + 60_000)).toBe(1);
   });
 
   test("Retry-After is honoured to the second and capped", () => {
-    const { picker, pick } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
-    picker.report(1, "limited", 1000, 20);
+    const { pick, report, restsUntil } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    report(1, "limited", 1000, 20);
     expect(pick(20_999)).toBe(2);
     expect(pick(21_000)).toBe(1);
-    picker.report(1, "limited", 0, 86_400);
-    expect(picker.coolingUntilMs(1)).toBeLessThanOrEqual(21_000 + 600_000);
+    report(1, "limited", 0, 86_400);
+    expect(restsUntil(1)).toBeLessThanOrEqual(21_000 + 600_000);
   });
 
   test("a rejected key rests at once", () => {
-    const { picker, pick } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
-    picker.report(1, "rejected", 0);
+    const { pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    report(1, "rejected", 0);
     expect(pick(1)).toBe(2);
   });
 
   test("when everybody rests the one who is soonest rested serves: a refusal would help nobody", () => {
-    const { picker, pick } = pickerOf([{ id: 1 }, { id: 2 }]);
-    picker.report(1, "limited", 0, 60);
-    picker.report(2, "limited", 0, 30);
+    const { pick, report } = pickerOf([{ id: 1 }, { id: 2 }]);
+    report(1, "limited", 0, 60);
+    report(2, "limited", 0, 30);
     expect(pick(1)).toBe(2);
   });
 
@@ -146,18 +160,112 @@ describe("rest and probe", () => {
     ["setting", { setting: { proxy: "http://c.example" } }],
     ["status", { status: 1 }],
   ] as const)("a channel whose %s changed starts afresh", (_, fields) => {
-    const { picker, pick, edit } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
-    picker.report(1, "rejected", 0);
+    const { pick, edit, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    report(1, "rejected", 0);
     edit(1, fields);
     expect(pick(1)).toBe(1);
   });
 
   test("other edits wake nobody, and unknown channels leave no trace", () => {
-    const { picker, pick, edit } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
-    picker.report(1, "rejected", 0);
+    const { pick, edit, report, restsUntil } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    report(1, "rejected", 0);
     edit(1, { name: "renamed", weight: 5, groups: ["vip"] });
     expect(pick(1)).toBe(2);
-    picker.report(99, "rejected", 0);
-    expect(picker.coolingUntilMs(99)).toBe(0);
+    report(99, "rejected", 0);
+    expect(restsUntil(99)).toBe(0);
+  });
+});
+
+describe("cells: a channel and one of its upstream models", () => {
+  test("what one model meets leaves the others alone, under whatever name it is requested", () => {
+    const { picker, pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    report(1, "limited", 0, 60);
+    const asked = (model: string) => picker.pick("default", model, new Set(), 1)?.id;
+    expect([pick(1), asked("alias"), asked("other")]).toEqual([2, 2, 1]);
+    expect(picker.rests(1, 1)).toEqual([{ model: "m", reason: "limited", untilMs: 60_000 }]);
+  });
+
+  test("a channel whose keys are all rejected rests for every model, until one of them is answered", () => {
+    const { picker, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    report(1, "whole", 0);
+    const asked = (model: string) => picker.pick("default", model, new Set(), 1)?.id;
+    expect([asked("m"), asked("other")]).toEqual([2, 2]);
+    picker.succeeded(channelOf(1), "other", 1);
+    expect([asked("m"), asked("other")]).toEqual([1, 1]);
+  });
+
+  test("half of ten outcomes in a minute are too many failures, though never three in a row", () => {
+    const { pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 10; i++) report(1, i % 2 === 0 ? "down" : "ok", i);
+    expect(pick(10)).toBe(1);
+    report(1, "down", 10);
+    expect(pick(10)).toBe(2);
+    // Ten outcomes in one minute and the eleventh in the next are not as many in a minute.
+    const spread = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 10; i++) spread.report(1, i % 2 === 0 ? "down" : "ok", i);
+    spread.report(1, "down", 70_000);
+    expect(spread.pick(70_000)).toBe(1);
+  });
+
+  test("fewer failures than half take nothing out", () => {
+    const { pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 60; i++) report(1, i % 3 === 0 ? "down" : "ok", i);
+    expect(pick(60)).toBe(1);
+  });
+
+  test("half-open lets one of fifty through, the others are served elsewhere", () => {
+    const { pick, report, restsUntil } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 3; i++) report(1, "down", 0);
+    const picked = Array.from({ length: 50 }, () => pick(restsUntil(1)));
+    expect(picked.filter((id) => id === 1)).toHaveLength(1);
+  });
+
+  test("calls that were under way when it opened lengthen no rest; rests double up to two minutes", () => {
+    const { report, restsUntil } = pickerOf([{ id: 1 }]);
+    for (let i = 0; i < 20; i++) report(1, "down", 0);
+    expect(restsUntil(1)).toBe(5000);
+    const rests = Array.from({ length: 7 }, () => {
+      const from = restsUntil(1);
+      report(1, "down", from);
+      return restsUntil(1) - from;
+    });
+    expect(rests).toEqual([10_000, 20_000, 40_000, 80_000, 120_000, 120_000, 120_000]);
+  });
+
+  test("a stream that begins ends the rest; one that then breaks off opens the cell at once again", () => {
+    const { picker, pick, report, restsUntil } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 3; i++) report(1, "down", 0);
+    expect(pick(5000)).toBe(1);
+    picker.opened(channelOf(1), "m");
+    expect(pick(5000)).toBe(1);
+    report(1, "down", 6000);
+    expect(restsUntil(1)).toBe(16_000);
+  });
+
+  test("three streams in a row that begin and break off open the cell", () => {
+    const { picker, pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 3; i++) {
+      expect(pick()).toBe(1);
+      picker.opened(channelOf(1), "m");
+      report(1, "down", 0);
+    }
+    expect(pick()).toBe(2);
+  });
+
+  test("a try that ends without a word lets the next one find out", () => {
+    const { picker, pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+    for (let i = 0; i < 3; i++) report(1, "down", 0);
+    expect([pick(5000), pick(5000)]).toEqual([1, 2]);
+    picker.abandoned(channelOf(1), "m");
+    expect(pick(5000)).toBe(1);
+  });
+
+  test("a call that only one channel can serve is told why and until when it may not, and takes the one try", () => {
+    const { picker, report } = pickerOf([{ id: 1 }]);
+    const claim = (nowMs: number) => picker.claim(channelOf(1), "m", nowMs);
+    expect(claim(0)).toBeUndefined();
+    report(1, "limited", 0, 30);
+    expect(claim(1)).toEqual({ model: "m", reason: "limited", untilMs: 30_000 });
+    expect([claim(30_000), claim(30_000)]).toMatchObject([undefined, { reason: "limited" }]);
   });
 });

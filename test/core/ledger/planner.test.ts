@@ -24,6 +24,7 @@ const BIG = [
   "top_ups",
   "sessions",
   "user_devices",
+  "remote_objects",
 ];
 /** How the planners say that they read a table from end to end. */
 const SCAN = {
@@ -89,6 +90,8 @@ for (const database of ["sqlite", "postgres"] as const) {
           select 'filler' || i, i, 1, 'password', 0, 0, 4000000000 from ${series}`,
         `insert into user_devices (user_id, hash, last_seen_at) select i, 'filler', 0 from ${series}`,
         `insert into redemptions (user_id, key_hash, key_sealed) select i, 'hash' || i, '' from ${series}`,
+        `insert into remote_objects (user_id, kind, upstream_id, channel_id, key_hash, created_at, expires_at)
+          select i, 'response', 'resp_' || i, 1, '', 0, 4000000000 from ${series}`,
         "analyze",
       ])
         await run(text);
@@ -150,6 +153,19 @@ for (const database of ["sqlite", "postgres"] as const) {
             useTimeMs: 1,
             content: "",
             other: {},
+            object: {
+              userId: user.id,
+              kind: "response",
+              upstreamId: requestId,
+              tokenId: id,
+              channelId,
+              keyHash: "",
+              modelName: "",
+              tokenCount: 1,
+              createdAt: 1,
+              expiresAt: 4_000_000_000,
+              state: "completed",
+            },
           });
       }
       await deps.ledger.flush();

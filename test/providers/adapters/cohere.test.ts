@@ -131,7 +131,7 @@ test("pictures and formats go through v2", async () => {
 test("what neither version takes is refused by name", async () => {
   for (const body of [
     { n: 2 },
-    { functions: [] },
+    { functions: [{ name: "f" }] },
     { messages: [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }] },
   ])
     expect(await codeOf(() => perform(cohere(body)))).toBe("unsupported_field");

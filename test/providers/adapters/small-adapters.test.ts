@@ -85,7 +85,7 @@ test("Cloudflare's completion refuses by name what it has no field for, and a cu
   const cut = await perform(completion({ prompt: "cut" }, { isStream: true }));
   expect(await codeOf(() => cut.text())).toBe("broken_stream");
   const failure = await failureOf(await perform(completion({ prompt: "refuse" })));
-  expect([failure.kind, failure.text]).toEqual(["upstream-request", "The input is too long"]);
+  expect([failure.kind, failure.text]).toEqual(["context-length", "The input is too long"]);
 });
 
 test("Cloudflare hears recordings: as bytes, or inside of JSON where the model wants it", async () => {

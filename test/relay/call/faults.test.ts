@@ -49,9 +49,9 @@ const html = "<html><body><h1>502 Bad Gateway</h1>nginx at 10.0.0.7</body></html
 const FAULTS: readonly Fault[] = [
   { name: "connection refused", baseUrl: "http://127.0.0.1:1", isMadeGood: true, status: 500 },
   { name: "a name that does not resolve", baseUrl: "http://nowhere.invalid", isMadeGood: true, status: 500 },
-  { name: "401", script: () => refuse(401), isMadeGood: true, status: 401 },
+  { name: "401", script: () => refuse(401), isMadeGood: true, status: 502 },
   { name: "a quota body", script: () => refuse(429, quotaBody), isMadeGood: true, status: 429 },
-  { name: "403", script: () => refuse(403), isMadeGood: true, status: 403 },
+  { name: "403", script: () => refuse(403), isMadeGood: true, status: 502 },
   { name: "404 for the model", script: () => refuse(404), isMadeGood: true, status: 404 },
   { name: "408", script: () => refuse(408), isMadeGood: false, status: 408 },
   { name: "429 with Retry-After", script: () => refuseUntil(30), isMadeGood: true, status: 429 },

@@ -33,9 +33,13 @@ async function statusOfCall(model: string): Promise<number> {
 const keysAsked = (): string[] =>
   g.upstream.requests.map((request) => String(request.headers["authorization"]).slice("Bearer ".length));
 const statusOf = (id: number): number | undefined => g.app.deps.routing.channel(id)?.status;
-function reasons(id: number): string[] {
-  const found = g.app.deps.routing.channel(id);
-  return found ? g.app.deps.keyring.states(found).map(({ reason }) => reason) : [];
+/** Why each key rests for the model now. */
+function reasons(id: number, model: string): string[] {
+  const { routing, keyring, clock } = g.app.deps;
+  const found = routing.channel(id);
+  return (found?.keys ?? []).map((_, index) =>
+    found ? (keyring.restOf(found, index, model, clock.monotonicMs())?.reason ?? "") : "",
+  );
 }
 
 test.each<[string, Script, number]>([
@@ -53,23 +57,23 @@ test.each<[string, Script, number]>([
   expect(await statusOfCall(model)).toBe(200);
   expect(await statusOfCall(model)).toBe(200);
   expect(keysAsked().filter((key) => key === "bad")).toHaveLength(1);
-  expect(reasons(id)).toEqual(["rejected", ""]);
+  expect(reasons(id, model)).toEqual(["rejected", ""]);
   expect(statusOf(id)).toBe(ChannelStatus.enabled);
 });
 
 test("a rejected key disables no channel whose other key was only asked for patience", async () => {
   const { id, model } = await channel("busy", "bad");
   g.upstream.script(refuse(429), refuse(401));
-  expect(await statusOfCall(model)).toBe(401);
+  expect(await statusOfCall(model)).toBe(502);
   await g.app.deps.ledger.flush();
-  expect(reasons(id)).toEqual(["limited", "rejected"]);
+  expect(reasons(id, model)).toEqual(["limited", "rejected"]);
   expect(statusOf(id)).toBe(ChannelStatus.enabled);
 });
 
 test("a channel all of whose keys are rejected is disabled", async () => {
   const { id, model } = await channel("bad", "worse");
   g.upstream.always(refuse(401));
-  expect(await statusOfCall(model)).toBe(401);
+  expect(await statusOfCall(model)).toBe(502);
   expect(keysAsked()).toEqual(["bad", "worse"]);
   await until(() => Promise.resolve(statusOf(id) === ChannelStatus.autoDisabled || undefined));
 });

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { answer, gate, HANG, hangBeforeHeaders, refuse, sse, stream } from "../../support/fake-upstream.ts";
 import type { Gate, RecordedRequest, Script } from "../../support/fake-upstream.ts";
+import { FRAMES, script } from "./begun-streams.ts";
 import { HI, MODEL, startGateway, until } from "../support.ts";
 import type { Gateway, LogLine } from "../support.ts";
 
@@ -32,6 +33,8 @@ for (const database of ["sqlite", "postgres"] as const) {
     beforeEach(async () => {
       g.upstream.reset();
       await g.setOption("relay.abandoned_read_seconds", "120");
+      // The first frame of a stream that says nothing goes with the first sign of life.
+      await g.setOption("general_setting.ping_interval_seconds", "1");
     });
     afterEach(async () => {
       await until(async () =>
@@ -204,6 +207,33 @@ for (const database of ["sqlite", "postgres"] as const) {
       const { charge } = await left("/v1/chat/completions", body, script, '"role":"assistant"');
       expect(charge).toMatchObject({ promptTokens: 9000, completionTokens: 500, quota: LATE_QUOTA });
       expect(charge.other).toMatchObject({ end_reason: "client-gone" });
+    });
+
+    test("a stream whose first frame waits for content is read on alike, and charged what it reports", async () => {
+      const body = { ...chat, stream: true };
+      const { charge } = await left("/v1/chat/completions", body, (door) =>
+        stream([door, "Hello"], { usage: LATE }),
+      );
+      expect(charge).toMatchObject({ promptTokens: 9000, completionTokens: 500, quota: LATE_QUOTA });
+      expect(charge.other).toMatchObject({ end_reason: "client-gone" });
+    });
+
+    test("a stream whose first frame waits, and behind which nothing comes, is charged its prompt", async () => {
+      await g.setOption("relay.abandoned_read_seconds", "1");
+      g.upstream.script(stream([HANG]));
+      const charge = await g.charged(() => leave("/v1/chat/completions", { ...chat, stream: true }));
+      expect(charge.other).toMatchObject({ end_reason: "abandoned", estimated: true });
+      expect(charge).toMatchObject({ completionTokens: 0 });
+      expect(charge.promptTokens).toBeGreaterThan(0);
+    });
+
+    test("what a waiting frame said of its usage is charged, not an estimate of it", async () => {
+      await g.setOption("relay.abandoned_read_seconds", "1");
+      await g.setOption("general_setting.ping_interval_seconds", "15");
+      g.upstream.script(script([...FRAMES["openai-chat"].slice(0, 1), HANG]));
+      const charge = await g.charged(() => leave("/v1/chat/completions", { ...chat, stream: true }));
+      expect(charge.other).toMatchObject({ end_reason: "abandoned", cache_tokens: 600 });
+      expect(charge).toMatchObject({ promptTokens: 1000, completionTokens: 0 });
     });
 
     test("a stream that never begins is charged its prompt when the time is over", async () => {

@@ -171,7 +171,7 @@ test("an edited channel wakes no other one, and itself only with other keys or a
       const channel = deps.routing.channel(resting);
       const keys = channel ? deps.keyring.states(channel) : [];
       return [
-        services.gateway.relay.parts.picker.coolingUntilMs(resting) > 0,
+        services.gateway.relay.parts.picker.rests(resting, 0).length > 0,
         keys.filter(({ restsUntilMs }) => restsUntilMs > 0).length,
       ];
     });
@@ -179,7 +179,12 @@ test("an edited channel wakes no other one, and itself only with other keys or a
     const nowMs = deps.clock.monotonicMs();
     const channel = deps.routing.channel(resting);
     if (!channel) throw new Error("no channel");
-    services.gateway.relay.parts.picker.report(resting, "rejected", nowMs);
+    services.gateway.relay.parts.picker.failed(
+      channel,
+      "rests",
+      { reason: "rejected", isWhole: true },
+      nowMs,
+    );
     deps.keyring.rest(channel, 1, { reason: "rejected", restMs: 600_000, detail: "" }, nowMs);
   }
   const asleep = [true, 1];

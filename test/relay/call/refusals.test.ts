@@ -139,16 +139,31 @@ describe("the key", () => {
 });
 
 describe("the request", () => {
-  test("for a model that nobody serves: 503", async () => {
-    expect(await refusalOf(await g.chat({ model: "nobody" }))).toMatchObject({
-      status: 503,
-      message: "当前分组 default 下对于模型 nobody 无可用渠道",
+  test("for a model that no channel of the group has: 404; one whose channels are all off: 503", async () => {
+    const unknown = await refusalOf(await g.chat({ model: "nobody" }));
+    expect(unknown.status).toBe(404);
+    expect(unknown.error).toMatchObject({
+      type: "invalid_request_error",
+      code: "model_not_found",
+      param: "model",
     });
+    await g.app.createChannel({ baseUrl: g.upstream.url, models: "elsewhere", group: "vip" });
+    expect((await g.chat({ model: "elsewhere" })).status).toBe(404);
+    const off = await g.app.createChannel({ baseUrl: g.upstream.url, models: "sleeping", status: 2 });
+    expect(await refusalOf(await g.chat({ model: "sleeping" }))).toMatchObject({
+      status: 503,
+      message: "当前分组 default 下对于模型 sleeping 无可用渠道",
+    });
+    const { routing, db } = g.app.deps;
+    await db.orm.update(db.t.channels).set({ models: "awake" }).where(eq(db.t.channels.id, off));
+    await routing.refresh([off]);
+    expect((await g.chat({ model: "sleeping" })).status).toBe(404);
   });
   test("in English for a caller who reads English", async () => {
-    const response = await g.chat({ model: "nobody" }, { "accept-language": "en-US" });
+    await g.app.createChannel({ baseUrl: g.upstream.url, models: "resting", status: 2 });
+    const response = await g.chat({ model: "resting" }, { "accept-language": "en-US" });
     expect((await errorOf(response)).message).toStartWith(
-      "No channel is available for model nobody in group default",
+      "No channel is available for model resting in group default",
     );
   });
   test("that is no JSON: 400", async () => {
@@ -215,10 +230,10 @@ describe("the request", () => {
       "sensitive_words_detected",
     ]);
   });
-  test("for a model without a price: 500, and its sentence names the model", async () => {
+  test("for a model without a price: 400, and its sentence names the model", async () => {
     await g.app.createChannel({ baseUrl: g.upstream.url, models: "unpriced" });
     const { status, message, error } = await refusalOf(await g.chat({ model: "unpriced" }));
-    expect([status, error.code]).toEqual([500, "model_price_error"]);
+    expect([status, error.code]).toEqual([400, "model_not_priced"]);
     expect(message).toStartWith("模型 unpriced 倍率或价格未配置，请联系管理员设置或开始自用模式；");
   });
   test("that only an unsupported provider could serve: 503", async () => {
@@ -313,11 +328,11 @@ test("the request rate: the refused one is told when to come back", async () => 
   for (let i = 0; i < 2; i++) statuses.push((await g.chat({ model: "nobody" })).status);
   const response = await g.chat({ model: "nobody" });
   const { message } = await refusalOf(response);
-  expect([...statuses, response.status]).toEqual([503, 503, 429]);
+  expect([...statuses, response.status]).toEqual([404, 404, 429]);
   expect(message).toBe("您已达到总请求数限制：1分钟内最多请求2次，包括失败次数，请检查您的请求是否正确");
   expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
   await g.setOption("ModelRequestRateLimitGroup", '{"default":[1000,1]}');
-  expect((await g.chat({ model: "nobody" })).status).toBe(503);
+  expect((await g.chat({ model: "nobody" })).status).toBe(404);
   nowMs += 3_600_000;
   await g.setOption("ModelRequestRateLimitEnabled", "false");
 });

@@ -96,8 +96,8 @@ describe("which answers another channel may make good", () => {
     ["429", refuse(429), 429, true],
     ["500", refuse(500), 500, true],
     ["503", refuse(503), 503, true],
-    ["401", refuse(401), 401, true],
-    ["403", refuse(403), 403, true],
+    ["401", refuse(401), 502, true],
+    ["403", refuse(403), 502, true],
     ["404", refuse(404), 404, true],
     ["422", refuse(422), 422, true],
     ["307", { status: 307, headers: { location: "http://internal.example/" }, steps: ["moved"] }, 500, true],
@@ -197,7 +197,7 @@ test("an upstream that says secrets in its error is not quoted", async () => {
   );
   const response = await g.chat({ model });
   const text = await response.text();
-  expect(response.status).toBe(401);
+  expect(response.status).toBe(502);
   for (const secret of ["verysecret", "internal.example"]) {
     expect(text).not.toContain(secret);
     expect(JSON.stringify((await g.logs()).at(-1))).not.toContain(secret);

@@ -63,8 +63,14 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     expect(await g.refused({ query: "" })).toMatchObject({ status: 400, error: { param: "model" } });
     expect(await g.refused({ query: `?model=${MODEL}&model=gpt-4` })).toMatchObject({ status: 400 });
   });
-  test("a model that no channel has: 503", async () => {
-    expect(await g.refused({ query: "?model=nobody-has-this" })).toMatchObject({ status: 503 });
+  test("a model that no channel has: 404; one whose channels are off: 503", async () => {
+    expect(await g.refused({ query: "?model=nobody-has-this" })).toMatchObject({
+      status: 404,
+      error: { code: "model_not_found" },
+      headers: { "x-weir-error-code": "model_not_found" },
+    });
+    await g.app.createChannel({ baseUrl: g.upstream.url, models: "rests-realtime", status: 2 });
+    expect(await g.refused({ query: "?model=rests-realtime" })).toMatchObject({ status: 503 });
   });
   test("a key that may not use the model: 403; from another address: 403", async () => {
     const limited = await g.app.createToken(g.user.id, { modelLimitsEnabled: true, modelLimits: "gpt-4o" });
@@ -82,10 +88,10 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     });
     expect(g.upstream.connections.items).toHaveLength(before);
   });
-  test("a model without a price: 500", async () => {
+  test("a model without a price: 400", async () => {
     await g.setOption("SelfUseModeEnabled", "false");
     const { query } = await pair();
-    expect(await g.refused({ query })).toMatchObject({ status: 500, error: { code: "model_price_error" } });
+    expect(await g.refused({ query })).toMatchObject({ status: 400, error: { code: "model_not_priced" } });
     await g.setOption("SelfUseModeEnabled", "true");
   });
   test("too many sessions in the window: 429", async () => {
@@ -101,8 +107,8 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
 
 describe("an upstream that refuses", () => {
   test.each([
-    [401, 401],
-    [403, 403],
+    [401, 502],
+    [403, 502],
     [404, 404],
     [429, 429],
     [500, 500],
@@ -130,7 +136,7 @@ describe("an upstream that refuses", () => {
     };
     g.upstream.greeting = { type: "error", error };
     const refused = await g.refused({ query });
-    expect(refused.status).toBe(401);
+    expect(refused).toMatchObject({ status: 502, error: { code: "upstream_auth" } });
     expect(refused.error.message).not.toContain("sk-abc");
     await g.setOption("RetryTimes", "1");
     const { query: again } = await pair();

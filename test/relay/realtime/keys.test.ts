@@ -86,7 +86,7 @@ test("a key that an error event refuses after the handshake rests like any other
   const { id, query } = await channel({ key: "late-one\nlate-two" });
   const error = { type: "invalid_request_error", code: "invalid_api_key", message: "Incorrect key" };
   g.upstream.greeting = { type: "error", error };
-  expect(await g.refused({ query })).toMatchObject({ status: 401 });
+  expect(await g.refused({ query })).toMatchObject({ status: 502 });
   g.upstream.greeting = GREETING;
   const parsed = g.app.deps.routing.channel(id);
   const states = parsed ? g.app.deps.keyring.states(parsed) : [];
@@ -96,7 +96,7 @@ test("a key that an error event refuses after the handshake rests like any other
 test("the only key of a channel takes the channel with it, as in chat", async () => {
   const { id, query } = await channel({ key: "only-key" });
   g.upstream.refuse(401);
-  expect(await g.refused({ query })).toMatchObject({ status: 401 });
+  expect(await g.refused({ query })).toMatchObject({ status: 502 });
   await until(() => Promise.resolve(statusOf(id) === ChannelStatus.autoDisabled ? true : undefined));
 });
 

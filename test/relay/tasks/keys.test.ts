@@ -191,7 +191,7 @@ describe.each(FAMILIES)("$family", ({ type, model, submit, sent, poll, body }) =
     refusals.set("first", 401);
     refusals.set("second", 401);
     const changed = new Promise<void>((resolve) => g.app.deps.routing.onChange(() => resolve()));
-    expect((await send())[0]).toBe(401);
+    expect((await send())[0]).toBe(502);
     await changed;
     expect(statusOf("two")).not.toBe(1);
     seen.length = 0;

@@ -299,8 +299,10 @@ describe("who is let in", () => {
       expect([path, (await post(path, body, key))[0]]).toEqual([path, 403]);
   });
 
-  test("a model that no channel serves is told so with 503", async () => {
+  test("a model that no channel serves is told so with 404, one whose channels are off with 503", async () => {
     const before = await g.balance();
+    expect((await post("/mj/submit/shorten", { prompt: "x" }))[0]).toBe(404);
+    await g.app.createChannel({ baseUrl: g.upstream.url, type: 2, models: "mj_shorten", status: 2 });
     expect((await post("/mj/submit/shorten", { prompt: "x" }))[0]).toBe(503);
     expect(await g.balance()).toEqual(before);
   });

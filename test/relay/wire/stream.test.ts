@@ -1,5 +1,6 @@
 // The stream relay by itself, with hands on its clock: what is held back, what keeps it alive, how it ends.
 import { describe, expect, test } from "bun:test";
+import { SAYS_NOTHING } from "../../../src/protocol/life-cycle.ts";
 import { openaiChat } from "../../../src/protocol/openai-chat/dialect.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import { createStreamRelay } from "../../../src/relay/wire/stream.ts";
@@ -8,6 +9,7 @@ import type { StreamOptions } from "../../../src/relay/wire/stream-state.ts";
 import type { Timers } from "../../../src/relay/wire/timers.ts";
 import { DONE, sse } from "../../support/fake-upstream.ts";
 
+const PING = ": sign of life\n\n";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const text = (content: string) => sse({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
@@ -337,31 +339,260 @@ describe("how it ends", () => {
 });
 
 describe("keeping it alive", () => {
-  test("a comment is sent in every interval of silence, and the text behind it is not lost", async () => {
-    const parts = relayOf({ pingMs: 100 });
+  const ping = encoder.encode(PING);
+
+  test("a ping is sent in every interval of silence, and the text behind it is not lost", async () => {
+    const parts = relayOf({ pingMs: 100, ping });
+    parts.commit();
+    parts.send(text("a"));
+    const client = await open(parts);
+    expect(await client.next()).toBe(text("a"));
+    const seen: (string | undefined)[] = [];
+    for (let i = 0; i < 2; i++) {
+      const read = client.next();
+      await tick();
+      await parts.clock.pass(101);
+      seen.push(await read);
+    }
+    expect(seen).toEqual([PING, PING]);
+    parts.send(text("b"));
+    expect(await client.next()).toBe(text("b"));
+    parts.send(DONE);
+    expect(await client.next()).toBe(DONE);
+  });
+
+  test("the silence is that towards the client: an upstream that says nothing for it is none", async () => {
+    const parts = relayOf({ pingMs: 100, ping, idleMs: 10_000 });
     parts.commit();
     parts.send(text("a"));
     const client = await open(parts);
     await client.next();
-    const first = client.next();
+    const read = client.next();
     await tick();
-    await parts.clock.pass(101);
-    expect(await first).toBe(": PING\n\n");
-    const second = client.next();
+    await parts.clock.pass(60);
+    parts.send('data: {"choices":[],');
     await tick();
-    await parts.clock.pass(101);
-    expect(await second).toBe(": PING\n\n");
-    parts.send(text("b"));
-    expect(await client.next()).toBe(text("b"));
+    await parts.clock.pass(41);
+    expect(await read).toBe(PING);
   });
 
-  test("an upstream's own comment is passed on as a sign of life", async () => {
-    const parts = relayOf();
+  test("what the client does not fetch is not piled up", async () => {
+    const parts = relayOf({ pingMs: 100, ping, idleMs: 100_000 });
+    parts.commit();
+    parts.send(text("a"));
+    const client = await open(parts);
+    await client.next();
+    const read = client.next();
+    await tick();
+    for (let i = 0; i < 20; i++) await parts.clock.pass(101);
+    expect(await read).toBe(PING);
+    parts.send(text("b") + DONE);
+    // One more may lie ready: the demand behind the first.
+    const rest: (string | undefined)[] = [];
+    for (let piece = await client.next(); piece !== undefined; piece = await client.next()) rest.push(piece);
+    expect(rest.filter((piece) => piece === PING).length).toBeLessThanOrEqual(1);
+    expect(rest.filter((piece) => piece !== PING)).toEqual([text("b"), DONE]);
+  });
+
+  test("nothing is put between the halves of a line end, nor into an event under way", async () => {
+    const parts = relayOf({ pingMs: 100, ping, idleMs: 100_000 });
+    parts.commit();
+    const crlf = text("a").replace("\n\n", "\r\n\r");
+    parts.send(crlf);
+    const client = await open(parts);
+    expect(await client.next()).toBe(crlf);
+    const read = client.next();
+    await tick();
+    await parts.clock.pass(150);
+    parts.send(`\n${text("b").slice(0, 20)}`);
+    await tick();
+    await parts.clock.pass(150);
+    // The half event waits here, so that the client's stream stands between two frames.
+    expect(await read).toBe(PING);
+    parts.send(text("b").slice(20) + DONE);
+    expect(await client.next()).toBe(`\n${text("b")}`);
+  });
+
+  test("an upstream's own comment is passed on as a sign of life, in the form that the client counts", async () => {
+    const parts = relayOf({ ping });
     parts.commit();
     parts.send(text("a"));
     const client = await open(parts);
     await client.next();
     parts.send(": OPENROUTER PROCESSING\n\n");
-    expect(await client.next()).toBe(": PING\n\n");
+    expect(await client.next()).toBe(PING);
+  });
+
+  test("without a form nothing is ever sent, whatever the upstream sends", async () => {
+    const parts = relayOf({ pingMs: 100, idleMs: 100_000 });
+    parts.commit();
+    parts.send(text("a"));
+    const client = await open(parts);
+    await client.next();
+    const read = client.next();
+    await tick();
+    await parts.clock.pass(1000);
+    parts.send(": comment\n\n");
+    await tick();
+    await parts.clock.pass(1000);
+    parts.send(text("b"));
+    expect(await read).toBe(`: comment\n\n${text("b")}`);
+  });
+});
+
+describe("data lines alone", () => {
+  const plain = text("a").replace("\n\n", "\r\n\r\n");
+  test.each([
+    ["a comment before it", `: hi\n\n${plain}`],
+    ["a comment in it", `data: x\n: hi\n\n`.replace("x", text("a").slice(6).trim())],
+    ["an event's name", `event: message\n${plain}`],
+    ["blank lines before it", `\n\n${plain}`],
+    ["an id", `id: 7\n${plain}`],
+  ])("%s is left out", async (_, wire) => {
+    const parts = relayOf({ dataOnly: true });
+    parts.commit();
+    parts.send(wire);
+    // Also where the last one comes without its blank line.
+    parts.send(`: more\n\n${finish.trimEnd()}`);
+    parts.close();
+    const { next } = await open(parts);
+    let all = "";
+    for (let piece = await next(); piece !== undefined; piece = await next()) all += piece;
+    expect(all.startsWith(plain)).toBe(true);
+    for (const line of all.split(/\r\n\r\n|\n\n/)) expect(line).toMatch(/^(?:data: .*)?$/);
+  });
+
+  test.each([plain, text("a")])("what is nothing but a data line leaves as it came", async (wire) => {
+    const parts = relayOf({ dataOnly: true });
+    const chunk = encoder.encode(wire);
+    parts.send(chunk);
+    await parts.relay.begin();
+    const { value } = await parts.relay.body(new AbortController().signal).getReader().read();
+    expect(value).toBe(chunk);
+  });
+});
+
+describe("the wait for content", () => {
+  const role = sse({
+    choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }],
+  });
+  const saysNothing = SAYS_NOTHING["openai-chat"];
+  const begun = (parts: ReturnType<typeof relayOf>): Promise<unknown> =>
+    parts.relay.begin().then(
+      () => "begun",
+      (error: unknown) => error,
+    );
+  /** What of it is known by now. */
+  const now = async (promise: Promise<unknown>): Promise<unknown> => {
+    await tick();
+    await tick();
+    return Promise.race([promise, Promise.resolve("waits")]);
+  };
+
+  test("frames that say nothing wait, and leave unchanged with the first that says something", async () => {
+    const parts = relayOf({ saysNothing });
+    parts.commit();
+    const opening = begun(parts);
+    parts.send(role);
+    expect(await now(opening)).toBe("waits");
+    parts.send(": still here\n\n");
+    parts.send(role);
+    expect(await now(opening)).toBe("waits");
+    parts.send(text("a"));
+    expect(await opening).toBe("begun");
+    const reader = parts.relay.body(new AbortController().signal).getReader();
+    expect(decoder.decode((await reader.read()).value)).toBe(`${role}: still here\n\n${role}${text("a")}`);
+    expect(parts.relay.contentMs()).toBe(0);
+  });
+
+  test.each<[string, (parts: ReturnType<typeof relayOf>) => unknown, string]>([
+    [
+      "an error",
+      (parts) => parts.send(sse({ error: { message: "no", type: "server_error" } })),
+      "upstream_down",
+    ],
+    ["a cut", (parts) => parts.close(), "broken_stream"],
+    ["silence", (parts) => parts.clock.pass(1001), "upstream_timeout"],
+    ["an end without content", (parts) => parts.send(finish + DONE), "upstream_bad_answer"],
+  ])("%s before content is a failure that another channel may make good", async (_, fail, code) => {
+    const parts = relayOf({ saysNothing });
+    const opening = begun(parts);
+    parts.send(role);
+    expect(await now(opening)).toBe("waits");
+    await fail(parts);
+    expect(await opening).toMatchObject({ code });
+    expect([parts.isAborted(), parts.ends]).toEqual([true, []]);
+  });
+
+  test("an end without content is an answer where output was reported, or the end says why", async () => {
+    const filtered = sse({ choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] });
+    for (const end of [finish + usage + DONE, filtered + DONE]) {
+      const parts = relayOf({ saysNothing, hidesUsage: false });
+      parts.commit();
+      parts.send(role + end);
+      const client = await open(parts);
+      expect(await client.next()).toBe(role + end.slice(0, -DONE.length));
+      expect(await client.next()).toBe(DONE);
+      expect(parts.ends[0]?.reason).toBe("completed");
+    }
+  });
+
+  test("a release lets go what waits, and what was being read comes behind it", async () => {
+    const parts = relayOf({ saysNothing });
+    parts.commit();
+    const opening = begun(parts);
+    parts.send(role);
+    expect(await now(opening)).toBe("waits");
+    parts.relay.release();
+    expect(await opening).toBe("begun");
+    const reader = parts.relay.body(new AbortController().signal).getReader();
+    const next = async () => decoder.decode((await reader.read()).value);
+    expect(await next()).toBe(role);
+    parts.send(role);
+    expect(await next()).toBe(role);
+    parts.send(text("a") + DONE);
+    expect([await next(), await next()]).toEqual([text("a"), DONE]);
+  });
+
+  test("released before anything came, the first frame is enough; a failure behind it ends the stream", async () => {
+    const parts = relayOf({ saysNothing });
+    parts.commit();
+    parts.relay.release();
+    parts.send(role);
+    const client = await open(parts);
+    expect(await client.next()).toBe(role);
+    parts.send(sse({ error: { message: "no", type: "server_error" } }));
+    expect(await client.next()).toBe('data: {"error":"upstream_down"}\n\n');
+    expect(parts.ends[0]?.reason).toBe("error-in-stream");
+  });
+
+  test("what waits is bounded: more than a life cycle goes on", async () => {
+    const parts = relayOf({ saysNothing });
+    const long = sse({ choices: [], padding: "x".repeat(300_000) });
+    const opening = begun(parts);
+    parts.send(long);
+    expect(await now(opening)).toBe("waits");
+    parts.send(long);
+    expect(await opening).toBe("begun");
+  });
+
+  test("the limit of the first event is met by a life-cycle frame: thinking behind it is the stream's own silence", async () => {
+    let firsts = 0;
+    const parts = relayOf({ saysNothing, firstEventMs: 50, onFirstEvent: () => void firsts++ });
+    const opening = begun(parts);
+    await parts.clock.pass(40);
+    parts.send(role);
+    expect(await now(opening)).toBe("waits");
+    await parts.clock.pass(500);
+    expect([await now(opening), parts.isAborted(), firsts]).toEqual(["waits", false, 1]);
+    parts.send(text("a"));
+    expect(await opening).toBe("begun");
+  });
+
+  test("the limit of the first event holds for an upstream that says nothing", async () => {
+    const parts = relayOf({ saysNothing, firstEventMs: 50 });
+    const opening = begun(parts);
+    await parts.clock.pass(51);
+    expect(await opening).toMatchObject({ code: "upstream_timeout" });
   });
 });

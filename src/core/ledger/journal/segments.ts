@@ -106,11 +106,21 @@ function takeBack(segments: Segments, early: boolean): boolean {
   return true;
 }
 
+/** A name may have been taken meanwhile: a journal that was closed here finishes the file that it had begun. */
+function newFile(segments: Segments): string {
+  for (;;) {
+    try {
+      return createSegment(segments.dataDir, nextPath(segments));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+  }
+}
+
 /** On the event loop: for a start, and for the proof that there is room. */
 function makeSpare(segments: Segments): void {
-  const { spare, dataDir } = segments;
-  if (spare.length === 0 && !takeBack(segments, false))
-    spare.push(opened(blankSegment(createSegment(dataDir, nextPath(segments)))));
+  const { spare } = segments;
+  if (spare.length === 0 && !takeBack(segments, false)) spare.push(opened(blankSegment(newFile(segments))));
 }
 
 /** Off the event loop: what the next full file needs is there before it is needed. */

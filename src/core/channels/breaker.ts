@@ -1,0 +1,136 @@
+// The breaker of one cell (a channel and one of its upstream models): closed, open while it rests, half-open for one call
+// that finds out whether it works again. Refuses a clock of its own: whoever calls says what time it is.
+import type { Verdict } from "./picker.ts";
+
+/** What takes a cell out of service. */
+export type RestReason = Exclude<Verdict, "ok">;
+
+export interface Breaker {
+  /** Why it rests, or last did. */
+  reason: RestReason;
+  /** Failures in a row. */
+  failures: number;
+  /** Of the last failure (steady clock). */
+  failedAtMs: number;
+  /** It rests until then (steady clock); 0 = closed. */
+  openUntilMs: number;
+  /** Length of the last rest: the next one doubles it. */
+  restMs: number;
+  /** A call that tries it out holds the others off until then. */
+  probeUntilMs: number;
+  /** Outcomes of the last minute, in slots of ten seconds: number of the slot, answers, failures. */
+  readonly slots: { at: number; ok: number; bad: number }[];
+}
+
+/** Failures in a row before a cell rests, */
+const FAILURES_TO_REST = 3;
+/** or this share of so many outcomes in a minute. They are counted from the first failure on: success alone costs nothing. */
+const BAD_SHARE = 0.5;
+const LEAST_OUTCOMES = 10;
+const SLOT_MS = 10_000;
+const SLOTS = 6;
+const FIRST_REST_MS = 5_000;
+const LONGEST_REST_MS = 120_000;
+const REJECTED_REST_MS = 30_000;
+/** An upstream may not switch anything off for longer than this. */
+const LONGEST_RETRY_AFTER_MS = 600_000;
+/** A try that never reports back blocks its cell no longer than this. */
+const PROBE_MS = 30_000;
+
+export function createBreaker(): Breaker {
+  return {
+    reason: "down",
+    failures: 0,
+    failedAtMs: 0,
+    openUntilMs: 0,
+    restMs: 0,
+    probeUntilMs: 0,
+    slots: [],
+  };
+}
+
+/** Whether a call may go there now; a rest that is over lets exactly one through. */
+export function isReady({ openUntilMs, probeUntilMs }: Breaker, nowMs: number): boolean {
+  return openUntilMs === 0 || (nowMs >= openUntilMs && nowMs >= probeUntilMs);
+}
+
+/** A call goes there: half-open, it is the one that finds out. */
+export function take(breaker: Breaker, nowMs: number): void {
+  if (breaker.openUntilMs !== 0) breaker.probeUntilMs = nowMs + PROBE_MS;
+}
+
+/** It began to answer; how the answer ends is told later. The next failure is enough to open it again. */
+export function opened(breaker: Breaker): void {
+  if (breaker.openUntilMs === 0) return;
+  breaker.openUntilMs = 0;
+  breaker.probeUntilMs = 0;
+  breaker.failures = FAILURES_TO_REST - 1;
+}
+
+/** It answered. False when there is nothing left to remember. */
+export function succeeded(breaker: Breaker, nowMs: number): boolean {
+  breaker.openUntilMs = 0;
+  breaker.probeUntilMs = 0;
+  breaker.restMs = 0;
+  breaker.failures = 0;
+  slotOf(breaker, nowMs).ok++;
+  return nowMs - breaker.failedAtMs < SLOTS * SLOT_MS;
+}
+
+/** It failed. `retryAfterSeconds`: what a limited upstream asked for. */
+export function failed(
+  breaker: Breaker,
+  reason: RestReason,
+  nowMs: number,
+  retryAfterSeconds: number | undefined,
+): void {
+  breaker.probeUntilMs = 0;
+  breaker.failedAtMs = nowMs;
+  const requestedMs = Math.min((retryAfterSeconds ?? 0) * 1000, LONGEST_RETRY_AFTER_MS);
+  if (reason === "limited" && requestedMs > 0) {
+    breaker.reason = reason;
+    breaker.openUntilMs = Math.max(breaker.openUntilMs, nowMs + requestedMs);
+    return;
+  }
+  if (reason === "down") {
+    breaker.failures++;
+    slotOf(breaker, nowMs).bad++;
+  }
+  // Calls that were under way when it opened say nothing new.
+  if (breaker.openUntilMs > nowMs) return;
+  const wasOpen = breaker.openUntilMs !== 0;
+  if (reason === "down" && !wasOpen && !isTooBad(breaker, nowMs)) return;
+  const firstMs = reason === "rejected" ? REJECTED_REST_MS : FIRST_REST_MS;
+  breaker.reason = reason;
+  breaker.restMs = Math.min(Math.max(2 * breaker.restMs, firstMs), LONGEST_REST_MS);
+  breaker.openUntilMs = nowMs + breaker.restMs;
+  breaker.slots.length = 0;
+}
+
+/** Nothing that happened to it matters any more. */
+export function isForgotten({ failedAtMs, openUntilMs }: Breaker, nowMs: number): boolean {
+  return nowMs - Math.max(failedAtMs, openUntilMs) > LONGEST_RETRY_AFTER_MS;
+}
+
+function slotOf({ slots }: Breaker, nowMs: number): Breaker["slots"][number] {
+  const at = Math.floor(nowMs / SLOT_MS);
+  const last = slots.at(-1);
+  if (last?.at === at) return last;
+  const slot = { at, ok: 0, bad: 0 };
+  slots.push(slot);
+  if (slots.length > SLOTS) slots.shift();
+  return slot;
+}
+
+function isTooBad({ failures, slots }: Breaker, nowMs: number): boolean {
+  if (failures >= FAILURES_TO_REST) return true;
+  const oldest = Math.floor(nowMs / SLOT_MS) - SLOTS;
+  let ok = 0;
+  let bad = 0;
+  for (const slot of slots)
+    if (slot.at > oldest) {
+      ok += slot.ok;
+      bad += slot.bad;
+    }
+  return ok + bad >= LEAST_OUTCOMES && bad >= BAD_SHARE * (ok + bad);
+}

@@ -1,0 +1,207 @@
+// How the channels are: kept per channel and upstream model, so that what one model meets leaves the others alone, and per
+// channel where none of its keys works. Refuses to grow with anything but trouble: a channel without any has no entry.
+import { createBreaker, failed, isForgotten, isReady, opened, succeeded, take } from "./breaker.ts";
+import type { Breaker, RestReason } from "./breaker.ts";
+import { isSameAccess } from "./keyring.ts";
+import { upstreamModel } from "./rows.ts";
+import type { Channel } from "./rows.ts";
+import type { Routing } from "./routing.ts";
+
+/** How an attempt failed. */
+interface FailedAttempt {
+  reason: RestReason;
+  /** Every model of the channel is met by it: no key of it works. */
+  isWhole?: boolean;
+  /** What a limited upstream asked for. */
+  retryAfterSeconds?: number | undefined;
+}
+
+/** Why a channel is left alone, for one model or for all. */
+interface Rest {
+  /** At the upstream; undefined: all of them. */
+  model: string | undefined;
+  reason: RestReason;
+  /** On the steady clock. */
+  untilMs: number;
+}
+
+/** Models are those of requests. */
+export interface ChannelHealth {
+  /** Nothing rests anywhere: nobody need be asked about. */
+  isCalm(): boolean;
+  /** Whether the channel may serve the model now; a rest that is over lets exactly one call through. */
+  isUsable(channel: Channel, model: string, nowMs: number): boolean;
+  /** The channel is asked for the model: where its rest is over, this is the call that finds out. */
+  take(channel: Channel, model: string, nowMs: number): void;
+  /** On the steady clock; 0 = it does not rest. */
+  restsUntil(channel: Channel, model: string): number;
+  /** For a call that only this channel can serve: why it may not go there now, undefined when it may (and does). */
+  claim(channel: Channel, model: string, nowMs: number): Rest | undefined;
+  /** The attempt began to answer, and `succeeded` or `failed` tells how that ended. */
+  opened(channel: Channel, model: string): void;
+  succeeded(channel: Channel, model: string, nowMs: number): void;
+  failed(channel: Channel, model: string, how: FailedAttempt, nowMs: number): void;
+  /** The attempt ended without a word on the channel: the next one may find out. */
+  abandoned(channel: Channel, model: string): void;
+  /** What rests now. */
+  rests(channelId: number, nowMs: number): Rest[];
+}
+
+/** Where there was trouble lately; a channel without any has no entry, so the size follows the trouble. */
+interface Health {
+  /** As it stood when it was last judged. */
+  channel: Channel;
+  /** No key works, whatever the model. */
+  whole: Breaker | undefined;
+  /** By the model's name at the upstream. */
+  readonly models: Map<string, Breaker>;
+}
+
+/** Of one channel. */
+const MAX_MODELS = 1000;
+
+/** Whether an edit left alone what decides about success: address, keys, account, proxy and form of the call. */
+function isCalledAlike(a: Channel, b: Channel): boolean {
+  return (
+    isSameAccess(a, b) &&
+    a.status === b.status &&
+    a.organization === b.organization &&
+    a.other === b.other &&
+    Bun.deepEquals(a.setting, b.setting) &&
+    Bun.deepEquals(a.modelMapping, b.modelMapping) &&
+    Bun.deepEquals(a.paramOverride, b.paramOverride)
+  );
+}
+
+export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange">): ChannelHealth {
+  const health = new Map<number, Health>();
+  // A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
+  routing.onChange((ids) => {
+    for (const id of ids) {
+      const state = health.get(id);
+      const channel = routing.channel(id);
+      if (!state) continue;
+      if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
+      else health.delete(id);
+    }
+  });
+
+  function isUsable(channel: Channel, model: string, nowMs: number): boolean {
+    const state = health.get(channel.id);
+    if (!state) return true;
+    if (state.whole && !isReady(state.whole, nowMs)) return false;
+    const cell = state.models.get(upstreamModel(channel, model));
+    return !cell || isReady(cell, nowMs);
+  }
+
+  function taken(channel: Channel, model: string, nowMs: number): void {
+    const state = health.get(channel.id);
+    if (state?.whole) take(state.whole, nowMs);
+    const cell = state?.models.get(upstreamModel(channel, model));
+    if (cell) take(cell, nowMs);
+  }
+
+  function healthOf(channel: Channel, nowMs: number): Health | undefined {
+    const current = routing.channel(channel.id);
+    if (!current) return undefined;
+    let state = health.get(channel.id);
+    if (!state) {
+      sweep(health, nowMs);
+      health.set(channel.id, (state = { channel: current, whole: undefined, models: new Map() }));
+    }
+    return state;
+  }
+
+  return {
+    isCalm: () => health.size === 0,
+    isUsable,
+    take: taken,
+    restsUntil(channel, model) {
+      const state = health.get(channel.id);
+      const cell = state?.models.get(upstreamModel(channel, model));
+      return Math.max(state?.whole?.openUntilMs ?? 0, cell?.openUntilMs ?? 0);
+    },
+    claim(channel, model, nowMs) {
+      if (health.size === 0) return undefined;
+      if (isUsable(channel, model, nowMs)) {
+        taken(channel, model, nowMs);
+        return undefined;
+      }
+      return restIn(health.get(channel.id), upstreamModel(channel, model), nowMs);
+    },
+    opened(channel, model) {
+      const state = health.size === 0 ? undefined : health.get(channel.id);
+      if (!state) return;
+      state.whole = undefined;
+      const cell = state.models.get(upstreamModel(channel, model));
+      if (cell) opened(cell);
+      else if (state.models.size === 0) health.delete(channel.id);
+    },
+    succeeded(channel, model, nowMs) {
+      const state = health.size === 0 ? undefined : health.get(channel.id);
+      if (!state) return;
+      state.whole = undefined;
+      const name = upstreamModel(channel, model);
+      const cell = state.models.get(name);
+      if (cell && !succeeded(cell, nowMs)) state.models.delete(name);
+      if (state.models.size === 0) health.delete(channel.id);
+    },
+    failed(channel, model, { reason, isWhole, retryAfterSeconds }, nowMs) {
+      const state = healthOf(channel, nowMs);
+      if (!state) return;
+      const breaker = isWhole
+        ? (state.whole ??= createBreaker())
+        : cellOf(state, upstreamModel(channel, model));
+      failed(breaker, reason, nowMs, retryAfterSeconds);
+    },
+    abandoned(channel, model) {
+      const state = health.size === 0 ? undefined : health.get(channel.id);
+      if (state?.whole) state.whole.probeUntilMs = 0;
+      const cell = state?.models.get(upstreamModel(channel, model));
+      if (cell) cell.probeUntilMs = 0;
+    },
+    rests(channelId, nowMs) {
+      const state = health.get(channelId);
+      return state ? restsIn(state, nowMs) : [];
+    },
+  };
+}
+
+/** What has not been met for long goes: models that nobody asks for any more leave nothing behind. */
+function sweep(health: Map<number, Health>, nowMs: number): void {
+  for (const [id, state] of health) {
+    if (state.whole && isForgotten(state.whole, nowMs)) state.whole = undefined;
+    for (const [model, cell] of state.models) if (isForgotten(cell, nowMs)) state.models.delete(model);
+    if (!state.whole && state.models.size === 0) health.delete(id);
+  }
+}
+
+function cellOf({ models }: Health, name: string): Breaker {
+  let cell = models.get(name);
+  if (cell) return cell;
+  // Only whoever names channels may ask for models that are not on their lists.
+  const [oldest] = models.keys();
+  if (models.size >= MAX_MODELS && oldest !== undefined) models.delete(oldest);
+  models.set(name, (cell = createBreaker()));
+  return cell;
+}
+
+/** Why nobody may go there now. */
+function restIn(state: Health | undefined, name: string, nowMs: number): Rest {
+  const isWhole = state?.whole !== undefined && !isReady(state.whole, nowMs);
+  const blocking = isWhole ? state.whole : state?.models.get(name);
+  return {
+    model: isWhole ? undefined : name,
+    reason: blocking?.reason ?? "down",
+    untilMs: Math.max(blocking?.openUntilMs ?? 0, nowMs),
+  };
+}
+
+function restsIn({ whole, models }: Health, nowMs: number): Rest[] {
+  const all: [string | undefined, Breaker | undefined][] = [[undefined, whole], ...models];
+  return all.flatMap(([model, breaker]) =>
+    breaker && breaker.openUntilMs > nowMs
+      ? [{ model, reason: breaker.reason, untilMs: breaker.openUntilMs }]
+      : [],
+  );
+}

@@ -1,0 +1,56 @@
+// The console's calls about upstream channels: lists, one of them, many at once, and what is asked of their providers.
+import type { ConsoleOperation } from "../schema.ts";
+
+const FIRST_PAGE = { p: "Page; the first is 0." };
+
+const channel = (
+  summary: string,
+  more: Omit<ConsoleOperation, "tag" | "summary"> = {},
+): ConsoleOperation => ({ tag: "Channels", summary, ...more });
+
+export const channels: Readonly<Record<string, ConsoleOperation>> = {
+  "GET /api/channel/": channel("List channels", {
+    description: "Keys are never answered.",
+    fields: FIRST_PAGE,
+  }),
+  "GET /api/channel/search": channel("Search channels", {
+    description: "Every match, up to 1000, where no page is asked for.",
+    fields: { ...FIRST_PAGE, keyword: "Id, key, or a piece of name or address." },
+  }),
+  "GET /api/channel/models": channel("Every model that is known"),
+  "GET /api/channel/models_enabled": channel("Models that enabled channels serve"),
+  "GET /api/channel/summary": channel("Counts of the views, and the tags in use"),
+  "GET /api/channel/{id}": channel("Show a channel"),
+  "POST /api/channel/": channel("Make channels", {
+    description: "One for each line of the key. Answers their ids.",
+    body: { type: 1, name: "OpenAI", key: "sk-…", models: "gpt-4o,gpt-4o-mini", group: "default" },
+  }),
+  "PUT /api/channel/": channel("Change a channel", {
+    description: "Fields that are absent stay as they are.",
+    body: { id: 1, name: "OpenAI", priority: 10 },
+  }),
+  "DELETE /api/channel/{id}": channel("Delete a channel"),
+  "POST /api/channel/batch": channel("Delete channels", { body: { ids: [1, 2] } }),
+  "POST /api/channel/batch/tag": channel("Tag channels", { body: { ids: [1, 2], tag: "europe" } }),
+  "PUT /api/channel/tag": channel("Change the channels of a tag", { body: { tag: "europe", priority: 10 } }),
+  "POST /api/channel/tag/enabled": channel("Enable the channels of a tag", { body: { tag: "europe" } }),
+  "POST /api/channel/tag/disabled": channel("Disable the channels of a tag", { body: { tag: "europe" } }),
+  "DELETE /api/channel/disabled": channel("Delete every disabled channel"),
+  "POST /api/channel/fix": channel("Make the index of models anew"),
+  "GET /api/channel/test/{id}": channel("Test a channel by a small call", {
+    description: "A failure is success false with the provider's words; `time` is in seconds.",
+    fields: { model: "The model to ask for; the channel's own choice where absent." },
+  }),
+  "GET /api/channel/test": channel("Begin to test every channel"),
+  "GET /api/channel/test_progress": channel("How far the test of every channel is"),
+  "GET /api/channel/update_balance/{id}": channel("Ask a provider for the balance"),
+  "GET /api/channel/update_balance": channel("Ask every provider for its balance"),
+  "GET /api/channel/fetch_models/{id}": channel("Ask a provider for its models"),
+  "POST /api/channel/fetch_models": channel("Ask a provider that is not yet a channel for its models", {
+    body: { type: 1, base_url: "https://api.example.org", key: "sk-…" },
+  }),
+  "POST /api/channel/copy/{id}": channel("Copy a channel with its key"),
+  "GET /api/channel/keys/{id}": channel("Which keys of a channel rest", {
+    description: "Until when, and why; never the keys.",
+  }),
+};

@@ -1,0 +1,93 @@
+// The console's calls about use: the log, its figures, dashboards, and the lists of tasks.
+import type { ConsoleOperation } from "../schema.ts";
+
+const FIRST_PAGE = { p: "Page; the first is 1." };
+const SECONDS = {
+  start_timestamp: "Unix seconds, included.",
+  end_timestamp: "Unix seconds, included.",
+};
+const MONTH = "Without a range: the month up to now.";
+const TASK_PAGE = { p: "Page; the first is 0." };
+const MILLISECONDS = {
+  start_timestamp: "Unix milliseconds, included.",
+  end_timestamp: "Unix milliseconds, included.",
+};
+
+export const usage: Readonly<Record<string, ConsoleOperation>> = {
+  "GET /api/log/": { tag: "Usage", summary: "List the log", fields: { ...FIRST_PAGE, ...SECONDS } },
+  "GET /api/log/self": { tag: "Usage", summary: "List the own log", fields: { ...FIRST_PAGE, ...SECONDS } },
+  "GET /api/log/stat": { tag: "Usage", summary: "Sums of the log", fields: SECONDS },
+  "GET /api/log/self/stat": { tag: "Usage", summary: "Sums of the own log", fields: SECONDS },
+  "GET /api/log/histogram": {
+    tag: "Usage",
+    summary: "The log over time",
+    description: MONTH,
+    fields: SECONDS,
+  },
+  "GET /api/log/self/histogram": {
+    tag: "Usage",
+    summary: "The own log over time",
+    description: MONTH,
+    fields: SECONDS,
+  },
+  "GET /api/log/search": {
+    tag: "Usage",
+    summary: "Search the log",
+    description: "The newest rows: 100, or as many as page_size says.",
+    fields: { keyword: "Number of a kind, or the beginning of a row's text." },
+  },
+  "GET /api/log/self/search": {
+    tag: "Usage",
+    summary: "Search the own log",
+    description: "The newest rows: 100, or as many as page_size says.",
+    fields: { keyword: "Number of a kind." },
+  },
+  "GET /api/log/token": {
+    tag: "Usage",
+    summary: "The log of a key, for whoever holds it",
+    description:
+      "Every row, up to 1000, where no page is asked for. Open to pages of every site, sixty times a minute.",
+    key: "keyInQuery",
+    fields: { ...FIRST_PAGE, key: "The key, with or without `sk-`." },
+  },
+  "GET /api/usage/token": {
+    tag: "Usage",
+    summary: "What a key may spend and has spent",
+    description:
+      "In quota units, for whoever holds the key. Open to pages of every site, sixty times a minute.",
+    key: "apiKey",
+  },
+  "DELETE /api/log/": {
+    tag: "Usage",
+    summary: "Delete old rows of the log",
+    description: "Answers how many.",
+    fields: { target_timestamp: "Unix seconds: rows before it go." },
+  },
+  "GET /api/data/": { tag: "Usage", summary: "Use by hour", description: MONTH, fields: SECONDS },
+  "GET /api/data/self": {
+    tag: "Usage",
+    summary: "The own use by hour",
+    description: `${MONTH} At most a month.`,
+    fields: SECONDS,
+  },
+  "GET /api/data/summary": {
+    tag: "Usage",
+    summary: "Use summed for a dashboard",
+    description: MONTH,
+    fields: SECONDS,
+  },
+  "GET /api/data/self/summary": {
+    tag: "Usage",
+    summary: "The own use summed for a dashboard",
+    description: `${MONTH} At most a month.`,
+    fields: SECONDS,
+  },
+  "GET /api/mj/": { tag: "Tasks", summary: "List drawings", fields: { ...TASK_PAGE, ...MILLISECONDS } },
+  "GET /api/mj/self": {
+    tag: "Tasks",
+    summary: "List the own drawings",
+    fields: { ...TASK_PAGE, ...MILLISECONDS },
+  },
+  "GET /api/task/": { tag: "Tasks", summary: "List songs", fields: { ...TASK_PAGE, ...SECONDS } },
+  "GET /api/task/self": { tag: "Tasks", summary: "List the own songs", fields: { ...TASK_PAGE, ...SECONDS } },
+};

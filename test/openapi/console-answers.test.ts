@@ -1,0 +1,273 @@
+// What the console's calls really answer, on a fresh site and on a full one, held against the document: every field that
+// travels is named there, with its type. A call that nothing here asks fails the last test.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { startFakeUpstream } from "../support/fake-upstream.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+import type { DatabaseKind } from "../support/postgres.ts";
+import { PLAIN_WORDS, startSample } from "../support/sample.ts";
+import type { Sample } from "../support/sample.ts";
+import { documentAt, Measure, operationsOf } from "./support.ts";
+
+type Json = Record<string, unknown>;
+
+interface Call {
+  as?: TestUser | undefined;
+  id?: number | string;
+  query?: string;
+  body?: unknown;
+  /** What the call is meant to meet, where it is not status 200 and success. */
+  refused?: number;
+}
+
+/** Calls by their names in the document, every answer held against it. */
+class Caller {
+  constructor(
+    readonly app: TestApp,
+    readonly measure: Measure,
+  ) {}
+
+  async ask(name: string, { as, id, query, body, refused }: Call = {}): Promise<Json> {
+    const [method = "", path = ""] = name.split(" ");
+    const filled = path.replace("{id}", String(id));
+    if (refused === undefined) this.measure.expectBody(name, body);
+    const answer = await this.app.call(method, filled + (query ?? ""), body, as);
+    expect([name, answer.status, answer.text.slice(0, 200)]).toEqual([
+      name,
+      refused ?? 200,
+      answer.text.slice(0, 200),
+    ]);
+    this.measure.expectAnswer(name, answer.status, answer.body);
+    expect([name, answer.body["success"], answer.body["message"]]).toEqual([
+      name,
+      refused === undefined,
+      answer.body["message"],
+    ]);
+    return answer.body;
+  }
+}
+
+/** They call providers, end the session, or ask for a key. */
+const ELSEWHERE =
+  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token)$)/;
+const QUERIES: Record<string, readonly string[]> = {
+  "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
+  "GET /api/log/self": ["?page_size=100"],
+  "GET /api/channel/": ["?page_size=100&tag_mode=true", "?page_size=100"],
+  "GET /api/log/search": ["?keyword=5", "?keyword=A"],
+  "GET /api/log/self/search": ["?keyword=2"],
+  "GET /api/data/summary": ["?by=user", "?by=channel&granularity=week", "?by=key&figure=tokens"],
+};
+
+const consoleReads = (measure: Measure): string[] =>
+  operationsOf(measure.document)
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith("GET /api/") && !ELSEWHERE.test(name));
+
+const isForAll = (measure: Measure, name: string) =>
+  measure.operation(name).security.every((each) => (each["session"] ?? ["user"])[0] === "user");
+
+/** Names of calls that some test asked, on either site. */
+const asked = new Set<string>();
+
+/** It says `code: true` where others say `success`. */
+async function keyUsage({ app, measure }: Caller, key: string): Promise<void> {
+  const ask = (headers: Record<string, string>) =>
+    app.call("GET", "/api/usage/token", undefined, { id: 0, username: "", headers });
+  const good = await ask({ authorization: `Bearer ${key}` });
+  expect(good.body).toMatchObject({ code: true });
+  measure.expectAnswer("GET /api/usage/token", 200, good.body);
+  const bad = await ask({ authorization: "Bearer sk-none" });
+  measure.expectAnswer("GET /api/usage/token", bad.status, bad.body);
+}
+
+async function fullSite(database: DatabaseKind): Promise<void> {
+  const sample: Sample = await startSample({ ...PLAIN_WORDS, rows: 24 }, { database });
+  try {
+    const { app, root, user } = sample;
+    const measure = new Measure(await documentAt(app.url));
+    const caller = new Caller(app, measure);
+    const own = await app.createToken(root.id);
+    const idOf = (name: string, actor: TestUser) =>
+      name.includes("/token/") ? (actor === root ? own.id : 1) : name.includes("/user/") ? user.id : 1;
+    for (const name of consoleReads(measure)) {
+      const queries = ["", ...(QUERIES[name] ?? [])];
+      for (const as of isForAll(measure, name) ? [root, user] : [root])
+        for (const query of queries) await caller.ask(name, { as, query, id: idOf(name, as) });
+    }
+    const { logs } = app.deps.db.t;
+    const { key, id: tokenId } = await app.createToken(user.id);
+    await app.deps.db.orm.update(logs).set({ tokenId }).where(eq(logs.userId, user.id));
+    expect((await caller.ask("GET /api/log/token", { query: `?key=${key}` }))["data"]).not.toEqual([]);
+    await keyUsage(caller, key);
+    for (const name of measure.seen) asked.add(name);
+  } finally {
+    await sample.app.close();
+  }
+}
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  let app: TestApp;
+  let caller: Caller;
+  let root: TestUser;
+  const upstream = startFakeUpstream();
+
+  beforeAll(async () => {
+    app = await startTestApp({ database });
+    caller = new Caller(app, new Measure(await documentAt(app.url)));
+  });
+  afterAll(async () => {
+    for (const name of caller.measure.seen) asked.add(name);
+    await app.close();
+    (await upstream).stop();
+  });
+
+  test("a fresh site is set up, and every list of it is empty in the documented form", async () => {
+    const { ask } = { ask: caller.ask.bind(caller) };
+    for (const name of ["GET /api/setup", "GET /api/status", "GET /api/pricing", "GET /api/user/groups"])
+      await ask(name);
+    const account = { username: "root", password: "correct horse" };
+    await ask("POST /api/setup", { body: { ...account, confirmPassword: account.password } });
+    const signedIn = await app.call<{ data: { id: number } }>("POST", "/api/user/login", account);
+    caller.measure.expectAnswer("POST /api/user/login", 200, signedIn.body);
+    const cookie = signedIn.headers
+      .getSetCookie()
+      .map((line) => line.split(";")[0])
+      .join("; ");
+    const { id } = signedIn.body.data;
+    root = { id, username: "root", headers: { cookie, "new-api-user": String(id) } };
+    for (const name of consoleReads(caller.measure))
+      if (!name.includes("{id}")) await ask(name, { as: root });
+  });
+
+  test("what is written is answered as documented", async () => {
+    const ask = (name: string, call: Call = {}) => caller.ask(name, { as: root, ...call });
+    await channelWrites(ask, { caller, root, url: (await upstream).url });
+    await peopleWrites(ask, caller, app);
+    await ask("PUT /api/option/", { body: { key: "SystemName", value: "Weir" } });
+    await ask("POST /api/option/rest_model_ratio");
+    await ask("DELETE /api/log/", { query: "?target_timestamp=1000000000" });
+    await ask("GET /api/user/logout");
+  });
+
+  test("refusals have the documented form, with every status", async () => {
+    const user = await app.createUser();
+    const { measure } = caller;
+    for (const { name, operation } of operationsOf(measure.document)) {
+      if (!name.includes(" /api/") || operation.security.length === 0) continue;
+      await caller.ask(name, { id: 1, refused: 401 });
+      const role = (operation.security[0]?.["session"] ?? [])[0];
+      if (role === "admin" || role === "root") await caller.ask(name, { id: 1, as: user, refused: 403 });
+    }
+    const admin = await app.createUser({ role: 100 });
+    await caller.ask("PUT /api/option/", { as: admin, body: {}, refused: 400 });
+    const missing = await app.call("GET", "/api/token/999999", undefined, user);
+    expect(missing.body).toMatchObject({ success: false });
+    measure.expectAnswer("GET /api/token/{id}", 200, missing.body);
+    const wrong = await app.call("POST", "/api/token/", { name: 5 }, user);
+    expect(wrong.body).toMatchObject({ success: false, field: "name" });
+    measure.expectAnswer("POST /api/token/", 200, wrong.body);
+  });
+
+  test("on a full site every list, row and figure has the documented form", () => fullSite(database));
+
+  test("no call of the console is left out", () => {
+    const all = operationsOf(caller.measure.document).map(({ name }) => name);
+    for (const name of caller.measure.seen) asked.add(name);
+    expect(all.filter((name) => name.includes(" /api/") && !asked.has(name))).toEqual([]);
+  });
+
+  test("a field that the document does not name is seen", () => {
+    const good = { success: true, message: "", data: { role: 1, status: 1 } };
+    const name = "POST /api/user/manage";
+    caller.measure.expectAnswer(name, 200, good);
+    const more = { ...good, data: { ...good.data, more: 1 } };
+    expect(() => caller.measure.expectAnswer(name, 200, more)).toThrow();
+    expect(() =>
+      caller.measure.expectAnswer(name, 200, { ...good, data: { role: "1", status: 1 } }),
+    ).toThrow();
+  });
+});
+
+type Ask = (name: string, call?: Call) => Promise<Json>;
+
+interface Site {
+  caller: Caller;
+  root: TestUser;
+  /** Of the fake provider. */
+  url: string;
+}
+
+async function channelWrites(ask: Ask, { caller, root, url }: Site): Promise<void> {
+  const channel = { type: 1, name: "first", key: "k1\nk2", base_url: url, models: "gpt-4o-mini" };
+  const made = (await ask("POST /api/channel/", { body: channel })) as { data: number[] };
+  const [id = 0, other = 0] = made.data;
+  await ask("PUT /api/channel/", { body: { id, key: "a\nb", priority: 3, tag: "t" } });
+  await ask("GET /api/channel/{id}", { id });
+  await ask("GET /api/channel/keys/{id}", { id });
+  await ask("GET /api/channel/test/{id}", { id });
+  await ask("GET /api/channel/fetch_models/{id}", { id });
+  await ask("POST /api/channel/fetch_models", { body: { type: 1, base_url: url, key: "k" } });
+  await ask("POST /api/channel/copy/{id}", { id });
+  await ask("GET /api/channel/test");
+  await ask("GET /api/channel/test_progress");
+  await ask("GET /api/channel/update_balance");
+  await ask("POST /api/channel/batch/tag", { body: { ids: [id, other], tag: "t" } });
+  await ask("PUT /api/channel/tag", { body: { tag: "t", weight: 2 } });
+  await ask("POST /api/channel/tag/disabled", { body: { tag: "t" } });
+  await ask("POST /api/channel/tag/enabled", { body: { tag: "t" } });
+  await ask("POST /api/channel/fix");
+  await ask("DELETE /api/channel/disabled");
+  const balance = await caller.app.call("GET", `/api/channel/update_balance/${id}`, undefined, root);
+  expect(balance.body).toMatchObject({ success: false, balance: 0 });
+  caller.measure.expectAnswer("GET /api/channel/update_balance/{id}", 200, balance.body);
+  await ask("DELETE /api/channel/{id}", { id });
+  await ask("POST /api/channel/batch", { body: { ids: [other] } });
+}
+
+async function peopleWrites(ask: Ask, caller: Caller, app: TestApp): Promise<void> {
+  const token = (await ask("POST /api/token/", { body: { name: "first", unlimited_quota: true } })) as {
+    data: { id: number };
+  };
+  const { id } = token.data;
+  await ask("PUT /api/token/", { body: { id, name: "second" } });
+  await ask("PUT /api/token/", { query: "?status_only=true", body: { id, status: 2 } });
+  await ask("GET /api/token/{id}", { id });
+  await ask("DELETE /api/token/{id}", { id });
+
+  const made = await ask("POST /api/user/", { body: { username: "grace", password: "correct horse" } });
+  const grace = (made as { data: { id: number } }).data.id;
+  await ask("PUT /api/user/", { body: { id: grace, quota_change: 500 } });
+  await ask("POST /api/user/manage", { body: { id: grace, action: "disable" } });
+  await ask("GET /api/user/{id}", { id: grace });
+  await ask("GET /api/user/{id}/keys", { id: grace });
+  await ask("DELETE /api/user/{id}", { id: grace });
+
+  const codes = await ask("POST /api/redemption/", { body: { name: "spring", quota: 500, count: 3 } });
+  const [first, second] = (codes as { data: string[] }).data;
+  const listed = (await ask("GET /api/redemption/")) as { data: { items: { id: number }[] } };
+  const code = listed.data.items[0]?.id ?? 0;
+  await ask("POST /api/user/topup", { body: { key: first } });
+  await ask("POST /api/user/topup/batch", { body: { keys: [second, "0".repeat(32)] } });
+  await ask("GET /api/redemption/{id}", { id: code });
+  await ask("PUT /api/redemption/", { body: { id: code, name: "summer", quota: 700 } });
+  await ask("POST /api/redemption/batch", { body: { ids: [code], action: "disable" } });
+  await ask("DELETE /api/redemption/{id}", { id: code });
+
+  await ask("PUT /api/user/self", { body: { display_name: "Root" } });
+  const renewed = (await ask("GET /api/user/token")) as { data: string };
+  expect(renewed.data).toMatch(/^[\w-]{20,}$/);
+  await ask("PUT /api/user/setting", { body: { notify_type: "email", quota_warning_threshold: 1000 } });
+
+  const bob = await app.createUser();
+  const measure = caller.measure;
+  // Nothing to transfer, nobody to write to: the refusals of these calls have their form.
+  const poor = await app.call("POST", "/api/user/aff_transfer", { quota: 500_000 }, bob);
+  measure.expectAnswer("POST /api/user/aff_transfer", poor.status, poor.body);
+  const setting = { notify_type: "email", quota_warning_threshold: 1000, notification_email: "b@b.example" };
+  const test = await app.call("POST", "/api/user/setting/test", setting, bob);
+  measure.expectAnswer("POST /api/user/setting/test", test.status, test.body);
+  await caller.ask("DELETE /api/user/self", { as: bob });
+}

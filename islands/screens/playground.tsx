@@ -23,20 +23,15 @@ const Messages = lazyPart(
   () => import("./playground/messages.tsx"),
   () => <div className="grow" />,
 );
-const Spoken = lazyPart(() => import("./playground/spoken.tsx"));
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
-const RawDrawer = lazyPart(() => import("./playground/raw.tsx"));
-
-/** What lies over the conversation; `raw` is of a message. */
-type Opened = "settings" | "code" | { raw: string };
 
 export default function PlaygroundScreen() {
   const t = useT();
   const query = useQuery();
   const playground = usePlayground(bootData<PlaygroundData>());
   const { conversation, settings } = playground;
-  const [open, setOpen] = useState<Opened>();
+  const [open, setOpen] = useState<"settings" | "code">();
   const input = useRef<HTMLTextAreaElement>(null);
   const focusInput = () => input.current?.focus();
   const close = () => setOpen(undefined);
@@ -75,22 +70,22 @@ export default function PlaygroundScreen() {
       <div className="flex min-h-0 grow gap-6">
         <DropArea onFiles={(files) => void draft.addFiles(files)} onEscape={() => playground.stop()}>
           {playground.models.length > 0 ? (
-            <Messages playground={playground} onLeave={focusInput} onRaw={(raw) => setOpen({ raw })} />
+            <Messages playground={playground} onLeave={focusInput} />
           ) : (
             <div className="grow">
               <NoModels />
             </div>
           )}
-          <Spoken message={conversation.messages.find(({ id }) => playground.running.has(id))} />
           <div className="mx-auto w-full max-w-[800px] pt-2">
             <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
-            <Refusals refused={draft.refused} mostBodyMb={playground.mostBodyMb} />
             <Composer
               text={draft.draft.text}
               onText={draft.setText}
               images={draft.draft.images}
               onFiles={(files) => void draft.addFiles(files)}
               onRemoveImage={draft.removeImage}
+              refused={draft.refused}
+              mostBodyMb={playground.mostBodyMb}
               isRunning={playground.isRunning}
               canSend={settings.model !== ""}
               onSend={() => playground.send(draft.take())}
@@ -115,7 +110,6 @@ export default function PlaygroundScreen() {
           onClose={close}
         />
       ) : null}
-      {typeof open === "object" ? <RawDrawer id={open.raw} onClose={close} /> : null}
     </div>
   );
 }
@@ -159,26 +153,6 @@ function DropArea({ onFiles, onEscape, children }: DropAreaProps) {
           {t("playground.dropHere")}
         </p>
       ) : null}
-    </div>
-  );
-}
-
-/** Why files did not become pictures of the question. */
-function Refusals({
-  refused,
-  mostBodyMb,
-}: {
-  refused: ReturnType<typeof useDraft>["refused"];
-  mostBodyMb: number | undefined;
-}) {
-  const t = useT();
-  return (
-    <div role="alert" className="text-[13px] text-error">
-      {refused.map(({ name, reason }, index) => (
-        <p key={index} className="mb-1 break-words">
-          {t(`playground.refused.${reason}`, { name, limit: mostBodyMb ?? "" })}
-        </p>
-      ))}
     </div>
   );
 }

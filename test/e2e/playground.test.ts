@@ -169,7 +169,7 @@ describe.each(DATABASE_KINDS)("the playground on %s", (kind) => {
     await press(button(texts.edit, messages.nth(-2)));
     await fill(page.getByRole("textbox", { name: texts.editing }), "please fail");
     await press(button(texts.resend));
-    await last.getByText("unsupported_image").waitFor();
+    await last.locator("[role=alert] code").waitFor();
     expect(await last.textContent()).toContain("No eyes");
     const errorRow = last.getByRole("link", { name: texts.errorRow });
     await press(errorRow);

@@ -1,9 +1,13 @@
 // Where a question is written: Enter sends, Shift Enter breaks the line, Escape stops; pictures by button, drop or paste.
 // Refuses to send while an input method is composing, an answer is running, or nothing is written.
-import { ArrowUp, ImagePlus, Square, X } from "lucide-react";
+import { ArrowUp, ImagePlus, Square } from "lucide-react";
 import { useId, useRef } from "react";
 import { useT } from "../../lib/i18n.ts";
+import { lazyPart } from "../../lib/lazy-part.tsx";
+import type { Refusal } from "./pictures.ts";
 import { PICTURE_TYPES } from "./pictures.ts";
+
+const Previews = lazyPart(() => import("./previews.tsx"));
 
 export interface ComposerProps {
   text: string;
@@ -11,6 +15,9 @@ export interface ComposerProps {
   images: readonly string[];
   onFiles: (files: File[]) => void;
   onRemoveImage: (index: number) => void;
+  /** Files that did not become pictures. */
+  refused: readonly Refusal[];
+  mostBodyMb: number | undefined;
   isRunning: boolean;
   canSend: boolean;
   onSend: () => void;
@@ -31,7 +38,7 @@ export function Composer(props: ComposerProps) {
         if (isReady) onSend();
       }}
     >
-      <Previews {...props} />
+      {images.length > 0 || props.refused.length > 0 ? <Previews {...props} /> : null}
       <div className="flex items-end gap-1">
         <AttachButton onFiles={onFiles} />
         <label htmlFor={id} className="sr-only">
@@ -113,34 +120,5 @@ function AttachButton({ onFiles }: { onFiles: (files: File[]) => void }) {
         <ImagePlus aria-hidden size={16} />
       </button>
     </>
-  );
-}
-
-function Previews({ images, onRemoveImage, input }: ComposerProps) {
-  const t = useT();
-  if (images.length === 0) return null;
-  return (
-    <ul className="mb-1 flex flex-wrap gap-2 p-1" aria-label={t("playground.pictures")}>
-      {images.map((url, index) => (
-        <li key={url} className="flex items-center gap-1">
-          <img
-            className="size-16 rounded-field border border-base-300 object-cover"
-            src={url}
-            alt={t("playground.pictureNo", { number: index + 1 })}
-          />
-          <button
-            type="button"
-            className="btn btn-ghost btn-square btn-xs"
-            aria-label={t("playground.removePicture", { number: index + 1 })}
-            onClick={() => {
-              onRemoveImage(index);
-              input.current?.focus();
-            }}
-          >
-            <X aria-hidden size={14} />
-          </button>
-        </li>
-      ))}
-    </ul>
   );
 }

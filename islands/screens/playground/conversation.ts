@@ -176,22 +176,6 @@ export function contextOf({ messages, clearedAt }: Conversation, side: Side = 0)
   });
 }
 
-/** A copy of the conversation up to a message, as its model has seen it; undefined for an unknown message. */
-export function branchOf(conversation: Conversation, id: string): Conversation | undefined {
-  const { messages, clearedAt } = conversation;
-  const at = messages.findIndex((each) => each.id === id);
-  const last = messages[at];
-  if (!last) return undefined;
-  const side = last.side ?? 0;
-  const turns = turnsOf(messages.slice(0, at + 1));
-  const kept = turns.flatMap((turn) => {
-    const { side: _, ...own } = turn.find((each) => (each.side ?? 0) === side) ?? turn[0] ?? last;
-    return own;
-  });
-  const hasCut = kept.some((each) => each.id === clearedAt);
-  return { id: newId(), messages: kept, clearedAt: hasCut ? clearedAt : "", isBranch: true };
-}
-
 /** Pictures as the composer makes them: what is stored may be foreign. */
 const isPicture = (value: unknown): boolean =>
   typeof value === "string" && /^data:image\/(png|jpeg|webp|gif);base64,/.test(value);

@@ -3,8 +3,11 @@
 import { ApiFailure, failureMessage, fetchChecked, isAbort, REQUEST_ID_HEADER } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { eventBatches } from "../../lib/sse.ts";
-import type { Message } from "./conversation.ts";
+import type { Conversation, Message, Settings } from "./conversation.ts";
+import { contextOf } from "./conversation.ts";
+import { keepRawEvent } from "./raw-events.ts";
 import type { ChatBody } from "./request.ts";
+import { bodyOf } from "./request.ts";
 
 export { findLogged } from "./log-row.ts";
 
@@ -23,7 +26,7 @@ interface WireAnswer {
   error?: WireError | string | null;
 }
 
-export type Reply = Pick<
+type Reply = Pick<
   Message,
   | "content"
   | "thinking"
@@ -110,22 +113,22 @@ class Growing {
   }
 }
 
-export interface Listener {
+interface Listener {
   /** A new copy after each network read and at the end. */
   onReply: (reply: Reply) => void;
   /** Each event as it came, or the whole body of an answer that is not streamed; with milliseconds since the start. */
-  onRaw?: (data: string, ms: number) => void;
+  onRaw: (data: string, ms: number) => void;
 }
 
 /** Never rejects. */
-export async function requestAnswer(
+async function requestAnswer(
   body: ChatBody,
   signal: AbortSignal,
   { onReply, onRaw }: Listener,
 ): Promise<Reply> {
   const startMs = performance.now();
   const growing = new Growing(() => Math.round(performance.now() - startMs));
-  const raw = (data: string) => onRaw?.(data, Math.round(performance.now() - startMs));
+  const raw = (data: string) => onRaw(data, Math.round(performance.now() - startMs));
   const named = (id: string | null | undefined) => {
     if (id) growing.reply.requestId = id;
   };
@@ -171,3 +174,54 @@ export async function requestAnswer(
   onReply(reply);
   return reply;
 }
+
+/** While nobody looks no frame comes: then it is drawn a few times a second, for what is saved when the page is left. */
+const HIDDEN_MS = 250;
+
+/** Hands on the last of what came since the last frame. */
+function perFrame(draw: (reply: Reply) => void): {
+  take: (reply: Reply) => void;
+  finish: (reply: Reply) => void;
+} {
+  let waiting: Reply | undefined;
+  let isOver = false;
+  const flush = () => {
+    if (waiting && !isOver) draw(waiting);
+    waiting = undefined;
+  };
+  return {
+    take(reply) {
+      const isDue = waiting !== undefined;
+      waiting = reply;
+      if (isDue) return;
+      if (document.hidden) setTimeout(flush, HIDDEN_MS);
+      else requestAnimationFrame(flush);
+    },
+    finish(reply) {
+      isOver = true;
+      draw(reply);
+    },
+  };
+}
+
+export interface AnswerRun {
+  /** The conversation up to the question, itself included. */
+  conversation: Conversation;
+  reply: Message;
+  settings: Settings;
+  signal: AbortSignal;
+  draw: (patch: Partial<Message>) => void;
+}
+
+/** Asks, draws what comes as often as the screen does, keeps the events. Never rejects. */
+export async function runAnswer({ conversation, reply, settings, signal, draw }: AnswerRun): Promise<Reply> {
+  const frames = perFrame(draw);
+  const done = await requestAnswer(bodyOf(settings, contextOf(conversation, reply.side)), signal, {
+    onReply: frames.take,
+    onRaw: (data, ms) => keepRawEvent(reply.id, { data, ms }),
+  });
+  frames.finish(done);
+  return done;
+}
+
+export type RunAnswer = typeof runAnswer;

@@ -13,7 +13,7 @@ export function spokenLength(text: string): number {
   return end;
 }
 
-export default function Spoken({ message }: { message: Message | undefined }) {
+export function Spoken({ message }: { message: Message | undefined }) {
   const [words, setWords] = useState("");
   const latest = useRef(message);
   latest.current = message;

@@ -1,51 +1,30 @@
 // The answers that are running: each its own stream, stop and cost; two of them where two models are compared.
-// Refuses to draw more often than the screen does, however many pieces a stream has.
+// Refuses to lose an answer's cost: it is looked up when the answer has ended, and again when the page is opened anew.
 import { useCallback, useEffect, useRef } from "react";
 import type { Dispatch, SetStateAction } from "react";
 import { t } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
 import type { Conversation, Message, Settings, Side, Stored } from "./conversation.ts";
-import { contextOf, newId, updateMessage } from "./conversation.ts";
-import { keepRawEvent } from "./raw-events.ts";
-import { bodyOf } from "./request.ts";
-import type { Reply } from "./run.ts";
+import { newId, updateMessage } from "./conversation.ts";
+import type { RunAnswer } from "./run.ts";
 
 /** Fetched as soon as the page is alive: nobody asks faster. */
 const loadRun = () => import("./run.ts");
+
+/** Where it cannot be fetched the network is away, and so is the answer. */
+const NO_RUN: { runAnswer: RunAnswer; findLogged: () => Promise<undefined> } = {
+  runAnswer: ({ draw }) => {
+    const failed = { content: "", status: "error", error: t("common.failure.network") } as const;
+    draw(failed);
+    return Promise.resolve(failed);
+  },
+  findLogged: () => Promise.resolve(undefined),
+};
 
 export type ChangeConversation = (id: string, next: (conversation: Conversation) => Conversation) => void;
 
 export function messageOf(part: Pick<Message, "role" | "content" | "status"> & Partial<Message>): Message {
   return { id: newId(), createAt: Date.now(), ...part };
-}
-
-/** While nobody looks no frame comes: then it is drawn a few times a second, for what is saved when the page is left. */
-const HIDDEN_MS = 250;
-
-/** Hands on the last of what came since the last frame. */
-function perFrame(draw: (reply: Reply) => void): {
-  take: (reply: Reply) => void;
-  finish: (reply: Reply) => void;
-} {
-  let waiting: Reply | undefined;
-  let isOver = false;
-  const flush = () => {
-    if (waiting && !isOver) draw(waiting);
-    waiting = undefined;
-  };
-  return {
-    take(reply) {
-      const isDue = waiting !== undefined;
-      waiting = reply;
-      if (isDue) return;
-      if (document.hidden) setTimeout(flush, HIDDEN_MS);
-      else requestAnimationFrame(flush);
-    },
-    finish(reply) {
-      isOver = true;
-      draw(reply);
-    },
-  };
 }
 
 /** The settings as one of the two models is asked with. */
@@ -108,28 +87,14 @@ export function useAsk({ latest, change, setRunning }: Answering): (question: Qu
       const controller = new AbortController();
       setRunning((before) => new Map([...before, [reply.id, controller]]));
       const { id } = conversation;
-      const frames = perFrame((patch) => change(id, (before) => updateMessage(before, reply.id, patch)));
-      const body = bodyOf(settings, contextOf(conversation, reply.side));
-      const run = await loadRun().catch(() => undefined);
-      if (!run) {
-        frames.finish({
-          content: "",
-          status: "error",
-          error: t("common.failure.network"),
-          errorCode: "network",
-        });
-        setRunning((before) => new Map([...before].filter(([each]) => each !== reply.id)));
-        return;
-      }
-      const done = await run.requestAnswer(body, controller.signal, {
-        onReply: frames.take,
-        onRaw: (data, ms) => keepRawEvent(reply.id, { data, ms }),
-      });
-      frames.finish(done);
+      const draw = (patch: Partial<Message>) =>
+        change(id, (before) => updateMessage(before, reply.id, patch));
+      const { runAnswer, findLogged } = await loadRun().catch(() => NO_RUN);
+      const done = await runAnswer({ conversation, reply, settings, signal: controller.signal, draw });
       setRunning((before) => new Map([...before].filter(([each]) => each !== reply.id)));
       announce(done.status === "error" ? "playground.answerFailed" : "playground.answered");
-      const logged = await run.findLogged(done);
-      if (logged) change(id, (before) => updateMessage(before, reply.id, { logged }));
+      const logged = await findLogged(done);
+      if (logged) draw({ logged });
     },
     [change],
   );

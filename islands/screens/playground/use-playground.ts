@@ -3,7 +3,7 @@
 import { useCallback, useMemo, useRef, useState } from "react";
 import type { Dispatch, SetStateAction } from "react";
 import type { Conversation, Message, Settings, Side, Stored } from "./conversation.ts";
-import { branchOf, newConversation, turnsOf } from "./conversation.ts";
+import { newConversation, turnsOf } from "./conversation.ts";
 import type { ChangeConversation, Running } from "./use-answers.ts";
 import { messageOf, useAsk, useLateCosts } from "./use-answers.ts";
 import type { BriefPrice, PlaygroundData } from "./use-stored.ts";
@@ -97,10 +97,8 @@ export function usePlayground(page: PlaygroundData) {
       const kept = turn?.find((each) => each.id !== id);
       ask({ messages: conversation.messages.slice(0, at), sides: [own.side ?? 0], kept });
     },
-    /** A new conversation that goes on from a message, with the model that said it. */
-    branch(id: string) {
-      const copy = branchOf(conversation, id);
-      if (!copy) return;
+    /** Opens a conversation that goes on with the model that spoke last in it. */
+    begin(copy: Conversation) {
       const { model } = copy.messages.at(-1) ?? {};
       setStored((before) => ({
         ...before,

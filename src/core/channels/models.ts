@@ -22,16 +22,14 @@ export function modelsForUser(
   return [...names].sort();
 }
 
+/** Short on the wire: ratios are products, and products of decimals have long tails. */
+const brief = (value: number): number => Number(value.toPrecision(6));
+
 /**
  * What a model costs where the group's ratio is 1: units per prompt token and per completion token; or dollars per call
  * alone; or nothing where no price is set.
  */
-export type BriefPrice = [input: number, output: number] | [call: number] | [];
-
-/** Short on the wire: ratios are products, and products of decimals have long tails. */
-const brief = (value: number): number => Number(value.toPrecision(6));
-
-export function briefPrice({ prices }: Pick<Deps, "prices">, model: string): BriefPrice {
+export function briefPrice({ prices }: Pick<Deps, "prices">, model: string): number[] {
   const pricing = prices.pricing(model);
   if (!pricing) return [];
   if (pricing.callPrice !== undefined) return [brief(pricing.callPrice)];
@@ -43,7 +41,7 @@ export function pricedModelsForUser(
   deps: Pick<Deps, "options" | "routing" | "prices">,
   user: UserAccount,
   group: string,
-): [model: string, price: BriefPrice][] {
+): [model: string, price: number[]][] {
   return modelsForUser(deps, user, group).map((model) => [model, briefPrice(deps, model)]);
 }
 

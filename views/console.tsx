@@ -20,7 +20,7 @@ export function ConsoleFrame(props: FrameProps) {
           <nav className="nav" aria-label={t("shell.navigation")}>
             <Nav t={t} site={site} visitor={visitor} current={current} />
           </nav>
-          <ul className="menu border-t border-base-300 p-2 max-lg:hidden">
+          <ul className="menu border-t border-base-300 p-2 max-xl:hidden">
             <li>
               <button type="button" data-toggle-sidebar="" title={t("shell.collapse")}>
                 <PanelLeft aria-hidden />

@@ -58,7 +58,15 @@ export default function Wallet() {
       card: "title",
       cell: (row) => <When at={row.created_at} isAbsolute />,
     },
-    { id: "content", title: t("topup.what"), cell: (row) => whatText(row, t) },
+    {
+      id: "content",
+      title: t("topup.what"),
+      isElastic: true,
+      card: "line",
+      cell: (row) => (
+        <span className="line-clamp-2 whitespace-normal max-sm:line-clamp-1">{whatText(row, t)}</span>
+      ),
+    },
     {
       id: "quota",
       title: t("topup.amount"),
@@ -72,18 +80,22 @@ export default function Wallet() {
   return (
     <>
       <PageHeader title={t("topup.title")} note={t("topup.purpose")} />
-      <div className="mb-6 grid items-start gap-4 lg:grid-cols-2">
+      <div className="mb-6 grid items-start gap-4 max-sm:mb-2 max-sm:gap-2 lg:grid-cols-2">
         <section
-          className="rounded-box border border-base-300 bg-base-100 px-5 py-4"
+          className="wallet-figures rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:flex max-sm:justify-between"
           aria-labelledby="balance-title"
         >
-          <h2 id="balance-title" className="font-semibold">
-            {t("topup.balance")}
-          </h2>
-          <p className="mt-1 text-2xl font-semibold tabular-nums" aria-live="polite" data-testid="balance">
-            {formatQuota(balance)}
-          </p>
-          <dl className="facts mt-3">
+          <div>
+            <h2 id="balance-title">{t("topup.balance")}</h2>
+            <p
+              className="mt-1 text-2xl font-semibold tabular-nums max-sm:mt-0 max-sm:text-base"
+              aria-live="polite"
+              data-testid="balance"
+            >
+              {formatQuota(balance)}
+            </p>
+          </div>
+          <dl className="facts mt-3 max-sm:mt-0 max-sm:flex max-sm:gap-2">
             <div>
               <dt>{t("topup.used")}</dt>
               <dd>{formatQuota(data.used)}</dd>
@@ -95,7 +107,7 @@ export default function Wallet() {
           </dl>
         </section>
         <RedeemPanel onCredited={credited} />
-        <InvitationCard invitation={data.invitation} onMoved={credited} />
+        <InvitationCard invitation={data.invitation} isFolded onMoved={credited} />
       </div>
       <h2 className="font-semibold mb-2">{t("topup.history")}</h2>
       <DataTable

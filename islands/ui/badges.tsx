@@ -22,7 +22,11 @@ export function StatusDot({
       <span className="status" aria-hidden />
       <span className="min-w-0">
         {children}
-        {reason ? <span className="status-reason">{reason}</span> : null}
+        {reason ? (
+          <span className="status-reason" title={reason}>
+            {reason}
+          </span>
+        ) : null}
       </span>
     </span>
   );
@@ -36,6 +40,28 @@ export function Chip({ children, title }: { children: ReactNode; title?: string 
     </span>
   );
 }
+
+/** The first two names (on phones one) and how many more, in one line: long names are cut, the number never. */
+export function ChipLine({ names }: { names: readonly string[] }) {
+  return (
+    <span className="flex min-w-0 items-center gap-1">
+      {names.slice(0, 2).map((name, at) => (
+        <span
+          key={name}
+          title={name}
+          className={`badge badge-ghost badge-sm min-w-8 ${at > 0 ? "shrink-9 max-sm:hidden" : ""}`}
+        >
+          <span className="truncate">{name}</span>
+        </span>
+      ))}
+      {more(names.length - 1, "sm:hidden")}
+      {more(names.length - 2, "max-sm:hidden")}
+    </span>
+  );
+}
+
+const more = (count: number, className: string) =>
+  count > 0 ? <span className={`flex-none text-muted tabular-nums ${className}`}>+{count}</span> : null;
 
 /** A group's ratio: blue above 1, amber above 3, red above 5, and the number itself. */
 export function RatioBadge({ ratio }: { ratio: number }) {

@@ -1,12 +1,14 @@
 // Free text and pills above a list; the address holds everything, in the API's own names.
+// On phones what is beside the free text folds behind one button with the number of pills.
 // Refuses to filter while an input method composes; Enter applies, Backspace on empty takes the last pill away.
-import { Plus, Search, X } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { ListFilter, Plus, Search, X } from "lucide-react";
+import { useEffect, useId, useRef, useState } from "react";
 import type { ReactNode } from "react";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import type { Query } from "../lib/url-state.ts";
 import { Menu } from "./menu.tsx";
+import { TabCount } from "./page-header.tsx";
 
 export interface FilterField {
   /** Name of the query parameter. */
@@ -45,7 +47,8 @@ export function FilterBar({
   const t = useT();
   const applied = searchName === undefined ? "" : (query[searchName] ?? "");
   const [text, setText] = useState(applied);
-  const [editing, setEditing] = useState<string>();
+  const [isUnfolded, setUnfolded] = useState(false);
+  const id = useId();
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => setText(applied), [applied]);
   useShortcut(
@@ -55,8 +58,6 @@ export function FilterBar({
   );
 
   const active = fields.filter(({ name }) => (query[name] ?? "") !== "");
-  const shown = fields.filter(({ name }) => active.some((each) => each.name === name) || name === editing);
-  const free = fields.filter(({ name }) => !shown.some((each) => each.name === name));
   const label = searchLabel ?? t("table.search");
   const apply = () => {
     if (searchName !== undefined && text.trim() !== applied)
@@ -66,7 +67,7 @@ export function FilterBar({
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2" role="search">
       {searchName === undefined ? null : (
-        <div className="input h-8 w-80 max-sm:w-full">
+        <div className="input h-8 w-80 max-sm:w-0 max-sm:grow">
           <Search aria-hidden size={14} className="text-muted" />
           <input
             ref={input}
@@ -93,7 +94,56 @@ export function FilterBar({
           />
         </div>
       )}
-      {shown.map((field) => (
+      {fields.length > 0 || children ? (
+        <button
+          type="button"
+          className="btn btn-default px-3 sm:hidden"
+          aria-expanded={isUnfolded}
+          aria-controls={id}
+          onClick={() => setUnfolded(!isUnfolded)}
+        >
+          <ListFilter aria-hidden size={16} />
+          {t("table.key.filter")}
+          {active.length > 0 ? <TabCount count={active.length} /> : null}
+        </button>
+      ) : null}
+      <div id={id} className="filter-fold" data-open={isUnfolded ? "" : undefined}>
+        <Pills fields={fields} query={query} onChange={onChange} />
+        {active.length > 0 || applied !== "" ? (
+          <button
+            type="button"
+            className="btn btn-sm btn-ghost text-muted"
+            onClick={() =>
+              onChange(
+                Object.fromEntries(
+                  [...active.map(({ name }) => name), ...(searchName ? [searchName] : [])].map((name) => [
+                    name,
+                    undefined,
+                  ]),
+                ),
+              )
+            }
+          >
+            {t("table.clear")}
+          </button>
+        ) : null}
+        {children ? (
+          <div className="ml-auto flex flex-wrap items-center gap-2 max-sm:ml-0">{children}</div>
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+/** The filters that are set, and a menu of those that may be. */
+function Pills({ fields, query, onChange }: Pick<FilterBarProps, "fields" | "query" | "onChange">) {
+  const t = useT();
+  const [editing, setEditing] = useState<string>();
+  const isShown = ({ name }: FilterField) => (query[name] ?? "") !== "" || name === editing;
+  const free = fields.filter((field) => !isShown(field));
+  return (
+    <>
+      {fields.filter(isShown).map((field) => (
         <Pill
           key={field.name}
           field={field}
@@ -122,26 +172,7 @@ export function FilterBar({
           {t("table.addFilter")}
         </Menu>
       ) : null}
-      {active.length > 0 || applied !== "" ? (
-        <button
-          type="button"
-          className="btn btn-sm btn-ghost text-muted"
-          onClick={() =>
-            onChange(
-              Object.fromEntries(
-                [...active.map(({ name }) => name), ...(searchName ? [searchName] : [])].map((name) => [
-                  name,
-                  undefined,
-                ]),
-              ),
-            )
-          }
-        >
-          {t("table.clear")}
-        </button>
-      ) : null}
-      {children ? <div className="ml-auto flex flex-wrap items-center gap-2">{children}</div> : null}
-    </div>
+    </>
   );
 }
 

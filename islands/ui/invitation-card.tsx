@@ -11,6 +11,7 @@ import { useSite } from "../lib/site.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { toast, toastFailure } from "../lib/toasts.ts";
 import { MoneyField } from "./money-field.tsx";
+import { PhoneFold } from "./phone-fold.tsx";
 
 export interface Invitation {
   code: string;
@@ -27,9 +28,12 @@ interface TransferValues extends Record<string, unknown> {
 
 export function InvitationCard({
   invitation,
+  isFolded = false,
   onMoved,
 }: {
   invitation: Invitation;
+  /** One line on phones until it is opened. */
+  isFolded?: boolean;
   onMoved: (quota: number) => void;
 }) {
   const t = useT();
@@ -41,50 +45,49 @@ export function InvitationCard({
 
   return (
     <section
-      className="rounded-box border border-base-300 bg-base-100 px-5 py-4"
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:py-0"
       id="invitation"
       aria-labelledby={`${id}-title`}
     >
-      <h2 id={`${id}-title`} className="font-semibold">
-        {t("topup.invitation")}
-      </h2>
-      <p className="mt-1 text-sm text-muted">{t("topup.invitationNote")}</p>
-      <p className="mt-2 flex min-w-0 items-center gap-2">
-        {/* One line: the address is known only when the page has come alive, and nothing may move then. */}
-        <code className="mono w-0 flex-1 truncate" title={link}>
-          {link}
-        </code>
-        <CopyButton text={link} label={t("topup.copyLink")} />
-      </p>
-      <dl className="facts mt-3">
-        <div>
-          <dt>{t("topup.invited")}</dt>
-          <dd>{formatNumber(invitation.count)}</dd>
-        </div>
-        <div>
-          <dt>{t("topup.reward")}</dt>
-          <dd>{formatQuota(left)}</dd>
-        </div>
-        <div>
-          <dt>{t("topup.rewardEver")}</dt>
-          <dd>{formatQuota(invitation.history)}</dd>
-        </div>
-      </dl>
-      {left >= minimum ? (
-        <TransferForm
-          key={left}
-          left={left}
-          minimum={minimum}
-          onMoved={(quota) => {
-            setLeft(left - quota);
-            onMoved(quota);
-          }}
-        />
-      ) : (
-        <p className="mt-3 text-sm text-muted">
-          {t("topup.transferFrom", { minimum: formatQuota(minimum) })}
+      <PhoneFold id={`${id}-title`} title={t("topup.invitation")} startsOpen={!isFolded}>
+        <p className="mt-1 text-sm text-muted">{t("topup.invitationNote")}</p>
+        <p className="mt-2 flex min-w-0 items-center gap-2">
+          {/* One line: the address is known only when the page has come alive, and nothing may move then. */}
+          <code className="mono w-0 flex-1 truncate" title={link}>
+            {link}
+          </code>
+          <CopyButton text={link} label={t("topup.copyLink")} />
         </p>
-      )}
+        <dl className="facts mt-3">
+          <div>
+            <dt>{t("topup.invited")}</dt>
+            <dd>{formatNumber(invitation.count)}</dd>
+          </div>
+          <div>
+            <dt>{t("topup.reward")}</dt>
+            <dd>{formatQuota(left)}</dd>
+          </div>
+          <div>
+            <dt>{t("topup.rewardEver")}</dt>
+            <dd>{formatQuota(invitation.history)}</dd>
+          </div>
+        </dl>
+        {left >= minimum ? (
+          <TransferForm
+            key={left}
+            left={left}
+            minimum={minimum}
+            onMoved={(quota) => {
+              setLeft(left - quota);
+              onMoved(quota);
+            }}
+          />
+        ) : (
+          <p className="mt-3 text-sm text-muted">
+            {t("topup.transferFrom", { minimum: formatQuota(minimum) })}
+          </p>
+        )}
+      </PhoneFold>
     </section>
   );
 }

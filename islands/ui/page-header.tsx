@@ -18,9 +18,9 @@ export interface PageHeaderProps {
 export function PageHeader({ title, note, action, overflow }: PageHeaderProps) {
   const t = useT();
   return (
-    <header className="mb-4 flex min-h-9 flex-wrap items-center gap-x-3 gap-y-1">
+    <header className="mb-4 flex min-h-9 flex-wrap max-sm:mb-2 items-center gap-x-3 gap-y-1">
       <h1>{title}</h1>
-      {note === undefined ? null : <p className="pt-0.75 text-dense text-muted">{note}</p>}
+      {note === undefined ? null : <p className="pt-0.75 text-dense text-muted max-sm:hidden">{note}</p>}
       <div className="ml-auto flex gap-2">
         {action}
         {overflow && overflow.some((group) => group.length > 0) ? (

@@ -110,7 +110,7 @@ function EditableCell<Row>({ row, title, edit, children }: EditableCellProps<Row
         {children}
       </button>
       {failure ? (
-        <span role="alert" className="mt-1 text-xs text-error block">
+        <span role="alert" className="mt-1 block w-max max-w-[26ch] text-xs whitespace-normal text-error">
           {failure}
         </span>
       ) : null}

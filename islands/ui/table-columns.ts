@@ -39,8 +39,18 @@ export interface Column<Row> {
   isHiddenByDefault?: boolean;
   /** Only where the call can sort. */
   isSortable?: boolean;
-  /** Place in the card that a row becomes on phones; default "line". */
-  card?: "title" | "badge" | "line" | "hidden";
+  /**
+   * Table width in px below which it stands back; the widths that exist are rules of table.css. Absent: never. Whoever asks for
+   * it in the menu gets it at any width.
+   */
+  from?: 760 | 990 | 1100 | 1280;
+  /** Takes what room the others leave, and cuts its text; one or two of a table. */
+  isElastic?: boolean;
+  /**
+   * Place in the card of two lines that a row becomes on phones; default "hidden": the drawer tells it. Title, aside (cut) and
+   * badge stand in the first line, line (cut) and facts (never cut) in the second.
+   */
+  card?: "title" | "aside" | "badge" | "line" | "fact" | "hidden";
   /** Made by `editable` of table-cell.tsx: only tables with such cells bring what they need. */
   edit?: QuickEdit<Row> & { Cell: ComponentType<EditableCellProps<Row>> };
 }
@@ -48,6 +58,8 @@ export interface Column<Row> {
 export interface ColumnChoice {
   order: string[];
   hidden: ReadonlySet<string>;
+  /** Shown because somebody said so: at any width. */
+  chosen: ReadonlySet<string>;
 }
 
 type Stored = Record<string, boolean>;
@@ -74,7 +86,7 @@ export function applyColumns(key: string, stored: string): void {
 export function mergeStored<Row>(columns: readonly Column<Row>[], stored: Stored | undefined): ColumnChoice {
   const natural = columns.map(({ id }) => id);
   const hidden = new Set(columns.filter((column) => column.isHiddenByDefault).map(({ id }) => id));
-  if (!stored) return { order: natural, hidden };
+  if (!stored) return { order: natural, hidden, chosen: new Set() };
   const order = Object.keys(stored).filter((id) => natural.includes(id));
   natural.forEach((id, index) => {
     if (!order.includes(id)) order.splice(index, 0, id);
@@ -84,11 +96,11 @@ export function mergeStored<Row>(columns: readonly Column<Row>[], stored: Stored
     if (isShown === true || column.isIdentity) hidden.delete(column.id);
     else if (isShown === false) hidden.add(column.id);
   }
-  return { order, hidden };
+  return { order, hidden, chosen: new Set(order.filter((id) => stored[id] === true)) };
 }
 
 export interface ColumnSettings extends ColumnChoice {
-  toggle: (id: string) => void;
+  show: (id: string, isShown: boolean) => void;
   move: (id: string, by: number) => void;
   reset: () => void;
 }
@@ -111,17 +123,25 @@ export function useColumnChoice<Row>(
     return () => document.removeEventListener(COLUMNS_EVENT, onChange);
   }, [key]);
   const choice = useMemo(() => mergeStored(columns, stored), [columns, stored]);
-  const write = (order: readonly string[], hidden: ReadonlySet<string>) => {
-    const next = Object.fromEntries(order.map((id) => [id, !hidden.has(id)]));
+  // What stands back in narrow tables is stored only when somebody asked for it.
+  const narrow = useMemo(
+    () => new Set(columns.flatMap((column) => (column.from === undefined ? [] : column.id))),
+    [columns],
+  );
+  const write = (order: readonly string[], hidden: ReadonlySet<string>, touched: string) => {
+    const isStored = (id: string) =>
+      id === touched || hidden.has(id) || choice.chosen.has(id) || !narrow.has(id);
+    const next = Object.fromEntries(order.filter(isStored).map((id) => [id, !hidden.has(id)]));
     setStored(next);
     if (key !== undefined) writeItem(key, JSON.stringify(next));
   };
   return {
     ...choice,
-    toggle(id) {
+    show(id, isShown) {
       const hidden = new Set(choice.hidden);
-      if (!hidden.delete(id)) hidden.add(id);
-      write(choice.order, hidden);
+      if (isShown) hidden.delete(id);
+      else hidden.add(id);
+      write(choice.order, hidden, id);
     },
     move(id, by) {
       const order = [...choice.order];
@@ -129,7 +149,7 @@ export function useColumnChoice<Row>(
       const to = Math.min(order.length - 1, Math.max(0, from + by));
       order.splice(from, 1);
       order.splice(to, 0, id);
-      write(order, choice.hidden);
+      write(order, choice.hidden, id);
     },
     reset() {
       setStored(undefined);

@@ -81,8 +81,9 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
           role="cell"
           data-align={column.align}
           data-identity={column.isIdentity ? "" : undefined}
-          data-card={column.card ?? "line"}
-          data-label={column.title}
+          data-elastic={column.isElastic ? "" : undefined}
+          data-from={column.from}
+          data-card={column.card}
         >
           <Cell
             column={column}
@@ -121,7 +122,14 @@ export function SkeletonRows<Row>({
     <tr key={index} role="row" aria-hidden>
       {canSelect ? <td className="cell-check" /> : null}
       {columns.map((column) => (
-        <td key={column.id} role="cell" data-card={column.card ?? "line"} data-align={column.align}>
+        <td
+          key={column.id}
+          role="cell"
+          data-card={column.card}
+          data-align={column.align}
+          data-elastic={column.isElastic ? "" : undefined}
+          data-from={column.from}
+        >
           <span
             className="skeleton inline-block h-3"
             style={{ width: `${40 + ((index * 7 + column.id.length * 11) % 45)}%` }}
@@ -146,7 +154,7 @@ function Cell<Row>({ column, row, href, onOpen }: CellProps<Row>): ReactNode {
     return (
       <a
         href={href}
-        className="row-link link link-hover block font-semibold wrap-anywhere"
+        className="row-link link link-hover line-clamp-2 font-semibold wrap-anywhere"
         onClick={(event) => {
           if (!onOpen || event.metaKey || event.ctrlKey || event.shiftKey) return;
           event.preventDefault();

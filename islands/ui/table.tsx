@@ -13,6 +13,7 @@ import { Pagination } from "./pagination.tsx";
 import { useAnnouncements } from "./table-announcements.ts";
 import { useColumnChoice } from "./table-columns.ts";
 import type { Column } from "./table-columns.ts";
+import { useTableEdges } from "./table-edges.ts";
 import { useFocusRestore, useTableKeys } from "./table-keyboard.ts";
 import { SkeletonRows, TableRow } from "./table-row.tsx";
 import { BulkBar, useSelection } from "./table-selection.tsx";
@@ -77,10 +78,16 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const t = useT();
   const settings = useColumnChoice(columns, props.columnsKey);
   const body = useRef<HTMLTableSectionElement>(null);
+  const box = useTableEdges();
 
   const data = list.rows;
   const byId = new Map(columns.map((column) => [column.id, column]));
-  const visible = settings.order.flatMap((id) => (settings.hidden.has(id) ? [] : (byId.get(id) ?? [])));
+  const visible = settings.order.flatMap((id): Column<Row>[] => {
+    const column = settings.hidden.has(id) ? undefined : byId.get(id);
+    if (!column) return [];
+    const { from, ...anyWidth } = column;
+    return [from !== undefined && settings.chosen.has(id) ? anyWidth : column];
+  });
   const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
   const focusRestore = useFocusRestore(body, rows);
   const selection = useSelection(rows, data, props.isSelectable);
@@ -97,6 +104,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
     <div className="relative">
       {list.phase === "failed" ? <FailureNotice text={list.failure} onRetry={list.refresh} /> : null}
       <div
+        ref={box}
         className="table-box"
         aria-busy={isLoading || list.phase === "refreshing"}
         data-selecting={selection.count > 0 ? "" : undefined}
@@ -200,8 +208,11 @@ function HeadCells<Row>({ visible, sort, onSort }: HeadCellsProps<Row>) {
         key={column.id}
         role="columnheader"
         scope="col"
+        data-column={column.id}
         data-align={column.align}
         data-identity={column.isIdentity ? "" : undefined}
+        data-elastic={column.isElastic ? "" : undefined}
+        data-from={column.from}
         style={column.width ? { width: column.width } : undefined}
         aria-sort={sorted && (sorted.isDescending ? "descending" : "ascending")}
       >

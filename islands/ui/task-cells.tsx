@@ -88,7 +88,17 @@ export function Elapsed({ fromMs, toMs }: { fromMs: number; toMs: number }) {
 export function ShortText({ text }: { text: string }) {
   if (text === "") return null;
   return (
-    <span className="inline-block max-w-[22ch] truncate align-bottom" title={text}>
+    <span className="short-text" title={text}>
+      {text}
+    </span>
+  );
+}
+
+/** Why something failed: two lines, in cards one, all of it in the title. */
+export function Reason({ text }: { text: string }) {
+  if (text === "") return null;
+  return (
+    <span className="line-clamp-2 whitespace-normal max-sm:line-clamp-1" title={text}>
       {text}
     </span>
   );

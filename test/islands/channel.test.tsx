@@ -36,7 +36,7 @@ describe("a row", () => {
 
   test("shows models, type, balance with its age, and that an empty balance is used up", () => {
     openChannels();
-    expect(rowOf("delta").textContent).toContain("claude-aclaude-b+1");
+    expect(rowOf("delta").textContent).toMatch(/claude-aclaude-b.*\+1/);
     expect(within(rowOf("delta")).getByText("Anthropic Claude")).toBeTruthy();
     expect(rowOf("delta").textContent).toContain("$12.501 min ago");
     expect(rowOf("charlie").textContent).toContain("-$1.00 · used up");

@@ -289,6 +289,27 @@ describe("columns", () => {
     expect(screen.getByRole("columnheader", { name: "Priority" })).toBeTruthy();
   });
 
+  test("what a choice does not name goes on standing back in narrow tables, what it shows is shown at any width", async () => {
+    const columns: Column<Row>[] = [
+      ...COLUMNS,
+      { id: "weight", title: "Weight", from: 1100, cell: () => "1" },
+      { id: "group", title: "Group", from: 990, isHiddenByDefault: true, cell: () => "vip" },
+    ];
+    const { user } = renderPart(table({ columns, columnsKey: "test-columns" }));
+    const fromOf = (name: string) => screen.getByRole("columnheader", { name }).dataset["from"];
+    expect(fromOf("Weight")).toBe("1100");
+    await user.click(screen.getByRole("button", { name: "Columns" }));
+    await user.click(screen.getByRole("menuitemcheckbox", { name: "Priority" }));
+    expect(fromOf("Weight")).toBe("1100");
+    await user.click(screen.getByRole("menuitemcheckbox", { name: "Group" }));
+    expect(fromOf("Group")).toBeUndefined();
+    expect(JSON.parse(localStorage.getItem("test-columns") ?? "")).toEqual({
+      name: true,
+      priority: false,
+      group: true,
+    });
+  });
+
   test("stored settings of another version are merged: unknown ones dropped, new ones shown in their place", () => {
     const columns: Column<Row>[] = [...COLUMNS, { id: "fresh", title: "Fresh", cell: () => "" }];
     const { order, hidden } = mergeStored(columns, { gone: true, priority: false, name: false });

@@ -6,7 +6,7 @@ import { timeZone } from "../../lib/boot.ts";
 import { formatDateTime, formatDuration } from "../../lib/format.ts";
 import { language } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
-import { Chip, Latency, Money, StatusDot, When } from "../../ui/badges.tsx";
+import { Chip, ChipLine, Latency, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { editable } from "../../ui/table-cell.tsx";
 import type { Column } from "../../ui/table-columns.ts";
@@ -115,7 +115,8 @@ function servingColumns({ t, types, tests, save, onBalance }: ColumnContext): Co
     {
       id: "group",
       title: t("channel.groups"),
-      cell: channelCell((row) => <Names text={row.group} />),
+      from: 1100,
+      cell: channelCell((row) => <ChipLine names={namesOf(row.group)} />),
       edit: editable({
         kind: "text",
         value: (row) => (isTagRow(row) ? "" : row.group),
@@ -126,13 +127,18 @@ function servingColumns({ t, types, tests, save, onBalance }: ColumnContext): Co
     {
       id: "models",
       title: t("channel.modelsTitle"),
-      cell: channelCell((row) => <Names text={row.models} />),
+      isElastic: true,
+      from: 760,
+      card: "line",
+      cell: channelCell((row) => <ChipLine names={namesOf(row.models)} />),
     },
     {
       id: "response_time",
       title: t("channel.responseTime"),
       align: "end",
       isSortable: true,
+      from: 760,
+      card: "fact",
       cell: (row) => <Response row={row} state={isTagRow(row) ? undefined : tests.get(row.id)} t={t} />,
     },
     {
@@ -140,6 +146,7 @@ function servingColumns({ t, types, tests, save, onBalance }: ColumnContext): Co
       title: t("channel.used"),
       align: "end",
       isSortable: true,
+      card: "fact",
       cell: (row) => <Money quota={row.used_quota} />,
     },
     {
@@ -159,6 +166,7 @@ function numberColumn({ t, save }: ColumnContext, name: "priority" | "weight", m
     title: t(name === "weight" ? "channel.weight" : "channel.priority"),
     align: "end",
     isSortable: true,
+    from: name === "priority" ? 990 : 1100,
     cell: (row) => row[name] ?? <span className="text-muted">{t("channel.mixed")}</span>,
     edit: editable({
       kind: "number",
@@ -219,7 +227,9 @@ function TagHead({ row, t, onToggle }: { row: TagRow; t: Translate; onToggle: (t
     <button type="button" className="tag-head" aria-expanded={row.isOpen} onClick={() => onToggle(row.tag)}>
       <Icon aria-hidden size={14} />
       <span className="channel-title">{row.tag}</span>
-      <span className="text-muted">{t("channel.channelCount", { count: row.channels.length })}</span>
+      <span className="text-muted max-sm:hidden">
+        {t("channel.channelCount", { count: row.channels.length })}
+      </span>
     </button>
   );
 }
@@ -302,20 +312,5 @@ function Balance({ row, t, onUpdate }: { row: ChannelRow; t: Translate; onUpdate
         <span className="text-muted whitespace-nowrap">{t("channel.balanceNever")}</span>
       )}
     </button>
-  );
-}
-
-/** The first two names and how many more. */
-function Names({ text }: { text: string }) {
-  const names = namesOf(text);
-  return (
-    <span className="flex flex-wrap gap-1 max-sm:justify-end">
-      {names.slice(0, 2).map((name) => (
-        <Chip key={name} title={name}>
-          <span className="truncate">{name}</span>
-        </Chip>
-      ))}
-      {names.length > 2 ? <span className="text-muted tabular-nums">+{names.length - 2}</span> : null}
-    </span>
   );
 }

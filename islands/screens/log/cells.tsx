@@ -33,6 +33,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     ...forAdmins({
       id: "user",
       title: t("log.user"),
+      card: "aside",
       cell: (row) =>
         row.username === "" ? null : (
           <button
@@ -48,9 +49,26 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
           </button>
         ),
     }),
-    { id: "key", title: t("log.key"), cell: (row) => row.token_name || null },
-    { id: "model", title: t("log.model"), cell: (row) => <ModelCell row={row} /> },
-    ...forAdmins({ id: "channel", title: t("log.channel"), cell: (row) => <ChannelCell row={row} /> }),
+    {
+      id: "key",
+      title: t("log.key"),
+      from: isAdmin ? 990 : 760,
+      card: isAdmin ? "line" : "aside",
+      cell: (row) => (row.token_name ? <span className="short-text">{row.token_name}</span> : null),
+    },
+    {
+      id: "model",
+      title: t("log.model"),
+      isElastic: true,
+      card: "line",
+      cell: (row) => <ModelCell row={row} />,
+    },
+    ...forAdmins({
+      id: "channel",
+      title: t("log.channel"),
+      from: 1100,
+      cell: (row) => <ChannelCell row={row} />,
+    }),
     ...forAdmins({
       id: "retry",
       title: t("log.retry"),
@@ -60,10 +78,16 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
       },
       isHiddenByDefault: true,
     }),
-    { id: "group", title: t("log.group"), cell: (row) => (row.group ? <Chip>{row.group}</Chip> : null) },
+    {
+      id: "group",
+      title: t("log.group"),
+      from: isAdmin ? 1100 : 990,
+      cell: (row) => (row.group ? <Chip>{row.group}</Chip> : null),
+    },
     {
       id: "stream",
       title: t("log.stream"),
+      from: 990,
       // The administrators' table is wide enough as it is, and two bars tell it too.
       isHiddenByDefault: isAdmin,
       cell: (row) => (isCall(row) ? t(row.is_stream ? "common.yes" : "common.no") : null),
@@ -78,18 +102,21 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
       id: "in",
       title: t("log.tokensIn"),
       align: "end",
+      from: 760,
       cell: (row) => (row.type === CONSUME ? <TokensIn row={row} cached={t("log.cached")} /> : null),
     },
     {
       id: "out",
       title: t("log.tokensOut"),
       align: "end",
+      from: 760,
       cell: (row) => (row.type === CONSUME ? formatNumber(row.completion_tokens) : null),
     },
     {
       id: "cost",
       title: t("log.cost"),
       align: "end",
+      card: "fact",
       cell: (row) => (row.quota !== 0 || row.type === CONSUME ? <Money quota={row.quota} /> : null),
     },
     {
@@ -111,13 +138,13 @@ function ModelCell({ row }: { row: LogRow }) {
   if (row.model_name === "") {
     if (row.content === "") return null;
     return (
-      <span className="inline-block max-w-[30ch] truncate align-bottom text-muted" title={row.content}>
+      <span className="block truncate text-muted" title={row.content}>
         {row.content}
       </span>
     );
   }
   return (
-    <span className="mono inline-block max-w-[30ch] truncate align-bottom">
+    <span className="mono block truncate" title={row.model_name}>
       {row.model_name}
       {other.is_model_mapped && other.upstream_model_name ? (
         <span className="text-muted"> → {other.upstream_model_name}</span>

@@ -33,16 +33,29 @@ export function codeColumns(t: Translate): Column<CodeRow>[] {
         return <StatusDot tone={tone}>{t(key)}</StatusDot>;
       },
     },
-    { id: "quota", title: t("redemption.value"), align: "end", cell: (row) => <Money quota={row.quota} /> },
-    { id: "created", title: t("redemption.createdAt"), cell: (row) => <When at={row.created_time} /> },
+    {
+      id: "quota",
+      title: t("redemption.value"),
+      align: "end",
+      card: "fact",
+      cell: (row) => <Money quota={row.quota} />,
+    },
+    {
+      id: "created",
+      title: t("redemption.createdAt"),
+      from: 760,
+      cell: (row) => <When at={row.created_time} />,
+    },
     {
       id: "used",
       title: t("redemption.usedBy"),
+      isElastic: true,
+      card: "line",
       cell: (row) =>
         row.used_user_id > 0 ? (
-          <span className="inline-flex flex-wrap gap-x-2">
+          <span className="flex gap-x-2 whitespace-nowrap">
             <a
-              className="link"
+              className="link truncate"
               href={patchUrl("/user", { keyword: row.used_user_id, edit: row.used_user_id })}
             >
               {row.used_username || `#${row.used_user_id}`}

@@ -6,7 +6,7 @@ import type { TaskRow } from "../../lib/wire.ts";
 import { Moment, StatusDot } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { ChannelTag, Elapsed, ProgressRing, ShortText } from "../../ui/task-cells.tsx";
+import { ChannelTag, Elapsed, ProgressRing, Reason } from "../../ui/task-cells.tsx";
 import { actionKey, statusLabel } from "./row.ts";
 
 export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
@@ -21,17 +21,20 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "finish",
       title: t("task.finished"),
+      from: 1100,
       cell: (row) => (row.finish_time > 0 ? <Moment at={row.finish_time} /> : null),
     },
     {
       id: "progress",
       title: t("task.progress"),
+      card: "fact",
       cell: (row) => <ProgressRing progress={row.progress} isFailed={row.status === "FAILURE"} />,
     },
     {
       id: "elapsed",
       title: t("task.elapsed"),
       align: "end",
+      card: "fact",
       cell: (row) =>
         row.finish_time > 0 ? (
           <Elapsed fromMs={row.submit_time * 1000} toMs={row.finish_time * 1000} />
@@ -42,19 +45,22 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
           {
             id: "channel",
             title: t("task.channel"),
+            from: 760,
             cell: (row: TaskRow) => <ChannelTag id={row.channel_id} />,
           } satisfies Column<TaskRow>,
         ]
       : []),
-    { id: "platform", title: t("task.platform"), cell: (row) => row.platform || null },
+    { id: "platform", title: t("task.platform"), from: 1100, cell: (row) => row.platform || null },
     {
       id: "action",
       title: t("task.actionTitle"),
+      card: "line",
       cell: (row) => <span className="badge badge-ghost badge-sm">{t(actionKey(row.action))}</span>,
     },
     {
       id: "task",
       title: t("task.taskId"),
+      from: 990,
       cell: (row) =>
         row.task_id === "" ? null : (
           <span className="inline-flex items-center gap-1 mono">
@@ -82,7 +88,9 @@ export function taskColumns(t: Translate, isAdmin: boolean): Column<TaskRow>[] {
     {
       id: "fail",
       title: t("task.failReason"),
-      cell: (row) => <ShortText text={row.fail_reason} />,
+      isElastic: true,
+      card: "line",
+      cell: (row) => <Reason text={row.fail_reason} />,
     },
   ];
 }

@@ -2,7 +2,7 @@
 // Refuses to print keys: they are masked, and copied from here.
 import { formatQuota, maskSecret } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
-import { Chip, Money, StatusDot, When } from "../../ui/badges.tsx";
+import { Chip, ChipLine, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
@@ -53,11 +53,13 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
       id: "quota",
       title: t("token.remaining"),
       align: "end",
+      card: "fact",
       cell: (row) => <QuotaBar row={row} unlimited={t("common.unlimited")} />,
     },
     {
       id: "group",
       title: t("token.group"),
+      from: 1100,
       cell: (row) =>
         row.group === "" ? (
           <span className="text-muted">{t("token.groupOwn")}</span>
@@ -68,9 +70,11 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
     {
       id: "models",
       title: t("token.models"),
+      isElastic: true,
+      from: 760,
       cell: (row) =>
         row.model_limits_enabled ? (
-          <ModelsCell text={row.model_limits} />
+          <ChipLine names={row.model_limits.split(",").filter((name) => name !== "")} />
         ) : (
           <span className="text-muted">{t("common.all")}</span>
         ),
@@ -89,6 +93,7 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
     {
       id: "expires",
       title: t("token.expires"),
+      from: 760,
       cell: (row) => <When at={row.expired_time} never={t("common.never")} isAbsolute />,
     },
     {
@@ -100,6 +105,8 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
     {
       id: "accessed",
       title: t("token.accessed"),
+      from: 1100,
+      card: "line",
       cell: (row) => <When at={row.accessed_time} never={t("token.neverUsed")} />,
     },
   ];
@@ -120,18 +127,6 @@ function QuotaBar({ row, unlimited }: { row: TokenRow; unlimited: string }) {
       <span className="thin-bar" aria-hidden>
         <span style={{ width: `${share * 100}%` }} />
       </span>
-    </span>
-  );
-}
-
-function ModelsCell({ text }: { text: string }) {
-  const names = text.split(",").filter((name) => name !== "");
-  return (
-    <span className="inline-flex flex-wrap gap-1" title={names.join(", ")}>
-      {names.slice(0, 2).map((name) => (
-        <Chip key={name}>{name}</Chip>
-      ))}
-      {names.length > 2 ? <span className="text-muted">+{names.length - 2}</span> : null}
     </span>
   );
 }

@@ -8,6 +8,7 @@ import { formatQuota, maskSecret } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { openBeside } from "../../lib/leave.ts";
 import { StatusDot } from "../../ui/badges.tsx";
+import { PhoneFold } from "../../ui/phone-fold.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { CodeResult } from "../../lib/wire.ts";
 
@@ -94,63 +95,62 @@ export function RedeemPanel({ onCredited }: { onCredited: (quota: number) => voi
 
   return (
     <section
-      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 lg:row-span-2"
+      className="rounded-box border border-base-300 bg-base-100 px-5 py-4 max-sm:py-0 lg:row-span-2"
       aria-labelledby={`${id}-title`}
     >
-      <h2 id={`${id}-title`} className="font-semibold">
-        {t("topup.redeem")}
-      </h2>
-      <form
-        className="mt-2"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isBusy) void redemption.redeem();
-        }}
-      >
-        <label className="text-dense font-semibold" htmlFor={id}>
-          {t("topup.codes")}
-        </label>
-        <textarea
-          ref={field}
-          id={id}
-          className="textarea mono mt-1 w-full"
-          rows={4}
-          value={redemption.text}
-          autoComplete="off"
-          autoCapitalize="off"
-          spellCheck={false}
-          aria-invalid={problem !== "" || undefined}
-          aria-describedby={`${id}-hint`}
-          placeholder={t("topup.codesPlaceholder")}
-          onChange={(event) => redemption.setText(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      <PhoneFold id={`${id}-title`} title={t("topup.redeem")} foldTitle={t("topup.codes")}>
+        <form
+          className="mt-2"
+          noValidate
+          onSubmit={(event) => {
             event.preventDefault();
-            event.currentTarget.form?.requestSubmit();
+            if (!isBusy) void redemption.redeem();
           }}
-        />
-        <p
-          id={`${id}-hint`}
-          className={problem === "" ? "mt-1 text-xs text-muted" : "mt-1 text-xs text-error"}
-          role={problem === "" ? undefined : "alert"}
         >
-          {problem === "" ? t("topup.codesHint") : problem}
-        </p>
-        <div className="mt-3 flex flex-wrap gap-2">
-          <button type="submit" className="btn btn-primary" aria-busy={isBusy} aria-disabled={isBusy}>
-            {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
-            {isBusy ? t("topup.redeeming") : t("topup.redeem")}
-          </button>
-          <button type="button" className="btn btn-default" onClick={buy}>
-            {t("topup.buy")}
-            <ExternalLink aria-hidden size={14} />
-          </button>
+          <label className="text-dense font-semibold" htmlFor={id}>
+            {t("topup.codes")}
+          </label>
+          <textarea
+            ref={field}
+            id={id}
+            className="textarea mono mt-1 w-full"
+            rows={4}
+            value={redemption.text}
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            aria-invalid={problem !== "" || undefined}
+            aria-describedby={`${id}-hint`}
+            placeholder={t("topup.codesPlaceholder")}
+            onChange={(event) => redemption.setText(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+              event.preventDefault();
+              event.currentTarget.form?.requestSubmit();
+            }}
+          />
+          <p
+            id={`${id}-hint`}
+            className={problem === "" ? "mt-1 text-xs text-muted" : "mt-1 text-xs text-error"}
+            role={problem === "" ? undefined : "alert"}
+          >
+            {problem === "" ? t("topup.codesHint") : problem}
+          </p>
+          <div className="mt-3 flex flex-wrap gap-2">
+            <button type="submit" className="btn btn-primary" aria-busy={isBusy} aria-disabled={isBusy}>
+              {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+              {isBusy ? t("topup.redeeming") : t("topup.redeem")}
+            </button>
+            <button type="button" className="btn btn-default" onClick={buy}>
+              {t("topup.buy")}
+              <ExternalLink aria-hidden size={14} />
+            </button>
+          </div>
+        </form>
+        <div role="status">
+          {redemption.results.length > 0 ? <ResultList results={redemption.results} /> : null}
         </div>
-      </form>
-      <div role="status">
-        {redemption.results.length > 0 ? <ResultList results={redemption.results} /> : null}
-      </div>
+      </PhoneFold>
     </section>
   );
 }

@@ -15,8 +15,10 @@ export function userColumns(t: Translate): Column<UserRow>[] {
       card: "title",
       cell: (row) => (
         <span className="inline-flex flex-col min-w-0">
-          <span className={row.DeletedAt === null ? "" : "line-through"}>{row.username}</span>
-          <span className="cell-sub">
+          <span className={row.DeletedAt === null ? "line-clamp-2" : "line-clamp-2 line-through"}>
+            {row.username}
+          </span>
+          <span className="cell-sub truncate max-sm:hidden">
             #{row.id}
             {row.email === "" ? "" : ` · ${row.email}`}
           </span>
@@ -37,14 +39,15 @@ export function userColumns(t: Translate): Column<UserRow>[] {
         );
       },
     },
-    { id: "group", title: t("user.group"), cell: (row) => <Chip>{row.group}</Chip> },
-    { id: "role", title: t("user.role"), cell: (row) => t(rankKey(row.role)) },
+    { id: "group", title: t("user.group"), card: "line", cell: (row) => <Chip>{row.group}</Chip> },
+    { id: "role", title: t("user.role"), from: 760, cell: (row) => t(rankKey(row.role)) },
     {
       id: "quota",
       title: t("user.quotaUsed"),
       align: "end",
+      card: "fact",
       cell: (row) => (
-        <span className="inline-flex flex-col items-end">
+        <span className="inline-flex flex-col items-end max-sm:flex-row max-sm:items-baseline max-sm:gap-2">
           <Money quota={row.quota} />
           <span className="cell-sub">{t("user.usedOf", { amount: formatQuota(row.used_quota) })}</span>
         </span>
@@ -58,7 +61,7 @@ export function userColumns(t: Translate): Column<UserRow>[] {
     },
     {
       id: "inviter",
-      card: "hidden",
+      from: 760,
       title: t("user.inviter"),
       cell: (row) =>
         row.inviter_id > 0 ? (

@@ -6,6 +6,8 @@ import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { gate, refuse, startFakeUpstream, stream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
+import { extremeFonts, setFont } from "../support/fonts.ts";
+import type { ExtremeFonts } from "../support/fonts.ts";
 import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
 import type { Manner } from "../support/hands.ts";
 import { startOperator } from "../support/operator.ts";
@@ -275,11 +277,7 @@ describe("the playground under strain", () => {
         .map((each) => each.outerHTML.slice(0, 120));
     });
 
-  const FACES = {
-    widest: `* { font-family: "DejaVu Sans" !important; }`,
-    narrowest: `* { font-family: "DejaVu Sans Condensed", "DejaVu Sans" !important; font-stretch: condensed !important; }`,
-  };
-  const SEEN: [number, number, keyof typeof FACES][] = [
+  const SEEN: [number, number, keyof ExtremeFonts][] = [
     [1440, 900, "widest"],
     [1152, 768, "narrowest"],
     [1024, 768, "widest"],
@@ -310,11 +308,7 @@ describe("the playground under strain", () => {
         [[LONG_NAME, "gpt-4o"]] as const,
       );
       const field = await start(page);
-      await page.evaluate((css) => {
-        const sheet = new CSSStyleSheet();
-        sheet.replaceSync(css);
-        document.adoptedStyleSheets = [sheet];
-      }, FACES[face]);
+      await setFont(page, (await extremeFonts(page))[face]);
       await field.fill("Show me everything that is wide");
       await field.press("Enter");
       await page.getByRole("link", { name: /^Cost/ }).nth(1).waitFor();

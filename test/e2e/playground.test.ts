@@ -2,6 +2,7 @@
 // cost, asking again, two models, pictures, a failure and its row; then the widths and faces it must hold, and 200 KB.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator, Page } from "playwright";
+import { violationsOf } from "../support/axe.ts";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { gate, refuse, startFakeUpstream, stream } from "../support/fake-upstream.ts";
@@ -315,6 +316,7 @@ describe("the playground under strain", () => {
       await page.locator("math").nth(1).waitFor();
       expect(await beyond(page)).toEqual([]);
       expect(await isAsWideAsTheScreen(page)).toBe(true);
+      expect(await violationsOf(page)).toEqual([]);
       const [left, right] = await Promise.all(
         [-2, -1].map((at) => page.locator("[data-message]").nth(at).boundingBox()),
       );

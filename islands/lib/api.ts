@@ -8,6 +8,9 @@ import { whenIdle } from "./when-idle.ts";
 
 const origin = typeof location === "undefined" ? "http://localhost" : location.origin;
 
+/** Names the log rows of a relayed call. */
+export const REQUEST_ID_HEADER = "x-oneapi-request-id";
+
 /** Replaced in tests; everything goes through here. */
 export const transport: { fetch: (url: string, init?: RequestInit) => Promise<Response> } = {
   fetch: (url, init) => fetch(url, init),
@@ -148,7 +151,8 @@ export async function fetchChecked(path: string, init: RequestInit = {}): Promis
 
 function failureOf(response: Response, body: FailureEnvelope): ApiFailure {
   const { status } = response;
-  const code = body.code || body.error?.code || `http_${status}`;
+  // The header names the dictionary's code also where the body has the one that a dialect asks for.
+  const code = response.headers.get("x-weir-error-code") || body.code || body.error?.code || `http_${status}`;
   const retryAfter = Number(response.headers.get("retry-after"));
   const wait = Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : undefined;
   if (status === 401) leaveForLogin();
@@ -158,7 +162,7 @@ function failureOf(response: Response, body: FailureEnvelope): ApiFailure {
     publicText(code, status, body.message || body.error?.message || "", wait),
     body.field,
     wait,
-    body.request_id,
+    body.request_id || response.headers.get(REQUEST_ID_HEADER) || undefined,
   );
 }
 

@@ -19,10 +19,12 @@ function useIsAlive(): boolean {
 /**
  * `const Editor = lazyPart(() => import("./token/drawer.tsx"))`; the module's default export is the component. Render it
  * only while it is open. Once fetched it opens in the same frame as what was pressed, so that focus moves as if it had
- * always been there. A failed fetch is thrown to the crash box around the screen, whose Retry asks again.
+ * always been there. A failed fetch is thrown to the crash box around the screen, whose Retry asks again. A `Meanwhile`
+ * stands in its place until it is there, and stays when it cannot be had.
  */
 export function lazyPart<Props extends object>(
   load: () => Promise<{ default: ComponentType<Props> }>,
+  Meanwhile?: ComponentType<Props>,
 ): ComponentType<Props> {
   let loaded: ComponentType<Props> | undefined;
   const get = async () => {
@@ -47,7 +49,8 @@ export function lazyPart<Props extends object>(
         isGone = true;
       };
     }, [Part]);
-    if (failure) throw failure.error;
-    return isAlive && Part ? <Part {...props} /> : null;
+    if (failure && !Meanwhile) throw failure.error;
+    const Shown = isAlive && Part ? Part : Meanwhile;
+    return Shown ? <Shown {...props} /> : null;
   };
 }

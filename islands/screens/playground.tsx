@@ -1,24 +1,28 @@
-// The playground: a conversation with a model through the gateway, its settings, and the same call as code. Answers are charged.
+// The playground: a conversation with one model or two through the gateway, its settings, and the same call as code.
+// Answers are charged; what each one cost stands below it.
 import { Eraser } from "lucide-react";
-import { useCallback, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { bootData } from "../lib/boot.ts";
 import { useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
-import { toast } from "../lib/toasts.ts";
 import { useQuery } from "../lib/url-state.ts";
 import { Notice } from "../ui/feedback.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import { Composer } from "./playground/composer.tsx";
 import { contextOf } from "./playground/conversation.ts";
 import { HeaderActions } from "./playground/header-actions.tsx";
-import { MessageList, NoModels } from "./playground/message-list.tsx";
-import { MessageView } from "./playground/message.tsx";
-import { bodyToShow } from "./playground/request.ts";
+import { NoModels } from "./playground/no-models.tsx";
 import { SettingsPanel } from "./playground/settings.tsx";
+import { useDraft } from "./playground/use-draft.ts";
 import { usePlayground } from "./playground/use-playground.ts";
-import type { Playground, PlaygroundData } from "./playground/use-playground.ts";
+import type { Playground } from "./playground/use-playground.ts";
+import type { PlaygroundData } from "./playground/use-stored.ts";
 
+const Messages = lazyPart(
+  () => import("./playground/messages.tsx"),
+  () => <div className="grow" />,
+);
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
 const UnpricedModel = lazyPart(() => import("./playground/unpriced-model.tsx"));
@@ -28,19 +32,16 @@ export default function PlaygroundScreen() {
   const query = useQuery();
   const playground = usePlayground(bootData<PlaygroundData>());
   const { conversation, settings } = playground;
-  const [text, setText] = useState("");
   const [open, setOpen] = useState<"settings" | "code">();
   const input = useRef<HTMLTextAreaElement>(null);
+  const focusInput = () => input.current?.focus();
   const close = () => setOpen(undefined);
-  const send = () => {
-    playground.send(text.trim());
-    setText("");
-  };
   const create = () => {
     if (playground.isRunning) return;
     playground.create();
-    input.current?.focus();
+    focusInput();
   };
+  const draft = useDraft(playground);
   useShortcut({ keys: "c", label: "playground.new", run: create });
 
   const panel = (
@@ -48,6 +49,7 @@ export default function PlaygroundScreen() {
       settings={settings}
       groups={playground.groups}
       models={playground.models}
+      prices={playground.prices}
       onChange={playground.setSettings}
       onReset={playground.resetSettings}
     />
@@ -67,22 +69,33 @@ export default function PlaygroundScreen() {
       />
       {query.expired === "true" ? <Notice tone="warning">{t("playground.expired")}</Notice> : null}
       <div className="flex min-h-0 grow gap-6">
-        <div className="flex min-w-0 grow flex-col">
-          <Messages playground={playground} />
+        <DropArea onFiles={(files) => void draft.addFiles(files)} onEscape={() => playground.stop()}>
+          {playground.models.length > 0 ? (
+            <Messages playground={playground} onLeave={focusInput} />
+          ) : (
+            <div className="grow">
+              <NoModels />
+            </div>
+          )}
           <div className="mx-auto w-full max-w-[800px] pt-2">
             <UnpricedModel model={settings.model} />
             <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
             <Composer
-              text={text}
-              onText={setText}
+              text={draft.draft.text}
+              onText={draft.setText}
+              images={draft.draft.images}
+              onFiles={(files) => void draft.addFiles(files)}
+              onRemoveImage={draft.removeImage}
+              refused={draft.refused}
+              mostBodyMb={playground.mostBodyMb}
               isRunning={playground.isRunning}
               canSend={settings.model !== ""}
-              onSend={send}
-              onStop={playground.stop}
+              onSend={() => playground.send(draft.take())}
+              onStop={() => playground.stop()}
               input={input}
             />
           </div>
-        </div>
+        </DropArea>
         <aside
           aria-label={t("playground.settings")}
           className="hidden w-72 flex-none overflow-y-auto border-l border-base-300 pl-5 pr-1 lg:block"
@@ -92,59 +105,65 @@ export default function PlaygroundScreen() {
       </div>
       {open === "settings" ? <SettingsSheet onClose={close}>{panel}</SettingsSheet> : null}
       {open === "code" ? (
-        <CodeDrawer body={bodyToShow(settings, conversation, text)} onClose={close} />
+        <CodeDrawer
+          settings={settings}
+          conversation={conversation}
+          draft={draft.draft.text}
+          onClose={close}
+        />
       ) : null}
     </div>
   );
 }
 
-function Messages({ playground }: { playground: Playground }) {
+interface DropAreaProps {
+  onFiles: (files: File[]) => void;
+  onEscape: () => void;
+  children: React.ReactNode;
+}
+
+/** Files may be dropped anywhere on the conversation; Escape stops what runs, wherever in it the focus is. */
+function DropArea({ onFiles, onEscape, children }: DropAreaProps) {
   const t = useT();
-  const { conversation, isLoaded, isRunning } = playground;
-  const latest = useRef(playground);
-  latest.current = playground;
-  // The same functions with every render: a message that did not change is not drawn anew.
-  const onDelete = useCallback(
-    (id: string) => {
-      const undo = latest.current.remove(id);
-      toast({ key: "message", text: t("playground.messageDeleted"), undo });
-    },
-    [t],
-  );
-  const onRegenerate = useCallback((id: string) => latest.current.regenerate(id), []);
-  if (playground.models.length === 0) {
-    return (
-      <div className="grow">
-        <NoModels />
-      </div>
-    );
-  }
+  const [isOver, setOver] = useState(false);
   return (
-    <MessageList
-      conversation={conversation}
-      isShown={isLoaded}
-      isRunning={isRunning}
-      onRestore={playground.restoreContext}
+    <div
+      className="relative flex min-w-0 grow flex-col"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented || event.nativeEvent.isComposing) return;
+        onEscape();
+      }}
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes("Files")) return;
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={(event) => {
+        if (!(event.relatedTarget instanceof Node && event.currentTarget.contains(event.relatedTarget)))
+          setOver(false);
+      }}
+      onDrop={(event) => {
+        setOver(false);
+        if (event.dataTransfer.files.length === 0) return;
+        event.preventDefault();
+        onFiles([...event.dataTransfer.files]);
+      }}
     >
-      {(message, isLast, isMuted) => (
-        <MessageView
-          key={message.id}
-          message={message}
-          isLast={isLast}
-          isRunning={isRunning}
-          isMuted={isMuted}
-          onDelete={onDelete}
-          onRegenerate={onRegenerate}
-        />
-      )}
-    </MessageList>
+      {children}
+      {isOver ? (
+        <p className="pointer-events-none absolute inset-0 z-10 grid place-items-center rounded-box border-2 border-dashed border-primary bg-base-100/90 font-semibold">
+          {t("playground.dropHere")}
+        </p>
+      ) : null}
+    </div>
   );
 }
 
-/** Above the composer: the model on a phone, the keys, and the end of the context. */
+/** Above the composer: the models on a phone, the keys, and the end of the context. */
 function ComposerHead({ playground, onSettings }: { playground: Playground; onSettings: () => void }) {
   const t = useT();
   const { conversation, settings, isRunning } = playground;
+  const models = [settings.model, settings.other].filter(Boolean).join(" · ");
   return (
     <div className="mb-1 flex min-h-7 items-center justify-between gap-2 text-xs text-muted">
       <button
@@ -152,7 +171,7 @@ function ComposerHead({ playground, onSettings }: { playground: Playground; onSe
         className="min-h-6 min-w-0 cursor-pointer truncate hover:text-base-content lg:hidden"
         onClick={onSettings}
       >
-        {settings.model || t("playground.pickModel")}
+        {models || t("playground.pickModel")}
       </button>
       <span className="max-lg:hidden">{t("playground.keysHint")}</span>
       <button

@@ -2,7 +2,12 @@
 // Everything here is read from memory.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { modelsForUser, presetModelsByType, pricingFor } from "../core/channels/models.ts";
+import {
+  modelsForUser,
+  presetModelsByType,
+  pricedModelsForUser,
+  pricingFor,
+} from "../core/channels/models.ts";
 import { unpricedForUser } from "../core/channels/unpriced.ts";
 import { groupChoices, groupNames } from "../core/users/groups.ts";
 import { ok } from "../http/envelope.ts";
@@ -27,6 +32,11 @@ export function catalog(deps: Deps, session: SessionSettings) {
       })
       // † Which of them are refused to the caller for want of a price.
       .get("/user/models/unpriced", ({ actor }) => ok(unpricedForUser(deps, actor)), { access: "user" })
+      // † The models of one group with what they cost where its ratio is 1: the playground's list.
+      .get("/user/models/priced", ({ actor, query }) => ok(pricedModelsForUser(deps, actor, query.group)), {
+        access: "user",
+        query: t.Object({ group: plainText(64) }),
+      })
       .get("/user/self/groups", ({ actor }) => ok(groupChoices(deps, actor)), { access: "user" })
       .get("/user/groups", () => ok(groupChoices(deps, undefined)), { open: "public" })
   );

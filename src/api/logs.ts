@@ -63,102 +63,104 @@ export function logs(deps: Deps, session: SessionSettings) {
     return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
   };
 
-  return new Elysia({ prefix: "/api" })
-    .use(policy(session))
-    .get(
-      "/log/",
-      async ({ query, language }) => {
-        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
-        const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
-        return page(found, at, language);
-      },
-      { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
-    )
-    .get(
-      "/log/self",
-      async ({ actor, query, language }) => {
-        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
-        const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
-        return page(found, at, language);
-      },
-      { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
-    )
-    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
-      access: "admin",
-      query: t.Object(adminLogFields),
-    })
-    .get(
-      "/log/self/stat",
-      async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
-      { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
-    )
-    .get(
-      "/log/histogram",
-      async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
-      {
+  return (
+    new Elysia({ prefix: "/api" })
+      .use(policy(session))
+      .get(
+        "/log/",
+        async ({ query, language }) => {
+          const at = pageOf(query, 1, LARGE_PAGE_SIZE);
+          const paging = { limit: at.pageSize, offset: at.offset };
+          const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
+          return page(found, at, language);
+        },
+        { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
+      )
+      .get(
+        "/log/self",
+        async ({ actor, query, language }) => {
+          const at = pageOf(query, 1, LARGE_PAGE_SIZE);
+          const paging = { limit: at.pageSize, offset: at.offset };
+          const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
+          return page(found, at, language);
+        },
+        { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
+      )
+      .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
         access: "admin",
         query: t.Object(adminLogFields),
-      },
-    )
-    .get(
-      "/log/self/histogram",
-      async ({ actor, query }) =>
-        ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
-      { access: "user", query: t.Object(logFields) },
-    )
-    .get(
-      "/log/search",
-      async ({ query }) => {
-        const limit = matchesWanted(query);
-        return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
-      },
-      { access: "admin", query: searchQuery },
-    )
-    .get(
-      "/log/self/search",
-      async ({ actor, query }) => {
-        const limit = matchesWanted(query);
-        return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
-      },
-      { access: "user", query: searchQuery },
-    )
-    .get(
-      "/log/token",
-      async ({ query, set, language, address }) => {
-        Object.assign(set.headers, ANY_SITE);
-        const token = await tokenOfKey(keyOf(query.key ?? ""), address);
-        if (!(token instanceof Failure)) {
-          // Clients of old ask for no page and expect every row, of which the newest are given.
-          const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
-          const paging = { limit: at.pageSize, offset: at.offset };
-          return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
-        }
-        const answer = failureResponse(token, language);
-        for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
-        return answer;
-      },
-      // Only the key's hash reaches the database, so any text may be sent.
-      { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
-    )
-    .delete(
-      "/log/",
-      async ({ query }) => {
-        const before = positive(query.target_timestamp);
-        if (before === undefined) throw refuse("log_target_missing");
-        return ok(await clearing.run(before));
-      },
-      { access: "admin", query: t.Object({ target_timestamp: queryText(20) }) },
-    )
-    // † How far the clearing is, and its end before it is through.
-    .get("/log/clear_progress", () => ok(clearing.progress()), { access: "admin" })
-    .post(
-      "/log/clear_cancel",
-      () => {
-        clearing.cancel();
-        return done();
-      },
-      { access: "admin" },
-    );
+      })
+      .get(
+        "/log/self/stat",
+        async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
+        { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
+      )
+      .get(
+        "/log/histogram",
+        async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
+        {
+          access: "admin",
+          query: t.Object(adminLogFields),
+        },
+      )
+      .get(
+        "/log/self/histogram",
+        async ({ actor, query }) =>
+          ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
+        { access: "user", query: t.Object(logFields) },
+      )
+      .get(
+        "/log/search",
+        async ({ query }) => {
+          const limit = matchesWanted(query);
+          return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
+        },
+        { access: "admin", query: searchQuery },
+      )
+      .get(
+        "/log/self/search",
+        async ({ actor, query }) => {
+          const limit = matchesWanted(query);
+          return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
+        },
+        { access: "user", query: searchQuery },
+      )
+      .get(
+        "/log/token",
+        async ({ query, set, language, address }) => {
+          Object.assign(set.headers, ANY_SITE);
+          const token = await tokenOfKey(keyOf(query.key ?? ""), address);
+          if (!(token instanceof Failure)) {
+            // Clients of old ask for no page and expect every row, of which the newest are given.
+            const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
+            const paging = { limit: at.pageSize, offset: at.offset };
+            return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
+          }
+          const answer = failureResponse(token, language);
+          for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
+          return answer;
+        },
+        // Only the key's hash reaches the database, so any text may be sent.
+        { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
+      )
+      .delete(
+        "/log/",
+        async ({ query }) => {
+          const before = positive(query.target_timestamp);
+          if (before === undefined) throw refuse("log_target_missing");
+          return ok(await clearing.run(before));
+        },
+        { access: "admin", query: t.Object({ target_timestamp: queryText(20) }) },
+      )
+      // † How far the clearing is, and its end before it is through.
+      .get("/log/clear_progress", () => ok(clearing.progress()), { access: "admin" })
+      .post(
+        "/log/clear_cancel",
+        () => {
+          clearing.cancel();
+          return done();
+        },
+        { access: "admin" },
+      )
+  );
 }

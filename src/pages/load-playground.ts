@@ -1,6 +1,7 @@
-// First state of the playground: the groups that the user may use with their ratios, and the models of each.
+// First state of the playground: the groups that the user may use with their ratios, the models of each and their prices.
 // Refuses what GET /api/user/self/groups and /api/user/models refuse: the same functions answer here.
-import type { PlaygroundData } from "../../islands/screens/playground/use-playground.ts";
+import type { PlaygroundData } from "../../islands/screens/playground/use-stored.ts";
+import { briefPrice } from "../core/channels/models.ts";
 import { groupChoices } from "../core/users/groups.ts";
 import { firstGroups, MOST_CHOICES } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
@@ -25,5 +26,10 @@ export function loadPlayground({ deps, user }: LoaderContext): PlaygroundData {
       else isListCut = true;
     }
   });
-  return { groups, models: [...models], isCut: isListCut };
+  return {
+    groups,
+    models: [...models].map(([model, positions]) => [model, positions, briefPrice(deps, model)]),
+    isCut: isListCut,
+    mostBodyMb: deps.options.get("relay.max_body_mb"),
+  };
 }

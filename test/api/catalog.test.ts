@@ -45,11 +45,14 @@ describe.each(DATABASE_KINDS)("catalogue on %s", (database) => {
       ["/user/groups", 200, 200, 200],
       ["/models", 401, 200, 200],
       ["/user/models", 401, 200, 200],
+      ["/user/models/priced?group=default", 401, 200, 200],
       ["/user/self/groups", 401, 200, 200],
       ["/group/", 401, 403, 200],
     ];
     for (const [path, guest, user, administrator] of table) {
-      for (const form of [path, path.endsWith("/") ? path.slice(0, -1) : `${path}/`]) {
+      const [bare = "", ...query] = path.split("?");
+      const other = bare.endsWith("/") ? bare.slice(0, -1) : `${bare}/`;
+      for (const form of [path, [other, ...query].join("?")]) {
         const statuses = [undefined, plain, admin].map(async (as) => (await get(form, as)).status);
         expect([form, await Promise.all(statuses)]).toEqual([form, [guest, user, administrator]]);
       }
@@ -71,6 +74,17 @@ describe.each(DATABASE_KINDS)("catalogue on %s", (database) => {
     expect([...((await of("default", plain)) ?? []), ...((await of("vip", plain)) ?? [])]).toEqual(
       expect.arrayContaining(["m-call", "m-ratio"]),
     );
+  });
+
+  test("the models of one group come with their prices: by token, per call, or none set", async () => {
+    const of = async (group: string, as: TestUser) =>
+      (await get<[string, number[]][]>(`/user/models/priced?group=${group}`, as)).body.data;
+    expect(await of("default", plain)).toEqual([
+      ["m-call", [0.04]],
+      ["m-ratio", [2.5, 7.5]],
+    ]);
+    expect(await of("inner", inner)).toContainEqual(["m-none", []]);
+    expect(await of("inner", plain)).toEqual([]);
   });
 
   test("groups to choose from have a ratio and are open, or are the own one", async () => {

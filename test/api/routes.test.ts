@@ -44,6 +44,7 @@ const USER = [
   "PUT /api/user/setting",
   "POST /api/user/setting/test",
   "GET /api/user/models",
+  "GET /api/user/models/priced",
   "GET /api/user/self/groups",
   "GET /api/models",
   "GET /api/token/",

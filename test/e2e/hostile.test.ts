@@ -191,7 +191,7 @@ describe("what opens over a page", () => {
     const picker = page.getByRole("combobox", { name: "Model" });
     await picker.click();
     await page.getByText(/and [\d,]+ more/).waitFor();
-    expect(await page.getByRole("option").count()).toBeLessThanOrEqual(100 + GROUPS);
+    expect(await page.getByRole("listbox").getByRole("option").count()).toBe(100);
     await picker.fill("model-number-19876");
     await page.getByRole("option", { name: "vendor/model-number-19876" }).click();
     expect(await picker.inputValue()).toBe("vendor/model-number-19876");

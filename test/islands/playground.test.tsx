@@ -1,72 +1,28 @@
 // What people can do in the playground: ask, watch the answer grow, stop it, ask again, tidy up, take the call as code.
 import { describe, expect, test } from "bun:test";
-import { fireEvent, screen, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { transport } from "../../islands/lib/api.ts";
 import { eventBatches } from "../../islands/lib/sse.ts";
-import Playground from "../../islands/screens/playground.tsx";
-import { splitFences } from "../../islands/screens/playground/fences.ts";
+import { defaultSettings } from "../../islands/screens/playground/conversation.ts";
 import { bodyOf } from "../../islands/screens/playground/request.ts";
 import { sampleOf } from "../../islands/screens/playground/samples.ts";
 import { gptFirst } from "../../islands/screens/playground/settings.tsx";
-import { renderScreen, settle } from "./render.tsx";
-import type { SentRequest, IslandOptions } from "./render.tsx";
+import {
+  chunk,
+  composer,
+  DATA,
+  DONE,
+  lastMessage,
+  messages,
+  open,
+  PATH,
+  sentMessages,
+  stream,
+  streamed,
+} from "./playground-support.ts";
+import { settle } from "./render.tsx";
 
-const DATA = {
-  groups: [
-    { name: "default", desc: "Everybody", ratio: 1 },
-    { name: "vip", desc: "", ratio: 3.5 },
-  ],
-  models: [
-    ["claude-3-haiku", [0, 1]],
-    ["gpt-4o", [0, 1]],
-    ["gpt-4o-mini", [0]],
-  ],
-};
-const PATH = "POST /pg/chat/completions";
-
-function open(options: IslandOptions = {}) {
-  return renderScreen(Playground, { url: "/playground", data: DATA, ...options });
-}
-const composer = () => screen.getByRole("textbox", { name: "Message" }) as HTMLTextAreaElement;
-const chunk = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
 const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 1200, completion_tokens: 7 } })}\n\n`;
-const DONE = "data: [DONE]\n\n";
-
-/** An answer that grows when the test says so. */
-function stream() {
-  let push: (text: string) => void = () => undefined;
-  let end: () => void = () => undefined;
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      push = (text) => controller.enqueue(new TextEncoder().encode(text));
-      end = () => controller.close();
-    },
-  });
-  return {
-    response: new Response(body, { headers: { "content-type": "text/event-stream; charset=utf-8" } }),
-    push: async (text: string) => {
-      push(text);
-      await settle();
-    },
-    end: async () => {
-      end();
-      await settle();
-    },
-  };
-}
-
-const streamed = (...parts: string[]) =>
-  new Response(parts.join(""), { headers: { "content-type": "text/event-stream" } });
-const messages = () => within(screen.getByRole("region", { name: "Conversation" })).getAllByRole("listitem");
-const lastMessage = () => {
-  const last = messages().at(-1);
-  if (!last) throw new Error("there is no message");
-  return last;
-};
-
-function sentMessages(call: SentRequest | undefined) {
-  return ((call?.body ?? {}) as { messages?: { role: string; content: string }[] }).messages ?? [];
-}
 
 describe("asking", () => {
   test("Enter sends, the answer grows, and its figures follow", async () => {
@@ -136,7 +92,9 @@ describe("asking", () => {
     island.answer(PATH, () => streamed(chunk("three"), DONE));
     await island.user.type(composer(), "3{Enter}");
     await settle();
-    const sent = sentMessages(island.requests.at(-1)).map(({ role, content }) => `${role}: ${content}`);
+    const sent = sentMessages(island.requests.at(-1)).map(
+      ({ role, content }) => `${role}: ${String(content)}`,
+    );
     expect(sent.slice(1)).toEqual(["user: 1", "assistant: one", "user: 2", "user: 3"]);
   });
 
@@ -241,7 +199,9 @@ describe("what can go wrong", () => {
     await settle();
     expect(lastMessage().querySelector("img, b")).toBeNull();
     expect(lastMessage().textContent).toContain("<img src=x onerror=alert(1)>");
-    expect(lastMessage().querySelector("pre")?.textContent).toBe("<b>x</b>");
+    await waitFor(() => expect(lastMessage().querySelector("pre")?.textContent).toBe("<b>x</b>"));
+    expect(lastMessage().querySelector("img, b")).toBeNull();
+    expect(lastMessage().textContent).toContain("<img src=x onerror=alert(1)>");
   });
 });
 
@@ -312,7 +272,13 @@ describe("settings", () => {
     expect(model.value).toBe("gpt-4o-mini");
     await island.user.click(model);
     const options = () => within(screen.getByRole("listbox", { name: "Model" })).getAllByRole("option");
-    expect(options().map((each) => each.textContent)).toEqual(["gpt-4o", "gpt-4o-mini", "claude-3-haiku"]);
+    expect(options().map((each) => each.textContent)).toEqual([
+      "gpt-4o$2.50 in · $10.00 out per 1M tokens",
+      "gpt-4o-mini$0.15 in · $0.60 out per 1M tokens",
+      "claude-3-haiku$0.25 in · $1.25 out per 1M tokens",
+      "painter$0.04 per call",
+      "unpricedNo price is set",
+    ]);
     await island.user.clear(model);
     await island.user.keyboard("HAI");
     expect(options().length).toBe(1);
@@ -335,11 +301,9 @@ describe("settings", () => {
 
   test("output limit and system prompt are sent only when they say something", () => {
     const settings = {
-      model: "m",
-      group: "g",
+      ...defaultSettings("m", "g"),
       system: " ",
       temperature: 0.3,
-      max_tokens: 0,
       isStream: false,
     };
     expect(bodyOf(settings, [])).toEqual({
@@ -368,10 +332,9 @@ describe("settings", () => {
 });
 
 describe("the call as code", () => {
-  const body = bodyOf(
-    { model: "m", group: "vip", system: "", temperature: 0.5, max_tokens: 0, isStream: true },
-    [{ role: "user", content: `it's "quoted"\n\\ 堰` }],
-  );
+  const body = bodyOf({ ...defaultSettings("m", "vip"), system: "", temperature: 0.5 }, [
+    { role: "user", content: `it's "quoted"\n\\ 堰` },
+  ]);
 
   test("curl survives quotes in the text", async () => {
     const code = sampleOf("curl", "http://gate.example/", body);
@@ -442,21 +405,4 @@ describe("events", () => {
       expect(await eventsOf(bytes, [...bytes.keys()])).toEqual(expected);
     },
   );
-});
-
-test.each([
-  ["plain\ntext", [["", "plain\ntext"]]],
-  [
-    "a\n\n```py\nx = 1\n\ny\n```\n\nb",
-    [
-      ["", "a"],
-      ["py", "x = 1\n\ny"],
-      ["", "b"],
-    ],
-  ],
-  ["````\n```\n````", [["", "```"]]],
-  ["~~~js\nopen", [["js", "open"]]],
-  ["use `x` and ``` y ``` here", [["", "use `x` and ``` y ``` here"]]],
-])("text is split at its code fences: %j", (text, expected) => {
-  expect(splitFences(text).map((part) => [part.language, part.text])).toEqual(expected);
 });

@@ -5,12 +5,22 @@ import { status } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
-import type { ChatBody } from "./request.ts";
+import type { Conversation, Settings } from "./conversation.ts";
 import type { CodeLanguage } from "./samples.ts";
 import { CODE_LANGUAGES, sampleOf } from "./samples.ts";
+import { bodyToShow } from "./shown-body.ts";
 
-export default function CodeDrawer({ body, onClose }: { body: ChatBody; onClose: () => void }) {
+export interface CodeDrawerProps {
+  settings: Settings;
+  conversation: Conversation;
+  /** What is being written. */
+  draft: string;
+  onClose: () => void;
+}
+
+export default function CodeDrawer({ settings, conversation, draft, onClose }: CodeDrawerProps) {
   const t = useT();
+  const body = bodyToShow(settings, conversation, draft);
   const [language, setLanguage] = useState<CodeLanguage>("curl");
   const code = sampleOf(language, status.peek().server_address || location.origin, body);
   return (

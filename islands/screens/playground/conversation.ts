@@ -23,6 +23,28 @@ export interface Message {
   /** What went wrong, and the stable code of it. */
   error?: string;
   errorCode?: string;
+  /** Pictures of a question, as data URLs. */
+  images?: readonly string[];
+  /** So many pictures were too large to be kept in the browser's storage. */
+  lostImages?: number;
+  /** 1: the answer of the second model, which stands at the right. */
+  side?: Side;
+  /** Names the rows that the call has in the usage log. */
+  requestId?: string;
+  /** What the usage log says of the call, once it does. */
+  logged?: Logged;
+}
+
+/** 0: the model of the settings. 1: the one beside it. */
+export type Side = 0 | 1;
+
+export interface Logged {
+  /** What was charged, in units. */
+  quota: number;
+  /** Unix seconds. */
+  at: number;
+  /** The key of the row in the list that the visitor sees. */
+  key: string;
 }
 
 export interface Settings {
@@ -32,6 +54,14 @@ export interface Settings {
   temperature: number;
   max_tokens: number;
   isStream: boolean;
+  /** The second model, which answers beside the first one; empty: nobody does. */
+  other: string;
+  /** As typed; empty: not sent. */
+  top_p: string;
+  frequency_penalty: string;
+  presence_penalty: string;
+  seed: string;
+  reasoning_effort: string;
 }
 
 export interface Conversation {
@@ -39,6 +69,8 @@ export interface Conversation {
   messages: readonly Message[];
   /** Id of the last message that is no longer sent; empty when everything is. */
   clearedAt: string;
+  /** Begun as a copy of another one up to a message. */
+  isBranch?: true;
 }
 
 export interface Stored {
@@ -69,6 +101,12 @@ export function defaultSettings(model: string, group: string): Settings {
     temperature: 0,
     max_tokens: 0,
     isStream: true,
+    other: "",
+    top_p: "",
+    frequency_penalty: "",
+    presence_penalty: "",
+    seed: "",
+    reasoning_effort: "",
   };
 }
 
@@ -92,10 +130,12 @@ export function newConversation(nowMs = Date.now()): Conversation {
 }
 
 /** First words of the first message that a person wrote; empty before that. */
-export function conversationTitle({ messages }: Conversation): string {
+export function conversationTitle({ messages, isBranch }: Conversation): string {
   const first = messages.find((each) => each.role === "user" && !each.isGreeting);
-  const chars = Array.from((first?.content ?? "").replaceAll(/\s+/g, " ").trim());
-  return chars.length > 40 ? `${chars.slice(0, 40).join("")}…` : chars.join("");
+  if (!first) return "";
+  const chars = Array.from(first.content.replaceAll(/\s+/g, " ").trim() || t("playground.picture"));
+  const title = chars.length > 40 ? `${chars.slice(0, 40).join("")}…` : chars.join("");
+  return isBranch ? `↳ ${title}` : title;
 }
 
 export function updateMessage(
@@ -106,13 +146,39 @@ export function updateMessage(
   return { ...rest, messages: messages.map((each) => (each.id === id ? { ...each, ...patch } : each)) };
 }
 
-/** Messages that are sent with the next question: after the cut, said by somebody, and not failed. */
-export function contextOf({ messages, clearedAt }: Conversation): Message[] {
-  const cut = clearedAt === "" ? -1 : messages.findIndex(({ id }) => id === clearedAt);
-  return messages
-    .slice(cut + 1)
-    .filter((each) => !each.isGreeting && each.status !== "error" && each.content.trim() !== "");
+/** Messages that stand in one row: a question alone, or the answers of both models to it. */
+export function turnsOf(messages: readonly Message[]): Message[][] {
+  const turns: Message[][] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    const isBeside = message.side === 1 && last?.length === 1 && isAnswer(last[0]) && last[0]?.side !== 1;
+    if (isBeside) last.push(message);
+    else turns.push([message]);
+  }
+  return turns;
 }
+
+const isAnswer = (message: Message | undefined): boolean =>
+  message?.role === "assistant" && !message.isGreeting;
+
+/**
+ * Messages that are sent with the next question: after the cut, said by somebody, and not failed. Where both models
+ * answered, each one is sent its own answer; where one of them did not, the other's.
+ */
+export function contextOf({ messages, clearedAt }: Conversation, side: Side = 0): Message[] {
+  const cut = clearedAt === "" ? -1 : messages.findIndex(({ id }) => id === clearedAt);
+  const isSaid = (each: Message) =>
+    !each.isGreeting && each.status !== "error" && (each.content.trim() !== "" || each.images !== undefined);
+  return turnsOf(messages.slice(cut + 1)).flatMap((turn) => {
+    const said = turn.filter(isSaid);
+    const own = said.find((each) => (each.side ?? 0) === side) ?? said[0];
+    return own ? [own] : [];
+  });
+}
+
+/** Pictures as the composer makes them: what is stored may be foreign. */
+const isPicture = (value: unknown): boolean =>
+  typeof value === "string" && /^data:image\/(png|jpeg|webp|gif);base64,/.test(value);
 
 function isMessage(value: unknown): value is Message {
   const each = value as Partial<Message> | null;
@@ -121,6 +187,7 @@ function isMessage(value: unknown): value is Message {
     each !== null &&
     typeof each.id === "string" &&
     typeof each.content === "string" &&
+    (each.images === undefined || (Array.isArray(each.images) && each.images.every(isPicture))) &&
     (each.role === "user" || each.role === "assistant" || each.role === "system")
   );
 }
@@ -172,10 +239,32 @@ export function readStored(fallback: Settings): Stored | undefined {
   };
 }
 
+/** The same without its pictures: how many there were is kept. */
+function withoutPictures({ messages, ...rest }: Conversation): Conversation {
+  return {
+    ...rest,
+    messages: messages.map((message) => {
+      if (message.images === undefined) return message;
+      const { images, ...kept } = message;
+      return { ...kept, lostImages: (kept.lostImages ?? 0) + images.length };
+    }),
+  };
+}
+
+const hasPictures = ({ messages }: Conversation): boolean =>
+  messages.some((each) => each.images !== undefined);
+
+/** Where everything does not fit, pictures go first, those of the oldest conversations before others. */
 export function writeStored(stored: Stored): void {
   const isKept = (each: Conversation) => each.id === stored.current || conversationTitle(each) !== "";
   let conversations = stored.conversations.filter(isKept).slice(0, MOST_CONVERSATIONS);
   let text = JSON.stringify({ ...stored, conversations });
+  while (text.length > MOST_STORED_CHARS) {
+    const at = conversations.findLastIndex(hasPictures);
+    if (at < 0) break;
+    conversations = conversations.map((each, index) => (index === at ? withoutPictures(each) : each));
+    text = JSON.stringify({ ...stored, conversations });
+  }
   while (text.length > MOST_STORED_CHARS && conversations.length > 1) {
     conversations = conversations.slice(0, -1);
     text = JSON.stringify({ ...stored, conversations });

@@ -1,33 +1,13 @@
-// The messages of a conversation, and what stands in their place where no model can be called.
+// The messages of a conversation, turn after turn, with the end in sight while an answer grows.
 import { ArrowDown } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { Fragment, useEffect, useRef, useState } from "react";
 import type { ReactNode } from "react";
-import { user } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
-import { Empty } from "../../ui/feedback.tsx";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation, Message } from "./conversation.ts";
+import { turnsOf } from "./conversation.ts";
 
-const ADMIN_ROLE = 10;
 /** Nearer to the end than this, the view follows the answer. */
 const FOLLOW_PX = 80;
-
-export function NoModels() {
-  const t = useT();
-  const isAdmin = (user.peek()?.role ?? 0) >= ADMIN_ROLE;
-  return (
-    <Empty
-      title={t("playground.noModels")}
-      text={t(isAdmin ? "playground.noModelsAdmin" : "playground.noModelsText")}
-      action={
-        isAdmin ? (
-          <a className="btn btn-sm btn-primary" href="/channel?new=1">
-            {t("playground.addChannel")}
-          </a>
-        ) : undefined
-      }
-    />
-  );
-}
 
 export interface MessageListProps {
   conversation: Conversation;
@@ -35,7 +15,7 @@ export interface MessageListProps {
   isShown: boolean;
   isRunning: boolean;
   onRestore: () => void;
-  children: (message: Conversation["messages"][number], isLast: boolean, isMuted: boolean) => ReactNode;
+  children: (message: Message, isLast: boolean, isMuted: boolean) => ReactNode;
 }
 
 /** Follows the end while it is in sight; scrolled up, it stays and offers the way down. */
@@ -44,8 +24,11 @@ export function MessageList({ conversation, isShown, isRunning, onRestore, child
   const box = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
   const [isAway, setAway] = useState(false);
+  const list = useRef<HTMLOListElement>(null);
   const { messages, clearedAt, id } = conversation;
-  const cut = clearedAt === "" ? -1 : messages.findIndex((each) => each.id === clearedAt);
+  const turns = turnsOf(messages);
+  const cut = clearedAt === "" ? -1 : turns.findIndex((turn) => turn.some((each) => each.id === clearedAt));
+  const isWide = turns.some((turn) => turn.length > 1);
   const toEnd = () => {
     if (box.current) box.current.scrollTop = box.current.scrollHeight;
   };
@@ -54,8 +37,14 @@ export function MessageList({ conversation, isShown, isRunning, onRestore, child
     toEnd();
   }, [id, isShown, messages.length]);
   useEffect(() => {
-    if (isFollowing.current) toEnd();
-  });
+    // An answer grows by itself: as Markdown, by colours that come later, by a table that is unfolded.
+    if (!list.current || typeof ResizeObserver === "undefined") return undefined;
+    const observer = new ResizeObserver(() => {
+      if (isFollowing.current) toEnd();
+    });
+    observer.observe(list.current);
+    return () => observer.disconnect();
+  }, []);
   return (
     <div className="relative min-h-0 grow">
       <div
@@ -69,36 +58,31 @@ export function MessageList({ conversation, isShown, isRunning, onRestore, child
           setAway(!isFollowing.current);
         }}
       >
-        <ol className="mx-auto flex w-full max-w-[800px] flex-col gap-5 px-0.5 py-1" aria-busy={isRunning}>
+        <ol
+          ref={list}
+          className={`mx-auto flex w-full flex-col gap-5 px-1 py-1 ${isWide ? "max-w-[1200px]" : "max-w-[800px]"}`}
+          aria-busy={isRunning}
+        >
           {isShown
-            ? messages.flatMap((message, index) => [
-                children(message, index === messages.length - 1, index <= cut),
-                index === cut ? (
+            ? turns.map((turn, index) => (
+                <Fragment key={turn[0]?.id}>
                   <li
-                    key="cut"
-                    className="flex items-center gap-3 text-xs text-muted before:h-px before:grow before:bg-base-300 after:h-px after:grow after:bg-base-300"
+                    className={
+                      turn.length > 1 ? "grid grid-cols-[minmax(0,1fr)] gap-5 md:grid-cols-2" : "min-w-0"
+                    }
                   >
-                    <span>
-                      {t("playground.contextCleared")}{" "}
-                      <button
-                        type="button"
-                        className="min-h-6 cursor-pointer text-primary hover:underline"
-                        disabled={isRunning}
-                        onClick={onRestore}
-                      >
-                        {t("playground.restoreContext")}
-                      </button>
-                    </span>
+                    {turn.map((message) => children(message, index === turns.length - 1, index <= cut))}
                   </li>
-                ) : null,
-              ])
+                  {index === cut ? <Cut isRunning={isRunning} onRestore={onRestore} /> : null}
+                </Fragment>
+              ))
             : null}
         </ol>
       </div>
       {isAway ? (
         <button
           type="button"
-          className="btn btn-sm btn-default absolute bottom-2 left-1/2 [translate:-50%] floating"
+          className="btn btn-sm btn-default whitespace-nowrap absolute bottom-2 left-1/2 [translate:-50%] floating"
           onClick={toEnd}
         >
           <ArrowDown aria-hidden size={14} />
@@ -106,5 +90,25 @@ export function MessageList({ conversation, isShown, isRunning, onRestore, child
         </button>
       ) : null}
     </div>
+  );
+}
+
+/** Where the context was cleared. */
+function Cut({ isRunning, onRestore }: Pick<MessageListProps, "isRunning" | "onRestore">) {
+  const t = useT();
+  return (
+    <li className="flex items-center gap-3 text-xs text-muted before:h-px before:grow before:bg-base-300 after:h-px after:grow after:bg-base-300">
+      <span>
+        {t("playground.contextCleared")}{" "}
+        <button
+          type="button"
+          className="min-h-6 cursor-pointer text-primary hover:underline"
+          disabled={isRunning}
+          onClick={onRestore}
+        >
+          {t("playground.restoreContext")}
+        </button>
+      </span>
+    </li>
   );
 }

@@ -1,152 +1,235 @@
-// One message of a conversation: text with code blocks, thinking folded, its figures and its actions.
-// Refuses to render what a model wrote as anything but text.
-import { RotateCcw, Trash2 } from "lucide-react";
-import { memo } from "react";
-import { formatDuration, formatNumber } from "../../lib/format.ts";
+// One message of a conversation: a question with its pictures, or an answer as Markdown, thinking folded, figures, actions.
+// Refuses to take what a model wrote as markup of the page: markdown.tsx makes elements of what it knows, the rest is text.
+import { Braces, GitBranch, Pencil, RotateCcw, Square, Trash2 } from "lucide-react";
+import { memo, useRef, useState } from "react";
+import type { ComponentType } from "react";
 import { useT } from "../../lib/i18n.ts";
+import { lazyPart } from "../../lib/lazy-part.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Message } from "./conversation.ts";
-import { splitFences } from "./fences.ts";
+import { Figures } from "./figures.tsx";
+import { PlainText } from "./plain-text.tsx";
+import { rawEventsOf } from "./raw-events.ts";
+import type { Draft } from "./use-playground.ts";
 
-interface MessageActions {
+export interface MessageActions {
   onDelete: (id: string) => void;
   onRegenerate: (id: string) => void;
+  onResend: (id: string, draft: Draft) => void;
+  onBranch: (id: string) => void;
+  onStop: (id: string) => void;
+  onRaw: (id: string) => void;
 }
 
-interface MessageViewProps extends MessageActions {
+export interface MessageViewProps {
   message: Message;
-  /** Regenerating is offered on the last answer only: what follows an answer was said because of it. */
+  /** Regenerating is offered on the last answers only: what follows an answer was said because of it. */
   isLast: boolean;
+  /** Some answer is running. */
   isRunning: boolean;
+  /** This one is. */
+  isGrowing: boolean;
   /** Above the cut: shown, no longer sent. */
   isMuted: boolean;
+  actions: MessageActions;
 }
+
+const Markdown = lazyPart<{ text: string; isGrowing: boolean }>(() => import("./markdown.tsx"), PlainText);
+const EditQuestion = lazyPart(() => import("./edit.tsx"));
 
 /** Rendered again only when its own message changed: an answer that streams leaves the others alone. */
 export const MessageView = memo(function MessageView(props: MessageViewProps) {
-  const { message, isLast, isRunning, isMuted } = props;
+  const { message, isRunning, isGrowing, isMuted, actions } = props;
+  const t = useT();
+  const [isEditing, setEditing] = useState(false);
+  const editButton = useRef<HTMLButtonElement>(null);
+  const isUser = message.role === "user";
+  const speaker = isUser ? t("playground.you") : (message.model ?? t("playground.assistant"));
+  const isEdited = isEditing && !isRunning;
+  return (
+    <div
+      className={`flex min-w-0 flex-col ${isUser ? "items-end" : "items-start"} ${isMuted ? "text-muted" : ""}`}
+      aria-busy={isGrowing}
+      data-status={message.status}
+      data-message={message.id}
+    >
+      <p className={isUser ? "sr-only" : "mb-1 text-xs break-all text-muted"}>{speaker}</p>
+      <div
+        className={`min-w-0 ${isUser && !isEdited ? "max-w-[min(100%,76ch)] rounded-box bg-primary/10 px-3 py-2" : "w-full max-w-[76ch]"}`}
+      >
+        {isEdited ? (
+          <EditQuestion
+            draft={{ text: message.content, images: message.images ?? [] }}
+            onCancel={() => {
+              setEditing(false);
+              requestAnimationFrame(() => editButton.current?.focus());
+            }}
+            onSend={(draft) => {
+              setEditing(false);
+              actions.onResend(message.id, draft);
+            }}
+          />
+        ) : (
+          <Body message={message} isGrowing={isGrowing} />
+        )}
+      </div>
+      {message.isGreeting || isEdited ? null : (
+        <div className="mt-1 flex min-h-6 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted">
+          {isGrowing ? (
+            <Action
+              icon={Square}
+              label={t("playground.stopOne")}
+              onClick={() => actions.onStop(message.id)}
+            />
+          ) : (
+            <>
+              {message.status === "incomplete" && !isUser ? <span>{t("playground.stopped")}</span> : null}
+              {isUser ? null : <Figures message={message} />}
+              <Buttons {...props} editButton={editButton} onEdit={() => setEditing(true)} />
+            </>
+          )}
+        </div>
+      )}
+    </div>
+  );
+});
+
+interface ButtonsProps extends MessageViewProps {
+  editButton: React.RefObject<HTMLButtonElement | null>;
+  onEdit: () => void;
+}
+
+function Buttons({ message, isLast, isRunning, actions, editButton, onEdit }: ButtonsProps) {
+  const t = useT();
+  const { id } = message;
+  const isUser = message.role === "user";
+  const isOffered = !isRunning;
+  return (
+    <span className="flex flex-wrap items-center">
+      {message.content === "" ? null : (
+        <CopyButton text={message.content} label={t("playground.copyMessage")} />
+      )}
+      {isUser ? (
+        <Action
+          button={editButton}
+          icon={Pencil}
+          label={t("playground.edit")}
+          isOff={!isOffered}
+          onClick={onEdit}
+        />
+      ) : null}
+      {isLast && !isUser ? (
+        <Action
+          icon={RotateCcw}
+          label={t("playground.regenerate")}
+          isOff={!isOffered}
+          onClick={() => actions.onRegenerate(id)}
+        />
+      ) : null}
+      {isUser || message.content === "" ? null : (
+        <Action
+          icon={GitBranch}
+          label={t("playground.branch")}
+          isOff={!isOffered}
+          onClick={() => actions.onBranch(id)}
+        />
+      )}
+      {rawEventsOf(id).length > 0 ? (
+        <Action icon={Braces} label={t("playground.raw")} onClick={() => actions.onRaw(id)} />
+      ) : null}
+      <Action
+        icon={Trash2}
+        label={t("playground.deleteMessage")}
+        isOff={!isOffered}
+        onClick={() => actions.onDelete(id)}
+      />
+    </span>
+  );
+}
+
+interface ActionProps {
+  icon: ComponentType<{ "aria-hidden"?: boolean; size?: number }>;
+  label: string;
+  isOff?: boolean;
+  onClick: () => void;
+  button?: React.RefObject<HTMLButtonElement | null>;
+}
+
+function Action({ icon: Icon, label, isOff = false, onClick, button }: ActionProps) {
+  return (
+    <button
+      ref={button}
+      type="button"
+      className="btn btn-ghost btn-square btn-xs"
+      aria-label={label}
+      title={label}
+      disabled={isOff}
+      onClick={onClick}
+    >
+      <Icon aria-hidden size={14} />
+    </button>
+  );
+}
+
+function Body({ message, isGrowing }: { message: Message; isGrowing: boolean }) {
   const t = useT();
   const isUser = message.role === "user";
   // Greetings follow the language; nobody wrote them.
   const content = message.isGreeting
     ? t(isUser ? "playground.greetingUser" : "playground.greeting")
     : message.content;
-  const isOver = !isRunning || !isLast;
-  const speaker = isUser ? t("playground.you") : (message.model ?? t("playground.assistant"));
+  const isWaiting = isGrowing && message.status === "loading";
   return (
-    <li
-      className={`group flex flex-col ${isUser ? "items-end" : "items-start"} ${isMuted ? "text-muted" : ""}`}
-      aria-busy={!isOver && !isUser}
-      data-status={message.status}
-    >
-      <p className={isUser ? "sr-only" : "mb-1 text-xs text-muted"}>{speaker}</p>
-      <div
-        className={`max-w-[min(100%,76ch)] min-w-0 ${isUser ? "rounded-box bg-primary/10 px-3 py-2" : "w-full"}`}
-      >
-        {message.thinking ? (
-          <details className="mb-2 text-muted">
-            <summary className="min-h-6 cursor-pointer text-[13px]">{t("playground.thinking")}</summary>
-            <p className="border-l-2 border-base-300 pl-3 text-[13px] break-words whitespace-pre-wrap">
-              {message.thinking}
-            </p>
-          </details>
-        ) : null}
-        {message.status === "loading" && !isOver ? (
-          <p className="flex items-center gap-2 text-muted">
-            <span className="loading loading-xs" aria-hidden />
-            {t("playground.waiting")}
+    <>
+      {message.thinking ? (
+        <details className="mb-2 text-muted">
+          <summary className="min-h-6 cursor-pointer text-[13px]">{t("playground.thinking")}</summary>
+          <p className="border-l-2 border-base-300 pl-3 text-[13px] break-words whitespace-pre-wrap">
+            {message.thinking}
           </p>
-        ) : (
-          <Content text={content} />
-        )}
-        {message.error === undefined ? null : (
-          <p className="mt-1 break-words whitespace-pre-wrap text-error" role="alert">
-            {message.error}
-            {message.errorCode ? <code className="ml-2 text-xs text-muted">{message.errorCode}</code> : null}
-          </p>
-        )}
-      </div>
-      {(isOver || isUser) && !message.isGreeting ? (
-        <div className="mt-1 flex min-h-6 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted">
-          {message.status === "incomplete" && !isUser ? <span>{t("playground.stopped")}</span> : null}
-          <Figures message={message} />
-          <span className="flex items-center">
-            <CopyButton text={message.content} label={t("playground.copyMessage")} />
-            {isLast && !isUser ? (
-              <button
-                type="button"
-                className="btn btn-ghost btn-square btn-xs"
-                aria-label={t("playground.regenerate")}
-                title={t("playground.regenerate")}
-                onClick={() => props.onRegenerate(message.id)}
-              >
-                <RotateCcw aria-hidden size={14} />
-              </button>
-            ) : null}
-            <button
-              type="button"
-              className="btn btn-ghost btn-square btn-xs"
-              aria-label={t("playground.deleteMessage")}
-              title={t("playground.deleteMessage")}
-              disabled={isRunning}
-              onClick={() => props.onDelete(message.id)}
-            >
-              <Trash2 aria-hidden size={14} />
-            </button>
-          </span>
-        </div>
+        </details>
       ) : null}
-    </li>
-  );
-});
-
-function Content({ text }: { text: string }) {
-  const t = useT();
-  if (text === "") return null;
-  return (
-    <div className="flex flex-col gap-2">
-      {splitFences(text).map((part, index) =>
-        part.isCode ? (
-          <div key={index} className="min-w-0 overflow-hidden rounded-box border border-base-300">
-            <div className="flex min-h-7 items-center justify-between gap-2 bg-base-200 pr-1 pl-3 text-xs text-muted">
-              <span>{part.language}</span>
-              <CopyButton text={part.text} label={t("playground.copyCode")} />
-            </div>
-            <pre className="overflow-x-auto p-3 text-[13px] leading-5" tabIndex={0}>
-              <code>{part.text}</code>
-            </pre>
-          </div>
-        ) : (
-          <p key={index} className="break-words whitespace-pre-wrap">
-            {part.text}
-          </p>
-        ),
+      <Pictures message={message} />
+      {isWaiting ? (
+        <p className="flex items-center gap-2 text-muted">
+          <span className="loading loading-xs" aria-hidden />
+          {t("playground.waiting")}
+        </p>
+      ) : content === "" ? null : isUser || message.isGreeting ? (
+        <PlainText text={content} />
+      ) : (
+        <Markdown text={content} isGrowing={isGrowing} />
       )}
-    </div>
+      {message.error === undefined ? null : (
+        <p className="mt-1 break-words whitespace-pre-wrap text-error" role="alert">
+          {message.error}
+          {message.errorCode ? <code className="ml-2 text-xs text-muted">{message.errorCode}</code> : null}
+        </p>
+      )}
+    </>
   );
 }
 
-function Figures({ message }: { message: Message }) {
+function Pictures({ message: { images = [], lostImages = 0 } }: { message: Message }) {
   const t = useT();
-  const { firstTokenMs, totalMs, promptTokens, completionTokens } = message;
   return (
     <>
-      {firstTokenMs === undefined ? null : (
-        <span className="tabular-nums">
-          {t("playground.firstToken", { time: formatDuration(firstTokenMs) })}
-        </span>
-      )}
-      {totalMs === undefined ? null : (
-        <span className="tabular-nums">{t("playground.totalTime", { time: formatDuration(totalMs) })}</span>
-      )}
-      {promptTokens === undefined || completionTokens === undefined ? null : (
-        <span className="tabular-nums">
-          {t("playground.tokens", {
-            prompt: formatNumber(promptTokens),
-            completion: formatNumber(completionTokens),
-          })}
-        </span>
-      )}
+      {images.length > 0 ? (
+        <ul className="mb-1 flex flex-wrap justify-end gap-2">
+          {images.map((url, index) => (
+            <li key={index}>
+              <img
+                className="max-h-48 max-w-full rounded-field border border-base-300"
+                src={url}
+                alt={t("playground.pictureNo", { number: index + 1 })}
+              />
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {lostImages > 0 ? (
+        <p className="mb-1 text-xs text-muted">{t("playground.picturesLost", { count: lostImages })}</p>
+      ) : null}
     </>
   );
 }

@@ -11,10 +11,14 @@ const MOST_SHOWN = 100;
 export interface ModelPickerProps {
   models: readonly string[];
   value: string;
+  /** "Model", unless there are two of them. */
+  label?: string;
+  /** What a model costs; undefined where nobody knows yet. */
+  priceOf: (model: string) => string | undefined;
   onChange: (model: string) => void;
 }
 
-export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
+export function ModelPicker({ models, value, label, priceOf, onChange }: ModelPickerProps) {
   const t = useT();
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
@@ -64,58 +68,66 @@ export function ModelPicker({ models, value, onChange }: ModelPickerProps) {
   };
 
   return (
-    <div ref={box} className="mb-4 relative">
+    <div ref={box} className="mb-4">
       <div className="mb-0.5 flex min-h-6 items-center gap-1">
         <label className="text-dense font-semibold" htmlFor={id}>
-          {t("playground.model")}
+          {label ?? t("playground.model")}
         </label>
       </div>
-      <div className="input">
-        <input
-          id={id}
-          role="combobox"
-          className="grow"
-          aria-expanded={isOpen}
-          aria-controls={`${id}-list`}
-          aria-autocomplete="list"
-          aria-activedescendant={isOpen && found[at] !== undefined ? `${id}-${at}` : undefined}
-          placeholder={t("playground.searchModel")}
-          autoComplete="off"
-          spellCheck={false}
-          value={search ?? value}
-          onChange={(event) => {
-            setSearch(event.target.value);
-            setOpen(true);
-            setAt(0);
-          }}
-          onFocus={(event) => event.target.select()}
-          onClick={show}
-          onKeyDown={onKeyDown}
-          onBlur={close}
-        />
-        <ChevronsUpDown aria-hidden size={14} className="flex-none text-muted" />
-      </div>
-      <div
-        hidden={!isOpen}
-        className="absolute inset-x-0 z-20 mt-1 max-h-64 overflow-y-auto rounded-box border border-base-300 bg-base-100 p-1 floating"
-      >
-        <ul
-          id={`${id}-list`}
-          role="listbox"
-          aria-label={t("playground.model")}
-          className="menu p-0"
-          hidden={found.length === 0}
+      <div className="relative">
+        <div className="input">
+          <input
+            id={id}
+            role="combobox"
+            className="grow"
+            aria-expanded={isOpen}
+            aria-controls={`${id}-list`}
+            aria-autocomplete="list"
+            aria-describedby={`${id}-price`}
+            aria-activedescendant={isOpen && found[at] !== undefined ? `${id}-${at}` : undefined}
+            placeholder={t("playground.searchModel")}
+            autoComplete="off"
+            spellCheck={false}
+            value={search ?? value}
+            onChange={(event) => {
+              setSearch(event.target.value);
+              setOpen(true);
+              setAt(0);
+            }}
+            onFocus={(event) => event.target.select()}
+            onClick={show}
+            onKeyDown={onKeyDown}
+            onBlur={close}
+          />
+          <ChevronsUpDown aria-hidden size={14} className="flex-none text-muted" />
+        </div>
+        <div
+          hidden={!isOpen}
+          className="absolute inset-x-0 z-20 mt-1 max-h-64 overflow-y-auto rounded-box border border-base-300 bg-base-100 p-1 floating"
         >
-          {isOpen ? <Options id={id} names={found} at={at} value={value} onPick={pick} /> : null}
-        </ul>
-        {isOpen && (more > 0 || found.length === 0) ? (
-          <p className="px-2 py-1.5 text-[13px] text-muted" role="status">
-            {found.length === 0
-              ? t("playground.noModelFound")
-              : t("common.choices.more", { count: more, number: formatNumber(more) })}
-          </p>
-        ) : null}
+          <ul
+            id={`${id}-list`}
+            role="listbox"
+            aria-label={label ?? t("playground.model")}
+            className="menu p-0"
+            hidden={found.length === 0}
+          >
+            {isOpen ? (
+              <Options id={id} names={found} at={at} value={value} priceOf={priceOf} onPick={pick} />
+            ) : null}
+          </ul>
+          {isOpen && (more > 0 || found.length === 0) ? (
+            <p className="px-2 py-1.5 text-[13px] text-muted" role="status">
+              {found.length === 0
+                ? t("playground.noModelFound")
+                : t("common.choices.more", { count: more, number: formatNumber(more) })}
+            </p>
+          ) : null}
+        </div>
       </div>
+      <p id={`${id}-price`} className="mt-1 min-h-4 text-xs text-muted tabular-nums">
+        {priceOf(value)}
+      </p>
     </div>
   );
 }
@@ -126,10 +138,11 @@ interface OptionsProps {
   /** The one that Enter takes. */
   at: number;
   value: string;
+  priceOf: (model: string) => string | undefined;
   onPick: (name: string) => void;
 }
 
-function Options({ id, names, at, value, onPick }: OptionsProps) {
+function Options({ id, names, at, value, priceOf, onPick }: OptionsProps) {
   return names.map((name, index) => (
     <li
       key={name}
@@ -141,7 +154,14 @@ function Options({ id, names, at, value, onPick }: OptionsProps) {
       onMouseDown={(event) => event.preventDefault()}
       onClick={() => onPick(name)}
     >
-      <div className={`text-dense break-all ${index === at ? "menu-active" : ""}`}>{name}</div>
+      <div className={`text-dense ${index === at ? "menu-active" : ""}`}>
+        <span className="min-w-0">
+          <span className="block break-all">{name}</span>
+          <span className={`block text-xs tabular-nums ${index === at ? "" : "text-muted"}`}>
+            {priceOf(name)}
+          </span>
+        </span>
+      </div>
     </li>
   ));
 }

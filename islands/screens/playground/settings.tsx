@@ -3,10 +3,15 @@
 import { useId } from "react";
 import { shortText } from "../../../src/shared/short-text.ts";
 import { useT } from "../../lib/i18n.ts";
+import { lazyPart } from "../../lib/lazy-part.tsx";
 import type { GroupMap } from "../../lib/wire.ts";
 import { RatioBadge } from "../../ui/badges.tsx";
 import type { Settings } from "./conversation.ts";
 import { ModelPicker } from "./model-picker.tsx";
+import { priceText } from "./price-text.ts";
+import type { BriefPrice } from "./use-stored.ts";
+
+const FurtherSettings = lazyPart(() => import("./further-settings.tsx"));
 
 /** A group that the visitor may call with. */
 export type Group = GroupMap[string] & { name: string };
@@ -20,15 +25,22 @@ export function gptFirst(names: readonly string[]): string[] {
 /** Longer names and descriptions are cut in the list. */
 const MOST_LABEL = 60;
 
+/** What stands beside a model first: another one, where there is one. */
+function secondOf(models: readonly string[], first: string): string {
+  return models.find((name) => name !== first) ?? first;
+}
+
 export interface SettingsPanelProps {
   settings: Settings;
   groups: readonly Group[];
   models: readonly string[];
+  prices: ReadonlyMap<string, BriefPrice>;
   onChange: (patch: Partial<Settings>) => void;
   onReset: () => void;
 }
 
-export function SettingsPanel({ settings, groups, models, onChange, onReset }: SettingsPanelProps) {
+export function SettingsPanel(props: SettingsPanelProps) {
+  const { settings, groups, onChange, onReset } = props;
   const t = useT();
   const id = useId();
   const chosen = groups.find(({ name }) => name === settings.group);
@@ -58,7 +70,7 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
           ))}
         </select>
       </div>
-      <ModelPicker models={models} value={settings.model} onChange={(model) => onChange({ model })} />
+      <Models {...props} groupRatio={chosen?.ratio ?? 1} />
       <div className="mb-4">
         <div className="mb-0.5 flex min-h-6 items-center gap-1">
           <label className="text-dense font-semibold" htmlFor={`${id}-system`}>
@@ -134,9 +146,52 @@ export function SettingsPanel({ settings, groups, models, onChange, onReset }: S
           onChange={(event) => onChange({ isStream: event.target.checked })}
         />
       </label>
+      <FurtherSettings settings={settings} onChange={onChange} />
       <button type="button" className="btn btn-sm btn-ghost mt-3 -ml-3 text-muted" onClick={onReset}>
         {t("playground.reset")}
       </button>
+    </>
+  );
+}
+
+interface ModelsProps extends SettingsPanelProps {
+  groupRatio: number;
+}
+
+/** The model, and beside it a second one where two are compared; both with what they cost in the group. */
+function Models({ settings, models, prices, groupRatio, onChange }: ModelsProps) {
+  const t = useT();
+  const priceOf = (model: string) => priceText(t, prices.get(model), groupRatio);
+  return (
+    <>
+      <ModelPicker
+        models={models}
+        value={settings.model}
+        priceOf={priceOf}
+        onChange={(model) => onChange({ model })}
+      />
+      <label className="mb-4 flex min-h-8 cursor-pointer items-center gap-4">
+        <span className="grow text-dense font-semibold">{t("playground.compare")}</span>
+        <input
+          type="checkbox"
+          role="switch"
+          className="toggle"
+          checked={settings.other !== ""}
+          disabled={settings.model === ""}
+          onChange={(event) =>
+            onChange({ other: event.target.checked ? secondOf(models, settings.model) : "" })
+          }
+        />
+      </label>
+      {settings.other === "" ? null : (
+        <ModelPicker
+          models={models}
+          value={settings.other}
+          label={t("playground.secondModel")}
+          priceOf={priceOf}
+          onChange={(other) => onChange({ other })}
+        />
+      )}
     </>
   );
 }

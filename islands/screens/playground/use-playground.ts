@@ -1,189 +1,111 @@
-// The state of the playground: settings, conversations, the running answer, and what people do with them.
-// Refuses two answers at once, and to lose an answer that is already there when the page is left.
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+// The state of the playground: settings, conversations, the running answers, and what people do with them.
+// Refuses a question while an answer runs.
+import { useCallback, useMemo, useRef, useState } from "react";
 import type { Dispatch, SetStateAction } from "react";
-import { api, call } from "../../lib/api.ts";
-import { useCompleteChoices } from "../../lib/complete-choices.ts";
-import { announce } from "../../lib/toasts.ts";
-import type { Conversation, Message, Settings, Stored } from "./conversation.ts";
-import {
-  contextOf,
-  defaultSettings,
-  newConversation,
-  newId,
-  readStored,
-  updateMessage,
-  writeStored,
-} from "./conversation.ts";
-import { bodyOf, requestAnswer } from "./request.ts";
-import type { Group } from "./settings.tsx";
-import { gptFirst } from "./settings.tsx";
-
-export interface PlaygroundData {
-  groups: Group[];
-  /** Model, and the positions of the groups that serve it. */
-  models: [string, number[]][];
-  /** There are more groups or models than these. */
-  isCut?: boolean;
-}
-
-const FAVOURITE = "gpt-4o-mini";
-
-function modelsOf(data: PlaygroundData, group: string): string[] {
-  const at = data.groups.findIndex(({ name }) => name === group);
-  return gptFirst(data.models.filter(([, groups]) => groups.includes(at)).map(([name]) => name));
-}
-
-/** Settings whose group and model exist: what was stored may name a channel that is gone. Of a cut list nobody knows. */
-function usable(settings: Settings, data: PlaygroundData): Settings {
-  if (data.isCut && settings.group !== "" && settings.model !== "") return settings;
-  const group = data.groups.some(({ name }) => name === settings.group)
-    ? settings.group
-    : (data.groups[0]?.name ?? "");
-  const models = modelsOf(data, group);
-  const model = [settings.model, FAVOURITE].find((name) => models.includes(name)) ?? models[0] ?? "";
-  return { ...settings, group, model };
-}
-
-function start(data: PlaygroundData): Stored {
-  const conversation = newConversation();
-  return {
-    settings: usable(defaultSettings(FAVOURITE, ""), data),
-    conversations: [conversation],
-    current: conversation.id,
-  };
-}
-
-/** What the page brought, and behind a cut list all groups and every model of the chosen one. */
-function useCompleteData(data: PlaygroundData, group: string): PlaygroundData {
-  const isCut = data.isCut === true;
-  const groups = useCompleteChoices<Group[]>(data.groups, isCut, async () => {
-    const all = Object.entries(await call(api.user.self.groups.get())).map(([name, choice]) => ({
-      name,
-      ...choice,
-    }));
-    const [own] = data.groups;
-    return all.sort((a, b) => Number(b.name === own?.name) - Number(a.name === own?.name));
-  });
-  const models = useCompleteChoices<string[]>(
-    [],
-    isCut && group !== "",
-    () => call(api.user.models.get({ query: { group } })),
-    group,
-  );
-  return useMemo(() => {
-    if (!isCut || !groups.isComplete || !models.isComplete) return data;
-    const at = groups.all.findIndex(({ name }) => name === group);
-    return { groups: groups.all, models: models.all.map((name): [string, number[]] => [name, [at]]) };
-  }, [data, group, isCut, groups.all, groups.isComplete, models.all, models.isComplete]);
-}
+import type { Conversation, Message, Settings, Side, Stored } from "./conversation.ts";
+import { newConversation, turnsOf } from "./conversation.ts";
+import type { ChangeConversation, Running } from "./use-answers.ts";
+import { messageOf, useAsk, useLateCosts } from "./use-answers.ts";
+import type { BriefPrice, PlaygroundData } from "./use-stored.ts";
+import { modelsOf, standardSettings, usable, useStored } from "./use-stored.ts";
 
 type SetStored = Dispatch<SetStateAction<Stored>>;
 
-/** Settings and conversations of this browser: read when the page has come alive, written whenever no answer runs. */
-function useStored(page: PlaygroundData, isRunning: boolean) {
-  const [stored, setStored] = useState<Stored>(() => start(page));
-  const data = useCompleteData(page, stored.settings.group);
-  /** False until local storage was read: the server's render cannot know it. */
-  const [isLoaded, setLoaded] = useState(false);
-  const latest = useRef(stored);
-  latest.current = stored;
-
-  useEffect(() => {
-    const fresh = start(page);
-    const found = readStored(fresh.settings);
-    setStored(found ? { ...found, settings: usable(found.settings, page) } : fresh);
-    setLoaded(true);
-  }, [page]);
-  useEffect(() => {
-    if (data !== page) setStored((before) => ({ ...before, settings: usable(before.settings, data) }));
-  }, [page, data]);
-
-  useEffect(() => {
-    if (isLoaded && !isRunning) writeStored(stored);
-  }, [isLoaded, isRunning, stored]);
-  useEffect(() => {
-    if (!isRunning) return undefined;
-    const save = () => writeStored(latest.current);
-    window.addEventListener("pagehide", save);
-    return () => {
-      window.removeEventListener("pagehide", save);
-    };
-  }, [isRunning]);
-  return { stored, setStored, latest, data, isLoaded };
+/** What a person writes: text, and pictures as data URLs. */
+export interface Draft {
+  text: string;
+  images: readonly string[];
 }
 
-type ChangeConversation = (id: string, next: (conversation: Conversation) => Conversation) => void;
+const NO_ANSWER: Running = new Map();
 
-function messageOf(part: Pick<Message, "role" | "content" | "status"> & Partial<Message>): Message {
-  return { id: newId(), createAt: Date.now(), ...part };
+function questionOf({ text, images }: Draft): Message {
+  const pictures = images.length > 0 ? { images } : {};
+  return messageOf({ role: "user", content: text, status: "complete", ...pictures });
 }
 
-/** Calls the model with these messages as the conversation so far; the answer is put behind them. */
-function useAnswer(
-  latest: { current: Stored },
-  change: ChangeConversation,
-  setRunning: (running: AbortController | undefined) => void,
-) {
-  return useCallback(
-    async (messages: readonly Message[]) => {
-      const { settings, current, conversations } = latest.current;
-      const conversation = conversations.find(({ id }) => id === current);
-      if (!conversation || settings.model === "") return;
-      const reply = messageOf({ role: "assistant", content: "", status: "loading", model: settings.model });
-      const controller = new AbortController();
-      setRunning(controller);
-      change(current, (before) => ({ ...before, messages: [...messages, reply] }));
-      const body = bodyOf(settings, contextOf({ ...conversation, messages }));
-      const done = await requestAnswer(body, controller.signal, (patch) =>
-        change(current, (before) => updateMessage(before, reply.id, patch)),
-      );
-      setRunning(undefined);
-      announce(done.status === "error" ? "playground.answerFailed" : "playground.answered");
-    },
-    [change],
-  );
-}
+/** Who answers the next question. */
+const sidesOf = ({ other }: Settings): Side[] => (other === "" ? [0] : [0, 1]);
 
 export function usePlayground(page: PlaygroundData) {
-  const [running, setRunning] = useState<AbortController>();
-  const { stored, setStored, latest, data, isLoaded } = useStored(page, running !== undefined);
+  const [running, setRunning] = useState<Running>(NO_ANSWER);
+  const latestRunning = useRef(running);
+  latestRunning.current = running;
+  const { stored, setStored, latest, data, isLoaded } = useStored(page, running.size > 0);
   const change = useCallback<ChangeConversation>((id, next) => {
     setStored((before) => ({
       ...before,
       conversations: before.conversations.map((each) => (each.id === id ? next(each) : each)),
     }));
   }, []);
-  const answer = useAnswer(latest, change, setRunning);
+  const ask = useAsk({ latest, change, setRunning });
+  const { settings } = stored;
   const conversation = useMemo(
     () => stored.conversations.find(({ id }) => id === stored.current) ?? newConversation(),
     [stored],
   );
-  const models = useMemo(() => modelsOf(data, stored.settings.group), [data, stored.settings.group]);
+  useLateCosts(conversation, isLoaded, change);
+  const models = useMemo(() => modelsOf(data, settings.group), [data, settings.group]);
+  const prices = useMemo(
+    () =>
+      new Map<string, BriefPrice>(data.models.flatMap(([name, , price]) => (price ? [[name, price]] : []))),
+    [data],
+  );
+  /** One answer, or every one. */
+  const stop = (id?: string) => {
+    for (const [each, controller] of latestRunning.current)
+      if (id === undefined || id === each) controller.abort();
+  };
 
   return {
     isLoaded,
-    settings: stored.settings,
+    settings,
     conversations: stored.conversations,
     conversation,
     models,
-    isRunning: running !== undefined,
+    prices,
+    running,
+    isRunning: running.size > 0,
     groups: data.groups,
+    mostBodyMb: data.mostBodyMb,
     setSettings: (patch: Partial<Settings>) => {
       // Of another group's models nothing is known yet: they are fetched with the page's own data.
       const known = page.isCut && patch.group !== undefined ? page : data;
       setStored((before) => ({ ...before, settings: usable({ ...before.settings, ...patch }, known) }));
     },
-    resetSettings: () =>
-      setStored((before) => ({ ...before, settings: usable(defaultSettings(FAVOURITE, ""), data) })),
-    send(text: string) {
-      const message = messageOf({ role: "user", content: text, status: "complete" });
-      void answer([...conversation.messages, message]);
+    resetSettings: () => setStored((before) => ({ ...before, settings: usable(standardSettings(), data) })),
+    send: (draft: Draft) =>
+      ask({ messages: [...conversation.messages, questionOf(draft)], sides: sidesOf(settings) }),
+    stop,
+    /** Asks again in place of a question and everything after it; gives back what undoes that. */
+    resend(id: string, draft: Draft): () => void {
+      const { messages } = conversation;
+      const at = messages.findIndex((each) => each.id === id);
+      ask({ messages: [...messages.slice(0, at), questionOf(draft)], sides: sidesOf(settings) });
+      return () => {
+        stop();
+        change(conversation.id, (before) => ({ ...before, messages }));
+      };
     },
-    stop: () => running?.abort(),
-    regenerate: (id: string) => {
-      const at = conversation.messages.findIndex((each) => each.id === id);
-      if (at > 0) void answer(conversation.messages.slice(0, at));
+    /** Both answers of a turn have their own: the other one stays as it is. */
+    regenerate(id: string) {
+      const turn = turnsOf(conversation.messages).find((each) => each.some((message) => message.id === id));
+      const [first] = turn ?? [];
+      const at = conversation.messages.findIndex((each) => each.id === first?.id);
+      const own = turn?.find((each) => each.id === id);
+      if (!own || at <= 0) return;
+      const kept = turn?.find((each) => each.id !== id);
+      ask({ messages: conversation.messages.slice(0, at), sides: [own.side ?? 0], kept });
+    },
+    /** Opens a conversation that goes on with the model that spoke last in it. */
+    begin(copy: Conversation) {
+      const { model } = copy.messages.at(-1) ?? {};
+      setStored((before) => ({
+        ...before,
+        conversations: [copy, ...before.conversations],
+        current: copy.id,
+        settings: usable({ ...before.settings, ...(model ? { model } : {}), other: "" }, data),
+      }));
     },
     remove: (id: string) => removeMessage(conversation, id, change),
     clearContext: () =>

@@ -22,6 +22,29 @@ export function modelsForUser(
   return [...names].sort();
 }
 
+/** Short on the wire: ratios are products, and products of decimals have long tails. */
+const brief = (value: number): number => Number(value.toPrecision(6));
+
+/**
+ * What a model costs where the group's ratio is 1: units per prompt token and per completion token; or dollars per call
+ * alone; or nothing where no price is set.
+ */
+export function briefPrice({ prices }: Pick<Deps, "prices">, model: string): number[] {
+  const pricing = prices.pricing(model);
+  if (!pricing) return [];
+  if (pricing.callPrice !== undefined) return [brief(pricing.callPrice)];
+  return [brief(pricing.modelRatio), brief(pricing.modelRatio * pricing.completionRatio)];
+}
+
+/** The models of one usable group of the user, in the order of their names, each with its price. */
+export function pricedModelsForUser(
+  deps: Pick<Deps, "options" | "routing" | "prices">,
+  user: UserAccount,
+  group: string,
+): [model: string, price: number[]][] {
+  return modelsForUser(deps, user, group).map((model) => [model, briefPrice(deps, model)]);
+}
+
 export function enabledModelNames(deps: Pick<Deps, "routing">): string[] {
   return deps.routing.enabledModels();
 }

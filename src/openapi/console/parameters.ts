@@ -18,6 +18,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   model_name: "Only this model; % stands for anything.",
   page_size: "Rows of a page; 10 where absent, and at most what the answer says.",
   platform: "Only this family of tasks.",
+  request_id: "Only the rows of this call, by its X-Oneapi-Request-Id.",
   size: "The same as page_size.",
   sort: "Name of a column, with - in front for the highest first.",
   start_timestamp: "Unix seconds, included.",

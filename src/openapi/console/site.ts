@@ -45,6 +45,14 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Catalogue",
     summary: "Models of the user that are refused because they have no price",
   },
+  "GET /api/user/models/priced": {
+    tag: "Catalogue",
+    summary: "Models of one group with their prices",
+    description:
+      "Each is a name and its price where the group's ratio is 1: units per prompt token and per completion token, or " +
+      "dollars per call alone, or nothing where no price is set.",
+    fields: { group: "One of the user's groups." },
+  },
   "GET /api/user/self/groups": { tag: "Catalogue", summary: "Groups that the user may choose" },
   "GET /api/user/groups": { tag: "Catalogue", summary: "Groups that a visitor may choose" },
   "GET /api/redemption/": { tag: "Codes", summary: "List codes", fields: { p: "Page; the first is 1." } },

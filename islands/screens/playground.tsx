@@ -25,7 +25,7 @@ const Messages = lazyPart(
 );
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
-const UnpricedModel = lazyPart(() => import("./playground/unpriced-model.tsx"));
+const UnpricedModels = lazyPart(() => import("./playground/unpriced-models.tsx"));
 
 export default function PlaygroundScreen() {
   const t = useT();
@@ -42,6 +42,9 @@ export default function PlaygroundScreen() {
     focusInput();
   };
   const draft = useDraft(playground);
+  const perhapsUnpriced = [settings.model, settings.other].filter(
+    (model) => model !== "" && !playground.prices.get(model)?.length,
+  );
   useShortcut({ keys: "c", label: "playground.new", run: create });
 
   const panel = (
@@ -78,7 +81,7 @@ export default function PlaygroundScreen() {
             </div>
           )}
           <div className="mx-auto w-full max-w-[800px] pt-2">
-            <UnpricedModel model={settings.model} />
+            {perhapsUnpriced.length > 0 ? <UnpricedModels models={perhapsUnpriced} /> : null}
             <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
             <Composer
               text={draft.draft.text}

@@ -141,7 +141,7 @@ describe("what is shown", () => {
     expect(screen.getAllByRole("menuitem").map((each) => each.textContent)).toEqual([
       "API key",
       "Group",
-      "Request id",
+      "Request ID",
     ]);
   });
 

@@ -173,11 +173,15 @@ describe("a list of which the page brought only the beginning", () => {
       url: "/playground",
       data: {
         groups: [{ name: "default", desc: "", ratio: 1 }],
-        models: names.slice(0, 100).map((name) => [name, [0]]),
+        models: names.slice(0, 100).map((name) => [name, [0], []]),
         isCut: true,
       },
     });
-    island.answer("GET /api/user/models", { success: true, message: "", data: names });
+    island.answer("GET /api/user/models/priced", {
+      success: true,
+      message: "",
+      data: names.map((name) => [name, []]),
+    });
     island.answer("GET /api/user/self/groups", {
       success: true,
       message: "",
@@ -185,7 +189,7 @@ describe("a list of which the page brought only the beginning", () => {
     });
     await settle();
     await settle();
-    expect(island.requests.find(({ path }) => path === "/api/user/models")?.query).toEqual({
+    expect(island.requests.find(({ path }) => path === "/api/user/models/priced")?.query).toEqual({
       group: "default",
     });
     const picker = screen.getByRole("combobox", { name: "Model" }) as HTMLInputElement;

@@ -129,7 +129,7 @@ describe("a failed call", () => {
     island.answer(LOG, page());
     await ask(island, "what");
     expect(lastMessage().textContent).toContain("req-6");
-    expect(buttonOf(lastMessage(), "Request id")).toBeTruthy();
+    expect(buttonOf(lastMessage(), "Request ID")).toBeTruthy();
   });
 });
 

@@ -1,14 +1,20 @@
-// Above the composer: that the chosen model is refused because it has no price, and the way to set one.
+// Above the composer: that chosen models are refused because they have no price, and the way to set one.
 // Refuses to ask while the page comes up: whoever is going to send something has pressed or typed before.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useState } from "react";
 import { user } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
+import { namesText } from "../../lib/model-names.ts";
 import { useOwnUnpriced } from "../../lib/own-unpriced.ts";
 import { Notice } from "../../ui/feedback.tsx";
 import { mayPrice, PriceAction } from "../../ui/price-action.tsx";
 
-export default function UnpricedModel({ model }: { model: string }) {
+interface UnpricedModelsProps {
+  /** Chosen ones for which the page knows no price; the server says which of them are refused. */
+  models: readonly string[];
+}
+
+export default function UnpricedModels({ models }: UnpricedModelsProps) {
   const [isUsed, setUsed] = useState(false);
   useEffect(() => {
     const use = () => setUsed(true);
@@ -18,18 +24,19 @@ export default function UnpricedModel({ model }: { model: string }) {
       for (const name of events) document.removeEventListener(name, use);
     };
   }, []);
-  return isUsed ? <Told model={model} /> : null;
+  return isUsed ? <Told models={models} /> : null;
 }
 
-function Told({ model }: { model: string }) {
+function Told({ models }: UnpricedModelsProps) {
   useSignals();
   const t = useT();
   const { unpriced, refresh } = useOwnUnpriced();
-  if (!unpriced.has(model)) return null;
+  const refused = models.filter((model) => unpriced.has(model));
+  if (refused.length === 0) return null;
   return (
-    <Notice tone="warning" action={<PriceAction models={[model]} onPriced={refresh} />}>
+    <Notice tone="warning" action={<PriceAction models={refused} onPriced={refresh} />}>
       <p role="status" className="wrap-anywhere">
-        {t("price.unpriced", { count: 1, names: model })}
+        {t("price.unpriced", { count: refused.length, names: namesText(t, refused) })}
         {mayPrice(user.value) ? null : ` ${t("price.askAdmin")}`}
       </p>
     </Notice>

@@ -19,6 +19,7 @@ import { checkSealKey, createOptions, sessionSecret } from "./core/options/store
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { createReach } from "./net/reach.ts";
 import { createRouting } from "./core/channels/routing.ts";
+import { createMaintenance } from "./core/site/maintenance.ts";
 import { createSealer, encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
@@ -104,6 +105,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     balances,
   });
   const routing = await createRouting({ db, seal, logger });
+  const maintenance = createMaintenance(options);
   const sessions = await createSessions({ db, clock, logger });
   const deps: Deps = {
     db,
@@ -115,6 +117,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     sessions,
     ledger,
     routing,
+    maintenance,
     prices: createPriceBook(options),
     guard: createGuard(overrides.lookup),
     reach: createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy),
@@ -137,6 +140,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     accounts,
     sessions,
     options,
+    maintenance,
     limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
     secret: await sessionSecret(db, seal, env.sessionSecret),
     visitors: createVisitors(parseRanges(env.trustedProxies)),

@@ -8,6 +8,7 @@ import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { data } from "./api/data.ts";
 import { logs } from "./api/logs.ts";
+import { modelNotices } from "./api/model-notices.ts";
 import { options } from "./api/options.ts";
 import { preflight } from "./api/preflight.ts";
 import { redemptions } from "./api/redemptions.ts";
@@ -48,6 +49,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)) //      /api/channel
+    .use(modelNotices(deps, session)) //  /api/model_notice
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log
     .use(usage(deps, session)) //         /api/usage

@@ -67,7 +67,14 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
     "drizzle",
   ],
-  "src/core/site": ["src/core/deps.ts", "src/core/options", "src/core/users", "src/db", "src/shared"],
+  "src/core/site": [
+    "src/core/deps.ts",
+    "src/core/logs",
+    "src/core/options",
+    "src/core/users",
+    "src/db",
+    "src/shared",
+  ],
   "src/http": ["src/core", "src/openapi", "src/shared", "locales"],
   /** The document of all calls: tables and what is made of them. */
   "src/openapi": [],

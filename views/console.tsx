@@ -1,9 +1,11 @@
 // The console's frame: skip link, sidebar, top bar, content, and on phones a sheet and a bottom bar.
 // Refuses to depend on scripts for getting around: every entry is a link.
 import { BookOpen, ChevronRight, Menu, PanelLeft, Search, X } from "lucide-react";
+import { Role } from "../src/shared/enums.ts";
 import { NAV } from "../src/shared/navigation.ts";
 import { AccountMenu, Brand, LanguageMenu, ThemeMenu } from "./controls.tsx";
 import type { FrameProps } from "./frame.ts";
+import { MaintenanceBar } from "./maintenance.tsx";
 import { Dock, Nav } from "./nav.tsx";
 
 export function ConsoleFrame(props: FrameProps) {
@@ -88,6 +90,9 @@ export function ConsoleFrame(props: FrameProps) {
           <AccountMenu t={t} visitor={visitor} />
         </header>
         <main id="content" className="content" tabIndex={-1}>
+          {site.maintenance === undefined ? null : (
+            <MaintenanceBar t={t} message={site.maintenance} isRoot={visitor?.role === Role.root} />
+          )}
           {children}
         </main>
       </div>

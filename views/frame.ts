@@ -14,6 +14,8 @@ export interface FrameSite {
   isSetUp: boolean;
   selfUse: boolean;
   demo: boolean;
+  /** The operator's words while maintenance mode is on ("" for the built-in ones); undefined: it is off. */
+  maintenance: string | undefined;
   flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean };
   /** Titles of the chat links, in their order. */
   chats: readonly string[];

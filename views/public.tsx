@@ -1,8 +1,10 @@
 // The frame of public pages: home, about, login and their like; no sidebar.
 // Refuses links to what the site does not have.
+import { Role } from "../src/shared/enums.ts";
 import { HOME_OF_CONSOLE } from "../src/shared/navigation.ts";
 import { AccountMenu, Brand, LanguageMenu, ThemeMenu } from "./controls.tsx";
 import type { FrameProps } from "./frame.ts";
+import { MaintenanceBar } from "./maintenance.tsx";
 
 export interface PublicProps extends FrameProps {
   /** page: a text column; card: centred; full: edge to edge, for embedded frames. */
@@ -68,6 +70,9 @@ export function PublicFrame(props: PublicProps) {
         )}
       </header>
       <main id="content" className={`mx-auto w-full grow ${WIDTHS[width]}`} tabIndex={-1}>
+        {site.maintenance === undefined ? null : (
+          <MaintenanceBar t={t} message={site.maintenance} isRoot={visitor?.role === Role.root} />
+        )}
         {children}
       </main>
       {width === "full" ? null : (

@@ -1,6 +1,6 @@
 // What the server sent along with the page, and the signals that islands share: status, user, theme, language.
 // Refuses to guess: without boot data everything is the visitor's default.
-import { signal } from "@preact/signals-react";
+import { computed, signal } from "@preact/signals-react";
 import type { Language } from "../../src/shared/enums.ts";
 import type { SiteStatus } from "./api.ts";
 
@@ -64,7 +64,10 @@ export const user = signal<BootUser | null>(null);
 export const theme = signal<ThemeMode>("system");
 /** Path and query of the current address; url-state.ts keeps it in step with history. */
 export const address = signal<string>("/");
+/** The visitor's: times of day are shown in it. */
 export const timeZone = signal<string>("UTC");
+/** The site's: its days begin and end in it, for everybody alike. */
+export const siteZone = computed(() => status.value.time_zone ?? "UTC");
 /** Ticks twice a minute in the browser; stands still on the server and during hydration. */
 export const nowMs = signal<number>(0);
 

@@ -3,7 +3,7 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useRef } from "react";
 import { ApiFailure, fetchChecked } from "./api.ts";
-import { nowMs, timeZone } from "./boot.ts";
+import { nowMs, siteZone } from "./boot.ts";
 import { t } from "./i18n.ts";
 import { useListScreen } from "./list-screen.ts";
 import type { Filters, ListScreenState, PageRequest } from "./list-screen.ts";
@@ -117,7 +117,7 @@ export function useTaskScreen<Row extends TaskLike>(options: TaskScreenOptions<R
   const parameters = ({ page, pageSize }: PageRequest) => ({
     ...filters,
     // Relative ranges end now.
-    ...periodOf(rangeOf(query, Date.now(), timeZone.peek(), defaultRange)),
+    ...periodOf(rangeOf(query, Date.now(), siteZone.peek(), defaultRange)),
     p: String(page),
     page_size: String(pageSize),
   });
@@ -126,7 +126,7 @@ export function useTaskScreen<Row extends TaskLike>(options: TaskScreenOptions<R
   useTaskRefresh(screen, (signal) => fetchPage({ page: table.page, pageSize: table.pageSize, signal }));
   return {
     ...screen,
-    range: rangeOf(query, nowMs.value, timeZone.value, defaultRange),
+    range: rangeOf(query, nowMs.value, siteZone.value, defaultRange),
     request: () => ({ path, query: parameters(table) }),
   };
 }

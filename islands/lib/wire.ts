@@ -19,6 +19,11 @@ export type LogStat = ResponseData<typeof api.log.stat.get>;
 export type LogHistogramData = ResponseData<typeof api.log.histogram.get>;
 export type LogBucket = LogHistogramData["buckets"][number];
 export type UsageSummary = ResponseData<typeof api.data.summary.get>;
+export type FirstSteps = ResponseData<typeof api.data.self.first_steps.get>;
+/** What a user is told about some of their models. */
+export type ModelNotice = ResponseData<typeof api.user.models.notices.get>[number];
+/** The same as administrators wrote it. */
+export type WrittenNotice = ResponseData<typeof api.model_notice.get>[number];
 export type UsageSeries = UsageSummary["series"][number];
 /** Groups that a visitor may choose, by name. */
 export type GroupMap = ResponseData<typeof api.user.self.groups.get>;

@@ -2,7 +2,7 @@
 // Refuses to sum on the page what the server has summed: every number is one of the call's, for the range in the address.
 import { useSignals } from "@preact/signals-react/runtime";
 import { loadAllTexts } from "../lib/all-texts.ts";
-import { bootData, nowMs, status, timeZone } from "../lib/boot.ts";
+import { bootData, nowMs, siteZone, status, timeZone } from "../lib/boot.ts";
 import { sumOf } from "../lib/chart.ts";
 import { useCommand } from "../lib/commands.ts";
 import { useT } from "../lib/i18n.ts";
@@ -51,7 +51,7 @@ export default function DetailScreen() {
   const data = bootData<DetailPageData>();
   const { isAdmin } = data;
   const query = useQuery();
-  const zone = timeZone.value;
+  const zone = siteZone.value;
   const site = status.value;
   const usage = usageQueryOf(query, nowMs.value, zone, site, isAdmin);
   const { use, phase, failure, refresh } = useDetail(data, query, usage);
@@ -94,9 +94,14 @@ export default function DetailScreen() {
           <RefusedModels models={use.unpriced} onPriced={refresh} />
         </div>
       ) : null}
-      {firstSteps ? <FirstSteps steps={firstSteps} /> : null}
+      {firstSteps ? <FirstSteps steps={firstSteps} onDone={() => void refresh()} /> : null}
       {use && !firstSteps ? (
-        <UsageCharts use={use} usage={usage} isAdmin={isAdmin} onRange={changeRange} />
+        <>
+          <UsageCharts use={use} usage={usage} isAdmin={isAdmin} onRange={changeRange} />
+          {timeZone.value === zone ? null : (
+            <p className="mt-4 text-xs text-muted">{t("detail.zone", { zone })}</p>
+          )}
+        </>
       ) : null}
     </>
   );

@@ -2,7 +2,7 @@
 // Refuses to filter on the page: every filter is the call's own, and stands in the address.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useRef, useState } from "react";
-import { bootData, nowMs, timeZone } from "../lib/boot.ts";
+import { bootData, nowMs, siteZone } from "../lib/boot.ts";
 import { useCommand } from "../lib/commands.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
@@ -105,7 +105,7 @@ export default function LogScreen() {
   const { isAdmin } = data;
   const table = useTableQuery(data.pageSize);
   const { query, page, pageSize } = table;
-  const range = rangeOf(query, nowMs.value, timeZone.value, DEFAULT_RANGE);
+  const range = rangeOf(query, nowMs.value, siteZone.value, DEFAULT_RANGE);
   const [isLive, setLive] = useState(false);
   const area = useRef<HTMLDivElement>(null);
   const logs = useLogs({

@@ -25,12 +25,15 @@ const Messages = lazyPart(
 );
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
+const ModelNotices = lazyPart(() => import("../ui/model-notices.tsx"));
 const UnpricedModels = lazyPart(() => import("./playground/unpriced-models.tsx"));
 
 export default function PlaygroundScreen() {
   const t = useT();
   const query = useQuery();
-  const playground = usePlayground(bootData<PlaygroundData>());
+  const data = bootData<PlaygroundData>();
+  const { notices = [] } = data;
+  const playground = usePlayground(data);
   const { conversation, settings } = playground;
   const [open, setOpen] = useState<"settings" | "code">();
   const input = useRef<HTMLTextAreaElement>(null);
@@ -81,6 +84,9 @@ export default function PlaygroundScreen() {
             </div>
           )}
           <div className="mx-auto w-full max-w-[800px] pt-2">
+            {notices.length > 0 ? (
+              <ModelNotices notices={notices} models={[settings.model, settings.other]} />
+            ) : null}
             {perhapsUnpriced.length > 0 ? <UnpricedModels models={perhapsUnpriced} /> : null}
             <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
             <Composer

@@ -48,14 +48,19 @@ export default function SetupScreen() {
   const initialise = async (values: SetupValues) => {
     setRefusal("");
     const { username, password, confirmPassword, mode } = values;
+    const body = {
+      ...(rootExists ? {} : { username: username.trim(), password, confirmPassword }),
+      SelfUseModeEnabled: mode === "self",
+      DemoSiteEnabled: mode === "demo",
+    };
     try {
       await call(
-        api.setup.post({
-          ...(rootExists ? {} : { username: username.trim(), password, confirmPassword }),
-          SelfUseModeEnabled: mode === "self",
-          DemoSiteEnabled: mode === "demo",
-        }),
-      );
+        api.setup.post({ ...body, time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone }),
+      ).catch((error: unknown) => {
+        // A browser may know zones that the server has never heard of: the site begins in UTC then.
+        if (!(error instanceof ApiFailure) || error.code !== "option_not_time_zone") throw error;
+        return call(api.setup.post(body));
+      });
     } catch (error) {
       const field = error instanceof ApiFailure ? FIELD_OF_CODE[error.code] : undefined;
       if (field === undefined) {

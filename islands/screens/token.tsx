@@ -120,6 +120,7 @@ export default function TokenScreen() {
               key={used.keys[0]?.id}
               {...used}
               models={data.models}
+              notices={data.notices ?? []}
               onClose={() => setUsed({ keys: [], isNew: false })}
             />
           ) : null}

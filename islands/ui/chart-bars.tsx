@@ -3,7 +3,7 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
 import type { CSSProperties, ReactNode } from "react";
-import { timeZone } from "../lib/boot.ts";
+import { siteZone } from "../lib/boot.ts";
 import { axisLabels, BAR, scaleOf, spanText, stackPaths, sumOf, totalsOf } from "../lib/chart.ts";
 import type { ChartSeries, Scale, TimeAxis } from "../lib/chart.ts";
 import type { ChartCursor } from "../lib/chart-cursor.ts";
@@ -84,7 +84,7 @@ export function BarChart(props: BarChartProps) {
   useSignals();
   const { label, axis, series, height, format, formatAxis = format } = props;
   const [isTable, setTable] = useState(false);
-  const zone = timeZone.value;
+  const zone = siteZone.value;
   const size = axis.at.length;
   const totals = totalsOf(series, size);
   const most = Math.max(0, ...totals);

@@ -14,12 +14,15 @@ export interface TimeRangeFieldProps {
   onChange: (patch: Record<string, string | number | undefined>) => void;
   /** All of them where absent. */
   presets?: readonly Preset[];
+  /** In which typed moments are read; the visitor's where absent. */
+  zone?: string;
 }
 
-export function TimeRangeField({ range, onChange, presets = PRESETS }: TimeRangeFieldProps) {
+export function TimeRangeField({ range, onChange, presets = PRESETS, zone: named }: TimeRangeFieldProps) {
   const t = useT();
   useSignals();
-  const zone = timeZone.value;
+  const visitors = timeZone.value;
+  const zone = named ?? visitors;
   const asField = (seconds: number) =>
     formatDateTime(seconds * 1000, zone)
       .slice(0, 16)

@@ -9,7 +9,8 @@ import {
   pricingFor,
 } from "../core/channels/models.ts";
 import { unpricedForUser } from "../core/channels/unpriced.ts";
-import { groupChoices, groupNames } from "../core/users/groups.ts";
+import { noticesInForce } from "../core/site/model-notices.ts";
+import { groupChoices, groupNames, usableGroups } from "../core/users/groups.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
@@ -32,6 +33,12 @@ export function catalog(deps: Deps, session: SessionSettings) {
       })
       // † Which of them are refused to the caller for want of a price.
       .get("/user/models/unpriced", ({ actor }) => ok(unpricedForUser(deps, actor)), { access: "user" })
+      // † What administrators tell about them at the moment.
+      .get(
+        "/user/models/notices",
+        ({ actor }) => ok(noticesInForce(deps, Object.keys(usableGroups(deps, actor)))),
+        { access: "user" },
+      )
       // † The models of one group with what they cost where its ratio is 1: the playground's list.
       .get("/user/models/priced", ({ actor, query }) => ok(pricedModelsForUser(deps, actor, query.group)), {
         access: "user",

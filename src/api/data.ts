@@ -6,6 +6,7 @@ import type { Dimension } from "../core/logs/dashboard.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import { assertOwnRange, ownSeries, quotaSeries } from "../core/logs/statistics.ts";
+import { firstSteps } from "../core/site/first-steps.ts";
 import { ok } from "../http/envelope.ts";
 import { userIdNamed } from "../http/queries/logs.ts";
 import { positive, queryText } from "../http/queries/sent.ts";
@@ -34,7 +35,7 @@ const summaryFields = {
   figure: queryText(20),
   /** model, user, channel or key. */
   by: queryText(20),
-  /** Whose days and weeks, "Asia/Shanghai"; UTC where unknown. */
+  /** Whose days and weeks, "Asia/Shanghai"; the site's where unknown. */
   time_zone: queryText(64),
 };
 
@@ -60,7 +61,10 @@ export function data(deps: Deps, session: SessionSettings) {
       step: STEPS.find((step): step is Step => step === sent.granularity),
       figure: FIGURES.find((each) => each === sent.figure) ?? "quota",
       by: dimensions.find((each) => each === sent.by) ?? "model",
-      zone: isTimeZone(sent.time_zone ?? "") ? (sent.time_zone ?? "UTC") : "UTC",
+      zone:
+        sent.time_zone !== undefined && isTimeZone(sent.time_zone)
+          ? sent.time_zone
+          : deps.options.get("site.time_zone"),
     });
   };
   const ownSummary = async (user: UserAccount, sent: SentSummary) => {
@@ -69,36 +73,40 @@ export function data(deps: Deps, session: SessionSettings) {
     return summary(sent, ["model", "key"], user.id);
   };
 
-  return new Elysia({ prefix: "/api/data" })
-    .use(policy(session))
-    .get(
-      "/",
-      async ({ query }) => {
-        const { username } = query;
-        if (!username) return ok(await quotaSeries(deps, range(query)));
-        const id = await userIdNamed(deps, username);
-        return ok(await quotaSeries(deps, { ...range(query), user: { id, username } }));
-      },
-      { access: "admin", query: t.Object({ ...rangeFields, username: queryText(255) }) },
-    )
-    .get(
-      "/self",
-      async ({ actor, query }) => {
-        const { from, to } = range(query);
-        return ok(await ownSeries(deps, actor, from, to));
-      },
-      { access: "user", query: t.Object(rangeFields) },
-    )
-    .get(
-      "/summary",
-      async ({ query }) => {
-        const userId = query.username ? await userIdNamed(deps, query.username) : undefined;
-        return ok(await summary(query, DIMENSIONS, userId));
-      },
-      { access: "admin", query: t.Object({ ...summaryFields, username: queryText(255) }) },
-    )
-    .get("/self/summary", async ({ actor, query }) => ok(await ownSummary(actor, query)), {
-      access: "user",
-      query: t.Object(summaryFields),
-    });
+  return (
+    new Elysia({ prefix: "/api/data" })
+      .use(policy(session))
+      .get(
+        "/",
+        async ({ query }) => {
+          const { username } = query;
+          if (!username) return ok(await quotaSeries(deps, range(query)));
+          const id = await userIdNamed(deps, username);
+          return ok(await quotaSeries(deps, { ...range(query), user: { id, username } }));
+        },
+        { access: "admin", query: t.Object({ ...rangeFields, username: queryText(255) }) },
+      )
+      .get(
+        "/self",
+        async ({ actor, query }) => {
+          const { from, to } = range(query);
+          return ok(await ownSeries(deps, actor, from, to));
+        },
+        { access: "user", query: t.Object(rangeFields) },
+      )
+      .get(
+        "/summary",
+        async ({ query }) => {
+          const userId = query.username ? await userIdNamed(deps, query.username) : undefined;
+          return ok(await summary(query, DIMENSIONS, userId));
+        },
+        { access: "admin", query: t.Object({ ...summaryFields, username: queryText(255) }) },
+      )
+      // † What the checklist of a fresh site ticks.
+      .get("/self/first_steps", async ({ actor }) => ok(await firstSteps(deps, actor)), { access: "user" })
+      .get("/self/summary", async ({ actor, query }) => ok(await ownSummary(actor, query)), {
+        access: "user",
+        query: t.Object(summaryFields),
+      })
+  );
 }

@@ -16,6 +16,7 @@ const setupBody = t.Object({
   confirmPassword: t.Optional(plainText(256)),
   SelfUseModeEnabled: t.Optional(t.Boolean()),
   DemoSiteEnabled: t.Optional(t.Boolean()),
+  time_zone: t.Optional(plainText(64)),
 });
 
 export function system(deps: Deps, session: SessionSettings) {

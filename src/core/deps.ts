@@ -9,6 +9,7 @@ import type { OptionStore } from "./options/store.ts";
 import type { PriceBook } from "./prices/price-book.ts";
 import type { Routing } from "./channels/routing.ts";
 import type { Sealer } from "./kit/seal.ts";
+import type { Maintenance } from "./site/maintenance.ts";
 import type { Sessions } from "./users/sessions.ts";
 
 /** Passed in, so that tests never sleep. */
@@ -270,6 +271,7 @@ export interface Deps {
   sessions: Sessions;
   ledger: Ledger;
   routing: Routing;
+  maintenance: Maintenance;
   prices: PriceBook;
   presets?: ModelPresets;
   /** The only way out to addresses that people typed. */

@@ -6,6 +6,8 @@ import type { Accounts, UserAccount } from "../core/deps.ts";
 import { SESSION_SECONDS } from "../core/users/session-rows.ts";
 import type { Session, Sessions } from "../core/users/sessions.ts";
 import type { SiteLimits } from "../core/kit/site-limits.ts";
+import { refuseInMaintenance } from "../core/site/maintenance.ts";
+import type { Maintenance } from "../core/site/maintenance.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
@@ -35,6 +37,8 @@ export interface SessionSettings {
   secret: string;
   /** Whose language is the site's. */
   options: Pick<OptionStore, "get">;
+  /** While it is on, only root gets beyond the public calls. */
+  maintenance: Maintenance;
   /** Knows every visitor's address; nothing here asks the framework for it. */
   visitors: Visitors;
 }
@@ -167,6 +171,7 @@ async function identify(
   } else countCall(settings, request, user, address);
   checkUserHeader(request, user);
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
+  refuseInMaintenance(settings.maintenance, user.role);
   if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
   return {
     actor: user,
@@ -295,12 +300,38 @@ async function visiting(settings: SessionSettings, context: PolicyContext): Prom
   if (!signedIn) visitors.stranger(request);
   visitors.hold(request, MAX_VISITOR_MS);
   countCall(settings, request, signedIn?.user, address);
+  refuseVisitInMaintenance(settings, request, signedIn?.user);
   return {
     visitor: signedIn?.user,
     session: signedIn?.session,
     language: languageOf(request, settings.options),
     address,
   };
+}
+
+/** Open calls that answer during maintenance: probes and the public pages' data, and root's way in. */
+const OPEN_IN_MAINTENANCE: ReadonlySet<string> = new Set([
+  "/api/status",
+  "/api/setup",
+  "/api/user/login",
+  "/api/user/logout",
+  "/api/user/groups",
+  "/api/pricing",
+  "/api/notice",
+  "/api/about",
+  "/api/home_page_content",
+]);
+
+function refuseVisitInMaintenance(
+  { maintenance }: SessionSettings,
+  { url, method }: Request,
+  visitor: UserAccount | undefined,
+): void {
+  if (!maintenance.isOn || method === "OPTIONS") return;
+  const path = new URL(url).pathname.replace(/\/$/, "");
+  // Outside of /api the route itself refuses, in the words of the API that it is.
+  if (!path.startsWith("/api/") || OPEN_IN_MAINTENANCE.has(path)) return;
+  refuseInMaintenance(maintenance, visitor?.role ?? Role.guest);
 }
 
 /** For the document: how a caller may show who they are, with the least role that is let in. */

@@ -1,18 +1,17 @@
 // First figures of the dashboard, for the range and split that stand in the address.
 // Refuses other people's use to ordinary users; a range that is refused leaves the page to say so.
 import { usageQueryOf } from "../../islands/screens/detail/usage-query.ts";
-import type { DetailPageData, FirstSteps } from "../../islands/screens/detail/data.ts";
+import type { DetailPageData } from "../../islands/screens/detail/data.ts";
 import { dashboard, hasUsage } from "../core/logs/dashboard.ts";
-import type { UserAccount } from "../core/deps.ts";
+import { firstSteps } from "../core/site/first-steps.ts";
 import { assertOwnRange } from "../core/logs/statistics.ts";
-import { listTokens } from "../core/users/tokens.ts";
 import { userIdNamed } from "../http/queries/logs.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import type { LoaderContext } from "./page.ts";
 
 export async function loadDetail(context: LoaderContext): Promise<DetailPageData> {
-  const { deps, user, url, timeZone, status } = context;
+  const { deps, user, url, status } = context;
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;
   const everyMinutes = deps.options.get("DataExportInterval");
   if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined, everyMinutes };
@@ -20,14 +19,22 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
   const { range, step, figure, by, scope } = usageQueryOf(
     query,
     deps.clock.nowMs(),
-    timeZone,
+    status.time_zone,
     status,
     isAdmin,
   );
   const userId = scope === "me" ? user.id : scope && (await userIdNamed(deps, scope.username));
   const ask = async () => {
     if (!isAdmin) assertOwnRange(range.from, range.to - 1);
-    return dashboard(deps, { userId, from: range.from, to: range.to, step, figure, by, zone: timeZone });
+    return dashboard(deps, {
+      userId,
+      from: range.from,
+      to: range.to,
+      step,
+      figure,
+      by,
+      zone: status.time_zone,
+    });
   };
   const [use, isUsed] = await Promise.all([
     ask().catch((error: unknown) => {
@@ -41,13 +48,6 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
     use,
     used: user.usedQuota,
     everyMinutes,
-    first: isUsed || typeof scope === "object" ? undefined : await firstSteps(context, user, isAdmin),
+    first: isUsed || typeof scope === "object" ? undefined : await firstSteps(deps, user),
   };
-}
-
-/** What is still missing before figures can come in. */
-async function firstSteps({ deps }: LoaderContext, user: UserAccount, isAdmin: boolean): Promise<FirstSteps> {
-  const { total: keys } = await listTokens(deps, user, { offset: 0, limit: 1 });
-  if (!isAdmin) return { key: keys > 0 };
-  return { channel: deps.routing.enabledModels().length > 0, key: keys > 0 };
 }

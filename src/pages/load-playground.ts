@@ -2,6 +2,7 @@
 // Refuses what GET /api/user/self/groups and /api/user/models refuse: the same functions answer here.
 import type { PlaygroundData } from "../../islands/screens/playground/use-stored.ts";
 import { briefPrice } from "../core/channels/models.ts";
+import { noticesInForce } from "../core/site/model-notices.ts";
 import { groupChoices } from "../core/users/groups.ts";
 import { firstGroups, MOST_CHOICES } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
@@ -30,6 +31,10 @@ export function loadPlayground({ deps, user }: LoaderContext): PlaygroundData {
     groups,
     models: [...models].map(([model, positions]) => [model, positions, briefPrice(deps, model)]),
     isCut: isListCut,
+    notices: noticesInForce(
+      deps,
+      groups.map(({ name }) => name),
+    ),
     mostBodyMb: deps.options.get("relay.max_body_mb"),
   };
 }

@@ -1,7 +1,8 @@
 // First rows of the API key screen, with the groups and models that its editor offers.
 import type { TokenPageData } from "../../islands/screens/token/row.ts";
 import { modelsForUser } from "../core/channels/models.ts";
-import { groupChoices } from "../core/users/groups.ts";
+import { noticesInForce } from "../core/site/model-notices.ts";
+import { groupChoices, usableGroups } from "../core/users/groups.ts";
 import { listTokens } from "../core/users/tokens.ts";
 import { sentBy } from "../http/queries/sent.ts";
 import { tokenFilterOf, tokenSearchFields } from "../http/queries/tokens.ts";
@@ -27,5 +28,6 @@ export async function loadTokens(context: LoaderContext): Promise<TokenPageData>
     models: models.first,
     isCut: groups.isCut || models.isCut,
     pageSize,
+    notices: noticesInForce(deps, Object.keys(usableGroups(deps, user))),
   };
 }

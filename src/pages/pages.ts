@@ -27,11 +27,11 @@ import { loadTokens } from "./load-tokens.ts";
 import { loadSetup } from "./load-setup.ts";
 import { loadUsers } from "./load-users.ts";
 import { loadWallet } from "./load-wallet.ts";
-import { aboutPage, brokenPage, forbiddenPage, notFoundPage } from "./plain-pages.tsx";
+import { aboutPage, brokenPage, forbiddenPage, maintenancePage, notFoundPage } from "./plain-pages.tsx";
 import type { Moved, Page } from "./page.ts";
 import { homePage } from "./public-pages.tsx";
 
-export { brokenPage, forbiddenPage, notFoundPage };
+export { brokenPage, forbiddenPage, maintenancePage, notFoundPage };
 
 /** Chat clients live wherever the operator says. */
 const FRAMES = { frame: ["https:", "http:"] };

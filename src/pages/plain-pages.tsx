@@ -1,6 +1,7 @@
 // Pages without an island: about, not found, forbidden, broken. Server-rendered, readable without scripts.
 // Refuses raw operator HTML: it is sanitised here, addresses are framed in a sandbox.
 import { BrokenView, ContentView, ForbiddenView, NotFoundView } from "../../views/messages.tsx";
+import { MaintenanceView } from "../../views/maintenance.tsx";
 import { Role } from "../shared/enums.ts";
 import { NAV, isVisible } from "../shared/navigation.ts";
 import type { LoaderContext, Page } from "./page.ts";
@@ -114,4 +115,19 @@ export const brokenPage: Page = {
   title: "shell.broken.title",
   statusCode: 500,
   view: ({ t, data }) => BrokenView({ t, requestId: (data as { requestId: string }).requestId }),
+};
+
+/** Stands for every page of the console while maintenance mode is on, for everybody but root. */
+export const maintenancePage: Page = {
+  path: "/maintenance",
+  shell: "public",
+  access: "public",
+  title: "shell.maintenance.title",
+  statusCode: 503,
+  view: ({ t, context }) =>
+    MaintenanceView({
+      t,
+      message: context.status.maintenance_message,
+      isSignedIn: context.user !== undefined,
+    }),
 };

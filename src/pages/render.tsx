@@ -42,6 +42,7 @@ function frameSite(context: RenderContext): FrameSite {
     isSetUp: status.setup,
     selfUse: status.self_use_mode_enabled,
     demo: status.demo_site_enabled,
+    maintenance: status.maintenance_enabled ? status.maintenance_message : undefined,
     flags: status,
     chats: Array.isArray(status.chats)
       ? status.chats.flatMap((each: unknown) =>
@@ -70,6 +71,8 @@ export interface Rendered {
 export function renderPage(page: Page, context: RenderContext, manifest: Manifest): Rendered {
   const t = translator(context.language);
   const site = frameSite(context);
+  // The page says it itself.
+  if (page.statusCode === 503) site.maintenance = undefined;
   const entry = page.screen ? manifest.entries[page.screen.name] : undefined;
   const mount = manifest.entries.mount;
   const lite = manifest.entries.lite;

@@ -14,7 +14,7 @@ import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import { isTimeZone } from "../shared/local-time.ts";
 import type { Moved, Page, RenderContext } from "./page.ts";
-import { brokenPage, forbiddenPage, moved, notFoundPage, pages } from "./pages.ts";
+import { brokenPage, forbiddenPage, maintenancePage, moved, notFoundPage, pages } from "./pages.ts";
 import { renderPage } from "./render.tsx";
 import { pageResponse } from "./respond.ts";
 
@@ -100,9 +100,12 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const { pathname, search } = new URL(request.url);
     const { done } = await setupState(deps);
     if (!done && pathname !== "/setup") return redirect("/setup");
-    if (done && pathname === "/setup") return redirect("/");
+    // Whoever has just finished the wizard is signed in, and goes on where the next steps are listed.
+    if (done && pathname === "/setup") return redirect(user ? "/detail" : "/");
     if (page.access !== "public") {
       if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
+      if (deps.maintenance.isOn && user.role < Role.root)
+        return respond(maintenancePage, request, user, params);
       if (user.role < ACCESS_ROLE[page.access]) return respond(forbiddenPage, request, user, params);
     }
     if (to) return redirect(to(params));

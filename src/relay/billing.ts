@@ -16,7 +16,10 @@ import { asFailure, encodeFailure } from "./wire/render-failure.ts";
 const UNLIMITED = 100_000_000;
 const CENTS = 100;
 
-type BillingDeps = Pick<Deps, "accounts" | "options" | "clock" | "ledger" | "logger" | "routing">;
+type BillingDeps = Pick<
+  Deps,
+  "accounts" | "options" | "clock" | "ledger" | "logger" | "maintenance" | "routing"
+>;
 
 /** The sums of the key, or of its owner where the site says so; amounts not yet in the ledger are left out. */
 function sums(deps: BillingDeps, { user, token }: Caller): { left: number; used: number } {

@@ -152,7 +152,7 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
     async ({ request, visitor }) => {
       let user: UserAccount;
       try {
-        user = sessionUser(request, visitor);
+        user = sessionUser(deps, request, visitor);
       } catch (error) {
         const services = refusalServices(deps, relay);
         return refusePlain(services, { request, omitId: true, dialect: "openai-chat" }, error);

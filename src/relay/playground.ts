@@ -1,6 +1,7 @@
 // The playground's caller: a console session that picks a group in its body and pays from the user's balance.
 // Refuses groups that the user may not use; there is no key, hence no key limits and no key charges.
 import type { Deps, UserAccount } from "../core/deps.ts";
+import { refuseInMaintenance } from "../core/site/maintenance.ts";
 import { UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { mayUseGroup, modelNotFound } from "./call/admission.ts";
@@ -11,7 +12,11 @@ import { patchedBody } from "./wire/patch-json.ts";
 import type { RelayBody } from "./wire/read-body.ts";
 
 /** The signed-in user; an access token is not enough, and the New-Api-User header must name the same user. */
-export function sessionUser(request: Request, visitor: UserAccount | undefined): UserAccount {
+export function sessionUser(
+  { maintenance }: Pick<Deps, "maintenance">,
+  request: Request,
+  visitor: UserAccount | undefined,
+): UserAccount {
   const { headers } = request;
   if (!visitor) {
     if (headers.has("authorization"))
@@ -22,6 +27,7 @@ export function sessionUser(request: Request, visitor: UserAccount | undefined):
   if (named === null || named === "") throw new Failure("auth", "auth_user_header_missing");
   if (named !== String(visitor.id)) throw new Failure("auth", "auth_user_header_mismatch");
   if (visitor.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
+  refuseInMaintenance(maintenance, visitor.role);
   return visitor;
 }
 

@@ -412,7 +412,9 @@ describe("without figures", () => {
   });
 
   test("an installation without any use shows the steps to the first call, done ones ticked", () => {
-    open({ page: { isAdmin: true, use: nothing, first: { channel: true, key: false } } });
+    open({
+      page: { isAdmin: true, use: nothing, first: { channel: true, unpriced: [], key: false, call: false } },
+    });
     const steps = within(screen.getByRole("region", { name: "A few steps to your first figures" }));
     expect(steps.getAllByRole("listitem").length).toBe(3);
     expect(steps.queryByRole("link", { name: "Add channel" })).toBeNull();
@@ -422,7 +424,7 @@ describe("without figures", () => {
   });
 
   test("users are not asked to connect providers", () => {
-    open({ page: { use: nothing, first: { key: true } } });
+    open({ page: { use: nothing, first: { key: true, call: false } } });
     expect(screen.queryByText("Connect a provider")).toBeNull();
     expect(screen.getAllByRole("listitem").length).toBe(2);
   });

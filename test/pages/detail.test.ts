@@ -159,10 +159,15 @@ describe.each(DATABASE_KINDS)("the dashboard's page on %s", (database) => {
 
   test("before the first call there are steps instead: what is missing, and for users no channel", async () => {
     const fresh = await app.createUser({ username: "fresh" });
-    expect((await open("/detail", fresh)).data.first).toEqual({ key: false });
+    expect((await open("/detail", fresh)).data.first).toEqual({ key: false, call: false });
     await app.createToken(fresh.id);
-    expect((await open("/detail", fresh)).data.first).toEqual({ key: true });
-    expect((await open("/detail?scope=me", root)).data.first).toEqual({ channel: false, key: false });
+    expect((await open("/detail", fresh)).data.first).toEqual({ key: true, call: false });
+    expect((await open("/detail?scope=me", root)).data.first).toEqual({
+      channel: false,
+      unpriced: [],
+      key: false,
+      call: false,
+    });
     expect((await open("/detail", root)).data.first).toBeUndefined();
   });
 

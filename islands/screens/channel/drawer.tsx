@@ -43,8 +43,8 @@ export interface ChannelDrawerProps {
   data: ChannelPageData;
   tags: ChannelSummary["tags"];
   onClose: () => void;
-  /** Ids of what was saved; several for a batch of keys. */
-  onSaved: (ids: readonly number[], shouldTest: boolean) => void;
+  /** Ids of what was saved (several for a batch of keys), and its models. */
+  onSaved: (ids: readonly number[], shouldTest: boolean, models: readonly string[]) => void;
 }
 
 function isEmptyOrIntegerFrom(value: number | undefined, least: number): boolean {
@@ -107,7 +107,8 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
       });
       if (!goOn) throw new DOMException("kept open", "AbortError");
     }
-    onSaved(await saveChannel({ row, initial, values, hasSeveralKeys: keyCount(values) > 1 }), withTest);
+    const ids = await saveChannel({ row, initial, values, hasSeveralKeys: keyCount(values) > 1 });
+    onSaved(ids, withTest, namesOf(values.models));
   };
   const pickType = (type: number) => {
     const modelsOf = (of: number) => (lists.presets[String(of)] ?? []).join(",");
@@ -120,7 +121,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
   };
   const saveAndTest = () => {
     if (row && !form.isDirty) {
-      onSaved([row.id], true);
+      onSaved([row.id], true, []);
       onClose();
       return;
     }

@@ -6,6 +6,7 @@ import {
   Copy,
   FlaskConical,
   ListChecks,
+  Megaphone,
   Pencil,
   ScrollText,
   Trash2,
@@ -90,6 +91,12 @@ export function rowMenu({ t, channels }: MenuContext, row: ListRow): MenuGroups 
         onSelect: () => withActions((actions) => actions.copyOne(channels, row)),
       },
       { id: "log", label: t("channel.log"), icon: ScrollText, href: `/log?channel=${row.id}` },
+      {
+        id: "notice",
+        label: t("channel.notice"),
+        icon: Megaphone,
+        onSelect: () => setQuery({ notices: "new", notice_channel: row.id }),
+      },
     ],
     [
       isOn
@@ -140,13 +147,19 @@ export function pageMenu({ t, channels }: MenuContext): MenuGroups {
     [
       refreshItem(t, channels.refresh),
       {
+        id: "notices",
+        label: t("channel.notices"),
+        icon: Megaphone,
+        onSelect: () => setQuery({ notices: 1 }),
+      },
+      {
         id: "repair",
         label: t("channel.repair"),
         icon: Wrench,
         onSelect: () => withActions((actions) => actions.repair(channels)),
       },
       curlItem(t, () => {
-        const { new: _new, edit: _edit, test: _test, tag_edit: _tag, ...filters } = table.query;
+        const { new: _new, edit: _edit, test: _test, tag_edit: _tag, notices: _, ...filters } = table.query;
         return {
           path: "/api/channel/search",
           query: { ...filters, p: table.page - 1, page_size: table.pageSize },

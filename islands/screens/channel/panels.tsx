@@ -1,5 +1,6 @@
 // What opens over the channel list: the editor, the test drawer, the editor of a tag or of several, the tag dialog.
 // Refuses to be part of the first paint: each comes with its own chunk.
+import { useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useT } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
@@ -8,11 +9,14 @@ import { toast } from "../../lib/toasts.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
 import { loadActions, withActions } from "./load-actions.ts";
+import { plainRows } from "./use-channels.ts";
 import type { Channels } from "./use-channels.ts";
 
 const ChannelDrawer = lazyPart(() => import("./drawer.tsx"));
 const TestDrawer = lazyPart(() => import("./test-drawer.tsx"));
 const TagDrawer = lazyPart(() => import("./tag-drawer.tsx"));
+const NoticesDrawer = lazyPart(() => import("./notices-drawer.tsx"));
+const NewPrices = lazyPart(() => import("./new-prices.tsx"));
 const TagDialog = lazyPart(() => import("./tag-dialog.tsx"));
 
 /** The channel that the address names: one of the rows, else fetched; a missing one is reported. */
@@ -50,9 +54,22 @@ export function ChannelPanels({
   const edited = useAddressedChannel(channels, query.edit);
   const tested = useAddressedChannel(channels, query.test);
   const tag = query.tag_edit;
+  /** Models of a channel that has just been made. */
+  const [added, setAdded] = useState<readonly string[]>();
   return (
     <>
-      {query.new === "1" || edited !== undefined ? <Editor channels={channels} row={edited} /> : null}
+      {query.new === "1" || edited !== undefined ? (
+        <Editor channels={channels} row={edited} onAdded={setAdded} />
+      ) : null}
+      {added ? <NewPrices models={added} onClose={() => setAdded(undefined)} /> : null}
+      {query.notices === undefined ? null : (
+        <NoticesDrawer
+          shown={query.notices}
+          model={query.notice_model}
+          channel={query.notice_channel}
+          rows={plainRows(channels.shown.list.rows)}
+        />
+      )}
       {tested !== undefined ? (
         <TestDrawer
           key={tested.id}
@@ -92,7 +109,13 @@ export function ChannelPanels({
   );
 }
 
-function Editor({ channels, row }: { channels: Channels; row: ChannelRow | undefined }) {
+interface EditorProps {
+  channels: Channels;
+  row: ChannelRow | undefined;
+  onAdded: (models: readonly string[]) => void;
+}
+
+function Editor({ channels, row, onAdded }: EditorProps) {
   const t = useT();
   return (
     <ChannelDrawer
@@ -101,12 +124,13 @@ function Editor({ channels, row }: { channels: Channels; row: ChannelRow | undef
       data={channels.data}
       tags={channels.summary.tags}
       onClose={() => setQuery({ new: undefined, edit: undefined })}
-      onSaved={(ids, shouldTest) => {
+      onSaved={(ids, shouldTest, models) => {
         toast({
           key: "channel saved",
           text: ids.length > 1 ? t("channel.savedMany", { count: ids.length }) : t("channel.saved"),
         });
         void channels.refresh();
+        if (row === undefined) onAdded(models);
         if (shouldTest && ids.length > 0) withActions((actions) => actions.testIds(channels, ids));
       }}
     />

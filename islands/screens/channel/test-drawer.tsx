@@ -1,9 +1,10 @@
 // The models of one channel, tested one by one: search, choose several, each result with time or error beside its model.
 // Refuses to ask the provider for several at once: they follow each other, and can be stopped between two.
-import { FlaskConical, Square } from "lucide-react";
+import { FlaskConical, Megaphone, Square } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { formatDuration } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
+import { setQuery } from "../../lib/url-state.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { testOnce } from "./actions.ts";
@@ -187,7 +188,7 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel, unpriced }
           <th scope="col" className="w-[45%]">
             {t("channel.testResult")}
           </th>
-          <th scope="col" className="w-8">
+          <th scope="col" className="w-16">
             <span className="sr-only">{t("table.actions")}</span>
           </th>
         </tr>
@@ -220,7 +221,17 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel, unpriced }
             <td>
               <ResultCell result={run.results.get(name)} />
             </td>
-            <td>
+            <td className="whitespace-nowrap">
+              <button
+                type="button"
+                className="btn btn-ghost btn-square btn-xs"
+                aria-label={t("notice.ofModel", { name })}
+                title={t("notice.ofModel", { name })}
+                disabled={run.isRunning}
+                onClick={() => setQuery({ test: undefined, notices: "new", notice_model: name })}
+              >
+                <Megaphone aria-hidden size={14} />
+              </button>
               <button
                 type="button"
                 className="btn btn-ghost btn-square btn-xs"

@@ -2,14 +2,9 @@
 // Refuses to sum by itself: lines, leaders and what is left are the server's.
 import { assignSlots, sumOf } from "../../lib/chart.ts";
 import type { ChartSeries } from "../../lib/chart.ts";
-import type { UsageSeries, UsageSummary } from "../../lib/wire.ts";
+import type { FirstSteps, UsageSeries, UsageSummary } from "../../lib/wire.ts";
 
-/** What stands between an empty installation and its first figures; undefined where there are figures. */
-export interface FirstSteps {
-  /** Whether there is one; undefined for users, who have no say in it. */
-  channel?: boolean;
-  key: boolean;
-}
+export type { FirstSteps };
 
 export interface DetailPageData {
   isAdmin: boolean;
@@ -17,6 +12,7 @@ export interface DetailPageData {
   use: UsageSummary | undefined;
   /** Quota that the visitor used in all. */
   used: number;
+  /** What stands between an empty installation and its first figures; undefined where there are figures. */
   first: FirstSteps | undefined;
   /** Minutes after which a page that is looked at asks again (option DataExportInterval). */
   everyMinutes: number;

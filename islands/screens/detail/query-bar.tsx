@@ -1,5 +1,7 @@
 // What the dashboard shows: the range of time, the width of a bar, and for administrators whose use.
 // Refuses a width that would make too many bars.
+import { useSignals } from "@preact/signals-react/runtime";
+import { siteZone } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { TimeRangeField } from "../../ui/time-range.tsx";
@@ -17,10 +19,11 @@ export interface QueryBarProps {
 
 export function QueryBar({ usage, isAdmin, onRange }: QueryBarProps) {
   const t = useT();
+  useSignals();
   const { range, granularity, step: automatic } = usage;
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2" role="search" aria-label={t("detail.filters")}>
-      <TimeRangeField range={range} presets={DETAIL_PRESETS} onChange={onRange} />
+      <TimeRangeField range={range} presets={DETAIL_PRESETS} zone={siteZone.value} onChange={onRange} />
       <select
         className="select select-sm w-auto"
         aria-label={t("detail.granularity")}

@@ -3,7 +3,7 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { ArrowRight } from "lucide-react";
 import { useState } from "react";
-import { address, status, timeZone } from "../../lib/boot.ts";
+import { address, status, siteZone } from "../../lib/boot.ts";
 import { useChartCursor } from "../../lib/chart-cursor.ts";
 import type { ChartCursor, Span } from "../../lib/chart-cursor.ts";
 import { spanText } from "../../lib/chart.ts";
@@ -110,7 +110,7 @@ interface MainChartProps {
 
 function MainChart({ use, usage, series, cursor, formats, hrefOf }: MainChartProps) {
   const t = useT();
-  const zone = timeZone.value;
+  const zone = siteZone.value;
   const { pinned } = cursor;
   const axis = { at: use.at, to: use.to, step: use.step };
   const { sentence, summary } = sentencesOf({

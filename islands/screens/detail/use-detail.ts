@@ -3,7 +3,7 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect } from "react";
 import { api, call } from "../../lib/api.ts";
-import { status, timeZone, user } from "../../lib/boot.ts";
+import { status, siteZone, user } from "../../lib/boot.ts";
 import { useList } from "../../lib/list.ts";
 import type { ListPhase } from "../../lib/list.ts";
 import type { Query } from "../../lib/url-state.ts";
@@ -20,7 +20,7 @@ export function parametersOf({ range, step, figure, by, scope }: UsageQuery) {
     granularity: step,
     figure,
     by,
-    time_zone: timeZone.peek(),
+    time_zone: siteZone.peek(),
     ...(typeof scope === "object" ? scope : {}),
   };
 }
@@ -41,14 +41,14 @@ export function useDetail(
 } {
   useSignals();
   // Hours are the same everywhere; days and weeks are those of the zone.
-  const zone = usage.step === "hour" && usage.range.preset !== "today" ? "" : timeZone.value;
+  const zone = usage.step === "hour" && usage.range.preset !== "today" ? "" : siteZone.value;
   const { range, step, figure, by, scope } = usage;
   const list = useList<UsageSummary>({
     initial: data.use && { rows: [data.use], total: 1 },
     // Relative ranges stay relative: the passing of time is no new question.
     queryKey: JSON.stringify([range.preset ?? [range.from, range.to], step, figure, by, scope, zone]),
     async load(signal) {
-      const now = usageQueryOf(query, Date.now(), timeZone.peek(), status.peek(), data.isAdmin);
+      const now = usageQueryOf(query, Date.now(), siteZone.peek(), status.peek(), data.isAdmin);
       const options = { query: parametersOf(now), fetch: { signal } };
       const use = await (now.scope === "me"
         ? call(api.data.self.summary.get(options))

@@ -2,7 +2,7 @@
 // Refuses to move the reader: what comes in while somebody reads below the top waits until somebody wants it.
 import { useRef, useState } from "react";
 import { api, call } from "../../lib/api.ts";
-import { timeZone } from "../../lib/boot.ts";
+import { siteZone } from "../../lib/boot.ts";
 import { rowKeyOf } from "../../lib/log-key.ts";
 import { filterKeyOf, useListScreen } from "../../lib/list-screen.ts";
 import type { ListScreenState, PageRequest } from "../../lib/list-screen.ts";
@@ -41,7 +41,7 @@ export type LogParameters = LogFilters & { start_timestamp: string; end_timestam
 /** Parameters of the calls for filters and range in the address, as of this moment. */
 export function logParameters(query: Query, isAdmin: boolean): LogParameters {
   const filters = filtersOf(query, isAdmin);
-  const range = rangeOf(query, Date.now(), timeZone.peek(), DEFAULT_RANGE);
+  const range = rangeOf(query, Date.now(), siteZone.peek(), DEFAULT_RANGE);
   return {
     ...filters,
     type: filters.type || "0",

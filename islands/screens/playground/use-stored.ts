@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useCompleteChoices } from "../../lib/complete-choices.ts";
+import type { ModelNotice } from "../../lib/wire.ts";
 import type { Settings, Stored } from "./conversation.ts";
 import { defaultSettings, newConversation, readStored, writeStored } from "./conversation.ts";
 import type { Group } from "./settings.tsx";
@@ -19,6 +20,8 @@ export interface PlaygroundData {
   isCut?: boolean;
   /** The largest body of a call, in mebibytes. */
   mostBodyMb?: number;
+  /** What administrators tell about the models. */
+  notices?: ModelNotice[];
 }
 
 const FAVOURITE = "gpt-4o-mini";

@@ -59,11 +59,11 @@ export function DoneView() {
       </h1>
       <p className="mt-2 text-muted">{t("setup.doneText")}</p>
       <div className="mt-5 flex flex-wrap gap-2">
-        <a className="btn btn-primary" href="/channel?new=1">
-          {t("setup.doneAction")}
+        <a className="btn btn-primary" href="/detail">
+          {t("setup.doneSteps")}
         </a>
-        <a className="btn btn-default" href="/">
-          {t("setup.doneHome")}
+        <a className="btn btn-default" href="/channel?new=1">
+          {t("setup.doneAction")}
         </a>
       </div>
     </section>

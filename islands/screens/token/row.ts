@@ -1,12 +1,14 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
 import { MAX_TOKEN_NAME } from "../../../src/shared/name-limits.ts";
-import type { GroupMap, ListPageData, TokenRow } from "../../lib/wire.ts";
+import type { GroupMap, ListPageData, ModelNotice, TokenRow } from "../../lib/wire.ts";
 
 export interface TokenPageData extends ListPageData<TokenRow> {
   groups: GroupMap;
   models: string[];
   /** There are more groups or models than these. */
   isCut?: boolean;
+  /** What administrators tell about the models. */
+  notices?: ModelNotice[];
 }
 
 export interface TokenValues extends Record<string, unknown> {

@@ -1,4 +1,4 @@
-// The dashboard's figures: use over time by model, user, channel or key, in bars of a visitor's own calendar.
+// The dashboard's figures: use over time by model, user, channel or key, in bars of a calendar.
 // Refuses to read raw rows, except errors (of which there are few) and the last unfinished hour of the comparison.
 import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";

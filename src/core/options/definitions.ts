@@ -21,12 +21,14 @@ import {
   headerMap,
   int,
   lines,
+  modelNotices,
   oneOf,
   rateLimitMap,
   ratioMap,
   text,
   textList,
   textMap,
+  timeZone,
   tokenCountMap,
   url,
 } from "./kinds.ts";
@@ -256,13 +258,20 @@ const optionsByGroup = {
     SystemName: { kind: text, default: "Weir", public: "system_name" },
     /** Of pages whose visitor prefers neither, and of letters to whoever chose none. */
     "site.language": { kind: oneOf("zh", "en"), default: "zh" },
+    /** Where the site's days begin and end: in figures, ranges and statements. */
+    "site.time_zone": { kind: timeZone, default: "UTC", public: "time_zone" },
     Logo: { kind: text, default: "", public: "logo" },
+    /** Calls and console are refused to all but root, in these words. */
+    "site.maintenance_enabled": { kind: bool, default: "false", public: "maintenance_enabled" },
+    "site.maintenance_message": { kind: text, default: "" },
   },
   content: {
     Notice: { kind: text, default: "" },
     HomePageContent: { kind: text, default: "" },
     About: { kind: text, default: "" },
     Footer: { kind: text, default: "", public: "footer_html" },
+    /** [{id, models, channels, text, until}]; administrators change them one at a time (core/site/model-notices.ts). */
+    "site.model_notices": { kind: modelNotices, default: "[]" },
   },
   legacy: {
     FileUploadPermission: { kind: int(), default: "0" },

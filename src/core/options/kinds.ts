@@ -1,6 +1,7 @@
 // Kinds of option values: how the stored text is read, checked and shown.
 // Each parse refuses wrong text with a Failure that names what was expected.
 import { refuse } from "../../shared/failures.ts";
+import { isTimeZone } from "../../shared/local-time.ts";
 
 export interface OptionKind<T> {
   /** Reads the stored text; throws a Failure for text that is not of this kind. */
@@ -78,6 +79,14 @@ export function oneOf<const T extends string>(...values: T[]): OptionKind<T> {
     },
   };
 }
+
+/** A zone by its IANA name, such as Asia/Shanghai: fixed offsets know no daylight saving. */
+export const timeZone: OptionKind<string> = {
+  parse(value) {
+    if (!isTimeZone(value)) throw refuse("option_not_time_zone");
+    return value;
+  },
+};
 
 /** Lines of text, trimmed, without empty ones. */
 export const lines: OptionKind<string[]> = {
@@ -220,5 +229,50 @@ export const textList: OptionKind<string[]> = {
       throw refuse("option_not_list");
     }
     return parsed;
+  },
+};
+
+/** Something to know about models or channels, as an administrator wrote it. */
+export interface ModelNotice {
+  id: string;
+  /** Exact names. */
+  models: string[];
+  /** Ids. */
+  channels: number[];
+  text: string;
+  /** Unix seconds; 0: until it is taken back. */
+  until: number;
+}
+
+const isListOf = <T>(value: unknown, isOne: (each: unknown) => each is T): value is T[] =>
+  Array.isArray(value) && value.every(isOne);
+const isName = (each: unknown): each is string => typeof each === "string" && each !== "";
+const isId = (each: unknown): each is number => Number.isSafeInteger(each) && Number(each) > 0;
+
+/** Notices about models or channels; those without an id are known by their place. */
+export const modelNotices: OptionKind<ModelNotice[]> = {
+  parse(value) {
+    const parsed = value.trim() === "" ? [] : json(value);
+    if (!Array.isArray(parsed)) throw refuse("option_not_list");
+    return parsed.map((entry: unknown, index): ModelNotice => {
+      const {
+        id = String(index + 1),
+        models = [],
+        channels = [],
+        text: said,
+        until = 0,
+      } = isRecord(entry) ? entry : {};
+      const isWhole =
+        isName(id) &&
+        isListOf(models, isName) &&
+        isListOf(channels, isId) &&
+        models.length + channels.length > 0 &&
+        isName(said) &&
+        typeof until === "number" &&
+        Number.isSafeInteger(until) &&
+        until >= 0;
+      if (!isWhole) throw refuse("option_bad_notice", { position: index + 1 });
+      return { id, models, channels, text: said, until };
+    });
   },
 };

@@ -6,6 +6,7 @@ import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role } from "../../shared/enums.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import type { Language } from "../../shared/enums.ts";
+import { isTimeZone } from "../../shared/local-time.ts";
 import { Failure } from "../../shared/failures.ts";
 import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
@@ -23,6 +24,8 @@ export interface SetupInput {
   confirmPassword?: string | undefined;
   SelfUseModeEnabled?: boolean | undefined;
   DemoSiteEnabled?: boolean | undefined;
+  /** Of the browser that sets the site up, whose days the site counts from then on; "" or absent: UTC. */
+  time_zone?: string | undefined;
 }
 
 /** Once setup is done it stays done, so later calls cost no query. */
@@ -57,6 +60,8 @@ function bad(code: FailureCode): Failure {
 export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
   if (state.done) throw bad("setup_done");
+  const zone = input.time_zone ?? "";
+  if (zone !== "" && !isTimeZone(zone)) throw bad("option_not_time_zone");
   let account: { username: string; passwordHash: string } | undefined;
   if (!state.rootExists) {
     const username = (input.username ?? "").trim();
@@ -94,6 +99,7 @@ export async function runSetup(deps: Deps, input: SetupInput, language: Language
   }
   finished.add(deps.db);
   await deps.options.set("site.language", language);
+  if (zone !== "") await deps.options.set("site.time_zone", zone);
   await deps.options.set("SelfUseModeEnabled", String(input.SelfUseModeEnabled === true));
   await deps.options.set("DemoSiteEnabled", String(input.DemoSiteEnabled === true));
 }

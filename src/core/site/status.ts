@@ -22,6 +22,10 @@ export async function siteStatus(deps: Deps) {
     version: deps.version,
     start_time: deps.startedAt,
     setup: done,
+    /** The operator's words while maintenance mode is on; "" otherwise, or where there are none. */
+    maintenance_message: options.get("site.maintenance_enabled")
+      ? options.get("site.maintenance_message").trim()
+      : "",
     enable_online_topup:
       options.get("PayAddress") !== "" && options.get("EpayId") !== "" && options.get("EpayKey") !== "",
     // Nothing here collects updates, and chat links have their own list: older clients read both fields.

@@ -26,7 +26,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   tag: "Only this tag.",
   tag_mode: "`true`: a page is so many tags, each with all its channels.",
   task_id: "Id of a task at its upstream.",
-  time_zone: "Whose days and weeks, such as Asia/Shanghai; UTC where unknown.",
+  time_zone: "Whose days and weeks, such as Asia/Shanghai; the site's where unknown.",
   token_name: "Only keys of this name.",
   type: "Only rows of this kind: 1 top-up, 2 use, 3 management, 4 system, 5 error; 0 for all.",
   untested: "`true`: only channels that were never tested.",

@@ -10,8 +10,14 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/setup": {
     tag: "Site",
     summary: "Set the site up",
-    description: "Makes the root account; once.",
-    body: { username: "root", password: "correct horse", confirmPassword: "correct horse" },
+    description:
+      "Makes the root account; once. The site counts its days in `time_zone` from then on, in UTC without it.",
+    body: {
+      username: "root",
+      password: "correct horse",
+      confirmPassword: "correct horse",
+      time_zone: "Europe/Berlin",
+    },
   },
   "GET /api/status": { tag: "Site", summary: "What every visitor's console needs to know" },
   "GET /api/status/test": { tag: "Site", summary: "Whether the database answers" },
@@ -28,6 +34,22 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Set an option",
     body: { key: "SystemName", value: "Weir" },
   },
+  "GET /api/model_notice/": {
+    tag: "Site",
+    summary: "List the notices about models and channels",
+    description: "Ended ones too, for thirty days.",
+  },
+  "POST /api/model_notice/": {
+    tag: "Site",
+    summary: "Tell users about models or channels",
+    body: { models: ["gpt-4o"], channels: [], text: "Slow today", until: 1800000000 },
+  },
+  "PUT /api/model_notice/{id}": {
+    tag: "Site",
+    summary: "Change a notice",
+    body: { models: ["gpt-4o"], channels: [1], text: "Slow until Friday", until: 1800000000 },
+  },
+  "DELETE /api/model_notice/{id}": { tag: "Site", summary: "Take a notice back" },
   "POST /api/option/rest_model_ratio": { tag: "Site", summary: "Set the model ratios back" },
   "GET /api/models": { tag: "Catalogue", summary: "Models that each type of channel presets" },
   "GET /api/pricing": {
@@ -36,6 +58,11 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     description: "As the caller's group pays them; visitors see those of everybody.",
   },
   "GET /api/group/": { tag: "Catalogue", summary: "Names of the groups" },
+  "GET /api/user/models/notices": {
+    tag: "Catalogue",
+    summary: "What administrators tell about the caller's models at the moment",
+    description: "`until` in Unix seconds; 0: until it is taken back.",
+  },
   "GET /api/user/models": {
     tag: "Catalogue",
     summary: "Models that the user may use",

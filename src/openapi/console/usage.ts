@@ -82,6 +82,11 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
     description: MONTH,
     fields: SECONDS,
   },
+  "GET /api/data/self/first_steps": {
+    tag: "Usage",
+    summary: "What stands between a fresh site and its first call",
+    description: "A channel and prices for its models (administrators only), a key, the call itself.",
+  },
   "GET /api/data/self/summary": {
     tag: "Usage",
     summary: "The own use summed for a dashboard",

@@ -2,6 +2,7 @@
 // Refuses with the documented statuses and sentences; unknown, deleted and foreign keys look alike.
 import type { Deps, TokenAccount, UserAccount } from "../../core/deps.ts";
 import type { Channel } from "../../core/channels/rows.ts";
+import { refuseInMaintenance } from "../../core/site/maintenance.ts";
 import { inRanges, parseRanges } from "../../http/address.ts";
 import type { Range } from "../../http/address.ts";
 import { presentedKey } from "../../http/relay-key.ts";
@@ -25,7 +26,10 @@ export interface Caller {
   pinned: string | undefined;
 }
 
-type AdmissionDeps = Pick<Deps, "accounts" | "options" | "clock" | "ledger" | "logger" | "routing">;
+type AdmissionDeps = Pick<
+  Deps,
+  "accounts" | "options" | "clock" | "ledger" | "logger" | "maintenance" | "routing"
+>;
 
 function refuseToken(deps: AdmissionDeps, token: TokenAccount): void {
   const { masked } = token;
@@ -147,8 +151,9 @@ function callerOf(deps: AdmissionDeps, token: TokenAccount | undefined, channel:
 }
 
 function callerWith(deps: AdmissionDeps, token: TokenAccount, channel: string | undefined): Caller {
-  refuseToken(deps, token);
   const { user } = token;
+  if (deps.maintenance.isOn) refuseInMaintenance(deps.maintenance, user.role);
+  refuseToken(deps, token);
   if (user.deleted) throw new Failure("auth", "token_invalid");
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "user_banned");
   if (channel !== undefined && user.role < Role.admin)

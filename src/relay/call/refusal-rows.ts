@@ -28,9 +28,10 @@ export interface RefusalServices {
   errorRows: ErrorRows;
 }
 
-/** Nobody's refusal: the client has left, or the server is ill or stops and says so in its own log. */
+/** Nobody's refusal: the client has left, the operator has closed the site, or the server is ill or stops and says so in its own log. */
 const UNTOLD: ReadonlySet<string> = new Set([
   "client_gone",
+  "maintenance",
   "server_draining",
   "database_busy",
   "database_down",

@@ -13,13 +13,14 @@ import type { LoaderContext } from "./page.ts";
 export async function loadDetail(context: LoaderContext): Promise<DetailPageData> {
   const { deps, user, url, status } = context;
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;
+  const zone = deps.options.get("site.time_zone");
   const everyMinutes = deps.options.get("DataExportInterval");
   if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined, everyMinutes };
   const query = Object.fromEntries(url.searchParams);
   const { range, step, figure, by, scope } = usageQueryOf(
     query,
     deps.clock.nowMs(),
-    status.time_zone,
+    zone,
     status,
     isAdmin,
   );
@@ -33,7 +34,7 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
       step,
       figure,
       by,
-      zone: status.time_zone,
+      zone: zone,
     });
   };
   const [use, isUsed] = await Promise.all([
@@ -41,13 +42,14 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
       if (error instanceof Failure) return undefined;
       throw error;
     }),
-    hasUsage(deps, scope === undefined ? undefined : userId),
+    // Also of the administrator's own figures: a site that has sold a call needs no list of first steps.
+    hasUsage(deps, isAdmin ? undefined : user.id),
   ]);
   return {
     isAdmin,
     use,
     used: user.usedQuota,
     everyMinutes,
-    first: isUsed || typeof scope === "object" ? undefined : await firstSteps(deps, user),
+    first: isUsed ? undefined : await firstSteps(deps, user),
   };
 }

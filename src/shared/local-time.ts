@@ -26,9 +26,9 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Whether Intl knows the zone's name. */
+/** Whether Intl knows the zone by its name; offsets such as +08 are none. */
 export function isTimeZone(zone: string): boolean {
-  if (!/^[\w+\-/]{1,64}$/.test(zone)) return false;
+  if (!/^[A-Za-z][\w+\-/]{0,63}$/.test(zone)) return false;
   try {
     formatOf(zone);
     return true;

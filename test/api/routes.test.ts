@@ -45,6 +45,7 @@ const USER = [
   "POST /api/user/setting/test",
   "GET /api/user/models",
   "GET /api/user/models/priced",
+  "GET /api/user/models/notices",
   "GET /api/user/self/groups",
   "GET /api/models",
   "GET /api/token/",
@@ -58,6 +59,7 @@ const USER = [
   "GET /api/log/self/search",
   "GET /api/data/self",
   "GET /api/data/self/summary",
+  "GET /api/data/self/first_steps",
 ];
 /** Root's alone. */
 const ROOT = ["GET /api/option/", "PUT /api/option/", "POST /api/option/rest_model_ratio"];

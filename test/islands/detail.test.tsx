@@ -1,6 +1,6 @@
 // The dashboard as users and administrators meet it: first figures from the page, split, range, scope, drill-down.
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
-import { act, fireEvent, screen, within } from "@testing-library/react";
+import { act, cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { renderToString } from "react-dom/server";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import DetailScreen from "../../islands/screens/detail.tsx";
@@ -416,11 +416,54 @@ describe("without figures", () => {
       page: { isAdmin: true, use: nothing, first: { channel: true, unpriced: [], key: false, call: false } },
     });
     const steps = within(screen.getByRole("region", { name: "A few steps to your first figures" }));
-    expect(steps.getAllByRole("listitem").length).toBe(3);
+    expect(steps.getAllByRole("listitem").map((each) => each.dataset["done"] === "true")).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
     expect(steps.queryByRole("link", { name: "Add channel" })).toBeNull();
     expect(steps.getByRole("link", { name: "Create key" }).getAttribute("href")).toBe("/token?new=1");
     expect(steps.getByText(/curl http:\/\/localhost\/v1\/chat\/completions/)).toBeTruthy();
     expect(screen.queryByRole("slider")).toBeNull();
+  });
+
+  test("the steps tick themselves while somebody looks, and the figures come on request", async () => {
+    jest.useFakeTimers({ now: NOW_MS });
+    const island = open({
+      page: { isAdmin: true, use: nothing, first: { channel: true, unpriced: [], key: true, call: false } },
+    });
+    const done = (call: boolean) => ({ channel: true, unpriced: [], key: true, call });
+    island.answer("GET /api/data/self/first_steps", { success: true, data: done(false) });
+    const pass = async () => {
+      act(() => void jest.advanceTimersByTime(4000));
+      for (let round = 0; round < 8; round++) await act(async () => undefined);
+    };
+    const asked = () => island.requests.filter(({ path }) => path.endsWith("/first_steps")).length;
+    await pass();
+    expect([asked(), screen.queryByText("The first call has come in.")]).toEqual([1, null]);
+    island.answer("GET /api/data/self/first_steps", { success: true, data: done(true) });
+    await pass();
+    expect(screen.getByText("The first call has come in.")).toBeTruthy();
+    await pass();
+    expect(asked()).toBe(2);
+    island.answer("GET /api/data/summary", { success: true, data: use() });
+    act(() => screen.getByRole("button", { name: "Show the figures" }).click());
+    for (let round = 0; round < 8; round++) await act(async () => undefined);
+    jest.useRealTimers();
+    expect(screen.queryByText("A few steps to your first figures")).toBeNull();
+    expect(chart("Spend over time")).toBeTruthy();
+  });
+
+  test("models without a price are named; only who may set prices gets the button", () => {
+    const first = { channel: true, unpriced: ["house-model"], key: true, call: false };
+    const button = () => screen.queryByRole("button", { name: "Set prices" });
+    open({ page: { isAdmin: true, use: nothing, first } });
+    expect(screen.getByText(/1 model has no price.*house-model/)).toBeTruthy();
+    expect(button()).toBeNull();
+    cleanup();
+    open({ page: { isAdmin: true, use: nothing, first }, user: { role: 100 } });
+    expect(button()).toBeTruthy();
   });
 
   test("users are not asked to connect providers", () => {

@@ -4,8 +4,10 @@ import { act, screen } from "@testing-library/react";
 import Setup from "../../islands/screens/setup.tsx";
 import { passwordStrength } from "../../islands/screens/setup/values.ts";
 import { renderScreen, settle } from "./render.tsx";
-import type { IslandOptions } from "./render.tsx";
+import type { IslandOptions, SentRequest } from "./render.tsx";
 
+/** The browser's. */
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const FRESH = { databaseType: "sqlite", databaseVersion: "3.50.4", rootExists: false };
 
 function open(options: IslandOptions = {}) {
@@ -41,6 +43,7 @@ describe("the wizard", () => {
       confirmPassword: "long-enough-1",
       SelfUseModeEnabled: true,
       DemoSiteEnabled: false,
+      time_zone: ZONE,
     });
     expect(island.requests[1]?.path).toBe("/api/user/login");
     expect(localStorage.getItem("user")).toContain("root");
@@ -79,8 +82,24 @@ describe("the wizard", () => {
     await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
     await settle();
     expect(island.requests.map(({ body }) => body)).toEqual([
-      { SelfUseModeEnabled: false, DemoSiteEnabled: false },
+      { SelfUseModeEnabled: false, DemoSiteEnabled: false, time_zone: ZONE },
     ]);
+  });
+
+  test("a zone that the server has never heard of keeps nobody from a site", async () => {
+    const island = open();
+    const unknown = { success: false, message: "No zone", code: "option_not_time_zone" };
+    island.answer("POST /api/setup", ({ body }: SentRequest) =>
+      "time_zone" in (body as object)
+        ? Response.json(unknown, { status: 400 })
+        : Response.json({ success: true, message: "" }),
+    );
+    island.answer("POST /api/user/login", { success: true, message: "", data: { id: 1, username: "root" } });
+    await toMode(island);
+    await island.user.click(screen.getByRole("button", { name: "Finish setup" }));
+    expect((await screen.findByRole("link", { name: "Go on to the first call" })).getAttribute("href")).toBe(
+      "/detail",
+    );
   });
 
   test("a refused name leads back to its field", async () => {

@@ -69,13 +69,16 @@ describe.each(["sqlite", "postgres"] as const)("%s", (database) => {
     expect(await drawings(alice)).toEqual(of("alice", 30 * 60, 0, -60, -15 * HOUR, -2 * DAY, -29 * DAY));
   });
 
-  test("tasks begin today at midnight of the visitor's zone and have no end", async () => {
+  test("tasks begin today at midnight of the site's zone, wherever the visitor is, and have no end", async () => {
     expect(await tasks(alice)).toEqual(of("alice", 2 * HOUR, 30 * 60, 0, -60, -15 * HOUR));
     // In Shanghai the day began at 16:00 UTC of the day before: 23.5 hours ago. In Tokyo it is half an hour old.
-    expect(await tasks(alice, "", "Asia/Shanghai")).toEqual(
-      of("alice", 2 * HOUR, 30 * 60, 0, -60, -15 * HOUR),
-    );
-    expect(await tasks(alice, "", "Asia/Tokyo")).toEqual(of("alice", 2 * HOUR, 30 * 60, 0, -60));
+    const begunIn = async (zone: string) => {
+      await app.deps.options.set("site.time_zone", zone);
+      return tasks(alice, "", "Asia/Tokyo");
+    };
+    expect(await begunIn("Asia/Shanghai")).toEqual(of("alice", 2 * HOUR, 30 * 60, 0, -60, -15 * HOUR));
+    expect(await begunIn("Asia/Tokyo")).toEqual(of("alice", 2 * HOUR, 30 * 60, 0, -60));
+    await app.deps.options.set("site.time_zone", "UTC");
   });
 
   test("the address counts in seconds for both lists, both ends included", async () => {

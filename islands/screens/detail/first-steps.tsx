@@ -136,7 +136,12 @@ function Command({ model }: { model: string }) {
   ].join("\n");
   return (
     <div className="mt-2 flex items-start gap-2">
-      <pre className="min-w-0 grow overflow-auto rounded-field bg-base-200 px-3 py-2 text-xs/4.5">
+      <pre
+        className="min-w-0 grow overflow-auto rounded-field bg-base-200 px-3 py-2 text-xs/4.5"
+        tabIndex={0}
+        role="region"
+        aria-label="curl"
+      >
         <code>{command}</code>
       </pre>
       <CopyButton text={command} label={t("detail.first.copy")} />

@@ -17,7 +17,12 @@ export function sentRange(
   { fallback, aheadSeconds, unit = "seconds" }: RangeTerms,
 ): { start_timestamp: string; end_timestamp: string | undefined } {
   const query = Object.fromEntries(url.searchParams);
-  const { preset, from, to } = rangeOf(query, deps.clock.nowMs(), deps.options.get("site.time_zone"), fallback);
+  const { preset, from, to } = rangeOf(
+    query,
+    deps.clock.nowMs(),
+    deps.options.get("site.time_zone"),
+    fallback,
+  );
   const text = (seconds: number) => String(unit === "milliseconds" ? seconds * 1000 : seconds);
   if (preset === undefined) return { start_timestamp: text(from), end_timestamp: text(to) };
   if (aheadSeconds === "open") return { start_timestamp: text(from), end_timestamp: undefined };

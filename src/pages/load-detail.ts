@@ -17,13 +17,7 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
   const everyMinutes = deps.options.get("DataExportInterval");
   if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined, everyMinutes };
   const query = Object.fromEntries(url.searchParams);
-  const { range, step, figure, by, scope } = usageQueryOf(
-    query,
-    deps.clock.nowMs(),
-    zone,
-    status,
-    isAdmin,
-  );
+  const { range, step, figure, by, scope } = usageQueryOf(query, deps.clock.nowMs(), zone, status, isAdmin);
   const userId = scope === "me" ? user.id : scope && (await userIdNamed(deps, scope.username));
   const ask = async () => {
     if (!isAdmin) assertOwnRange(range.from, range.to - 1);

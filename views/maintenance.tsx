@@ -1,5 +1,6 @@
 // What maintenance mode shows: the page that stands for every page of the console, and the bar on those that stay.
 // The operator's words are plain text: lines are kept, markup is not read.
+import { TriangleAlert } from "lucide-react";
 import type { Translate } from "./document.tsx";
 
 export interface MaintenanceViewProps {
@@ -28,6 +29,7 @@ export function MaintenanceView({ t, message, isSignedIn }: MaintenanceViewProps
 export function MaintenanceBar({ t, message, isRoot }: { t: Translate; message: string; isRoot: boolean }) {
   return (
     <div className="alert alert-soft mb-4" data-tone="warning" data-shell="maintenance">
+      <TriangleAlert aria-hidden size={16} />
       <p className="min-w-0 grow whitespace-pre-line wrap-anywhere">
         {isRoot ? t("shell.maintenance.root") : message || t("shell.maintenance.text")}
       </p>

@@ -18,16 +18,22 @@ export interface PriceActionProps {
   models: readonly string[];
   /** Asks anew for what has a price. */
   onPriced: () => Promise<void>;
+  /** It is the next thing to do. */
+  isPrimary?: boolean;
 }
 
-export function PriceAction({ models, onPriced }: PriceActionProps) {
+export function PriceAction({ models, onPriced, isPrimary }: PriceActionProps) {
   const t = useT();
   useSignals();
   const [isOpen, setOpen] = useState(false);
   if (!mayPrice(user.value)) return null;
   return (
     <>
-      <button type="button" className="btn btn-sm btn-default" onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        className={`btn btn-sm ${isPrimary ? "btn-primary" : "btn-default"}`}
+        onClick={() => setOpen(true)}
+      >
         {t("price.set")}
       </button>
       {isOpen ? <PriceDialog models={models} onClose={() => setOpen(false)} onPriced={onPriced} /> : null}

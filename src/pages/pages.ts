@@ -97,7 +97,7 @@ export const pages: readonly Page[] = [
     access: "user",
     title: "shell.nav.dashboard",
     current: "dashboard",
-    areas: ["detail", "chart"],
+    areas: ["detail", "chart", "price"],
     screen: { name: "detail", component: DetailScreen },
     loader: loadDetail,
   },

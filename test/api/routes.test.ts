@@ -45,6 +45,7 @@ const USER = [
   "POST /api/user/setting/test",
   "GET /api/user/models",
   "GET /api/user/models/priced",
+  "GET /api/user/models/unpriced",
   "GET /api/user/models/notices",
   "GET /api/user/self/groups",
   "GET /api/models",

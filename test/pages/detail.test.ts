@@ -170,6 +170,24 @@ describe.each(DATABASE_KINDS)("the dashboard's page on %s", (database) => {
     expect((await open("/detail", root)).data.first).toBeUndefined();
   });
 
+  test("the list of a fresh site names the models without a price, in words that the page brings along", async () => {
+    const site = await startTestApp({ database });
+    try {
+      const owner = await site.createUser({ role: 100 });
+      await site.deps.db.orm.insert(site.deps.db.t.setups).values({ version: "test", initializedAt: NOW });
+      await site.createChannel({ models: "gpt-4o-mini,house-model" });
+      const response = await fetch(`${site.url}/detail`, {
+        headers: { ...owner.headers, "accept-language": "en" },
+      });
+      const html = await response.text();
+      expect(html).toContain("1 model has no price, so calls to it are refused: house-model.");
+      expect(html).toContain(">Set prices</button>");
+      expect(html).toContain("&quot;model&quot;:&quot;gpt-4o-mini&quot;");
+    } finally {
+      await site.close();
+    }
+  });
+
   test("the navigation follows the operator's switch; the site's granularity decides the first range", async () => {
     expect((await open("/token", ada)).html.includes('href="/detail"')).toBe(true);
     await app.deps.options.set("DataExportDefaultTime", "day");

@@ -188,7 +188,7 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel, unpriced }
           <th scope="col" className="w-[45%]">
             {t("channel.testResult")}
           </th>
-          <th scope="col" className="w-16">
+          <th scope="col" className="w-8">
             <span className="sr-only">{t("table.actions")}</span>
           </th>
         </tr>
@@ -224,7 +224,7 @@ function ModelTable({ run, found, shown, chosen, onChoose, testModel, unpriced }
             <td className="whitespace-nowrap">
               <button
                 type="button"
-                className="btn btn-ghost btn-square btn-xs"
+                className="btn btn-ghost btn-square btn-xs max-sm:hidden"
                 aria-label={t("notice.ofModel", { name })}
                 title={t("notice.ofModel", { name })}
                 disabled={run.isRunning}

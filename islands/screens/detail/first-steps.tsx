@@ -52,7 +52,9 @@ export function FirstSteps({ steps: given, onDone }: FirstStepsProps) {
         )}
         {unpriced === undefined ? null : (
           <Step id="prices" isDone={arePriced} text={pricesText()}>
-            {unpriced.length > 0 ? <PriceAction models={unpriced} onPriced={refresh} /> : null}
+            {unpriced.length > 0 ? (
+              <PriceAction models={unpriced} onPriced={refresh} isPrimary={next === "prices"} />
+            ) : null}
           </Step>
         )}
         <Step id="key" isDone={key} text={t("detail.first.keyText")}>

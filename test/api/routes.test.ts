@@ -45,6 +45,7 @@ const USER = [
   "POST /api/user/setting/test",
   "GET /api/user/models",
   "GET /api/user/models/priced",
+  "GET /api/user/models/unpriced",
   "GET /api/user/self/groups",
   "GET /api/models",
   "GET /api/token/",

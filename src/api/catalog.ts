@@ -39,10 +39,10 @@ export function catalog(deps: Deps, session: SessionSettings) {
         ({ actor }) => ok(noticesInForce(deps, Object.keys(usableGroups(deps, actor)))),
         { access: "user" },
       )
-      // † The models of one group with what they cost where its ratio is 1: the playground's list.
+      // † The caller's models with what they cost where the group's ratio is 1; `group` as above. The playground's list.
       .get("/user/models/priced", ({ actor, query }) => ok(pricedModelsForUser(deps, actor, query.group)), {
         access: "user",
-        query: t.Object({ group: plainText(64) }),
+        query: t.Object({ group: t.Optional(plainText(64)) }),
       })
       .get("/user/self/groups", ({ actor }) => ok(groupChoices(deps, actor)), { access: "user" })
       .get("/user/groups", () => ok(groupChoices(deps, undefined)), { open: "public" })

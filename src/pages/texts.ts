@@ -2,7 +2,8 @@
 // A page of an area without a file has no texts of its own.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { addTexts, translatorOf } from "../../islands/lib/i18n.ts";
+import { createInstance } from "i18next";
+import { addTexts } from "../../islands/lib/i18n.ts";
 import type { Translate } from "../../views/document.tsx";
 import { embeddedPath } from "../http/assets.ts";
 import { LANGUAGES } from "../shared/enums.ts";
@@ -10,6 +11,19 @@ import type { Language } from "../shared/enums.ts";
 
 /** Texts that the kit and the frame need on every page. */
 const KIT_AREAS = ["common", "shell", "table", "form"];
+
+// Keys are flat: colons and dots mean nothing. React escapes; doing it twice would show &amp; to people.
+const dictionary = createInstance();
+void dictionary.init({
+  lng: "zh",
+  fallbackLng: "zh",
+  initAsync: false,
+  keySeparator: false,
+  nsSeparator: false,
+  interpolation: { escapeValue: false },
+  resources: { zh: { translation: {} }, en: { translation: {} } },
+});
+const translators = { zh: dictionary.getFixedT("zh"), en: dictionary.getFixedT("en") };
 
 type Areas = Record<string, Record<string, string>>;
 let loaded: Record<Language, Areas> | undefined;
@@ -25,7 +39,9 @@ function load(): Record<Language, Areas> {
       const flat: Record<string, string> = {};
       for (const [key, text] of Object.entries(texts)) flat[`${area}.${key}`] = text;
       dictionaries[language][area] = flat;
+      // The islands that are drawn here read as they do in the browser.
       addTexts(language, flat);
+      dictionary.addResources(language, "translation", flat);
     }
   }
   loaded = dictionaries;
@@ -57,5 +73,5 @@ export function textsOf(
 /** Translator for the server's own markup. */
 export function translator(language: Language): Translate {
   load();
-  return translatorOf(language);
+  return (key, params) => translators[language](key, { ...params });
 }

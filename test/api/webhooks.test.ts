@@ -130,7 +130,7 @@ describe.each(DATABASE_KINDS)("a receiver inside on %s", (database) => {
     const who = await app.createUser();
     for (const [language, words] of [
       ["zh", "https://"],
-      ["en", "begins with https://"],
+      ["en", "starts with https://"],
     ] as const) {
       const headers = { ...who.headers, "accept-language": language };
       const { body } = await app.call<Told>("PUT", "/api/user/setting", hook("http://public.example"), {

@@ -118,7 +118,7 @@ test("Chromium reads Han as the table was made", async () => {
   for (const [question, title] of [
     ["shiyongrizhi", "Usage log"],
     ["xjyh", "New user"],
-    ["tuichu", "Log out"],
+    ["tuichu", "Sign out"],
   ] as const) {
     await field.fill(question);
     await visit.page.getByRole("option", { name: title }).waitFor();

@@ -273,7 +273,8 @@ describe("the playground under strain", () => {
         element.parentElement?.closest("pre, [role=region] [role=region], .overflow-x-auto") !== null;
       return [...document.querySelectorAll("main *")]
         .filter(
-          (each) => each.checkVisibility() && !each.matches(".toast") && !inside(each) && !isScrolled(each),
+          (each) =>
+            each.checkVisibility() && !each.matches(".toast, .sr-only") && !inside(each) && !isScrolled(each),
         )
         .map((each) => each.outerHTML.slice(0, 120));
     });

@@ -406,3 +406,14 @@ describe("events", () => {
     },
   );
 });
+
+test("a group's shipped description is said in the reader's language, an operator's as it was written", () => {
+  const groups = [
+    { name: "default", desc: "默认分组", ratio: 1 },
+    { name: "gold", desc: "黄金会员", ratio: 2 },
+  ];
+  open({ data: { ...DATA, groups } });
+  const list = screen.getAllByRole("combobox", { name: "Group" })[0] as HTMLSelectElement;
+  const options = [...list.options].map(({ textContent }) => textContent);
+  expect(options).toEqual(["default · Default group · 1×", "gold · 黄金会员 · 2×"]);
+});

@@ -2,6 +2,7 @@
 // Refuses models that no channel of the chosen group serves.
 import { useId } from "react";
 import { shortText } from "../../../src/shared/short-text.ts";
+import { groupText } from "../../lib/group-text.ts";
 import { useT } from "../../lib/i18n.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
 import type { GroupMap } from "../../lib/wire.ts";
@@ -65,7 +66,7 @@ export function SettingsPanel(props: SettingsPanelProps) {
         >
           {groups.map(({ name, desc, ratio }) => (
             <option key={name} value={name}>
-              {`${shortText(name, MOST_LABEL)}${desc === "" || desc === name ? "" : ` · ${shortText(desc, MOST_LABEL)}`} · ${ratio}×`}
+              {`${shortText(name, MOST_LABEL)}${desc === "" || desc === name ? "" : ` · ${shortText(groupText(t, desc), MOST_LABEL)}`} · ${ratio}×`}
             </option>
           ))}
         </select>

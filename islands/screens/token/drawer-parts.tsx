@@ -5,8 +5,8 @@ import { status } from "../../lib/boot.ts";
 import { useCompleteChoices } from "../../lib/complete-choices.ts";
 import type { Form } from "../../lib/form.ts";
 import { formatDollars } from "../../lib/format.ts";
+import { groupText } from "../../lib/group-text.ts";
 import { useT } from "../../lib/i18n.ts";
-import type { Translate } from "../../lib/i18n.ts";
 import type { GroupMap } from "../../lib/wire.ts";
 import { Field, NO_HINT, NumberField, SelectField, SwitchField } from "../../ui/form.tsx";
 import { COUNT_PRESETS, localText, QUOTA_PRESETS } from "./row.ts";
@@ -119,18 +119,6 @@ export function ExpiryPart({ form, onBadDate }: { form: TokenForm; onBadDate: (i
   );
 }
 
-/** Descriptions that the product itself has given are said in the reader's language. */
-const DESCRIPTIONS: Record<string, string> = {
-  默认分组: "token.groupDefault",
-  vip分组: "token.groupVip",
-  用户分组: "token.groupYours",
-};
-
-function describe(t: Translate, text: string): string {
-  const key = Object.hasOwn(DESCRIPTIONS, text) ? DESCRIPTIONS[text] : undefined;
-  return key === undefined ? text : t(key);
-}
-
 export function GroupPart({ form, data }: { form: TokenForm; data: TokenPageData }) {
   const t = useT();
   const { group } = form.values;
@@ -148,7 +136,7 @@ export function GroupPart({ form, data }: { form: TokenForm; data: TokenPageData
         ...(group === "" || Object.hasOwn(groups, group) ? [] : [{ value: group, label: group }]),
         ...Object.entries(groups).map(([name, { desc, ratio }]) => ({
           value: name,
-          label: `${shortText(name, MOST_LABEL)} · ${shortText(describe(t, desc), MOST_LABEL)} · ${ratio}×`,
+          label: `${shortText(name, MOST_LABEL)} · ${shortText(groupText(t, desc), MOST_LABEL)} · ${ratio}×`,
         })),
       ]}
     />

@@ -36,11 +36,11 @@ export function briefPrice({ prices }: Pick<Deps, "prices">, model: string): num
   return [brief(pricing.modelRatio), brief(pricing.modelRatio * pricing.completionRatio)];
 }
 
-/** The models of one usable group of the user, in the order of their names, each with its price. */
+/** The models of one usable group of the user, or of all, in the order of their names, each with its price. */
 export function pricedModelsForUser(
   deps: Pick<Deps, "options" | "routing" | "prices">,
   user: UserAccount,
-  group: string,
+  group?: string,
 ): [model: string, price: number[]][] {
   return modelsForUser(deps, user, group).map((model) => [model, briefPrice(deps, model)]);
 }

@@ -74,11 +74,11 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
   },
   "GET /api/user/models/priced": {
     tag: "Catalogue",
-    summary: "Models of one group with their prices",
+    summary: "Models that the user may use, with their prices",
     description:
       "Each is a name and its price where the group's ratio is 1: units per prompt token and per completion token, or " +
       "dollars per call alone, or nothing where no price is set.",
-    fields: { group: "One of the user's groups." },
+    fields: { group: "One of the user's groups; all of them where absent." },
   },
   "GET /api/user/self/groups": { tag: "Catalogue", summary: "Groups that the user may choose" },
   "GET /api/user/groups": { tag: "Catalogue", summary: "Groups that a visitor may choose" },

@@ -54,7 +54,7 @@ export const RELAY_CODES = {
   invalid_json: ["client"],
   ip_not_allowed: ["forbidden"],
   ledger_down: ["internal", 503],
-  maintenance: ["no-channel"],
+  maintenance: ["no-channel", 503],
   max_tokens_invalid: ["client"],
   media_too_many: ["client"],
   media_unreachable: ["client"],

@@ -234,19 +234,18 @@ describe.each(WALKS)(
       await list.close();
     });
 
-    test("it was sold at the price that was set, and the books are balanced", async () => {
+    test("it was sold at the price that was set", async () => {
       await page.bringToFront();
       const row = page.getByRole("row", { name: new RegExp(MODEL) });
       await openUntil(page, "/log", row);
       // 1000 × $2/M + 500 × $8/M.
       expect(await row.textContent()).toContain("$0.006");
-      await server.kill();
-      expect(server.audit()).toMatchObject({ code: 0 });
-      await server.restart();
     });
 
-    test("no page had an error in its console", () => {
+    test("no page had an error in its console, and the books stay balanced when the process is killed", async () => {
       expect(visit.problems).toEqual([]);
+      await server.kill();
+      expect(server.audit()).toMatchObject({ code: 0 });
     });
   },
 );

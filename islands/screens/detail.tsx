@@ -17,12 +17,16 @@ import { curlItem, exportItem, refreshItem } from "../ui/list-menu.ts";
 import { PageHeader } from "../ui/page-header.tsx";
 import type { DetailPageData } from "./detail/data.ts";
 import { Figures } from "./detail/figures.tsx";
-import { FirstSteps } from "./detail/first-steps.tsx";
 import { QueryBar } from "./detail/query-bar.tsx";
 import { UsageCharts } from "./detail/usage-charts.tsx";
 import { fits, usageQueryOf } from "./detail/usage-query.ts";
 import { parametersOf, pathOf, useDetail } from "./detail/use-detail.ts";
 
+/** Only fresh sites see it: everybody else's page comes without it. */
+const FirstSteps = lazyPart(
+  () => import("./detail/first-steps.tsx"),
+  () => <div className="min-h-[400px]" />,
+);
 const RefusedModels = lazyPart(() => import("./detail/refused-models.tsx"));
 
 /** What is exported before there is an answer. */

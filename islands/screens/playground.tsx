@@ -25,8 +25,7 @@ const Messages = lazyPart(
 );
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
-const ModelNotices = lazyPart(() => import("../ui/model-notices.tsx"));
-const UnpricedModels = lazyPart(() => import("./playground/unpriced-models.tsx"));
+const ModelNotes = lazyPart(() => import("./playground/model-notes.tsx"));
 
 export default function PlaygroundScreen() {
   const t = useT();
@@ -84,10 +83,13 @@ export default function PlaygroundScreen() {
             </div>
           )}
           <div className="mx-auto w-full max-w-[800px] pt-2">
-            {notices.length > 0 ? (
-              <ModelNotices notices={notices} models={[settings.model, settings.other]} />
+            {perhapsUnpriced.length + notices.length > 0 ? (
+              <ModelNotes
+                chosen={[settings.model, settings.other]}
+                perhapsUnpriced={perhapsUnpriced}
+                notices={notices}
+              />
             ) : null}
-            {perhapsUnpriced.length > 0 ? <UnpricedModels models={perhapsUnpriced} /> : null}
             <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
             <Composer
               text={draft.draft.text}

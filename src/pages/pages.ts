@@ -97,7 +97,7 @@ export const pages: readonly Page[] = [
     access: "user",
     title: "shell.nav.dashboard",
     current: "dashboard",
-    areas: ["detail", "chart", "price"],
+    areas: ["detail", "chart"],
     screen: { name: "detail", component: DetailScreen },
     loader: loadDetail,
   },

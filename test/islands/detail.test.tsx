@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:
 import { act, cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { renderToString } from "react-dom/server";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
+// Loaded on demand: a slow first import must not decide a test.
+import "../../islands/screens/detail/first-steps.tsx";
 import DetailScreen from "../../islands/screens/detail.tsx";
 import { usageQueryOf, fits } from "../../islands/screens/detail/usage-query.ts";
 import { forgetColours } from "../../islands/screens/detail/data.ts";
@@ -411,11 +413,11 @@ describe("without figures", () => {
     previous: { quota: 0, count: 0, tokens: 0 },
   });
 
-  test("an installation without any use shows the steps to the first call, done ones ticked", () => {
+  test("an installation without any use shows the steps to the first call, done ones ticked", async () => {
     open({
       page: { isAdmin: true, use: nothing, first: { channel: true, unpriced: [], key: false, call: false } },
     });
-    const steps = within(screen.getByRole("region", { name: "A few steps to your first figures" }));
+    const steps = within(await screen.findByRole("region", { name: "A few steps to your first figures" }));
     expect(steps.getAllByRole("listitem").map((each) => each.dataset["done"] === "true")).toEqual([
       true,
       true,

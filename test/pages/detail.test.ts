@@ -170,19 +170,26 @@ describe.each(DATABASE_KINDS)("the dashboard's page on %s", (database) => {
     expect((await open("/detail", root)).data.first).toBeUndefined();
   });
 
-  test("the list of a fresh site names the models without a price, in words that the page brings along", async () => {
+  test("an administrator of a fresh site is told which models have no price, and which one can be called", async () => {
     const site = await startTestApp({ database });
     try {
       const owner = await site.createUser({ role: 100 });
-      await site.deps.db.orm.insert(site.deps.db.t.setups).values({ version: "test", initializedAt: NOW });
+      const steps = async () =>
+        (await site.call<{ data: object }>("GET", "/api/data/self/first_steps", undefined, owner)).body.data;
+      expect(await steps()).toEqual({ channel: false, unpriced: [], key: false, call: false });
       await site.createChannel({ models: "gpt-4o-mini,house-model" });
-      const response = await fetch(`${site.url}/detail`, {
-        headers: { ...owner.headers, "accept-language": "en" },
+      await site.createToken(owner.id);
+      const model = "gpt-4o-mini";
+      expect(await steps()).toEqual({
+        channel: true,
+        unpriced: ["house-model"],
+        model,
+        key: true,
+        call: false,
       });
-      const html = await response.text();
-      expect(html).toContain("1 model has no price, so calls to it are refused: house-model.");
-      expect(html).toContain(">Set prices</button>");
-      expect(html).toContain("&quot;model&quot;:&quot;gpt-4o-mini&quot;");
+      // Where nothing is refused for want of a price there is no such step.
+      await site.deps.options.set("SelfUseModeEnabled", "true");
+      expect(await steps()).toEqual({ channel: true, model, key: true, call: false });
     } finally {
       await site.close();
     }

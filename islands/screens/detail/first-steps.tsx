@@ -20,7 +20,7 @@ export interface FirstStepsProps {
   onDone: () => void;
 }
 
-export function FirstSteps({ steps: given, onDone }: FirstStepsProps) {
+export default function FirstSteps({ steps: given, onDone }: FirstStepsProps) {
   const t = useT();
   useSignals();
   const { steps, refresh } = useFirstSteps(given);

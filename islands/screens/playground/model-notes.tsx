@@ -1,4 +1,4 @@
-// Above the composer: that chosen models are refused because they have no price, and the way to set one.
+// Above the composer: what is told about the chosen models, and which of them are refused for want of a price.
 // Refuses to ask while the page comes up: whoever is going to send something has pressed or typed before.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useState } from "react";
@@ -6,7 +6,9 @@ import { user } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
 import { namesText } from "../../lib/model-names.ts";
 import { useOwnUnpriced } from "../../lib/own-unpriced.ts";
+import type { ModelNotice } from "../../lib/wire.ts";
 import { Notice } from "../../ui/feedback.tsx";
+import ModelNotices from "../../ui/model-notices.tsx";
 import { mayPrice, PriceAction } from "../../ui/price-action.tsx";
 
 interface UnpricedModelsProps {
@@ -14,7 +16,22 @@ interface UnpricedModelsProps {
   models: readonly string[];
 }
 
-export default function UnpricedModels({ models }: UnpricedModelsProps) {
+interface ModelNotesProps {
+  chosen: readonly string[];
+  perhapsUnpriced: readonly string[];
+  notices: readonly ModelNotice[];
+}
+
+export default function ModelNotes({ chosen, perhapsUnpriced, notices }: ModelNotesProps) {
+  return (
+    <>
+      <ModelNotices notices={notices} models={chosen} />
+      {perhapsUnpriced.length > 0 ? <UnpricedModels models={perhapsUnpriced} /> : null}
+    </>
+  );
+}
+
+function UnpricedModels({ models }: UnpricedModelsProps) {
   const [isUsed, setUsed] = useState(false);
   useEffect(() => {
     const use = () => setUsed(true);

@@ -12,7 +12,6 @@ import { PageHeader } from "../ui/page-header.tsx";
 import { Composer } from "./playground/composer.tsx";
 import { contextOf } from "./playground/conversation.ts";
 import { HeaderActions } from "./playground/header-actions.tsx";
-import { NoModels } from "./playground/no-models.tsx";
 import { SettingsPanel } from "./playground/settings.tsx";
 import { useDraft } from "./playground/use-draft.ts";
 import { usePlayground } from "./playground/use-playground.ts";
@@ -23,6 +22,7 @@ const Messages = lazyPart(
   () => import("./playground/messages.tsx"),
   () => <div className="grow" />,
 );
+const NoModels = lazyPart(() => import("./playground/no-models.tsx"));
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
 const ModelNotes = lazyPart(() => import("./playground/model-notes.tsx"));

@@ -4,7 +4,7 @@ import { useT } from "../../lib/i18n.ts";
 import { Empty } from "../../ui/feedback.tsx";
 
 const ADMIN_ROLE = 10;
-export function NoModels() {
+export default function NoModels() {
   const t = useT();
   const isAdmin = (user.peek()?.role ?? 0) >= ADMIN_ROLE;
   return (

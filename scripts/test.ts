@@ -117,13 +117,34 @@ export function tally(output: string, exitCode: number): Tally {
  */
 export function failedTests(report: readonly string[]): string[] {
   let file = "";
+  let told: string[] = [];
   const failures: string[] = [];
   for (const line of report) {
     if (/^\d+ tests? failed:$/.test(line)) break;
     if (/^\S+\.test\.tsx?:$/.test(line)) file = line;
-    else if (line.startsWith("(fail) ")) failures.push(`${file} ${line}`);
+    else if (line.startsWith("(pass) ")) told = [];
+    else if (line.startsWith("(fail) ")) {
+      failures.push([`${file} ${line}`, ...reasonIn(told)].join("\n"));
+      told = [];
+    } else told.push(line);
   }
   return failures;
+}
+
+/** Lines of a failed test's own words that are worth telling twice. */
+const MOST_REASON_LINES = 14;
+
+/** From what was printed since the test before: the error and what differed, without the excerpt of the source. */
+function reasonIn(lines: readonly string[]): string[] {
+  const from = Math.max(
+    0,
+    lines.findIndex((line) => /^(\w*[Ee]rror|panic)\b/.test(line)),
+  );
+  return lines
+    .slice(from)
+    .filter((line) => line.trim() !== "" && !/^\s*\d+ \|/.test(line))
+    .slice(0, MOST_REASON_LINES)
+    .map((line) => `    ${line}`);
 }
 
 /** Copies a child's output line by line under the group's name and keeps it for the count. */

@@ -45,6 +45,28 @@ test("what failed is named with its file, to be told once more at the end", () =
   expect(failedTests(report)).toEqual(["test/b.test.ts: (fail) two > three [2.00ms]"]);
 });
 
+test("a failed test is told with its reason: neither the source around it nor what was printed before", () => {
+  const report = [
+    "test/a.test.ts:",
+    "error: not of this test",
+    "(pass) one [1.00ms]",
+    "31 |   expect(weights).toEqual([]);",
+    "error: expect(received).toEqual(expected)",
+    "",
+    "+   \"/playground: 10.1 KB\",",
+    "      at <anonymous> (test/a.test.ts:31:32)",
+    "(fail) two [2.00ms]",
+  ];
+  expect(failedTests(report)).toEqual([
+    [
+      "test/a.test.ts: (fail) two [2.00ms]",
+      "    error: expect(received).toEqual(expected)",
+      "    +   \"/playground: 10.1 KB\",",
+      "          at <anonymous> (test/a.test.ts:31:32)",
+    ].join("\n"),
+  ]);
+});
+
 test("a file that does not load is a failure", () => {
   expect(runTests("broken", `${HEADER}import "./missing.ts"; test("a", () => {});`).failed).toBeGreaterThan(
     0,

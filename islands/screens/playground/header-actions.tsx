@@ -8,13 +8,10 @@ import { conversationTitle } from "./conversation.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Playground } from "./use-playground.ts";
 
-function download(conversation: Conversation): void {
-  const link = document.createElement("a");
-  const blob = new Blob([JSON.stringify(conversation, null, 2)], { type: "application/json" });
-  link.href = URL.createObjectURL(blob);
-  link.download = `conversation-${conversation.id}.json`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+async function download(conversation: Conversation): Promise<void> {
+  const { downloadText } = await import("../../lib/csv.ts");
+  const text = JSON.stringify(conversation, null, 2);
+  downloadText(`conversation-${conversation.id}.json`, text, "application/json");
 }
 
 export interface HeaderActionsProps {
@@ -77,7 +74,7 @@ function ConversationMenu({ playground }: { playground: Playground }) {
         id: "export",
         label: t("playground.export"),
         icon: Download,
-        onSelect: () => download(conversation),
+        onSelect: () => void download(conversation),
       },
       {
         id: "delete",

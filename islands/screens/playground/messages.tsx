@@ -9,6 +9,7 @@ import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message.tsx";
 import { MessageView } from "./message.tsx";
 import { Spoken } from "./spoken.tsx";
+import { regenerate, removeMessage, resend } from "./turn-actions.ts";
 import type { Playground } from "./use-playground.ts";
 
 const RawDrawer = lazyPart(() => import("./raw.tsx"));
@@ -29,23 +30,23 @@ function useActions(props: MessagesProps, onRaw: (id: string) => void): MessageA
     const leave = () => latest.current.onLeave();
     return {
       onDelete(id) {
-        const undo = playground().remove(id);
+        const undo = removeMessage(playground(), id);
         toast({ key: "message", text: t("playground.messageDeleted"), undo });
         leave();
       },
       onRegenerate(id) {
-        playground().regenerate(id);
+        regenerate(playground(), id);
         leave();
       },
       onResend(id, draft) {
-        const undo = playground().resend(id, draft);
+        const undo = resend(playground(), id, draft);
         toast({ key: "message", text: t("playground.replaced"), undo });
         leave();
       },
       onBranch(id) {
         const copy = branchOf(playground().conversation, id);
         if (!copy) return;
-        playground().begin(copy);
+        playground().begin(copy, copy.messages.at(-1)?.model);
         toast({ key: "branch", text: t("playground.branched") });
         leave();
       },

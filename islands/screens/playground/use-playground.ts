@@ -3,7 +3,7 @@
 import { useCallback, useMemo, useRef, useState } from "react";
 import type { Dispatch, SetStateAction } from "react";
 import type { Conversation, Message, Settings, Side, Stored } from "./conversation.ts";
-import { newConversation, turnsOf } from "./conversation.ts";
+import { newConversation } from "./conversation.ts";
 import type { ChangeConversation, Running } from "./use-answers.ts";
 import { messageOf, useAsk, useLateCosts } from "./use-answers.ts";
 import type { BriefPrice, PlaygroundData } from "./use-stored.ts";
@@ -74,40 +74,20 @@ export function usePlayground(page: PlaygroundData) {
       setStored((before) => ({ ...before, settings: usable({ ...before.settings, ...patch }, known) }));
     },
     resetSettings: () => setStored((before) => ({ ...before, settings: usable(standardSettings(), data) })),
-    send: (draft: Draft) =>
-      ask({ messages: [...conversation.messages, questionOf(draft)], sides: sidesOf(settings) }),
+    /** Asks a question after these messages. */
+    send: (draft: Draft, after: readonly Message[] = conversation.messages) =>
+      ask({ messages: [...after, questionOf(draft)], sides: sidesOf(settings) }),
     stop,
-    /** Asks again in place of a question and everything after it; gives back what undoes that. */
-    resend(id: string, draft: Draft): () => void {
-      const { messages } = conversation;
-      const at = messages.findIndex((each) => each.id === id);
-      ask({ messages: [...messages.slice(0, at), questionOf(draft)], sides: sidesOf(settings) });
-      return () => {
-        stop();
-        change(conversation.id, (before) => ({ ...before, messages }));
-      };
-    },
-    /** Both answers of a turn have their own: the other one stays as it is. */
-    regenerate(id: string) {
-      const turn = turnsOf(conversation.messages).find((each) => each.some((message) => message.id === id));
-      const [first] = turn ?? [];
-      const at = conversation.messages.findIndex((each) => each.id === first?.id);
-      const own = turn?.find((each) => each.id === id);
-      if (!own || at <= 0) return;
-      const kept = turn?.find((each) => each.id !== id);
-      ask({ messages: conversation.messages.slice(0, at), sides: [own.side ?? 0], kept });
-    },
-    /** Opens a conversation that goes on with the model that spoke last in it. */
-    begin(copy: Conversation) {
-      const { model } = copy.messages.at(-1) ?? {};
+    ask,
+    change,
+    /** Opens a conversation that goes on with this model alone. */
+    begin: (copy: Conversation, model: string | undefined) =>
       setStored((before) => ({
         ...before,
         conversations: [copy, ...before.conversations],
         current: copy.id,
         settings: usable({ ...before.settings, ...(model ? { model } : {}), other: "" }, data),
-      }));
-    },
-    remove: (id: string) => removeMessage(conversation, id, change),
+      })),
     clearContext: () =>
       change(conversation.id, (before) => ({ ...before, clearedAt: before.messages.at(-1)?.id ?? "" })),
     restoreContext: () => change(conversation.id, (before) => ({ ...before, clearedAt: "" })),
@@ -125,24 +105,6 @@ export function usePlayground(page: PlaygroundData) {
 }
 
 export type Playground = ReturnType<typeof usePlayground>;
-
-/** Gives back what undoes it. */
-function removeMessage(conversation: Conversation, id: string, change: ChangeConversation): () => void {
-  const { messages, clearedAt } = conversation;
-  const at = messages.findIndex((each) => each.id === id);
-  change(conversation.id, (before) => ({
-    ...before,
-    messages: before.messages.filter((each) => each.id !== id),
-    // The cut stays where it was.
-    clearedAt: before.clearedAt === id ? (messages[at - 1]?.id ?? "") : before.clearedAt,
-  }));
-  return () =>
-    change(conversation.id, (before) => ({
-      ...before,
-      messages: before.messages.toSpliced(at, 0, ...messages.slice(at, at + 1)),
-      clearedAt,
-    }));
-}
 
 /** Deletes the open conversation; gives back what undoes it. */
 function removeOpenConversation(before: Stored, setStored: SetStored): () => void {

@@ -53,7 +53,7 @@ test("a failed test is told with its reason: neither the source around it nor wh
     "31 |   expect(weights).toEqual([]);",
     "error: expect(received).toEqual(expected)",
     "",
-    "+   \"/playground: 10.1 KB\",",
+    '+   "/playground: 10.1 KB",',
     "      at <anonymous> (test/a.test.ts:31:32)",
     "(fail) two [2.00ms]",
   ];
@@ -61,7 +61,7 @@ test("a failed test is told with its reason: neither the source around it nor wh
     [
       "test/a.test.ts: (fail) two [2.00ms]",
       "    error: expect(received).toEqual(expected)",
-      "    +   \"/playground: 10.1 KB\",",
+      '    +   "/playground: 10.1 KB",',
       "          at <anonymous> (test/a.test.ts:31:32)",
     ].join("\n"),
   ]);

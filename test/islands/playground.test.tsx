@@ -4,6 +4,7 @@ import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { transport } from "../../islands/lib/api.ts";
 import { eventBatches } from "../../islands/lib/sse.ts";
 import { defaultSettings } from "../../islands/screens/playground/conversation.ts";
+import ModelNotes from "../../islands/screens/playground/model-notes.tsx";
 import { bodyOf } from "../../islands/screens/playground/request.ts";
 import { sampleOf } from "../../islands/screens/playground/samples.ts";
 import { gptFirst } from "../../islands/screens/playground/settings.tsx";
@@ -20,7 +21,7 @@ import {
   stream,
   streamed,
 } from "./playground-support.ts";
-import { settle } from "./render.tsx";
+import { renderScreen, settle } from "./render.tsx";
 
 const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 1200, completion_tokens: 7 } })}\n\n`;
 
@@ -36,7 +37,8 @@ describe("asking", () => {
     await answer.push(chunk("A low "));
     expect(lastMessage().dataset.status).toBe("incomplete");
     await answer.push(chunk("dam."));
-    expect(lastMessage().textContent).toContain("A low dam.");
+    // Paragraphs are typeset once a frame, so the end of one may come after what the answer brought.
+    await waitFor(() => expect(lastMessage().textContent).toContain("A low dam."));
     await answer.push(usage + DONE);
     await answer.end();
     expect(lastMessage().dataset.status).toBe("complete");
@@ -292,6 +294,26 @@ describe("settings", () => {
     expect(model.value).toBe("gpt-4o-mini");
   });
 
+  test("the key that chose a model without a price counts as use, even where the note of it comes later", async () => {
+    const isUsed = Object.getOwnPropertyDescriptor(navigator, "userActivation");
+    for (const hasBeenActive of [false, true]) {
+      Object.defineProperty(navigator, "userActivation", { value: { hasBeenActive }, configurable: true });
+      const island = renderScreen(
+        () => <ModelNotes chosen={[]} perhapsUnpriced={["unpriced"]} notices={[]} />,
+        {
+          url: "/playground",
+          data: DATA,
+        },
+      );
+      island.answer("GET /api/user/models/unpriced", { success: true, data: ["unpriced"] });
+      await settle();
+      expect(island.requests.length).toBe(hasBeenActive ? 1 : 0);
+      island.unmount();
+    }
+    if (isUsed) Object.defineProperty(navigator, "userActivation", isUsed);
+    else Reflect.deleteProperty(navigator, "userActivation");
+  });
+
   test("a group brings its ratio and only its models", async () => {
     const island = open();
     await island.user.selectOptions(screen.getByRole("combobox", { name: "Group" }), "vip");
@@ -321,7 +343,8 @@ describe("settings", () => {
 
   test("without a model the way to one is shown, and nothing can be sent", async () => {
     const island = open({ data: { ...DATA, models: [] }, user: { role: 100 } });
-    expect(screen.getByRole("link", { name: "Add a channel" }).getAttribute("href")).toBe("/channel?new=1");
+    const link = await screen.findByRole("link", { name: "Add a channel" });
+    expect(link.getAttribute("href")).toBe("/channel?new=1");
     await island.user.type(composer(), "hi{Enter}");
     expect(island.requests).toEqual([]);
   });

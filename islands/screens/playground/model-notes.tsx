@@ -32,15 +32,17 @@ export default function ModelNotes({ chosen, perhapsUnpriced, notices }: ModelNo
 }
 
 function UnpricedModels({ models }: UnpricedModelsProps) {
-  const [isUsed, setUsed] = useState(false);
+  // This part comes late: the very key that chose the model may have been pressed before it was here.
+  const [isUsed, setUsed] = useState(() => navigator.userActivation?.hasBeenActive ?? false);
   useEffect(() => {
+    if (isUsed) return;
     const use = () => setUsed(true);
     const events = ["pointerdown", "keydown"] as const;
     for (const name of events) document.addEventListener(name, use, { once: true });
     return () => {
       for (const name of events) document.removeEventListener(name, use);
     };
-  }, []);
+  }, [isUsed]);
   return isUsed ? <Told models={models} /> : null;
 }
 

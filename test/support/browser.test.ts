@@ -7,6 +7,9 @@ import { launchBrowser, openVisit } from "./browser.ts";
 
 const PAGES: Record<string, string> = {
   "/": "<!doctype html><title>ok</title><h1>Hello</h1>",
+  "/skipped":
+    "<!doctype html><script>Promise.reject(new DOMException('Transition was aborted because of invalid state. Page already revealed')); " +
+    "Promise.reject(new Error('a rejection of ours'))</script>",
   "/broken":
     "<!doctype html><script>console.error('seen in console'); throw new Error('seen as exception')</script>",
 };
@@ -42,6 +45,13 @@ test("console errors and exceptions of a page are collected", async () => {
   await visit.page.goto("/broken");
   expect(visit.problems.some((problem) => problem.includes("seen in console"))).toBe(true);
   expect(visit.problems).toContain("exception: seen as exception");
+  await visit.close();
+});
+
+test("a transition that the browser skips is no problem of the page, any other rejection is", async () => {
+  const visit = await openVisit(browser, { baseURL: server.url.href });
+  await visit.page.goto("/skipped");
+  expect(visit.problems).toEqual(["exception: a rejection of ours"]);
   await visit.close();
 });
 

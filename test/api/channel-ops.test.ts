@@ -185,8 +185,14 @@ for (const database of ["sqlite", "postgres"] as const) {
       for (let index = 0; index < 9; index++) await add({ models: "slow" });
       const door = gate();
       const begun = upstream.requests.length;
-      upstream.always(() => ({ ...okAnswer, before: door }));
+      const asked = gate();
+      upstream.always(() => {
+        asked.open();
+        return { ...okAnswer, before: door };
+      });
       const { finished } = await app.services.gateway.watch.testAll(true);
+      // Ended before the first question there would be nothing under way.
+      await asked.opened;
       expect(await ask("/test_cancel", admin, "POST")).toMatchObject({ success: true });
       expect((await ask("/test_progress")).data).toMatchObject({ isRunning: true, isCancelled: true });
       door.open();

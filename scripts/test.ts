@@ -1,6 +1,6 @@
 // `bun run test [filter…] [--bun-test-flag…]`: gets what a fresh machine lacks, builds front end and binary, runs every
 // test in groups and ends with "N passed, N failed"; `--long` runs in full what takes samples, and nothing else.
-// Refuses to call an empty run, a crash or a hang a success, and to be silent about a test that passed only when tried again.
+// Refuses to call an empty run, a crash or a hang a success.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,14 +51,6 @@ interface Result extends Tally {
   /** What to look at, "test/core/a.test.ts: (fail) name [1.00ms]"; for reading only, `failed` counts. */
   failures: string[];
 }
-
-/** A whole run: what failed beside the others and passed alone is counted as passed, and told. */
-interface WholeResult extends Result {
-  unsteady: string[];
-}
-
-/** Failures in more files than this are no matter of two busy cores. */
-const MOST_FILES_TRIED_AGAIN = 2;
 
 /** Every test file below test/, as "./test/…" with forward slashes, in a stable order. */
 function findTestFiles(): string[] {
@@ -153,17 +145,6 @@ function reasonIn(lines: readonly string[]): string[] {
     .filter((line) => line.trim() !== "" && !/^\s*\d+ \|/.test(line))
     .slice(0, MOST_REASON_LINES)
     .map((line) => `    ${line}`);
-}
-
-/**
- * The files that are worth a second run, alone: few, and every failure is a test's own, not a hang, a crash or a step before
- * the tests. Otherwise none.
- */
-export function filesToTryAgain({ failed, failures }: Pick<Result, "failed" | "failures">): string[] {
-  const files = failures.map((failure) => /^(\S+\.test\.tsx?): \(fail\) /.exec(failure)?.[1]);
-  const named = [...new Set(files)].filter((file) => file !== undefined);
-  const isAllNamed = failed === failures.length && !files.includes(undefined);
-  return isAllNamed && named.length <= MOST_FILES_TRIED_AGAIN ? named : [];
 }
 
 /** Copies a child's output line by line under the group's name and keeps it for the count. */
@@ -265,14 +246,16 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
   return failed;
 }
 
-async function main(args: readonly string[]): Promise<WholeResult> {
+async function main(args: readonly string[]): Promise<Result> {
   const startedMs = Date.now();
   await ensurePackages();
   const isLong = args.includes(LONG_FLAG);
   const flags = args.filter((arg) => arg.startsWith("-") && arg !== LONG_FLAG);
   const files = findTestFiles();
-  const filters = args.filter((arg) => !arg.startsWith("-"));
-  const groups = groupFiles(isLong ? files.filter(hasLongForm) : files, filters);
+  const groups = groupFiles(
+    isLong ? files.filter(hasLongForm) : files,
+    args.filter((arg) => !arg.startsWith("-")),
+  );
   const runLimitMs = isLong ? LONG_RUN_LIMIT_MS : RUN_LIMIT_MS;
   // After the packages are there: it imports the database driver.
   const { RUN_DIR_VARIABLE, RUN_OWNER_VARIABLE, stopPostgres } = await import("../test/support/postgres.ts");
@@ -285,7 +268,7 @@ async function main(args: readonly string[]): Promise<WholeResult> {
   env[RUN_DIR_VARIABLE] = runDir;
   env[RUN_OWNER_VARIABLE] = String(process.pid);
 
-  const total: WholeResult = { passed: 0, failed: prepare(groups, env), failures: [], unsteady: [] };
+  const total: Result = { passed: 0, failed: prepare(groups, env), failures: [] };
   const runOne = async (group: Group) => {
     const groupStartedMs = Date.now();
     const leftMs = Math.max(1000, runLimitMs - (groupStartedMs - startedMs));
@@ -295,22 +278,6 @@ async function main(args: readonly string[]): Promise<WholeResult> {
     total.passed += result.passed;
     total.failed += result.failed;
     total.failures.push(...result.failures);
-  };
-  /** What waits for a moment too little is seen a few times in thousands; what is broken fails alone, too. */
-  const tryAgain = async () => {
-    for (const file of filesToTryAgain(total)) {
-      const group = groups.find(({ files: own }) => own.includes(`./${file}`));
-      if (!group) continue;
-      const leftMs = Math.max(1000, runLimitMs - (Date.now() - startedMs));
-      const again = await runGroup({ ...group, files: [`./${file}`] }, flags, env, leftMs);
-      if (again.failed > 0 || again.passed === 0) continue;
-      const isOfFile = (failure: string) => failure.startsWith(`${file}: `);
-      const mended = total.failures.filter(isOfFile);
-      total.unsteady.push(...mended);
-      total.failures = total.failures.filter((failure) => !isOfFile(failure));
-      total.failed -= mended.length;
-      total.passed += mended.length;
-    }
   };
   try {
     // Two cores, two lanes of about the same length: the browsers and the attacks in one, everything else in the other.
@@ -322,8 +289,6 @@ async function main(args: readonly string[]): Promise<WholeResult> {
       runLane(groups.filter((group) => !isShort(group))),
       runLane(groups.filter(isShort).toReversed()),
     ]);
-    // A part of the tests, or the long run, is somebody's look at one thing: it is told as it went.
-    if (!isLong && filters.length === 0) await tryAgain();
   } finally {
     stopPostgres(runDir);
     rmSync(runDir, { recursive: true, force: true });
@@ -332,15 +297,14 @@ async function main(args: readonly string[]): Promise<WholeResult> {
 }
 
 if (import.meta.main) {
-  let result: WholeResult;
+  let result: Result;
   try {
     result = await main(process.argv.slice(2));
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
-    result = { passed: 0, failed: 1, failures: [], unsteady: [] };
+    result = { passed: 0, failed: 1, failures: [] };
   }
   if (result.passed + result.failed === 0) console.error("no tests were found");
-  for (const failure of result.unsteady) console.log(`UNSTEADY, passed when tried again alone: ${failure}`);
   for (const failure of result.failures) console.log(failure);
   console.log(`${result.passed} passed, ${result.failed} failed`);
   process.exit(result.failed > 0 || result.passed === 0 ? 1 : 0);

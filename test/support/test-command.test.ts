@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repairPackage } from "../../scripts/install-postgres.ts";
-import { failedTests, filesToTryAgain, groupFiles, startsProduct, tally } from "../../scripts/test.ts";
+import { failedTests, groupFiles, startsProduct, tally } from "../../scripts/test.ts";
 
 const scratchDir = mkdtempSync(join(tmpdir(), "weir-tally-"));
 afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
@@ -65,17 +65,6 @@ test("a failed test is told with its reason: neither the source around it nor wh
       "          at <anonymous> (test/a.test.ts:31:32)",
     ].join("\n"),
   ]);
-});
-
-test("few failures of tests are tried again alone; a hang, a crash, many, or a step that failed before are not", () => {
-  const of = (...names: string[]) =>
-    names.map((name) => `test/${name}.test.ts: (fail) x [1.00ms]\n    error: y`);
-  const tried = (failed: number, failures: string[]) => filesToTryAgain({ failed, failures });
-  expect(tried(0, [])).toEqual([]);
-  expect(tried(3, of("a", "b", "a"))).toEqual(["test/a.test.ts", "test/b.test.ts"]);
-  expect(tried(3, of("a", "b", "c"))).toEqual([]);
-  expect(tried(2, of("a"))).toEqual([]);
-  expect(tried(2, [...of("a"), "e2e was ended by SIGKILL, after the first test"])).toEqual([]);
 });
 
 test("a file that does not load is a failure", () => {

@@ -19,7 +19,7 @@ function dictionary(of: Language): Record<string, string> {
 }
 
 /** Only Chinese has it: English falls back. */
-const ONLY_CHINESE = { "test.only": "只有中文：{{name}}", "test.rows_other": "{{count}} 行" };
+const ONLY_CHINESE = { "sample.chinese": "只有中文：{{name}}", "sample.rows_other": "{{count}} 行" };
 
 const texts = { zh: { ...dictionary("zh"), ...ONLY_CHINESE }, en: dictionary("en") };
 const oracle = createInstance();
@@ -48,7 +48,7 @@ test.each([...LANGUAGES])("every text of %s, filled in and in each plural form, 
   const bases = keys.map((key) => key.replace(/_(?:zero|one|other)$/, ""));
   expect(keys.length).toBeGreaterThan(1000);
   const given = [undefined, {}, ...[0, 1, 2, 1.5, 21].map((count) => ({ ...values, count }))];
-  const asked = [...new Set([...keys, ...bases, "test.nowhere"])];
+  const asked = [...new Set([...keys, ...bases, "sample.nowhere"])];
   for (const params of given) {
     expect(asked.map((key) => [key, ours(key, params)])).toEqual(
       asked.map((key) => [key, theirs(key, params)]),
@@ -59,11 +59,11 @@ test.each([...LANGUAGES])("every text of %s, filled in and in each plural form, 
 test("a text is there in the language of the page or in Chinese, else it is not", () => {
   const before = language.peek();
   setLanguage("en");
-  expect([hasText("common.save"), hasText("test.only"), hasText("test.nowhere")]).toEqual([
+  expect([hasText("common.save"), hasText("sample.chinese"), hasText("sample.nowhere")]).toEqual([
     true,
     true,
     false,
   ]);
-  expect(translatorOf("en")("test.only", { name: "x" })).toBe("只有中文：x");
+  expect(translatorOf("en")("sample.chinese", { name: "x" })).toBe("只有中文：x");
   setLanguage(before);
 });

@@ -295,23 +295,23 @@ describe("settings", () => {
   });
 
   test("the key that chose a model without a price counts as use, even where the note of it comes later", async () => {
-    const isUsed = Object.getOwnPropertyDescriptor(navigator, "userActivation");
-    for (const hasBeenActive of [false, true]) {
-      Object.defineProperty(navigator, "userActivation", { value: { hasBeenActive }, configurable: true });
-      const island = renderScreen(
-        () => <ModelNotes chosen={[]} perhapsUnpriced={["unpriced"]} notices={[]} />,
-        {
-          url: "/playground",
-          data: DATA,
-        },
-      );
-      island.answer("GET /api/user/models/unpriced", { success: true, data: ["unpriced"] });
-      await settle();
-      expect(island.requests.length).toBe(hasBeenActive ? 1 : 0);
-      island.unmount();
+    const own = Object.getOwnPropertyDescriptor(navigator, "userActivation");
+    try {
+      for (const hasBeenActive of [false, true]) {
+        Object.defineProperty(navigator, "userActivation", { value: { hasBeenActive }, configurable: true });
+        const island = renderScreen(
+          () => <ModelNotes chosen={[]} perhapsUnpriced={["unpriced"]} notices={[]} />,
+          { url: "/playground", data: DATA },
+        );
+        island.answer("GET /api/user/models/unpriced", { success: true, data: ["unpriced"] });
+        await settle();
+        expect(island.requests.length).toBe(hasBeenActive ? 1 : 0);
+        island.unmount();
+      }
+    } finally {
+      if (own) Object.defineProperty(navigator, "userActivation", own);
+      else Reflect.deleteProperty(navigator, "userActivation");
     }
-    if (isUsed) Object.defineProperty(navigator, "userActivation", isUsed);
-    else Reflect.deleteProperty(navigator, "userActivation");
   });
 
   test("a group brings its ratio and only its models", async () => {

@@ -48,7 +48,7 @@ test("console errors and exceptions of a page are collected", async () => {
   await visit.close();
 });
 
-test("a transition that the browser skips is no problem of the page, any other rejection is", async () => {
+test("a transition between pages that the browser skips is no problem of the page, any other rejection is", async () => {
   const visit = await openVisit(browser, { baseURL: server.url.href });
   await visit.page.goto("/skipped");
   expect(visit.problems).toEqual(["exception: a rejection of ours"]);

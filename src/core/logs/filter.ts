@@ -94,7 +94,7 @@ export function rawWhere(db: Database, filter: LogFilter, from: number, to: numb
   );
 }
 
-/** The few rows of one call. The sums leave the planner no index but the request's: any other is walked for longer. */
+/** The few rows of one call. The sums leave the planner no index but the request's, because walking another one takes longer. */
 function requestWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
   const { logs } = db.t;
   return and(

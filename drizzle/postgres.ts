@@ -8,6 +8,7 @@ export const {
   identities,
   sessions,
   userDevices,
+  priceOrigins,
   tokens,
   channels,
   abilities,
@@ -21,7 +22,10 @@ export const {
   drawings,
   tasks,
   remoteObjects,
+  priceRevisions,
+  priceDrafts,
   setups,
   nodes,
+  inboxItems,
   marks,
 } = schema;

@@ -92,6 +92,20 @@ export function buildSchema(d: Dialect) {
     ],
   );
 
+  /**
+   * Prices of models as they were taken from a source: what an offer of the source is compared with. A name here that has
+   * no price in force is one that was taken away, and is not added again.
+   */
+  const priceOrigins = d.table("price_origins", {
+    name: d.text().primaryKey(),
+    /** JSON of the row in dollars (shared/price-row.ts). */
+    price: d.text().notNull(),
+    /** shipped, or whose prices they are. */
+    source: d.text().notNull(),
+    version: d.text().notNull().default(""),
+    takenAt: d.big().notNull(),
+  });
+
   /** Browsers in which somebody signed in to an account: strangers' wrong passwords do not lock them out. */
   const userDevices = d.table(
     "user_devices",
@@ -449,6 +463,65 @@ export function buildSchema(d: Dialect) {
     ],
   );
 
+  /**
+   * Every change of a price, ratio or group as it was written: never changed, never deleted. The id counts from 1 without a
+   * gap and is the value of the mark `price_revision`, whose row is the lock of all who write prices.
+   */
+  const priceRevisions = d.table(
+    "price_revisions",
+    {
+      id: d.big().primaryKey(),
+      /** write, reset, apply, schedule or undo. */
+      kind: d.text().notNull(),
+      /** 0: the program itself. */
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+      createdAt: d.big().notNull(),
+      /** Why, in the words of whoever did it. */
+      note: d.text().notNull().default(""),
+      /** JSON text [{key, name, before, after}]; null = was, or is, not there. */
+      changes: d.text().notNull(),
+      changeCount: d.int().notNull(),
+      /** As rows of the log name the tables that they were charged by. */
+      fingerprint: d.text().notNull(),
+      /** The revision that this one undoes, and the draft that it applies; 0 = none. */
+      undoOf: d.big().notNull().default(0),
+      draftId: d.big().notNull().default(0),
+    },
+    (t) => [d.index("price_revisions_undo").on(t.undoOf)],
+  );
+
+  /** Changes of prices that somebody prepares; state is open, scheduled, applied, failed or discarded. */
+  const priceDrafts = d.table(
+    "price_drafts",
+    {
+      id: d.id(),
+      title: d.text().notNull().default(""),
+      note: d.text().notNull().default(""),
+      /** As of revisions; `before` is what stood there when the name came into the draft, or when it was scheduled. */
+      changes: d.text().notNull().default("[]"),
+      /** The revision that was in force when the changes were last looked up. */
+      parent: d.big().notNull().default(0),
+      state: d.text().notNull().default("open"),
+      /** When a scheduled one is applied, Unix seconds; 0 = by hand. */
+      effectiveAt: d.big().notNull().default(0),
+      /** Raised by each change: two who edit at once notice. */
+      version: d.int().notNull().default(1),
+      /** The revision that applied it. */
+      revisionId: d.big().notNull().default(0),
+      /** Why it could not be applied. */
+      failure: d.text().notNull().default(""),
+      userId: d.big().notNull(),
+      username: d.text().notNull(),
+      /** Who scheduled it, and so applies it. */
+      schedulerId: d.big().notNull().default(0),
+      schedulerName: d.text().notNull().default(""),
+      createdAt: d.big().notNull(),
+      updatedAt: d.big().notNull(),
+    },
+    (t) => [d.index("price_drafts_due").on(t.state, t.effectiveAt)],
+  );
+
   const setups = d.table("setups", {
     id: d.id(),
     version: d.text().notNull(),
@@ -483,18 +556,53 @@ export function buildSchema(d: Dialect) {
    * Single numbers that must survive: `version:<kind>` (raised by each announced change, db/changes.ts),
    * `database` (this database's own number), `hole:<node>:<first>-<last>` (positions of a journal that an operator
    * gave up), `node:<id>` (a sign of life, ledger/outage.ts), `low-quota:<user>` and `low-quota-armed:<user>`
-   * (users/low-quota-marks.ts), `logs:clearedBefore`.
+   * (users/low-quota-marks.ts), `logs:clearedBefore`, `price_revision` (the latest one, prices/revisions.ts).
    */
   const marks = d.table("marks", {
     key: d.text().primaryKey(),
     value: d.big().notNull().default(0),
   });
 
+  /**
+   * What needs a person (core/inbox): one row for each kind and subject, opened again where the cause comes back. Times are
+   * Unix seconds; 0 = never.
+   */
+  const inboxItems = d.table(
+    "inbox_items",
+    {
+      id: d.id(),
+      /** A row of shared/inbox.ts. */
+      kind: d.text().notNull(),
+      /** What of the kind: a channel's id, a model's name, a node; empty where the site has only one. */
+      subject: d.text().notNull().default(""),
+      /** JSON text of what the sentence names. */
+      params: d.text().notNull().default("{}"),
+      openedAt: d.big().notNull(),
+      lastSeenAt: d.big().notNull(),
+      /** How often it was met; goes on where the cause comes back within a day. */
+      count: d.big().notNull().default(1),
+      /** The last letter of it. */
+      toldAt: d.big().notNull().default(0),
+      /** Since when a letter of it is due; 0 = none is. */
+      owedAt: d.big().notNull().default(0),
+      snoozedUntil: d.big().notNull().default(0),
+      /** 0 = open. */
+      closedAt: d.big().notNull().default(0),
+      /** Who closed it by hand; 0 = it closed itself. */
+      closedBy: d.big().notNull().default(0),
+    },
+    (t) => [
+      d.uniqueIndex("inbox_items_cause").on(t.kind, t.subject),
+      d.index("inbox_items_closed").on(t.closedAt),
+    ],
+  );
+
   return {
     users,
     identities,
     sessions,
     userDevices,
+    priceOrigins,
     tokens,
     channels,
     abilities,
@@ -508,9 +616,12 @@ export function buildSchema(d: Dialect) {
     drawings,
     tasks,
     remoteObjects,
+    priceRevisions,
+    priceDrafts,
     setups,
     nodes,
     marks,
+    inboxItems,
   };
 }
 

@@ -5,3 +5,6 @@ import { startShell } from "./lib/shell.ts";
 
 startShell();
 startLateIsland((url) => import(url));
+// Few pages have such forms and links; they lead where they lead until it is there.
+if (document.querySelector("[data-get]"))
+  void import("./lib/parts.ts").then(({ startParts }) => startParts());

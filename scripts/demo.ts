@@ -62,7 +62,8 @@ await call("POST", "/api/setup", {
   ...ROOT,
   confirmPassword: ROOT.password,
   SelfUseModeEnabled: false,
-  DemoSiteEnabled: true,
+  // Not the read-only mode: here everything may be tried, and is made anew at each start.
+  DemoSiteEnabled: false,
 });
 const root = await signIn(ROOT);
 await call(

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContext, Page as Tab } from "playwright";
 import { startTestApp } from "../test/support/app.ts";
-import { launchBrowser } from "../test/support/browser.ts";
+import { PAGE_IS_UP, launchBrowser } from "../test/support/browser.ts";
 import { signIn, standInForPictures, startSample } from "../test/support/sample.ts";
 import type { Sample } from "../test/support/sample.ts";
 import { addressOf, watchedPages } from "./budgets.ts";
@@ -32,6 +32,13 @@ const OVER: readonly Shot[] = [
   { name: "shortcuts", path: "/log", role: "root", act: (tab) => tab.keyboard.press("?") },
   { name: "channel-new", path: "/channel?new=1", role: "root" },
   { name: "channel-edit", path: "/channel", role: "root", act: openFirst },
+  {
+    name: "inbox-bell",
+    path: "/token",
+    role: "root",
+    act: (tab) => tab.locator("[popovertarget=menu-inbox]").click(),
+  },
+  { name: "inbox-closed", path: "/inbox?state=closed", role: "root" },
   { name: "token-new", path: "/token?new=1", role: "user" },
   { name: "token-edit", path: "/token", role: "user", act: openFirst },
   { name: "redemption-new", path: "/redemption?new=1", role: "root" },
@@ -54,10 +61,48 @@ const OVER: readonly Shot[] = [
     role: "user",
     act: (tab) => tab.locator("tr[data-index] .cell-menu button").first().click(),
   },
+  ...["ratelimit", "models", "system", "other"].map((tab): Shot => ({
+    name: `setting-${tab}`,
+    path: `/setting?tab=${tab}`,
+    role: "root",
+  })),
+  {
+    name: "setting-found",
+    path: "/setting",
+    role: "root",
+    act: async (tab) => {
+      await tab.getByRole("searchbox").fill("smtp");
+      await tab.locator("#SMTPPort").waitFor();
+    },
+  },
+  {
+    name: "setting-changed",
+    path: "/setting",
+    role: "root",
+    act: async (tab) => {
+      await tab.locator("#RetryTimes input").fill("3");
+      await tab.locator("#QuotaPerUnit input").fill("0");
+      await tab.locator("#TopUpLink input").fill("https://shop.example.org/");
+    },
+  },
+  {
+    name: "setting-review",
+    path: "/setting",
+    role: "root",
+    act: async (tab) => {
+      await tab.locator("#RetryTimes input").fill("3");
+      await tab.locator("#TopUpLink input").fill("https://shop.example.org/");
+      await tab.locator(".setting-bar button").first().click();
+      await tab.locator("dialog[open]").waitFor();
+    },
+  },
   { name: "log-empty", path: "/log?model_name=nothing", role: "user" },
   { name: "not-found", path: "/no/such/page", role: "user" },
-  { name: "forbidden", path: "/channel", role: "user" },
+  { name: "forbidden-channel", path: "/channel", role: "user" },
+  { name: "forbidden-guest", path: "/forbidden", role: "guest" },
   { name: "home-guest", path: "/", role: "guest" },
+  { name: "pricing-guest", path: "/pricing?input=1000000&output=200000", role: "guest" },
+  { name: "pricing-detail", path: "/pricing?model=gpt-4o", role: "user" },
 ];
 
 const PAGES: readonly Shot[] = watchedPages.map((page) => ({
@@ -70,7 +115,7 @@ async function take(context: BrowserContext, shot: Shot, suffix: string): Promis
   const tab = await context.newPage();
   await tab.goto(shot.path);
   if ((await tab.locator("#island").count()) > 0)
-    await tab.waitForSelector("#island[data-mounted]", { state: "attached" });
+    await tab.waitForSelector(PAGE_IS_UP, { state: "attached" });
   await shot.act?.(tab);
   await tab.waitForLoadState("networkidle");
   await tab.screenshot({ path: join(OUT_DIR, `${shot.name}-${suffix}.png`) });

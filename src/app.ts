@@ -10,15 +10,23 @@ import { createChannelWatch } from "./core/channels/watch.ts";
 import { createGuard } from "./net/guard.ts";
 import type { Lookup } from "./net/guard.ts";
 import { readNodeId, refuseLostFile, settleIn } from "./core/ledger/installation.ts";
+import { createInbox } from "./core/inbox/inbox.ts";
+import type { InboxService } from "./core/inbox/inbox.ts";
+import { startLooks } from "./core/inbox/looks.ts";
+import type { LookDeps, Looks } from "./core/inbox/looks.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
+import { outboundOf } from "./core/users/outbound.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options/store.ts";
+import { settleOrigins } from "./core/prices/origins.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
+import { priceRecorder } from "./core/prices/revisions.ts";
 import { createReach } from "./net/reach.ts";
 import { createRouting } from "./core/channels/routing.ts";
+import { createCatalogue } from "./core/channels/catalogue.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
 import { createSealer, encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
@@ -37,6 +45,7 @@ import { socketSettings } from "./http/sockets.ts";
 import { createVisitors } from "./http/visitors.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
+import { vendors } from "./providers/vendors.ts";
 import { jobsOf } from "./jobs/jobs.ts";
 import { createScheduler } from "./jobs/scheduler.ts";
 import type { Scheduler } from "./jobs/scheduler.ts";
@@ -54,6 +63,9 @@ export interface Services {
   gateway: Gateway;
   jobs: Scheduler;
   lowQuota: LowQuota;
+  inbox: InboxService;
+  /** What the inbox looks at by itself. */
+  looks: Looks;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -66,6 +78,8 @@ export interface Overrides {
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
+  /** What the inbox takes for the space on the disk, and for an outage. */
+  looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
 }
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
@@ -83,6 +97,9 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const seal = createSealer(encryptionSecret(env.encryptionKey, env.dataDir));
   await checkSealKey(db, seal);
   const options = await createOptions(db, seal);
+  const recordPrices = priceRecorder({ db, clock });
+  options.recordWith(recordPrices);
+  await settleOrigins({ db, options, clock, record: recordPrices });
   const accounts = await createAccounts({ db, seal, clock, logger });
   const nodeId = readNodeId(env.dataDir);
   // What the ledger applies before the services stand was told by an earlier run.
@@ -93,34 +110,30 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   };
   const { dataDir } = env;
   const { journalKeepMinutes } = env;
-  const ledger = await createLedger({
-    db,
-    clock,
-    logger,
-    accounts,
-    options,
-    dataDir,
-    nodeId,
-    journalKeepMinutes,
-    balances,
-  });
+  const base = { db, clock, logger, seal, options, accounts };
+  const ledger = await createLedger({ ...base, dataDir, nodeId, journalKeepMinutes, balances });
   const routing = await createRouting({ db, seal, logger });
   const maintenance = createMaintenance(options);
   const sessions = await createSessions({ db, clock, logger });
+  const prices = createPriceBook(options, () => clock.nowMs());
+  const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
+  const inbox = await createInbox({
+    ...base,
+    reach,
+    guard: (address, limits) => deps.guard(address, limits),
+  });
   const deps: Deps = {
-    db,
-    clock,
-    logger,
-    seal,
-    options,
-    accounts,
+    ...base,
     sessions,
     ledger,
     routing,
     maintenance,
-    prices: createPriceBook(options),
+    prices,
+    vendors,
+    catalogue: createCatalogue({ routing, prices, vendors }),
+    inbox,
     guard: createGuard(overrides.lookup),
-    reach: createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy),
+    reach,
     keyring: createKeyring(),
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
@@ -145,9 +158,15 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     secret: await sessionSecret(db, seal, env.sessionSecret),
     visitors: createVisitors(parseRanges(env.trustedProxies)),
   };
-  const relay = createRelay(deps, session.visitors, createMediaFetch(deps.guard), overrides.drainMs);
+  const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
+  const looks = startLooks({
+    ...deps,
+    inbox,
+    condition: () => ledger.condition(),
+    ...overrides.looks,
+  });
   const jobs = createScheduler(
     deps,
     jobsOf(deps, watch, () => pollTasks(deps)),
@@ -158,13 +177,16 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     gateway: { relay, watch, probe },
     jobs,
     lowQuota: lowBalances,
+    inbox,
+    looks,
     async close() {
-      await Promise.all([watch.stop(), jobs.stop()]);
+      await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
       session.visitors.close();
       relay.close();
       await sessions.close();
       await ledger.close();
       await lowBalances.settled();
+      await inbox.close();
       accounts.close();
       await db.close();
       lock.release();

@@ -7,9 +7,14 @@ import { channelBulk } from "./api/channel-bulk.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { data } from "./api/data.ts";
+import { logClearing } from "./api/log-clearing.ts";
+import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
 import { modelNotices } from "./api/model-notices.ts";
+import { optionPreviews } from "./api/option-previews.ts";
 import { options } from "./api/options.ts";
+import { priceDrafts } from "./api/price-drafts.ts";
+import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
@@ -46,12 +51,17 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)
     .use(options(deps, session)) //       /api/option
+    .use(prices(deps, session)) //        /api/price
+    .use(priceDrafts(deps, session)) //   /api/price/drafts
+    .use(optionPreviews(deps, session)) // /api/option/preview, version
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)) //      /api/channel
     .use(modelNotices(deps, session)) //  /api/model_notice
+    .use(inbox(deps, session)) //         /api/inbox
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log
+    .use(logClearing(deps, session)) //   /api/log (clearing)
     .use(usage(deps, session)) //         /api/usage
     .use(data(deps, session)) //          /api/data
     .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj

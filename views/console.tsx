@@ -5,8 +5,10 @@ import { Role } from "../src/shared/enums.ts";
 import { NAV } from "../src/shared/navigation.ts";
 import { AccountMenu, Brand, LanguageMenu, ThemeMenu } from "./controls.tsx";
 import type { FrameProps } from "./frame.ts";
+import { InboxBell } from "./inbox-bell.tsx";
 import { MaintenanceBar } from "./maintenance.tsx";
 import { Dock, Nav } from "./nav.tsx";
+import { ModeBadge, NewYear, SiteFooter } from "./site.tsx";
 
 export function ConsoleFrame(props: FrameProps) {
   const { t, site, language, theme, visitor, current, title, children } = props;
@@ -54,14 +56,7 @@ export function ConsoleFrame(props: FrameProps) {
               {title}
             </b>
           </nav>
-          {site.selfUse || site.demo ? (
-            <span
-              className="badge badge-ghost badge-sm ml-2 block min-w-0 shrink truncate leading-4 text-muted"
-              title={t(site.demo ? "shell.mode.demo" : "shell.mode.self")}
-            >
-              {t(site.demo ? "shell.mode.demo" : "shell.mode.self")}
-            </span>
-          ) : null}
+          <ModeBadge t={t} site={site} />
           <span className="grow" />
           <button
             type="button"
@@ -85,6 +80,8 @@ export function ConsoleFrame(props: FrameProps) {
               <BookOpen aria-hidden />
             </a>
           ) : null}
+          <NewYear t={t} site={site} />
+          <InboxBell t={t} language={language} inbox={visitor?.inbox} />
           <LanguageMenu t={t} language={language} />
           <ThemeMenu t={t} theme={theme} />
           <AccountMenu t={t} visitor={visitor} />
@@ -95,6 +92,7 @@ export function ConsoleFrame(props: FrameProps) {
           )}
           {children}
         </main>
+        <SiteFooter t={t} site={site} isSlim />
       </div>
       <Dock t={t} site={site} visitor={visitor} current={current} />
       <dialog

@@ -1,6 +1,7 @@
 // What both frames are drawn from: site, visitor, language, theme, and a translator of the page's language.
 // Holds types only.
 import type { ReactNode } from "react";
+import type { InboxTone, SaidItem } from "../src/shared/inbox.ts";
 import type { Translate } from "./document.tsx";
 
 export interface FrameSite {
@@ -17,6 +18,8 @@ export interface FrameSite {
   /** The operator's words while maintenance mode is on ("" for the built-in ones); undefined: it is off. */
   maintenance: string | undefined;
   flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean };
+  /** The year that begins today where the visitor is; undefined on every other day. */
+  newYear: string | undefined;
   /** Titles of the chat links, in their order. */
   chats: readonly string[];
 }
@@ -27,6 +30,8 @@ export interface FrameVisitor {
   role: number;
   /** Formatted balance. */
   balance: string;
+  /** What waits for an administrator; undefined for everybody else. */
+  inbox: { count: number; tone: InboxTone; newest: readonly (SaidItem & { id: number })[] } | undefined;
 }
 
 export interface FrameProps {

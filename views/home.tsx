@@ -1,6 +1,6 @@
 // The home page: what this is, its base URL, a first call in three dialects, the operator's own content and notice.
 // Refuses to need scripts: the samples switch with radio buttons, only copying needs lite.
-import { KeyRound, LogIn, MessageSquareText } from "lucide-react";
+import { KeyRound, LogIn, MessageSquareText, Tags } from "lucide-react";
 import type { Translate } from "./document.tsx";
 
 export interface HomeViewProps {
@@ -19,7 +19,7 @@ export interface HomeViewProps {
 }
 
 export function HomeView(props: HomeViewProps) {
-  const { t, baseUrl, samples } = props;
+  const { t } = props;
   return (
     <div className="flex flex-col gap-6">
       {props.noticeHtml === "" ? null : (
@@ -35,58 +35,69 @@ export function HomeView(props: HomeViewProps) {
           </a>
         </div>
       ) : null}
-      <div className="grid items-start gap-8 lg:grid-cols-2">
-        <section className="min-w-0">
-          <h1 className="text-2xl leading-8">{props.siteName}</h1>
-          <p className="mt-2 max-w-[48ch] text-muted">{t("public.tagline")}</p>
-          <h2 className="mt-6 text-[13px] leading-5" id="base-url-title">
-            {t("public.baseUrl")}
-          </h2>
-          <div className="mt-1 flex items-center gap-2">
-            <code
-              id="base-url"
-              className="min-w-0 rounded-field border border-base-300 bg-base-200 px-3 py-1.5 text-[13px] break-all"
-            >
-              {baseUrl}
-            </code>
-            <button
-              type="button"
-              className="btn btn-sm btn-default flex-none"
-              data-copy="#base-url"
-              aria-label={t("public.copyBaseUrl")}
-            >
-              {t("common.copy")}
-            </button>
-          </div>
-          <HomeLinks {...props} />
-        </section>
-        <section className="min-w-0" aria-labelledby="first-call">
-          <h2 id="first-call">{t("public.tryIt")}</h2>
-          <p className="mt-1 text-muted">{t("public.tryItText")}</p>
-          <div
-            className="tabs tabs-border relative mt-2"
-            role="radiogroup"
-            aria-label={t("public.sampleDialect")}
+      {props.contentHtml === "" ? <BuiltIn {...props} /> : <OwnContent {...props} />}
+    </div>
+  );
+}
+
+/** The operator's page in place of ours; a heading is there for those who listen where it has none. */
+function OwnContent({ contentHtml, siteName }: HomeViewProps) {
+  return (
+    <article className="prose-page max-w-none!">
+      {/<h1[\s>]/i.test(contentHtml) ? null : <h1 className="sr-only">{siteName}</h1>}
+      <div dangerouslySetInnerHTML={{ __html: contentHtml }} />
+    </article>
+  );
+}
+
+function BuiltIn(props: HomeViewProps) {
+  const { t, baseUrl, samples } = props;
+  return (
+    <div className="grid items-start gap-8 lg:grid-cols-2">
+      <section className="min-w-0">
+        <h1 className="text-2xl leading-8">{props.siteName}</h1>
+        <p className="mt-2 max-w-[48ch] text-muted">{t("public.tagline")}</p>
+        <h2 className="mt-6 text-[13px] leading-5" id="base-url-title">
+          {t("public.baseUrl")}
+        </h2>
+        <div className="mt-1 flex items-center gap-2">
+          <code
+            id="base-url"
+            className="min-w-0 rounded-field border border-base-300 bg-base-200 px-3 py-1.5 text-[13px] break-all"
           >
-            {samples.map(({ id, title, code }, index) => (
-              <SamplePart
-                key={id}
-                id={id}
-                title={title}
-                code={code}
-                isFirst={index === 0}
-                copyLabel={t("public.copySample")}
-              />
-            ))}
-          </div>
-        </section>
-      </div>
-      {props.contentHtml === "" ? null : (
-        <article
-          className="prose-page border-t border-base-300 pt-6"
-          dangerouslySetInnerHTML={{ __html: props.contentHtml }}
-        />
-      )}
+            {baseUrl}
+          </code>
+          <button
+            type="button"
+            className="btn btn-sm btn-default flex-none"
+            data-copy="#base-url"
+            aria-label={t("public.copyBaseUrl")}
+          >
+            {t("common.copy")}
+          </button>
+        </div>
+        <HomeLinks {...props} />
+      </section>
+      <section className="min-w-0" aria-labelledby="first-call">
+        <h2 id="first-call">{t("public.tryIt")}</h2>
+        <p className="mt-1 text-muted">{t("public.tryItText")}</p>
+        <div
+          className="tabs tabs-border relative mt-2"
+          role="radiogroup"
+          aria-label={t("public.sampleDialect")}
+        >
+          {samples.map(({ id, title, code }, index) => (
+            <SamplePart
+              key={id}
+              id={id}
+              title={title}
+              code={code}
+              isFirst={index === 0}
+              copyLabel={t("public.copySample")}
+            />
+          ))}
+        </div>
+      </section>
     </div>
   );
 }
@@ -111,6 +122,10 @@ function HomeLinks({ t, isSignedIn, docsLink }: HomeViewProps) {
           {t("public.signIn")}
         </a>
       )}
+      <a className="btn btn-default" href="/pricing">
+        <Tags aria-hidden size={16} />
+        {t("shell.top.pricing")}
+      </a>
       {docsLink === "" ? null : (
         <a className="btn btn-default" href={docsLink} target="_blank" rel="noreferrer">
           {t("public.docs")}

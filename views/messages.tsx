@@ -34,27 +34,57 @@ export function NotFoundView({
         </>
       ) : null}
       <p className="flex flex-wrap items-center gap-3">
-        {hasPalette ? (
-          <button type="button" className="btn btn-default" data-palette="">
-            {t("shell.palette")}
-            <kbd className="kbd kbd-sm max-sm:hidden">Ctrl K</kbd>
-          </button>
-        ) : null}
+        {hasPalette ? <PaletteButton t={t} /> : null}
         <a href="/">{t("shell.top.home")}</a>
       </p>
     </section>
   );
 }
 
-export function ForbiddenView({ t, role }: { t: Translate; role: "user" | "admin" | "root" }) {
+/** `needs`, `own`, `home`: keys of the dictionary; without an own role the visitor is a guest. */
+export function ForbiddenView({
+  t,
+  needs,
+  own,
+  home,
+}: {
+  t: Translate;
+  needs: string | undefined;
+  own: string | undefined;
+  home: string;
+}) {
   return (
     <section className="prose-page">
       <h1>{t("shell.forbidden.title")}</h1>
-      <p>{t("shell.forbidden.text", { role: t(`common.role.${role}`) })}</p>
       <p>
-        <a href={HOME_OF_CONSOLE}>{t("shell.forbidden.back")}</a>
+        {needs === undefined ? t("shell.forbidden.any") : t("shell.forbidden.text", { role: t(needs) })}{" "}
+        {own === undefined ? t("shell.forbidden.guest") : t("shell.forbidden.own", { role: t(own) })}
+      </p>
+      <p className="flex flex-wrap items-center gap-3">
+        {own === undefined ? (
+          <>
+            <a href="/login" className="btn btn-primary">
+              {t("shell.signIn")}
+            </a>
+            <a href="/">{t("shell.top.home")}</a>
+          </>
+        ) : (
+          <>
+            <PaletteButton t={t} />
+            <a href={HOME_OF_CONSOLE}>{t(home)}</a>
+          </>
+        )}
       </p>
     </section>
+  );
+}
+
+function PaletteButton({ t }: { t: Translate }) {
+  return (
+    <button type="button" className="btn btn-default" data-palette="">
+      {t("shell.palette")}
+      <kbd className="kbd kbd-sm max-sm:hidden">Ctrl K</kbd>
+    </button>
   );
 }
 
@@ -93,7 +123,7 @@ export function ContentView({
       <iframe
         title={title}
         src={frameUrl}
-        className="min-h-[80dvh] w-full grow border-0"
+        className="framed block h-[calc(100dvh-120px)] min-h-96 w-full border-0"
         sandbox="allow-scripts allow-same-origin allow-forms allow-popups"
         referrerPolicy="no-referrer"
       />
@@ -101,9 +131,13 @@ export function ContentView({
   }
   return (
     <article className="prose-page">
-      <h1>{title}</h1>
+      {/* The operator's page stands in place of ours; its own heading is enough. */}
+      {html === "" || /<h1[\s>]/i.test(html) ? null : <h1 className="sr-only">{title}</h1>}
       {html === "" ? (
-        <p className="text-muted">{empty}</p>
+        <>
+          <h1>{title}</h1>
+          <p className="text-muted">{empty}</p>
+        </>
       ) : (
         <div dangerouslySetInnerHTML={{ __html: html }} />
       )}

@@ -5,6 +5,7 @@ import { HOME_OF_CONSOLE } from "../src/shared/navigation.ts";
 import { AccountMenu, Brand, LanguageMenu, ThemeMenu } from "./controls.tsx";
 import type { FrameProps } from "./frame.ts";
 import { MaintenanceBar } from "./maintenance.tsx";
+import { ModeBadge, NewYear, SiteFooter } from "./site.tsx";
 
 export interface PublicProps extends FrameProps {
   /** page: a text column; card: centred; full: edge to edge, for embedded frames. */
@@ -12,7 +13,8 @@ export interface PublicProps extends FrameProps {
 }
 
 const WIDTHS = {
-  page: "max-w-288 px-4 pt-8 pb-12",
+  // An address that stands for the page fills it.
+  page: "max-w-288 px-4 pt-8 pb-12 has-[.framed]:max-w-none has-[.framed]:p-0",
   // The island between would be as narrow as its words.
   card: "grid max-w-288 content-start justify-items-center px-4 pt-[min(12vh,96px)] pb-12 *:grid *:w-full *:justify-items-center",
   full: "flex flex-col",
@@ -23,6 +25,7 @@ export function PublicFrame(props: PublicProps) {
   const links = [
     ["home", "/", t("shell.top.home")],
     ["console", visitor ? HOME_OF_CONSOLE : "/login", t("shell.top.console")],
+    ["pricing", "/pricing", t("shell.top.pricing")],
     ["docs", site.docsLink, t("shell.docs")],
     ["about", "/about", t("shell.top.about")],
   ] as const;
@@ -58,6 +61,8 @@ export function PublicFrame(props: PublicProps) {
         ) : (
           <span className="mr-auto" />
         )}
+        <ModeBadge t={t} site={site} />
+        <NewYear t={t} site={site} />
         <LanguageMenu t={t} language={language} />
         <ThemeMenu t={t} theme={theme} />
         {visitor ? <AccountMenu t={t} visitor={visitor} /> : null}
@@ -75,18 +80,7 @@ export function PublicFrame(props: PublicProps) {
         )}
         {children}
       </main>
-      {width === "full" ? null : (
-        <footer
-          className="border-t border-base-300 px-4 py-5 text-center text-xs text-muted [&_a]:underline"
-          data-shell="foot"
-        >
-          {site.footerHtml ? (
-            <div dangerouslySetInnerHTML={{ __html: site.footerHtml }} />
-          ) : (
-            t("shell.footer", { name: site.name, version: site.version })
-          )}
-        </footer>
-      )}
+      <SiteFooter t={t} site={site} isSlim={width === "full"} />
     </div>
   );
 }

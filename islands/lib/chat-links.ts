@@ -1,5 +1,6 @@
 // The operator's chat links: their names, and a link with key and server address filled in.
 // Refuses links that could run script in this page, and leaves no placeholder behind.
+import { refusedScheme } from "../../src/shared/chat-schemes.ts";
 import { status } from "./boot.ts";
 
 export interface ChatLink {
@@ -30,8 +31,6 @@ export function serverAddress(): string {
   return set.replace(/\/+$/, "").replace(/\/v1$/, "");
 }
 
-const RUNS_SCRIPT = /^(javascript|data|vbscript|blob|file|about):/i;
-
 /** `key` without its prefix, as lists carry it. */
 export function fillChatLink(template: string, key: string): FilledLink {
   const address = encodeURIComponent(serverAddress());
@@ -39,6 +38,6 @@ export function fillChatLink(template: string, key: string): FilledLink {
     .trim()
     .replaceAll("{address}", () => address)
     .replaceAll("{key}", () => `sk-${key}`);
-  if (RUNS_SCRIPT.test(url) || !URL.canParse(url)) return { url: "", target: "broken" };
+  if (refusedScheme(url) !== undefined || !URL.canParse(url)) return { url: "", target: "broken" };
   return { url, target: /^https?:/i.test(url) ? "frame" : "app" };
 }

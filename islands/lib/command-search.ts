@@ -42,6 +42,14 @@ export function allCommands(): Command[] {
     ...(entry.key === undefined ? {} : { keys: `g ${entry.key}` }),
     run: () => location.assign(entry.href),
   }));
+  // A page of everybody's, and therefore none of the console's navigation.
+  pages.push({
+    id: "go pricing",
+    kind: "go",
+    title: t("shell.top.pricing"),
+    words: `${wordsOf("shell.top.pricing")} pricing prices`,
+    run: () => location.assign("/pricing"),
+  });
   const makes: Command[] = NEW_THINGS.filter((each) => role >= each.role).map(({ id, title, href }) => ({
     id,
     kind: "do",

@@ -12,20 +12,26 @@ export function formatNumber(value: number): string {
   return grouped.format(value);
 }
 
-/** Tokens for charts: 950, 12.3k, 4.56M, 1.2B. */
+const SHORT_UNITS = [
+  [1e3, "k"],
+  [1e6, "M"],
+  [1e9, "B"],
+] as const;
+/** From here on numbers are shortened; up to it they are as quickly read in full. */
+const SHORTENED_FROM = 10_000;
+
+/** Large numbers, short in both languages: 950, 9,999, 12.3k, 4.56M, 1.2B. What shows it has the exact one at hand. */
 export function formatCompact(value: number): string {
-  const size = Math.abs(value);
-  for (const [limit, unit] of [
-    [1e9, "B"],
-    [1e6, "M"],
-    [1e3, "k"],
-  ] as const) {
-    if (size >= limit) {
-      const scaled = value / limit;
-      return `${Number(scaled.toFixed(Math.abs(scaled) < 10 ? 2 : 1))}${unit}`;
-    }
+  if (Math.abs(value) < SHORTENED_FROM) return formatNumber(value);
+  let text = "";
+  for (const [limit, unit] of SHORT_UNITS) {
+    const scaled = value / limit;
+    const rounded = Number(scaled.toFixed(Math.abs(scaled) < 10 ? 2 : 1));
+    text = `${rounded}${unit}`;
+    // What rounds up to a thousand is one of the next unit.
+    if (Math.abs(rounded) < 1000) break;
   }
-  return formatNumber(value);
+  return text;
 }
 
 /** Two decimals from one cent up; below that as many as needed for two figures, six at most; zeros cut. */
@@ -40,21 +46,23 @@ export function formatDollars(dollars: number): string {
 }
 
 export interface QuotaText {
+  /** As figures stand on a screen: many units are shortened. */
   text: string;
   /** Exact value for the hover: dollars to six decimals and units. */
   exact: string;
 }
 
-/** Quota units as the site shows them: dollars or plain units. */
+/** Quota units as the site shows them: dollars or plain units, for sentences that have no hover. */
 export function formatQuota(quota: number, site = status.peek()): string {
-  return quotaText(quota, site).text;
+  if (site.display_in_currency === false) return formatNumber(quota);
+  return formatDollars(quota / (site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT));
 }
 
 export function quotaText(quota: number, site = status.peek()): QuotaText {
   const perUnit = site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
   const dollars = quota / perUnit;
   const exact = `$${dollars.toFixed(6)} · ${formatNumber(quota)}`;
-  return { text: site.display_in_currency === false ? formatNumber(quota) : formatDollars(dollars), exact };
+  return { text: site.display_in_currency === false ? formatCompact(quota) : formatDollars(dollars), exact };
 }
 
 /** Milliseconds as `420 ms`, `3.2 s`, `2 m 05 s`, `1 h 04 m`. */

@@ -8,7 +8,7 @@ import { whenIdle } from "./when-idle.ts";
 const never = () => () => undefined;
 
 /** False on the server and while a server-rendered page comes to life, true from then on. */
-function useIsAlive(): boolean {
+export function useIsAlive(): boolean {
   return useSyncExternalStore(
     never,
     () => true,

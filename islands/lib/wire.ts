@@ -14,6 +14,7 @@ export type CodeRow = ResponseData<typeof api.redemption.search.get>["items"][nu
 export type CodeResult = ResponseData<typeof api.user.topup.batch.post>[number];
 export type DrawingRow = ResponseData<typeof api.mj.get>[number];
 export type TaskRow = ResponseData<typeof api.task.get>[number];
+export type InboxRow = ResponseData<typeof api.inbox.get>["items"][number];
 export type LogRow = ResponseData<typeof api.log.get>["items"][number];
 export type LogStat = ResponseData<typeof api.log.stat.get>;
 export type LogHistogramData = ResponseData<typeof api.log.histogram.get>;

@@ -38,7 +38,7 @@ export default function ChatScreen() {
   const filled = link && chosen && site !== "" ? fillChatLink(link.template, chosen.key) : undefined;
 
   return (
-    <section className="flex min-h-[calc(100dvh-57px)] grow flex-col">
+    <section className="flex min-h-[calc(100dvh-93px)] grow flex-col">
       <h1 className="sr-only">{link?.title ?? t("shell.nav.chat")}</h1>
       <header className="flex min-h-11 items-center gap-2 border-b border-base-300 px-3">
         <a

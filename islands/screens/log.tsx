@@ -22,13 +22,14 @@ import { ListScreen } from "../ui/list-screen.tsx";
 import { ListViews } from "../ui/list-views.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { logColumns } from "./log/cells.tsx";
-import { rowMenu } from "./log/menus.ts";
+import { clearItem, rowMenu } from "./log/menus.ts";
 import type { LogPageData } from "./log/row.ts";
 import { LOG_TYPES, typeKey, VIEW_FIELDS } from "./log/row.ts";
 import { LiveButton, LogTop } from "./log/top.tsx";
 import { DEFAULT_RANGE, fetchLogs, logParameters, useLogs } from "./log/use-logs.ts";
 
 const LogDetail = lazyPart(() => import("./log/detail.tsx"));
+const LogClearing = lazyPart(() => import("./log/clearing.tsx"));
 const UserPanel = lazyPart(() => import("./log/user-panel.tsx"));
 
 /** Scrolled this far, somebody is reading below the newest rows. */
@@ -119,6 +120,7 @@ export default function LogScreen() {
       (area.current?.querySelector(".table-box")?.scrollTop ?? 0) > READING_PX,
   });
   const { list } = logs.screen;
+  const [isClearing, setClearing] = useState(false);
   const toggleLive = () => {
     if (!isLive && page !== 1) table.setPage(1);
     setLive(!isLive);
@@ -138,7 +140,10 @@ export default function LogScreen() {
       header={{
         title: t("log.title"),
         action: <LiveButton isLive={isLive} onToggle={toggleLive} />,
-        overflow: [[refreshItem(t, list.refresh), exportItem(t, csv.start), curlItem(t, request)]],
+        overflow: [
+          [refreshItem(t, list.refresh), exportItem(t, csv.start), curlItem(t, request)],
+          isAdmin ? [clearItem(t, () => setClearing(true))] : [],
+        ],
       }}
       top={<LogTop stat={logs.stat} histogram={logs.histogram} isZoomed={range.preset === undefined} />}
       views={
@@ -189,6 +194,9 @@ export default function LogScreen() {
       }}
     >
       <LogPanels rows={list.rows} query={query} isAdmin={isAdmin} />
+      {isClearing ? (
+        <LogClearing onClose={() => setClearing(false)} onCleared={() => void list.refresh()} />
+      ) : null}
     </ListScreen>
   );
 }

@@ -6,11 +6,11 @@ import { useRef } from "react";
 import { api, call } from "../lib/api.ts";
 import { bootData, status, user } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
-import { formatNumber, formatQuota } from "../lib/format.ts";
+import { formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { leaveFor } from "../lib/leave.ts";
 import { KEYS, removeItem } from "../lib/storage.ts";
-import { Chip } from "../ui/badges.tsx";
+import { Chip, Count, Money } from "../ui/badges.tsx";
 import { confirm } from "../ui/confirm.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { toast, toastFailure } from "../lib/toasts.ts";
@@ -32,6 +32,8 @@ export interface PersonalData {
   modelCount: number;
   isExpanded: boolean;
   hasSecret: boolean;
+  /** Below it one is warned, by one's own word or by the site's; 0: never. */
+  threshold: number;
   hasPassword: boolean;
   hasAccessToken: boolean;
 }
@@ -84,6 +86,7 @@ export default function Personal() {
           <NoticesCard
             setting={setting}
             hasSecret={data.hasSecret}
+            thresholdInForce={data.threshold}
             email={self.email}
             acceptsUnpriced={() => accepts.current}
           />
@@ -141,9 +144,9 @@ function IdentityCard({ self }: { self: Self }) {
     ],
     [t("personal.role"), t(self.role >= ADMIN ? "personal.rank.admin" : "personal.rank.user")],
     [t("personal.group"), <Chip>{self.group}</Chip>],
-    [t("personal.balance"), formatQuota(user.value?.quota ?? self.quota)],
-    [t("personal.used"), formatQuota(self.used_quota)],
-    [t("personal.requests"), formatNumber(self.request_count)],
+    [t("personal.balance"), <Money quota={user.value?.quota ?? self.quota} />],
+    [t("personal.used"), <Money quota={self.used_quota} />],
+    [t("personal.requests"), <Count value={self.request_count} />],
   ];
   return (
     <Card id="identity" title={t("personal.identity")}>

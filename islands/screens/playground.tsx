@@ -60,7 +60,7 @@ export default function PlaygroundScreen() {
     />
   );
   return (
-    <div className="flex -mb-5 h-[calc(100dvh-128px)] min-h-[400px] flex-col sm:-mb-6 sm:h-[calc(100dvh-80px)] lg:-mb-8 lg:h-[calc(100dvh-84px)]">
+    <div className="flex -mb-3 h-[calc(100dvh-160px)] min-h-[400px] flex-col sm:mb-0 sm:h-[calc(100dvh-104px)] lg:-mb-2 lg:h-[calc(100dvh-108px)]">
       <PageHeader
         title={t("shell.nav.playground")}
         action={

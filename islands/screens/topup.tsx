@@ -3,11 +3,10 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { api, call } from "../lib/api.ts";
 import { bootData, user } from "../lib/boot.ts";
-import { formatNumber, formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useList } from "../lib/list.ts";
 import { useTableQuery } from "../lib/table-query.ts";
-import { Money, When } from "../ui/badges.tsx";
+import { Count, Money, When } from "../ui/badges.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import type { Column } from "../ui/table-columns.ts";
 import { DataTable } from "../ui/table.tsx";
@@ -92,17 +91,21 @@ export default function Wallet() {
               aria-live="polite"
               data-testid="balance"
             >
-              {formatQuota(balance)}
+              <Money quota={balance} />
             </p>
           </div>
           <dl className="facts mt-3 max-sm:mt-0 max-sm:flex max-sm:gap-2">
             <div>
               <dt>{t("topup.used")}</dt>
-              <dd>{formatQuota(data.used)}</dd>
+              <dd>
+                <Money quota={data.used} />
+              </dd>
             </div>
             <div>
               <dt>{t("topup.requests")}</dt>
-              <dd>{formatNumber(data.requests)}</dd>
+              <dd>
+                <Count value={data.requests} />
+              </dd>
             </div>
           </dl>
         </section>

@@ -3,7 +3,15 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import type { ReactNode } from "react";
 import { nowMs, status, timeZone } from "../lib/boot.ts";
-import { formatDateTime, formatDuration, formatWhen, quotaText, timeTitle } from "../lib/format.ts";
+import {
+  formatCompact,
+  formatDateTime,
+  formatDuration,
+  formatNumber,
+  formatWhen,
+  quotaText,
+  timeTitle,
+} from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 
 export type StatusTone = "ok" | "off" | "attention" | "broken" | "running";
@@ -69,6 +77,17 @@ export function RatioBadge({ ratio }: { ratio: number }) {
   return (
     <span className="badge badge-ghost badge-sm tabular-nums" data-tone={tone}>
       {ratio}×
+    </span>
+  );
+}
+
+/** A number of things, shortened when it is large; then the exact one is in the title. */
+export function Count({ value }: { value: number }) {
+  const text = formatCompact(value);
+  const exact = formatNumber(value);
+  return (
+    <span className="tabular-nums" title={text === exact ? undefined : exact}>
+      {text}
     </span>
   );
 }

@@ -18,11 +18,13 @@ export interface RankListProps {
   label: string;
   entries: readonly RankEntry[];
   format: (value: number) => string;
+  /** For the hover, where `format` shortens. */
+  formatExact?: (value: number) => string;
   /** Alone: with Alt held, everything else is switched off. */
   onToggle: (id: string, isAlone: boolean) => void;
 }
 
-export function RankList({ label, entries, format, onToggle }: RankListProps) {
+export function RankList({ label, entries, format, formatExact = format, onToggle }: RankListProps) {
   const t = useT();
   const total = entries.reduce((sum, { value }) => sum + value, 0);
   const most = Math.max(1e-9, ...entries.map(({ value }) => value));
@@ -39,7 +41,7 @@ export function RankList({ label, entries, format, onToggle }: RankListProps) {
           >
             <span className="chart-swatch" data-slot={entry.slot} aria-hidden />
             <span className="truncate">{entry.label}</span>
-            <span>{format(entry.value)}</span>
+            <span title={formatExact(entry.value)}>{format(entry.value)}</span>
             <span className="text-right text-muted">{shareText(entry.value, total)}</span>
             <span className="thin-bar" aria-hidden>
               <span data-slot={entry.slot} style={{ width: `${(entry.value / most) * 100}%` }} />

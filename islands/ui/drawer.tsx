@@ -5,6 +5,7 @@ import { useEffect, useId, useRef, useState } from "react";
 import type { KeyboardEvent, ReactNode, RefObject } from "react";
 import { curlOf } from "../lib/curl.ts";
 import type { CurlRequest } from "../lib/curl.ts";
+import { giveFocusBack } from "../lib/focus.ts";
 import type { Form, Values } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
 import { keysText } from "../lib/keys.ts";
@@ -85,7 +86,7 @@ function OpenDrawer({
     return () => {
       leaveLayer?.();
       box?.close();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      giveFocusBack(opener);
     };
   }, []);
 

@@ -5,13 +5,14 @@ import { DEFAULT_QUOTA_PER_UNIT } from "../../src/shared/money.ts";
 import { api, call } from "../lib/api.ts";
 import { status } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
-import { formatNumber, formatQuota } from "../lib/format.ts";
+import { formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
 import { useSite } from "../lib/site.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { toast, toastFailure } from "../lib/toasts.ts";
 import { MoneyField } from "./money-field.tsx";
 import { PhoneFold } from "./phone-fold.tsx";
+import { Count, Money } from "./badges.tsx";
 
 export interface Invitation {
   code: string;
@@ -61,15 +62,21 @@ export function InvitationCard({
         <dl className="facts mt-3">
           <div>
             <dt>{t("topup.invited")}</dt>
-            <dd>{formatNumber(invitation.count)}</dd>
+            <dd>
+              <Count value={invitation.count} />
+            </dd>
           </div>
           <div>
             <dt>{t("topup.reward")}</dt>
-            <dd>{formatQuota(left)}</dd>
+            <dd>
+              <Money quota={left} />
+            </dd>
           </div>
           <div>
             <dt>{t("topup.rewardEver")}</dt>
-            <dd>{formatQuota(invitation.history)}</dd>
+            <dd>
+              <Money quota={invitation.history} />
+            </dd>
           </div>
         </dl>
         {left >= minimum ? (

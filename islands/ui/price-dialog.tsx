@@ -3,6 +3,7 @@
 import { useEffect, useId, useRef, useState } from "react";
 import type { KeyboardEvent } from "react";
 import { failureMessage } from "../lib/api.ts";
+import { giveFocusBack } from "../lib/focus.ts";
 import { useT } from "../lib/i18n.ts";
 import { isBlank, problemOf, savePrices } from "../lib/price-options.ts";
 import type { TypedPrice } from "../lib/price-options.ts";
@@ -25,7 +26,7 @@ function useDialog() {
     box?.querySelector("input")?.focus();
     return () => {
       box?.close();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      giveFocusBack(opener);
     };
   }, []);
   return dialog;

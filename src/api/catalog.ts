@@ -10,6 +10,8 @@ import {
 } from "../core/channels/models.ts";
 import { unpricedForUser } from "../core/channels/unpriced.ts";
 import { noticesInForce } from "../core/site/model-notices.ts";
+import { ratioConfig } from "../core/prices/ratio-config.ts";
+import { Failure } from "../shared/failures.ts";
 import { groupChoices, groupNames, usableGroups } from "../core/users/groups.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -25,6 +27,15 @@ export function catalog(deps: Deps, session: SessionSettings) {
       .get("/pricing", ({ visitor }) => ({ success: true as const, ...pricingFor(deps, visitor) }), {
         open: "visitor",
       })
+      // † Other instances read prices here, where the operator lets them.
+      .get(
+        "/ratio_config",
+        () => {
+          if (!deps.options.get("ExposeRatioEnabled")) throw new Failure("forbidden", "ratio_config_hidden");
+          return ok(ratioConfig(deps.prices.tables()));
+        },
+        { open: "public" },
+      )
       .get("/group/", () => ok(groupNames(deps)), { access: "admin" })
       // † `group` narrows the answer to one of the caller's usable groups.
       .get("/user/models", ({ actor, query }) => ok(modelsForUser(deps, actor, query.group)), {

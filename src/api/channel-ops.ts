@@ -2,7 +2,7 @@
 // Refuses to answer any key; what a provider said reaches administrators scrubbed.
 import { Elysia, t } from "elysia";
 import type { Channel } from "../core/channels/rows.ts";
-import type { ChannelProbe, ChannelWatch } from "../core/channels/watch.ts";
+import type { ChannelProbe, ChannelWatch, RunProgress } from "../core/channels/watch.ts";
 import { copyChannel } from "../core/channels/channels.ts";
 import { keyStates } from "../core/channels/list.ts";
 import type { Deps } from "../core/deps.ts";
@@ -36,6 +36,59 @@ function adminFailureText(failure: Failure, language: Language): string {
   return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
 }
 
+/** How far a run is, with the reasons of what it left out in the reader's language. */
+function progressJson({ skips, ...progress }: RunProgress, language: Language) {
+  return {
+    ...progress,
+    skips: skips.map(({ id, name, reason }) => ({
+      id,
+      name,
+      code: reason.code,
+      message: failureText(reason, language),
+    })),
+  };
+}
+
+/** A provider's failure is the answer of these calls: success false with its words and `rest`, and status 200. */
+async function orFailure<T extends object, Rest extends object>(
+  language: Language,
+  rest: Rest,
+  work: () => Promise<T>,
+) {
+  try {
+    return { success: true as const, message: "", ...(await work()) };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return {
+      success: false as const,
+      message: adminFailureText(error, language),
+      code: error.code,
+      ...rest,
+    };
+  }
+}
+
+/** One test; of several (`bulk`) one that cannot be made is left out and says why. */
+async function testAnswer(
+  watch: ChannelWatch,
+  channel: Channel,
+  { model, bulk, language }: { model?: string | undefined; bulk?: string | undefined; language: Language },
+) {
+  const skipped = bulk === "true" ? watch.untestable(channel) : undefined;
+  if (skipped)
+    return {
+      success: false as const,
+      message: failureText(skipped, language),
+      code: skipped.code,
+      time: 0,
+      skipped: true,
+    };
+  const { ms, failure } = await watch.test(channel, model);
+  const time = Math.round(ms) / 1000;
+  if (!failure) return { success: true as const, message: "", time };
+  return { success: false as const, message: adminFailureText(failure, language), code: failure.code, time };
+}
+
 export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelWatch, probe: ChannelProbe) {
   const channelOf = (text: string): Channel => {
     const id = idOf(text);
@@ -49,43 +102,20 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
     return done();
   };
 
-  /** A provider's failure is the answer of these calls: success false with its words and `rest`, and status 200. */
-  async function orFailure<T extends object, Rest extends object>(
-    language: Language,
-    rest: Rest,
-    work: () => Promise<T>,
-  ) {
-    try {
-      return { success: true as const, message: "", ...(await work()) };
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      return {
-        success: false as const,
-        message: adminFailureText(error, language),
-        code: error.code,
-        ...rest,
-      };
-    }
-  }
-
   return (
     new Elysia({ prefix: "/api/channel" })
       .use(policy(session))
       .get(
         "/test/:id",
-        async ({ params, query, language }) => {
-          const { ms, failure } = await watch.test(channelOf(params.id), query.model);
-          const time = Math.round(ms) / 1000;
-          return failure
-            ? {
-                success: false as const,
-                message: adminFailureText(failure, language),
-                code: failure.code,
-                time,
-              }
-            : { success: true as const, message: "", time };
+        ({ params, query, language }) => testAnswer(watch, channelOf(params.id), { ...query, language }),
+        {
+          access: "admin",
+          query: t.Object({
+            model: t.Optional(plainText(255)),
+            // † One of several: a channel that cannot be tested is left out, with `skipped` and the reason.
+            bulk: t.Optional(plainText(20)),
+          }),
         },
-        { access: "admin", query: t.Object({ model: t.Optional(plainText(255)) }) },
       )
       .get(
         "/test",
@@ -96,10 +126,14 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
         { access: "admin" },
       )
       // † How far the run is; the console shows it while it lasts.
-      .get("/test_progress", () => ok(watch.progress("tests")), { access: "admin" })
+      .get("/test_progress", ({ language }) => ok(progressJson(watch.progress("tests"), language)), {
+        access: "admin",
+      })
       // † Ends the run: what is under way is finished, nothing more is begun.
       .post("/test_cancel", () => cancel("tests"), { access: "admin" })
-      .get("/balance_progress", () => ok(watch.progress("balances")), { access: "admin" })
+      .get("/balance_progress", ({ language }) => ok(progressJson(watch.progress("balances"), language)), {
+        access: "admin",
+      })
       .post("/balance_cancel", () => cancel("balances"), { access: "admin" })
       .get(
         "/update_balance/:id",

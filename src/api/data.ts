@@ -1,5 +1,6 @@
 // Controller of /api/data: the hourly series that dashboards draw, and the same use summed for the console's own.
-// Refuses users other people's use and more than a month at once; only administrators ask for everybody or a name.
+// Refuses users other people's use and more than a month at once; only administrators ask for everybody or a name. While the
+// operator has the dashboard switched off all of it is refused; the sums behind it go on.
 import { Elysia, t } from "elysia";
 import { dashboard, DIMENSIONS, FIGURES } from "../core/logs/dashboard.ts";
 import type { Dimension } from "../core/logs/dashboard.ts";
@@ -13,6 +14,7 @@ import { positive, queryText } from "../http/queries/sent.ts";
 import type { Sent } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { Failure } from "../shared/failures.ts";
 import { isTimeZone, STEPS } from "../shared/local-time.ts";
 import type { Step } from "../shared/local-time.ts";
 
@@ -47,6 +49,11 @@ function momentOf(text: string | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.min(seconds, END_OF_TIME);
 }
 
+/** Throws while there is no dashboard; after the caller is known, so that strangers learn nothing of it. */
+function assertDashboard({ options }: Pick<Deps, "options">): void {
+  if (!options.get("DataExportEnabled")) throw new Failure("forbidden", "data_export_disabled");
+}
+
 export function data(deps: Deps, session: SessionSettings) {
   const range = (sent: SentRange) => {
     const to = momentOf(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
@@ -79,6 +86,7 @@ export function data(deps: Deps, session: SessionSettings) {
       .get(
         "/",
         async ({ query }) => {
+          assertDashboard(deps);
           const { username } = query;
           if (!username) return ok(await quotaSeries(deps, range(query)));
           const id = await userIdNamed(deps, username);
@@ -89,6 +97,7 @@ export function data(deps: Deps, session: SessionSettings) {
       .get(
         "/self",
         async ({ actor, query }) => {
+          assertDashboard(deps);
           const { from, to } = range(query);
           return ok(await ownSeries(deps, actor, from, to));
         },
@@ -97,16 +106,31 @@ export function data(deps: Deps, session: SessionSettings) {
       .get(
         "/summary",
         async ({ query }) => {
+          assertDashboard(deps);
           const userId = query.username ? await userIdNamed(deps, query.username) : undefined;
           return ok(await summary(query, DIMENSIONS, userId));
         },
         { access: "admin", query: t.Object({ ...summaryFields, username: queryText(255) }) },
       )
       // † What the checklist of a fresh site ticks.
-      .get("/self/first_steps", async ({ actor }) => ok(await firstSteps(deps, actor)), { access: "user" })
-      .get("/self/summary", async ({ actor, query }) => ok(await ownSummary(actor, query)), {
-        access: "user",
-        query: t.Object(summaryFields),
-      })
+      .get(
+        "/self/first_steps",
+        async ({ actor }) => {
+          assertDashboard(deps);
+          return ok(await firstSteps(deps, actor));
+        },
+        { access: "user" },
+      )
+      .get(
+        "/self/summary",
+        async ({ actor, query }) => {
+          assertDashboard(deps);
+          return ok(await ownSummary(actor, query));
+        },
+        {
+          access: "user",
+          query: t.Object(summaryFields),
+        },
+      )
   );
 }

@@ -2,7 +2,6 @@
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { createLogClearing } from "../core/logs/clearing.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -16,17 +15,17 @@ import {
 } from "../core/logs/list.ts";
 import type { LogPage } from "../core/logs/list.ts";
 import { logStat } from "../core/logs/statistics.ts";
-import { done, ok } from "../http/envelope.ts";
+import { ok } from "../http/envelope.ts";
 import { failureResponse } from "../http/failures.ts";
 import { inLanguage } from "../http/log-texts.ts";
 import { ANY_SITE, createKeyReader } from "../http/key-reader.ts";
 import { asksForPage, LARGE_PAGE_SIZE, pageOf, pageQuery } from "../http/paging.ts";
 import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
-import { positive, queryText } from "../http/queries/sent.ts";
+import { queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import type { Language } from "../shared/enums.ts";
-import { Failure, refuse } from "../shared/failures.ts";
+import { Failure } from "../shared/failures.ts";
 
 const MONTH_SECONDS = 30 * 24 * 3600;
 const ALL_ROWS = { page_size: String(LARGE_PAGE_SIZE) };
@@ -48,7 +47,6 @@ function keyOf(text: string): string {
 }
 
 export function logs(deps: Deps, session: SessionSettings) {
-  const clearing = createLogClearing(deps);
   const tokenOfKey = createKeyReader(deps, session.limits);
   const page = (found: LogPage, at: { page: number; pageSize: number }, language: Language) =>
     ok({
@@ -63,104 +61,83 @@ export function logs(deps: Deps, session: SessionSettings) {
     return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
   };
 
-  return (
-    new Elysia({ prefix: "/api" })
-      .use(policy(session))
-      .get(
-        "/log/",
-        async ({ query, language }) => {
-          const at = pageOf(query, 1, LARGE_PAGE_SIZE);
-          const paging = { limit: at.pageSize, offset: at.offset };
-          const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
-          return page(found, at, language);
-        },
-        { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
-      )
-      .get(
-        "/log/self",
-        async ({ actor, query, language }) => {
-          const at = pageOf(query, 1, LARGE_PAGE_SIZE);
-          const paging = { limit: at.pageSize, offset: at.offset };
-          const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
-          return page(found, at, language);
-        },
-        { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
-      )
-      .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
+  return new Elysia({ prefix: "/api" })
+    .use(policy(session))
+    .get(
+      "/log/",
+      async ({ query, language }) => {
+        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
+        const paging = { limit: at.pageSize, offset: at.offset };
+        const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
+        return page(found, at, language);
+      },
+      { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
+    )
+    .get(
+      "/log/self",
+      async ({ actor, query, language }) => {
+        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
+        const paging = { limit: at.pageSize, offset: at.offset };
+        const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
+        return page(found, at, language);
+      },
+      { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
+    )
+    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
+      access: "admin",
+      query: t.Object(adminLogFields),
+    })
+    .get(
+      "/log/self/stat",
+      async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
+      { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
+    )
+    .get(
+      "/log/histogram",
+      async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
+      {
         access: "admin",
         query: t.Object(adminLogFields),
-      })
-      .get(
-        "/log/self/stat",
-        async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
-        { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
-      )
-      .get(
-        "/log/histogram",
-        async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
-        {
-          access: "admin",
-          query: t.Object(adminLogFields),
-        },
-      )
-      .get(
-        "/log/self/histogram",
-        async ({ actor, query }) =>
-          ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
-        { access: "user", query: t.Object(logFields) },
-      )
-      .get(
-        "/log/search",
-        async ({ query }) => {
-          const limit = matchesWanted(query);
-          return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
-        },
-        { access: "admin", query: searchQuery },
-      )
-      .get(
-        "/log/self/search",
-        async ({ actor, query }) => {
-          const limit = matchesWanted(query);
-          return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
-        },
-        { access: "user", query: searchQuery },
-      )
-      .get(
-        "/log/token",
-        async ({ query, set, language, address }) => {
-          Object.assign(set.headers, ANY_SITE);
-          const token = await tokenOfKey(keyOf(query.key ?? ""), address);
-          if (!(token instanceof Failure)) {
-            // Clients of old ask for no page and expect every row, of which the newest are given.
-            const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
-            const paging = { limit: at.pageSize, offset: at.offset };
-            return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
-          }
-          const answer = failureResponse(token, language);
-          for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
-          return answer;
-        },
-        // Only the key's hash reaches the database, so any text may be sent.
-        { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
-      )
-      .delete(
-        "/log/",
-        async ({ query }) => {
-          const before = positive(query.target_timestamp);
-          if (before === undefined) throw refuse("log_target_missing");
-          return ok(await clearing.run(before));
-        },
-        { access: "admin", query: t.Object({ target_timestamp: queryText(20) }) },
-      )
-      // † How far the clearing is, and its end before it is through.
-      .get("/log/clear_progress", () => ok(clearing.progress()), { access: "admin" })
-      .post(
-        "/log/clear_cancel",
-        () => {
-          clearing.cancel();
-          return done();
-        },
-        { access: "admin" },
-      )
-  );
+      },
+    )
+    .get(
+      "/log/self/histogram",
+      async ({ actor, query }) =>
+        ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
+      { access: "user", query: t.Object(logFields) },
+    )
+    .get(
+      "/log/search",
+      async ({ query }) => {
+        const limit = matchesWanted(query);
+        return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
+      },
+      { access: "admin", query: searchQuery },
+    )
+    .get(
+      "/log/self/search",
+      async ({ actor, query }) => {
+        const limit = matchesWanted(query);
+        return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
+      },
+      { access: "user", query: searchQuery },
+    )
+    .get(
+      "/log/token",
+      async ({ query, set, language, address }) => {
+        Object.assign(set.headers, ANY_SITE);
+        const token = await tokenOfKey(keyOf(query.key ?? ""), address);
+        if (!(token instanceof Failure)) {
+          // Clients of old ask for no page and expect every row, of which the newest are given.
+          const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
+          const paging = { limit: at.pageSize, offset: at.offset };
+          return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
+        }
+        const answer = failureResponse(token, language);
+        for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
+        return answer;
+      },
+      // Only the key's hash reaches the database, so any text may be sent.
+      { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
+    );
 }

@@ -1,8 +1,11 @@
 // Site options for root: read all that is not secret, set one at a time, reset the model ratios.
 // What is listed follows from the option rows: secrets go in and never come out.
 import { Elysia, t } from "elysia";
-import { optionDefinitions } from "../core/options/definitions.ts";
+import { settingRows } from "../core/options/setting-rows.ts";
 import type { Deps } from "../core/deps.ts";
+import { refuseUsedGroupsIn } from "../core/prices/group-use.ts";
+import { priceState } from "../core/prices/revisions.ts";
+import { shippedTexts } from "../core/prices/origins.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
@@ -13,6 +16,8 @@ const optionBody = t.Object({
   key: t.String({ minLength: 1, maxLength: 128 }),
   // Older consoles send text only; a bare boolean or number means the same. Absent and null: what they have no text for.
   value: given(t.Union([plainText(4_000_000), t.Boolean(), t.Number()])),
+  /** † Why, for the history of prices. */
+  note: given(plainText(1000)),
 });
 
 export function options(deps: Deps, session: SessionSettings) {
@@ -21,19 +26,36 @@ export function options(deps: Deps, session: SessionSettings) {
     .get("/", () => ({ ...ok(deps.options.entries()), secrets_set: deps.options.secretsSet() }), {
       access: "root",
     })
+    .get(
+      "/rows",
+      ({ query }) => {
+        const shipped = shippedTexts(deps.options.get("QuotaPerUnit"));
+        return ok(settingRows(deps.options, { isFull: query.full === "true", shipped }));
+      },
+      { access: "root", query: t.Object({ full: t.Optional(t.String()) }) },
+    )
     .put(
       "/",
-      async ({ body }) => {
+      async ({ body, actor }) => {
         const { key, value } = body;
-        await deps.options.change(key, value === undefined || value === null ? undefined : String(value));
+        const text = value === undefined || value === null ? undefined : String(value);
+        if (key === "GroupRatio" && text !== undefined)
+          await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
+        await deps.options.change(key, text, {
+          userId: actor.id,
+          username: actor.username,
+          note: body.note ?? "",
+        });
         return done();
       },
       { access: "root", body: optionBody },
     )
     .post(
       "/rest_model_ratio",
-      async ({ language }) => {
-        await deps.options.set("ModelRatio", optionDefinitions.ModelRatio.default);
+      async ({ language, actor }) => {
+        const author = { userId: actor.id, username: actor.username, kind: "reset" as const };
+        const { ModelRatio } = shippedTexts(deps.options.get("QuotaPerUnit"));
+        await deps.options.set("ModelRatio", ModelRatio, author);
         return done(messageText("model_ratio_reset", language));
       },
       { access: "root" },

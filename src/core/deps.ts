@@ -2,8 +2,10 @@
 // Holds types only, so that any room may name a service without importing its implementation.
 import type { Database, Orm, Steps } from "../db/database.ts";
 import type { Language } from "../shared/enums.ts";
+import type { InboxKind, InboxParams, InboxTone, SaidItem } from "../shared/inbox.ts";
 import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
+import type { Catalogue } from "./channels/catalogue.ts";
 import type { Keyring } from "./channels/keyring.ts";
 import type { OptionStore } from "./options/store.ts";
 import type { PriceBook } from "./prices/price-book.ts";
@@ -252,12 +254,49 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
+/** What needs a person: a kind of shared/inbox.ts, what of it, and what its sentence names. */
+export interface InboxCause {
+  kind: InboxKind;
+  /** A channel's id, a model's name, a node; absent where the site has only one. */
+  subject?: string;
+  params?: InboxParams;
+}
+
+/** What is open and not put off, as the bell shows it. */
+export interface InboxSummary {
+  count: number;
+  tone: InboxTone;
+  newest: (SaidItem & { id: number })[];
+}
+
+/** The operator's inbox. Reports return at once and never throw: they are written soon, or once the database is back. */
+export interface Inbox {
+  /** It happened, so many times: opens the item or counts on. */
+  raise(cause: InboxCause, times?: number): void;
+  /** It lasts: opens the item where it is not open; nothing is counted. */
+  keep(cause: InboxCause): void;
+  /** The cause is gone; nothing happens where nothing is open. `tellsBack` false: root need not hear of it. */
+  gone(kind: InboxKind, subject?: string, tellsBack?: boolean): void;
+  /** What of the kind is open, as this node knows it. */
+  subjects(kind: InboxKind): string[];
+  summary(): InboxSummary;
+  /** Call after each committed change of these rows by hand. */
+  changed(ids: readonly number[]): Promise<void>;
+}
+
 /** The models that ship with the providers' catalogue: data, so that core and api need not know providers. */
 interface ModelPresets {
   /** By channel type; null where the type chooses its own model. */
   byType: Readonly<Record<string, readonly string[] | null>>;
   /** Each model once. */
   all: readonly { id: string; owner: string }[];
+}
+
+/** Who makes a model, from the providers' tables: data, for the same reason. */
+interface Vendors {
+  /** The maker's id; "" where the name says nothing. */
+  of(model: string): string;
+  title(id: string, language: Language): string;
 }
 
 /** The services every room may use. */
@@ -272,7 +311,10 @@ export interface Deps {
   ledger: Ledger;
   routing: Routing;
   maintenance: Maintenance;
+  inbox: Inbox;
   prices: PriceBook;
+  catalogue: Catalogue;
+  vendors: Vendors;
   presets?: ModelPresets;
   /** The only way out to addresses that people typed. */
   guard: Guard;

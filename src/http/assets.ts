@@ -4,6 +4,8 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { extname, join } from "node:path";
 import { staticPlugin } from "@elysiajs/static";
 import { Elysia } from "elysia";
+import { bestEncoding } from "./encodings.ts";
+import type { Encoding } from "./encodings.ts";
 import { checkedBy } from "./session.ts";
 
 /** Directory of something embedded in the binary, or its place in the source tree. */
@@ -40,15 +42,16 @@ const TYPES: Record<string, string> = {
   ".json": "application/json",
 };
 
-/** Best first: what a browser takes decides. */
-const ENCODINGS = [
+/** Best first, with the endings of their files: what a browser takes decides. */
+const ENCODINGS: readonly [Encoding, string][] = [
   ["br", ".br"],
   ["zstd", ".zst"],
   ["gzip", ".gz"],
-] as const;
+];
 
 interface Asset {
   type: string;
+  /** Weak: one for the encodings of a file, whose bytes differ. */
   etag: string;
   /** Bytes per content encoding; "" is the plain file. */
   variants: Map<string, Uint8Array<ArrayBuffer>>;
@@ -68,17 +71,9 @@ function loadAssets(dir: string): Map<string, Asset> {
       if (names.includes(name + suffix))
         variants.set(encoding, new Uint8Array(readFileSync(join(dir, name + suffix))));
     }
-    assets.set(name, { type, etag: `"${name}"`, variants });
+    assets.set(name, { type, etag: `W/"${name}"`, variants });
   }
   return assets;
-}
-
-/** True when the header takes the encoding: named with a weight above zero. */
-function accepts(header: string, encoding: string): boolean {
-  return header.split(",").some((part) => {
-    const [name = "", ...params] = part.split(";").map((each) => each.trim());
-    return name === encoding && !params.some((each) => /^q=0(\.0*)?$/.test(each));
-  });
 }
 
 function serveAsset(assets: ReadonlyMap<string, Asset>, name: string, request: Request): Response {
@@ -97,13 +92,12 @@ function serveAsset(assets: ReadonlyMap<string, Asset>, name: string, request: R
   };
   if (request.headers.get("if-none-match") === asset.etag)
     return new Response(null, { status: 304, headers });
-  const accepted = request.headers.get("accept-encoding") ?? "";
-  for (const [encoding] of ENCODINGS) {
-    const variant = asset.variants.get(encoding);
-    if (variant && accepts(accepted, encoding)) {
-      return new Response(variant, { headers: { ...headers, "content-encoding": encoding } });
-    }
-  }
+  const offered = ENCODINGS.flatMap(([encoding]) => (asset.variants.has(encoding) ? [encoding] : []));
+  const encoding = bestEncoding(request.headers.get("accept-encoding"), offered);
+  if (encoding !== undefined)
+    return new Response(asset.variants.get(encoding), {
+      headers: { ...headers, "content-encoding": encoding },
+    });
   return new Response(asset.variants.get(""), { headers });
 }
 

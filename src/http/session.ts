@@ -6,12 +6,14 @@ import type { Accounts, UserAccount } from "../core/deps.ts";
 import { SESSION_SECONDS } from "../core/users/session-rows.ts";
 import type { Session, Sessions } from "../core/users/sessions.ts";
 import type { SiteLimits } from "../core/kit/site-limits.ts";
+import { refuseInDemo } from "../core/site/demo.ts";
 import { refuseInMaintenance } from "../core/site/maintenance.ts";
 import type { Maintenance } from "../core/site/maintenance.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { BodyLimit, readConsoleBody } from "./body.ts";
+import { compressed } from "./encodings.ts";
 import { hasUsableHost } from "./host.ts";
 import type { OptionStore } from "../core/options/store.ts";
 import { languageOf } from "./messages.ts";
@@ -172,6 +174,7 @@ async function identify(
   checkUserHeader(request, user);
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
   refuseInMaintenance(settings.maintenance, user.role);
+  refuseInDemo(settings.options, user.role, request);
   if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
   return {
     actor: user,
@@ -264,6 +267,7 @@ export function policy(settings: SessionSettings) {
         await callerOf(level, { request, set, sessionJwt });
       },
       resolve: async ({ request, set, sessionJwt }) => callerOf(level, { request, set, sessionJwt }),
+      mapResponse: async ({ request, responseValue, set }) => inTheirEncoding(request, responseValue, set),
     }))
     .macro("open", (kind: "public" | "visitor") => ({
       detail: { security: [] },
@@ -277,7 +281,12 @@ export function policy(settings: SessionSettings) {
           }
         : {}),
       resolve: async ({ request, set, sessionJwt }) => visitOf({ request, set, sessionJwt }),
+      mapResponse: async ({ request, responseValue, set }) => inTheirEncoding(request, responseValue, set),
     }));
+}
+
+function inTheirEncoding(request: Request, value: unknown, { headers }: { headers: AnswerHeaders }) {
+  return compressed({ request, value, headers, isForeign: isForeignSite(request) });
 }
 
 type Visit = {
@@ -301,6 +310,7 @@ async function visiting(settings: SessionSettings, context: PolicyContext): Prom
   visitors.hold(request, MAX_VISITOR_MS);
   countCall(settings, request, signedIn?.user, address);
   refuseVisitInMaintenance(settings, request, signedIn?.user);
+  refuseInDemo(settings.options, signedIn?.user.role ?? Role.guest, request);
   return {
     visitor: signedIn?.user,
     session: signedIn?.session,

@@ -3,6 +3,9 @@
 import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
+import { applyDueDrafts } from "../core/prices/drafts.ts";
+import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
+import { purgeItems } from "../core/inbox/items.ts";
 import type { Job } from "./scheduler.ts";
 
 const MINUTE = 60;
@@ -11,8 +14,11 @@ const HOUR = 3600;
 /** Seconds between two looks at open tasks; the scheduler's own pace is the lower bound. */
 const TASK_SECONDS = 15;
 
+/** Seconds between two looks for drafts of prices whose moment has come. */
+const PRICE_SECONDS = 10;
+
 export function jobsOf(
-  deps: Pick<Deps, "options" | "sessions" | "db" | "clock">,
+  deps: Pick<Deps, "options" | "sessions" | "db" | "clock" | "ledger" | "logger" | "inbox">,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
 ): Job[] {
@@ -37,6 +43,17 @@ export function jobsOf(
       name: "remote-object-purge",
       everySeconds: () => HOUR,
       run: () => purgeRemoteObjects(deps),
+    },
+    { name: "price-schedule", everySeconds: () => PRICE_SECONDS, run: () => applyDueDrafts(deps) },
+    {
+      name: "inbox-audit",
+      everySeconds: () => auditHours(deps) * HOUR,
+      run: () => auditForInbox(deps),
+    },
+    {
+      name: "inbox-purge",
+      everySeconds: () => HOUR,
+      run: () => purgeItems(deps.db, Math.floor(deps.clock.nowMs() / 1000)),
     },
     { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];

@@ -1,10 +1,10 @@
 // Notices on their way out: by e-mail through the operator's server, or to a webhook that a user typed.
-// Refuses webhooks on closed networks that nobody opened to them: they go through the guard.
+// Refuses webhooks on closed networks that nobody opened to them: they go through the guard or the operator's worker.
 import { createHmac } from "node:crypto";
 import { refuse } from "../shared/failures.ts";
-import type { Guard } from "./guard.ts";
 import { sendMail } from "./mail.ts";
 import type { MailServer } from "./mail.ts";
+import type { Outbound } from "./worker.ts";
 
 export interface Notice {
   /** Groups notices for the limit, and tells webhooks what it is: `channel_update_<id>_<status>`, `quota_exceed`. */
@@ -38,7 +38,7 @@ function webhookSignature(secret: string, body: string): string {
  * `webhook_answered` and those of the guard.
  */
 export async function callWebhook(
-  guard: Guard,
+  outbound: Outbound,
   { url, secret, allow }: Webhook,
   notice: Notice,
   nowMs: number,
@@ -46,10 +46,12 @@ export async function callWebhook(
   const { type, title, content, values } = notice;
   const timestamp = Math.floor(nowMs / 1000);
   const body = JSON.stringify({ type, title, content, ...(values ? { values } : {}), timestamp });
-  const headers: Record<string, string> = { "content-type": "application/json" };
-  if (secret !== "") headers["x-webhook-signature"] = webhookSignature(secret, body);
+  const headers: Record<string, string> = { "Content-Type": "application/json" };
+  if (secret !== "") headers["X-Webhook-Signature"] = webhookSignature(secret, body);
+  // Receivers behind a worker know the field's older proof too.
+  const workerHeaders: Record<string, string> = secret === "" ? {} : { Authorization: `Bearer ${secret}` };
   const limits = { maxBytes: WEBHOOK_ANSWER_BYTES, timeoutMs: WEBHOOK_TIMEOUT_MS, allow };
-  const answer = await guard(url, { method: "POST", headers, body, ...limits });
+  const answer = await outbound(url, { method: "POST", headers, workerHeaders, body, ...limits });
   if (answer.status < 200 || answer.status > 299) throw refuse("webhook_answered", { status: answer.status });
 }
 

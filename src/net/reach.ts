@@ -25,8 +25,8 @@ export interface Reach {
    * names: what a provider's answer points to is the provider's word.
    */
   networks(url: string, channel: ReachChannel): readonly string[];
-  /** Whether every address of this URL's host lies in the operator's networks. */
-  opens(url: string): Promise<boolean>;
+  /** Whether every address of this URL's host lies in these networks; in the operator's where none are named. */
+  opens(url: string, networks?: readonly string[]): Promise<boolean>;
 }
 
 interface Verdict {
@@ -132,11 +132,11 @@ export function createReach(
   const targetOf = (verdict: Verdict, url: string, end: number): EgressTarget =>
     verdict.host === undefined ? { url } : { url: verdict.origin + url.slice(end), host: verdict.host };
 
-  async function opens(url: string): Promise<boolean> {
+  async function opens(url: string, open = own): Promise<boolean> {
     const bare = hostOf(url).replace(/^\[|\]$/g, "");
-    if (ipaddr.isValid(bare)) return liesIn(bare, own);
+    if (ipaddr.isValid(bare)) return liesIn(bare, open);
     const addresses = bare === "" ? [] : await lookup(bare).catch(() => []);
-    return addresses.length > 0 && addresses.every((address) => liesIn(address, own));
+    return addresses.length > 0 && addresses.every((address) => liesIn(address, open));
   }
 
   return {

@@ -6,6 +6,7 @@ import generated from "./console-answers.json" with { type: "json" };
 import { channels } from "./console/channels.ts";
 import { PARAMETERS } from "./console/parameters.ts";
 import { people } from "./console/people.ts";
+import { prices } from "./console/prices.ts";
 import { site } from "./console/site.ts";
 import { usage } from "./console/usage.ts";
 import { declaredSchema } from "./declared-schema.ts";
@@ -30,7 +31,13 @@ import { byKey, keyed, SECURITY_SCHEMES } from "./security.ts";
 /** Everything but the console's calls and the relay's. */
 const NOT_AN_API = /^\/(?!api\/|v1|v2\/|pg\/|mj\/|suno\/|dashboard\/|:mode\/mj\/|responses|models$)/;
 
-const CONSOLE: Readonly<Record<string, ConsoleOperation>> = { ...people, ...site, ...channels, ...usage };
+const CONSOLE: Readonly<Record<string, ConsoleOperation>> = {
+  ...people,
+  ...site,
+  ...prices,
+  ...channels,
+  ...usage,
+};
 const AREAS: readonly RelayArea[] = [
   chat,
   vectors,

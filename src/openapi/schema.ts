@@ -23,6 +23,7 @@ export const TAGS = {
   Usage: "The usage log and its figures.",
   Tasks: "Drawing and song tasks of the console.",
   Catalogue: "Models, groups and prices.",
+  Prices: "Changes of prices: planned, applied, undone.",
   Users: "Administration of users.",
   Channels: "Administration of upstream channels.",
   Codes: "Administration of redemption codes.",

@@ -2,6 +2,7 @@
 // The first hundred models come along; the rest is fetched when somebody opens the list.
 import type { PersonalData } from "../../islands/screens/personal.tsx";
 import { modelsForUser } from "../core/channels/models.ts";
+import { thresholdOf } from "../core/users/low-quota.ts";
 import { getUser, ownSecrets } from "../core/users/users.ts";
 import { hasSecret } from "../core/users/webhook-secret.ts";
 import { invitationOf } from "./load-wallet.ts";
@@ -28,6 +29,7 @@ export async function loadPersonal({
     modelCount: models.length,
     isExpanded: remembered?.("modelsExpanded") === "true",
     hasSecret: hasSecret(user.setting),
+    threshold: thresholdOf(deps, user),
     ...secrets,
   };
 }

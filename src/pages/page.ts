@@ -3,7 +3,7 @@
 import type { ComponentType, ReactNode } from "react";
 import type { Boot, BootUser, ThemeMode } from "../../islands/lib/boot.ts";
 import type { Translate } from "../../views/document.tsx";
-import type { Deps, UserAccount } from "../core/deps.ts";
+import type { Deps, InboxSummary, UserAccount } from "../core/deps.ts";
 import type { SiteStatus } from "../core/site/status.ts";
 import type { Language } from "../shared/enums.ts";
 
@@ -26,16 +26,23 @@ export interface LoaderContext {
 export interface Page {
   /** Route as Elysia writes it: "/channel", "/channel/edit/:id". */
   path: string;
-  shell: "console" | "public";
+  /** "either": the console's for whoever is signed in, so that its navigation and palette stay at hand. */
+  shell: "console" | "public" | "either";
   /** Public shell only; default "page". */
   width?: "page" | "card" | "full";
   access: "public" | "user" | "admin" | "root";
+  /** Flag of the site's status: while it is off there is no such page. */
+  flag?: "enable_data_export";
   /** Key of the page's title. */
   title: string;
+  /** Of what the loader found, where the page is about one thing; undefined: the title of `title`. */
+  titleOf?: (data: unknown) => string | undefined;
   /** Id of the navigation entry to mark. */
   current?: string;
   /** Locale files whose texts the island needs, besides common, shell, table and form. */
   areas?: readonly string[];
+  /** Further texts, whose names the screen makes up out of its data. */
+  textKeys?: (data: never) => readonly string[];
   /** File name in islands/screens without its ending, and its component for the server render. */
   screen?: { name: string; component: ComponentType };
   /** First state of the island; a plain JSON value. */
@@ -55,6 +62,8 @@ export interface Moved extends Pick<Page, "path" | "access"> {
 
 export interface RenderContext {
   user: BootUser | undefined;
+  /** Of administrators. */
+  inbox?: InboxSummary | undefined;
   status: SiteStatus;
   language: Language;
   theme: ThemeMode;

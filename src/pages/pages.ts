@@ -2,6 +2,7 @@
 // Rows only: loaders live in load-*.ts beside this file, markup in views/ and islands/screens/.
 import ChannelScreen from "../../islands/screens/channel.tsx";
 import DetailScreen from "../../islands/screens/detail.tsx";
+import InboxScreen from "../../islands/screens/inbox.tsx";
 import LogScreen from "../../islands/screens/log.tsx";
 import ChatScreen from "../../islands/screens/chat.tsx";
 import ChatToLink from "../../islands/screens/chat2link.tsx";
@@ -10,12 +11,14 @@ import Playground from "../../islands/screens/playground.tsx";
 import MidjourneyScreen from "../../islands/screens/midjourney.tsx";
 import Personal from "../../islands/screens/personal.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
+import SettingScreen from "../../islands/screens/setting.tsx";
 import Setup from "../../islands/screens/setup.tsx";
 import TaskScreen from "../../islands/screens/task.tsx";
 import TokenScreen from "../../islands/screens/token.tsx";
 import Wallet from "../../islands/screens/topup.tsx";
 import UserScreen from "../../islands/screens/user.tsx";
 import { loadDetail } from "./load-detail.ts";
+import { loadInbox } from "./load-inbox.ts";
 import { loadLogs } from "./load-logs.ts";
 import { loadChannels } from "./load-channels.ts";
 import { loadChat } from "./load-chat.ts";
@@ -24,14 +27,23 @@ import { loadPersonal } from "./load-personal.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
 import { loadDrawings, loadTasks } from "./load-task-lists.ts";
 import { loadTokens } from "./load-tokens.ts";
+import { loadSetting, settingTextKeys } from "./load-setting.ts";
 import { loadSetup } from "./load-setup.ts";
 import { loadUsers } from "./load-users.ts";
 import { loadWallet } from "./load-wallet.ts";
-import { aboutPage, brokenPage, forbiddenPage, maintenancePage, notFoundPage } from "./plain-pages.tsx";
+import {
+  aboutPage,
+  brokenPage,
+  forbiddenInPlaceOf,
+  forbiddenPage,
+  maintenancePage,
+  notFoundPage,
+} from "./plain-pages.tsx";
 import type { Moved, Page } from "./page.ts";
+import { pricingPage } from "./pricing-view.tsx";
 import { homePage } from "./public-pages.tsx";
 
-export { brokenPage, forbiddenPage, maintenancePage, notFoundPage };
+export { brokenPage, forbiddenInPlaceOf, forbiddenPage, maintenancePage, notFoundPage };
 
 /** Chat clients live wherever the operator says. */
 const FRAMES = { frame: ["https:", "http:"] };
@@ -40,6 +52,8 @@ export const pages: readonly Page[] = [
   // Public
   homePage,
   aboutPage,
+  pricingPage,
+  forbiddenPage,
   {
     path: "/setup",
     shell: "public",
@@ -95,6 +109,7 @@ export const pages: readonly Page[] = [
     path: "/detail",
     shell: "console",
     access: "user",
+    flag: "enable_data_export",
     title: "shell.nav.dashboard",
     current: "dashboard",
     areas: ["detail", "chart"],
@@ -163,6 +178,16 @@ export const pages: readonly Page[] = [
     loader: loadRedemptions,
   },
   {
+    path: "/inbox",
+    shell: "console",
+    access: "admin",
+    title: "shell.nav.inbox",
+    current: "inbox",
+    areas: ["inbox"],
+    screen: { name: "inbox", component: InboxScreen },
+    loader: loadInbox,
+  },
+  {
     path: "/user",
     shell: "console",
     access: "admin",
@@ -171,6 +196,17 @@ export const pages: readonly Page[] = [
     areas: ["user"],
     screen: { name: "user", component: UserScreen },
     loader: loadUsers,
+  },
+  {
+    path: "/setting",
+    shell: "console",
+    access: "root",
+    title: "shell.nav.settings",
+    current: "settings",
+    areas: ["setting", "option", "setup", "failure"],
+    textKeys: settingTextKeys,
+    screen: { name: "setting", component: SettingScreen },
+    loader: loadSetting,
   },
   // Personal
   {

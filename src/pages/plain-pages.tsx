@@ -1,25 +1,14 @@
 // Pages without an island: about, not found, forbidden, broken. Server-rendered, readable without scripts.
-// Refuses raw operator HTML: it is sanitised here, addresses are framed in a sandbox.
+// Refuses raw operator HTML: it is sanitised, addresses are framed in a sandbox.
+import { operatorContent } from "../http/operator-content.ts";
+import type { OperatorContent } from "../http/operator-content.ts";
 import { BrokenView, ContentView, ForbiddenView, NotFoundView } from "../../views/messages.tsx";
 import { MaintenanceView } from "../../views/maintenance.tsx";
 import { Role } from "../shared/enums.ts";
-import { NAV, isVisible } from "../shared/navigation.ts";
+import { HOME_OF_CONSOLE, NAV, isVisible } from "../shared/navigation.ts";
 import type { LoaderContext, Page } from "./page.ts";
-import { sanitise } from "./sanitise.ts";
 
-/** Operator content as it may be written: an address to frame, HTML, or Markdown. */
-export interface OperatorContent {
-  html: string;
-  frameUrl: string;
-}
-
-export function operatorContent(text: string): OperatorContent {
-  const trimmed = text.trim();
-  if (/^https?:\/\/\S+$/.test(trimmed)) return { html: "", frameUrl: trimmed };
-  if (trimmed === "") return { html: "", frameUrl: "" };
-  const html = /^\s*</.test(trimmed) ? trimmed : Bun.markdown.html(trimmed);
-  return { html: sanitise(html), frameUrl: "" };
-}
+export { operatorContent };
 
 /** Frames of operator content may come from anywhere the operator says. */
 const FRAMES = { frame: ["https:", "http:"] };
@@ -63,6 +52,7 @@ export function nearestPages(
   const short = path.slice(0, 40).toLowerCase();
   return [
     ...NAV.flatMap(({ entries }) => entries).filter((entry) => isVisible(entry, role, flags)),
+    { href: "/pricing", title: "shell.top.pricing" },
     { href: "/about", title: "shell.top.about" },
     ...(role === Role.guest ? [{ href: "/login", title: "shell.signIn" }] : []),
   ]
@@ -72,10 +62,9 @@ export function nearestPages(
     .map(({ href, title }) => ({ href, title }));
 }
 
-/** Guests see it in the public frame; who is signed in keeps the console around it, with its palette. */
 export const notFoundPage: Page = {
   path: "/*",
-  shell: "public",
+  shell: "either",
   access: "public",
   title: "shell.notFound.title",
   statusCode: 404,
@@ -93,20 +82,43 @@ export const notFoundPage: Page = {
     }),
 };
 
-/** The row that a path belongs to is not known here; the role it asks for follows from the navigation. */
+/** The role that was missing; none at the page's own address, where nobody says what was asked for. */
+interface ForbiddenData {
+  needs: Page["access"] | undefined;
+}
+
+/** Stands at an address of its own, and in place of every page that its visitor may not open, which keeps its address. */
 export const forbiddenPage: Page = {
   path: "/forbidden",
-  shell: "console",
-  access: "user",
+  shell: "either",
+  access: "public",
   title: "shell.forbidden.title",
   statusCode: 403,
-  view: ({ t, context }) => {
-    const entry = NAV.flatMap(({ entries }) => entries).find(({ href }) =>
-      context.url.pathname.startsWith(href),
-    );
-    return ForbiddenView({ t, role: (entry?.role ?? 10) >= 100 ? "root" : "admin" });
-  },
+  loader: (): ForbiddenData => ({ needs: undefined }),
+  view: ({ t, data, context }) =>
+    ForbiddenView({
+      t,
+      needs: roleName((data as ForbiddenData).needs),
+      own: context.user && roleName(ROLE_NAMES.get(context.user.role)),
+      home: NAV.flatMap(({ entries }) => entries).find(({ href }) => href === HOME_OF_CONSOLE)?.title ?? "",
+    }),
 };
+
+/** The forbidden page in place of one that asks for more than its visitor has. */
+export function forbiddenInPlaceOf({ access }: Pick<Page, "access">): Page {
+  return { ...forbiddenPage, loader: (): ForbiddenData => ({ needs: access }) };
+}
+
+const ROLE_NAMES: ReadonlyMap<number, Page["access"]> = new Map([
+  [Role.user, "user"],
+  [Role.admin, "admin"],
+  [Role.root, "root"],
+]);
+
+/** Key of the dictionary. */
+function roleName(access: Page["access"] | undefined): string | undefined {
+  return access === undefined || access === "public" ? undefined : `common.role.${access}`;
+}
 
 export const brokenPage: Page = {
   path: "/broken",

@@ -4,8 +4,8 @@ import { HomeView } from "../../views/home.tsx";
 import { ContentView } from "../../views/messages.tsx";
 import { Role } from "../shared/enums.ts";
 import type { LoaderContext, Page } from "./page.ts";
-import { operatorContent } from "./plain-pages.tsx";
-import type { OperatorContent } from "./plain-pages.tsx";
+import { operatorContent } from "../http/operator-content.ts";
+import type { OperatorContent } from "../http/operator-content.ts";
 
 interface HomeData {
   notice: OperatorContent;

@@ -3,7 +3,7 @@
 import type { ReactNode } from "react";
 import { renderToStaticMarkup, renderToString } from "react-dom/server";
 import { installBoot } from "../../islands/lib/boot.ts";
-import { formatQuota } from "../../islands/lib/format.ts";
+import { formatDate, formatQuota } from "../../islands/lib/format.ts";
 import { setLanguage } from "../../islands/lib/i18n.ts";
 import { IslandRoot } from "../../islands/ui/root.tsx";
 import { ConsoleFrame } from "../../views/console.tsx";
@@ -13,7 +13,7 @@ import { PublicFrame } from "../../views/public.tsx";
 import type { Manifest } from "../http/assets.ts";
 import { contentSecurityPolicy } from "./csp.ts";
 import type { Boot, Page, RenderContext } from "./page.ts";
-import { sanitise } from "./sanitise.ts";
+import { sanitise } from "../http/sanitise.ts";
 import { textsOf, translator } from "./texts.ts";
 
 const UNSAFE_IN_SCRIPT: Record<string, string> = {
@@ -31,6 +31,12 @@ export function scriptJson(value: unknown): string {
 
 const THEME_NAMES = { light: "paper", dark: "ink", system: undefined } as const;
 
+/** The year on its first day where the visitor is. */
+function newYearOf({ nowMs, timeZone }: RenderContext): string | undefined {
+  const [year, month, day] = formatDate(nowMs, timeZone).split("-");
+  return month === "01" && day === "01" ? year : undefined;
+}
+
 function frameSite(context: RenderContext): FrameSite {
   const { status } = context;
   return {
@@ -43,6 +49,7 @@ function frameSite(context: RenderContext): FrameSite {
     selfUse: status.self_use_mode_enabled,
     demo: status.demo_site_enabled,
     maintenance: status.maintenance_enabled ? status.maintenance_message : undefined,
+    newYear: newYearOf(context),
     flags: status,
     chats: Array.isArray(status.chats)
       ? status.chats.flatMap((each: unknown) =>
@@ -59,6 +66,12 @@ function keysOf(entry: { keys?: string[] } | undefined): ReadonlySet<string> | u
   const known = keySets.get(entry.keys) ?? new Set(entry.keys);
   keySets.set(entry.keys, known);
   return known;
+}
+
+/** What the script names, and what the screen makes up out of its data; every text of the areas where nobody knows. */
+function keysFor(page: Page, entry: { keys?: string[] } | undefined, data: unknown) {
+  const named = keysOf(entry);
+  return named && page.textKeys ? new Set([...named, ...page.textKeys(data as never)]) : named;
 }
 
 export interface Rendered {
@@ -78,7 +91,8 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
   const lite = manifest.entries.lite;
   const hasIsland = page.screen !== undefined;
   // The palette belongs to the console's frame. Without a screen it comes with the first use (lib/late-island.ts).
-  const isLate = !hasIsland && page.shell === "console" && mount !== undefined;
+  const isConsole = page.shell === "console" || (page.shell === "either" && context.user !== undefined);
+  const isLate = !hasIsland && isConsole && mount !== undefined;
   const hasBoot = hasIsland || isLate;
   const boot: Boot = {
     screen: page.screen?.name ?? "",
@@ -91,20 +105,21 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
     theme: context.theme,
     timeZone: context.timeZone,
     nowMs: context.nowMs,
-    texts: hasBoot ? textsOf(context.language, page.areas, keysOf(entry ?? mount)) : {},
+    texts: hasBoot ? textsOf(context.language, page.areas, keysFor(page, entry ?? mount, context.data)) : {},
     allTexts: hasBoot && manifest.texts ? `/a/${manifest.texts[context.language]}` : "",
     data: context.data ?? null,
   };
   setLanguage(context.language);
   installBoot(boot);
 
-  const title = t(page.title);
+  const title = page.titleOf?.(context.data) ?? t(page.title);
   const island = hasIsland ? renderToString(<IslandRoot screen={page.screen?.component} />) : "";
   const visitor: FrameVisitor | undefined = context.user && {
     username: context.user.username,
     displayName: context.user.display_name,
     role: context.user.role,
     balance: formatQuota(context.user.quota),
+    inbox: context.inbox,
   };
   const content: ReactNode = (
     <>
@@ -146,7 +161,7 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
       bootJson={hasBoot ? scriptJson(boot) : undefined}
       isPrivate={page.access !== "public"}
     >
-      {page.shell === "console" ? (
+      {isConsole ? (
         <ConsoleFrame {...frame}>{content}</ConsoleFrame>
       ) : (
         <PublicFrame {...frame} width={page.width ?? "page"}>

@@ -3,6 +3,7 @@
 import { Elysia, NotFoundError } from "elysia";
 import type { BootUser, ThemeMode } from "../../islands/lib/boot.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
+import type { OptionStore } from "../core/options/store.ts";
 import { setupState } from "../core/site/setup.ts";
 import { siteStatus } from "../core/site/status.ts";
 import type { Manifest } from "../http/assets.ts";
@@ -12,9 +13,18 @@ import { newRequestId } from "../http/request-id.ts";
 import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, signedInBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
+import { HOME_OF_CONSOLE } from "../shared/navigation.ts";
 import { isTimeZone } from "../shared/local-time.ts";
 import type { Moved, Page, RenderContext } from "./page.ts";
-import { brokenPage, forbiddenPage, maintenancePage, moved, notFoundPage, pages } from "./pages.ts";
+import {
+  brokenPage,
+  forbiddenInPlaceOf,
+  forbiddenPage,
+  maintenancePage,
+  moved,
+  notFoundPage,
+  pages,
+} from "./pages.ts";
 import { renderPage } from "./render.tsx";
 import { pageResponse } from "./respond.ts";
 
@@ -48,7 +58,7 @@ function redirect(location: string): Response {
 
 export function createPages(deps: Deps, session: SessionSettings, manifest: Manifest) {
   async function respond(
-    page: Page,
+    asked: Page,
     request: Request,
     user: UserAccount | undefined,
     params: Record<string, string>,
@@ -56,12 +66,15 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const url = new URL(request.url);
     const language = languageOf(request, deps.options);
     const status = await siteStatus(deps);
+    const isOff = asked.flag !== undefined && !status[asked.flag];
+    const page: Page = isOff ? { ...notFoundPage, shell: "console" } : asked;
     const pageSize = Number(cookieOf(request, "page-size"));
     const timeZone = timeZoneOf(request);
     const remembered = (name: string) => cookieOf(request, name);
     const context = { deps, user, language, status, url, params, pageSize, timeZone, remembered };
     const render: RenderContext = {
       user: user && bootUser(user),
+      inbox: user && user.role >= Role.admin ? deps.inbox.summary() : undefined,
       status,
       language,
       theme: themeOf(request),
@@ -75,7 +88,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     };
     try {
       render.data = await page.loader?.(context);
-      return pageResponse(renderPage(page, render, manifest), request);
+      return pageResponse(renderPage(page, render, manifest), request, user !== undefined);
     } catch (error) {
       const requestId = newRequestId();
       deps.logger.error("page failed", {
@@ -83,7 +96,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
         path: url.pathname,
         error: String((error as Error).stack ?? error),
       });
-      return pageResponse(renderPage(brokenPage, { ...render, data: { requestId } }, manifest), request);
+      const broken = renderPage(brokenPage, { ...render, data: { requestId } }, manifest);
+      return pageResponse(broken, request, user !== undefined);
     }
   }
 
@@ -101,12 +115,13 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const { done } = await setupState(deps);
     if (!done && pathname !== "/setup") return redirect("/setup");
     // Whoever has just finished the wizard is signed in, and goes on where the next steps are listed.
-    if (done && pathname === "/setup") return redirect(user ? "/detail" : "/");
+    if (done && pathname === "/setup") return redirect(user ? homeOf(deps.options) : "/");
     if (page.access !== "public") {
       if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
       if (deps.maintenance.isOn && user.role < Role.root)
         return respond(maintenancePage, request, user, params);
-      if (user.role < ACCESS_ROLE[page.access]) return respond(forbiddenPage, request, user, params);
+      if (user.role < ACCESS_ROLE[page.access])
+        return respond(forbiddenInPlaceOf(page), request, user, params);
     }
     if (to) return redirect(to(params));
     return respond(page, request, user, params);
@@ -150,8 +165,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (isApiPath(new URL(request.url).pathname)) throw new NotFoundError();
       const { done } = await setupState(deps);
       if (!done) return redirect("/setup");
-      const page: Page = visitor ? { ...notFoundPage, shell: "console" } : notFoundPage;
-      return respond(page, request, visitor, {});
+      return respond(notFoundPage, request, visitor, {});
     },
     checkedBy("page table"),
   );
@@ -171,6 +185,11 @@ const API_PREFIXES = [
   "/suno",
   "/dashboard",
 ];
+
+/** Whoever is signed in lands on the dashboard, or where there is none among the keys. */
+function homeOf(options: Pick<OptionStore, "get">): string {
+  return options.get("DataExportEnabled") ? "/detail" : HOME_OF_CONSOLE;
+}
 
 function isApiPath(pathname: string): boolean {
   return API_PREFIXES.some((prefix) => pathname === prefix || pathname.startsWith(`${prefix}/`));

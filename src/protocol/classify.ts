@@ -103,7 +103,7 @@ export function upstreamFailure(error: UpstreamError): Failure {
 }
 
 /** One status, type and code whatever the upstream's are: agents shorten their conversation when they read them. */
-function lengthDetails(length: ContextLength): FailureDetails {
+export function lengthDetails(length: ContextLength): FailureDetails {
   return {
     status: 400,
     params: { ...length },

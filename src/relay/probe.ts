@@ -1,5 +1,6 @@
 // One channel asked on purpose: a small test call, the account's balance, the list of its models. Charges nobody, and one
 // bad key of several never speaks for its channel.
+import { upstreamModel } from "../core/channels/rows.ts";
 import type { Channel } from "../core/channels/rows.ts";
 import type { ChannelProbe, ProbeResult } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
@@ -31,6 +32,9 @@ const UNTESTED: ReadonlyMap<number, string> = new Map([
   [5, "midjourney plus channel test is not supported!!!"],
   [36, "suno channel test is not supported"],
 ]);
+
+/** Speech, hearing and video: a test would cost more than a few tokens, or has nothing to send. */
+const SOUND_AND_VIDEO_MODELS = /^(?:tts-|whisper|sora|veo-)|-(?:tts|transcribe|asr|realtime)\b/;
 
 const PICTURE_MODELS =
   /^(?:dall-e|gpt-image|imagen|wanx|cogview|image-0\d)|flux|seedream|kolors|stable-diffusion|image-generation$/;
@@ -120,9 +124,29 @@ function modelsAddress(row: ProviderRow, channel: Pick<Channel, "baseUrl">): str
   return url;
 }
 
+/** What a test calls unless somebody names a model. */
+function testModelOf({ testModel, models }: Pick<Channel, "testModel" | "models">): string {
+  return testModel || models[0] || FALLBACK_MODEL;
+}
+
+/** Why the channel's type or its test model cannot be tested. */
+function untestable(channel: Channel): Failure | undefined {
+  const { type } = channel;
+  if (UNTESTED.has(type)) return unsupported("channel_untested");
+  const row = providerOf(type);
+  if (!row) return unsupported("provider_unknown");
+  if (row.status === "retired" || row.status === "later") return unsupported("channel_untested");
+  const model = testModelOf(channel);
+  const isServed = routeFor(row, operationFor(model, type), upstreamModel(channel, model)) !== undefined;
+  return isServed && !SOUND_AND_VIDEO_MODELS.test(model.toLowerCase())
+    ? undefined
+    : new Failure("client", "model_untested", { params: { model } });
+}
+
 export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelProbe {
   return {
     test: (channel, model) => testChannel(deps, relay, channel, model),
+    untestable,
     balance: (channel) => channelBalance(deps, channel),
     async models(channel) {
       const row = rowOf(channel.type);
@@ -193,7 +217,7 @@ async function testChannel(
     const failure = new Failure("client", "channel_untested", { text: untested });
     return { ms: 0, isFatal: false, failure };
   }
-  const name = model || channel.testModel || channel.models[0] || FALLBACK_MODEL;
+  const name = model || testModelOf(channel);
   const call = testCallFor(name, channel.type);
   const keys = keysInOrder(deps, channel, name);
   let result: ProbeResult = { ms: 0, isFatal: false };

@@ -1,6 +1,8 @@
 // A charge explained as ordered lines, computed by one function from the inputs that a log row stores.
 // Refuses to guess: what the row does not hold makes no line. Ledger, log detail and pricing page share this code.
 import { DEFAULT_QUOTA_PER_UNIT, MAX_QUOTA, roundHalfAway } from "./money.ts";
+import { isDollars, TOKEN_KINDS } from "./price-row.ts";
+import type { PriceCondition, TokenKind } from "./price-row.ts";
 import { MAX_TOKEN_COUNT } from "./usage.ts";
 
 const TOKENS_PER_MTOK = 1_000_000;
@@ -57,6 +59,9 @@ export interface CostLine extends PriceLine {
   amount: number;
 }
 
+/** Dollars per million tokens of every kind. */
+export type TokenRates = Readonly<Record<TokenKind, number>>;
+
 /** Every ratio of a model; `callPrice` (dollars per call) replaces the token prices where it is set. */
 export interface PriceRatios {
   callPrice: number | undefined;
@@ -68,6 +73,8 @@ export interface PriceRatios {
   imageRatio: number;
   audioRatio: number;
   audioCompletionRatio: number;
+  /** Take the place of the ratios, which cannot say every price. */
+  rates?: TokenRates | undefined;
 }
 
 /** Disjoint quantities of one call. */
@@ -126,6 +133,7 @@ export interface CostSum {
 interface TokenPrice {
   kind: CostLineKind;
   count: keyof CostCounts;
+  rate: TokenKind;
   ratio: (prices: PriceRatios) => number;
 }
 
@@ -133,18 +141,29 @@ const output = (prices: PriceRatios) => prices.modelRatio * prices.completionRat
 
 /** The kinds of token in the order in which they are shown, each with its price. */
 const TOKEN_PRICES: readonly TokenPrice[] = [
-  { kind: "fresh", count: "fresh", ratio: (p) => p.modelRatio },
-  { kind: "cache_read", count: "cacheRead", ratio: (p) => p.modelRatio * p.cacheRatio },
-  { kind: "cache_write_5m", count: "cacheWrite5m", ratio: (p) => p.modelRatio * p.cacheWriteRatio },
-  { kind: "cache_write_1h", count: "cacheWrite1h", ratio: (p) => p.modelRatio * p.cacheWrite1hRatio },
-  { kind: "image_input", count: "imageInput", ratio: (p) => p.modelRatio * p.imageRatio },
-  { kind: "audio_input", count: "audioInput", ratio: (p) => p.modelRatio * p.audioRatio },
-  { kind: "output", count: "output", ratio: output },
-  { kind: "thinking", count: "thinking", ratio: output },
-  { kind: "image_output", count: "imageOutput", ratio: output },
+  { kind: "fresh", count: "fresh", rate: "in", ratio: (p) => p.modelRatio },
+  { kind: "cache_read", count: "cacheRead", rate: "cache_read", ratio: (p) => p.modelRatio * p.cacheRatio },
+  {
+    kind: "cache_write_5m",
+    count: "cacheWrite5m",
+    rate: "cache_write",
+    ratio: (p) => p.modelRatio * p.cacheWriteRatio,
+  },
+  {
+    kind: "cache_write_1h",
+    count: "cacheWrite1h",
+    rate: "cache_write_1h",
+    ratio: (p) => p.modelRatio * p.cacheWrite1hRatio,
+  },
+  { kind: "image_input", count: "imageInput", rate: "image_in", ratio: (p) => p.modelRatio * p.imageRatio },
+  { kind: "audio_input", count: "audioInput", rate: "audio_in", ratio: (p) => p.modelRatio * p.audioRatio },
+  { kind: "output", count: "output", rate: "out", ratio: output },
+  { kind: "thinking", count: "thinking", rate: "thinking", ratio: output },
+  { kind: "image_output", count: "imageOutput", rate: "image_out", ratio: output },
   {
     kind: "audio_output",
     count: "audioOutput",
+    rate: "audio_out",
     ratio: (p) => p.modelRatio * p.audioRatio * p.audioCompletionRatio,
   },
 ];
@@ -159,9 +178,11 @@ export function priceLines(
   const group = safe.groupRatio;
   if (safe.callPrice !== undefined)
     return [{ kind: "per_call", unitPrice: safe.callPrice * group, per: "call", ratio: 0 }];
-  return TOKEN_PRICES.map(({ kind, ratio }) => {
-    const product = ratio(safe) * group;
-    return { kind, unitPrice: dollarsPerMTok(product, safe.quotaPerUnit), per: "mtok", ratio: product };
+  const { rates } = safe;
+  return TOKEN_PRICES.map(({ kind, rate, ratio }) => {
+    const product = (rates ? ratioOfDollars(rates[rate], safe.quotaPerUnit) : ratio(safe)) * group;
+    const unitPrice = rates ? rates[rate] * group : dollarsPerMTok(product, safe.quotaPerUnit);
+    return { kind, unitPrice, per: "mtok", ratio: product };
   });
 }
 
@@ -178,13 +199,20 @@ export function explainBounded(inputs: CostInputs): CostSum {
     const amount = ((pricePerThousand * count) / 1000) * inputs.quotaPerUnit;
     lines.push({ kind, count, unitPrice: pricePerThousand, per: "kcall", ratio: 0, amount });
   };
-  const { callPrice, callFactor, callCount } = inputs;
+  const { callPrice, callFactor, callCount, rates } = inputs;
   let tokens = 0;
   if (callPrice === undefined) {
-    for (const { kind, count: field, ratio } of TOKEN_PRICES) {
+    for (const { kind, count: field, rate, ratio } of TOKEN_PRICES) {
       const count = inputs[field];
       if (count <= 0) continue;
       tokens += count;
+      if (rates) {
+        const dollars = rates[rate];
+        const amount = (count * dollars * inputs.quotaPerUnit) / TOKENS_PER_MTOK;
+        const units = ratioOfDollars(dollars, inputs.quotaPerUnit);
+        lines.push({ kind, count, unitPrice: dollars, per: "mtok", ratio: units, amount });
+        continue;
+      }
       const product = ratio(inputs);
       const amount = count * product;
       const unitPrice = dollarsPerMTok(product, inputs.quotaPerUnit);
@@ -258,6 +286,7 @@ const NEUTRAL: CostInputs = {
   imageRatio: 1,
   audioRatio: 1,
   audioCompletionRatio: 2,
+  rates: undefined,
   webSearchPrice: 0,
   fileSearchPrice: 0,
   groupRatio: 1,
@@ -279,6 +308,14 @@ function ratio(value: number | undefined, neutral: number): number {
 
 function quantity(value: number | undefined): number {
   return isUsable(value) ? Math.min(value, MAX_TOKEN_COUNT) + 0 : 0;
+}
+
+/** A kind without a price that makes sense costs nothing; a row that names none at all has no rates. */
+function boundedRates(raw: TokenRates): TokenRates | undefined {
+  if (typeof raw !== "object" || raw === null) return undefined;
+  const rates = {} as Record<TokenKind, number>;
+  for (const kind of TOKEN_KINDS) rates[kind] = isDollars(raw[kind]) ? raw[kind] + 0 : 0;
+  return rates;
 }
 
 function integerCap(value: number): number {
@@ -318,6 +355,7 @@ export function boundedInputs(raw: Partial<CostInputs>): CostInputs {
     imageRatio: ratio(raw.imageRatio, NEUTRAL.imageRatio),
     audioRatio: ratio(raw.audioRatio, NEUTRAL.audioRatio),
     audioCompletionRatio: ratio(raw.audioCompletionRatio, NEUTRAL.audioCompletionRatio),
+    rates: raw.rates === undefined ? undefined : boundedRates(raw.rates),
     webSearchPrice: ratio(raw.webSearchPrice, NEUTRAL.webSearchPrice),
     fileSearchPrice: ratio(raw.fileSearchPrice, NEUTRAL.fileSearchPrice),
     groupRatio: ratio(raw.groupRatio, NEUTRAL.groupRatio),
@@ -331,7 +369,10 @@ export function boundedInputs(raw: Partial<CostInputs>): CostInputs {
 export const COST_FIELD = "cost";
 
 /** Inputs as a log row stores them: neutral values are left out to keep rows narrow. */
-export type StoredCost = Partial<CostInputs>;
+export type StoredCost = Partial<CostInputs> & {
+  /** Conditions of the price rules that acted on the call, in their order. */
+  rules?: PriceCondition[];
+};
 
 const COST_NAMES = Object.keys(NEUTRAL) as (keyof CostInputs)[];
 
@@ -355,10 +396,18 @@ export interface RowCounts {
  * documented fields when `row` is given; such a sum may differ from the row's quota, which the caller shows as well.
  */
 export function explainStored(other: Record<string, unknown>, row?: RowCounts): CostSum | undefined {
-  const stored = other[COST_FIELD];
-  if (typeof stored === "object" && stored !== null) return explainCost(stored as StoredCost);
-  const inputs = row && documentedInputs(other, row);
+  const inputs = storedInputs(other, row);
   return inputs && explainCost(inputs);
+}
+
+/** The inputs of a row's charge: as stored, else from the documented fields. */
+export function storedInputs(
+  other: Record<string, unknown>,
+  row?: RowCounts,
+): Partial<CostInputs> | undefined {
+  const stored = other[COST_FIELD];
+  if (typeof stored === "object" && stored !== null) return stored as StoredCost;
+  return row && documentedInputs(other, row);
 }
 
 /** Inputs from the documented fields of `other` (billing reference, sections 4 to 7 and 12). */

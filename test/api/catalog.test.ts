@@ -1,6 +1,7 @@
 // Models, groups and prices over the wire, as guests, users and administrators may see them.
 // Refuses to know the shipped price tables: the options are set here.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
@@ -115,14 +116,45 @@ describe.each(DATABASE_KINDS)("catalogue on %s", (database) => {
       owner_by: "",
       completion_ratio: 3,
       enable_groups: ["default", "inner", "vip"],
+      is_priced: true,
+      cache_ratio: 1,
+      create_cache_ratio: 1.25,
+      create_cache_1h_ratio: 2,
+      image_ratio: 1,
+      audio_ratio: 20,
+      audio_completion_ratio: 2,
+      lines: [
+        { kind: "fresh", per: "mtok", unit_price: 5 },
+        { kind: "cache_read", per: "mtok", unit_price: 5 },
+        { kind: "cache_write_5m", per: "mtok", unit_price: 6.25 },
+        { kind: "cache_write_1h", per: "mtok", unit_price: 10 },
+        { kind: "image_input", per: "mtok", unit_price: 5 },
+        { kind: "audio_input", per: "mtok", unit_price: 100 },
+        { kind: "output", per: "mtok", unit_price: 15 },
+        { kind: "thinking", per: "mtok", unit_price: 15 },
+        { kind: "image_output", per: "mtok", unit_price: 15 },
+        { kind: "audio_output", per: "mtok", unit_price: 200 },
+      ],
+      tools: { web_search: { low: 25, medium: 27.5, high: 30 }, file_search: 2.5 },
+      rules: [],
     });
     expect(byName.get("m-call")).toMatchObject({
       quota_type: 1,
       model_ratio: 0,
       model_price: 0.04,
       completion_ratio: 0,
+      is_priced: true,
+      cache_ratio: null,
+      audio_completion_ratio: null,
+      lines: [{ kind: "per_call", per: "call", unit_price: 0.04 }],
     });
-    expect(byName.get("m-none")).toMatchObject({ quota_type: 0, model_ratio: 37.5 });
+    expect(byName.get("m-none")).toMatchObject({
+      quota_type: 0,
+      model_ratio: 37.5,
+      is_priced: false,
+      cache_ratio: null,
+      lines: [],
+    });
     expect(guest.body.group_ratio).toEqual({ default: 1, vip: 0.5 });
     expect(guest.body.usable_group).toEqual({ default: "所有人", vip: "会员", gone: "没有倍率" });
     expect("message" in guest.body).toBe(false);
@@ -134,6 +166,30 @@ describe.each(DATABASE_KINDS)("catalogue on %s", (database) => {
     expect(own.body.usable_group).toHaveProperty("inner", "用户分组");
     const forged = await get<Entry[]>("/pricing", { ...inner, headers: { cookie: "session=forged" } });
     expect(forged.body.group_ratio).toEqual({ default: 1, vip: 0.5 });
+  });
+
+  test("a change of prices, of units to the dollar or of channels is in the list at once", async () => {
+    type Entry = { model_name: string; lines: { unit_price: number }[] };
+    const { options } = app.deps;
+    const input = async () => {
+      const { data } = (await get<Entry[]>("/pricing")).body;
+      return data.find(({ model_name: name }) => name === "m-ratio")?.lines[0]?.unit_price;
+    };
+    await options.set("ModelRatio", '{"m-ratio":1.5}');
+    expect(await input()).toBe(3);
+    await options.set("QuotaPerUnit", "1000000");
+    expect(await input()).toBe(1.5);
+    await options.set("QuotaPerUnit", "500000");
+    await options.set("ModelRatio", '{"m-ratio":2.5}');
+    expect(await input()).toBe(5);
+    const { channels } = app.deps.db.t;
+    const late = await app.createChannel({ models: "m-late", group: "vip" });
+    const names = async () =>
+      (await get<Entry[]>("/pricing")).body.data.map((each) => each.model_name).sort();
+    expect(await names()).toEqual(["m-call", "m-late", "m-none", "m-ratio"]);
+    await app.deps.db.orm.update(channels).set({ status: 2 }).where(eq(channels.id, late));
+    await app.deps.routing.refresh([late]);
+    expect(await names()).toEqual(["m-call", "m-none", "m-ratio"]);
   });
 
   test("preset models come by channel type, null where a type chooses its own", async () => {

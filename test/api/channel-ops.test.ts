@@ -173,10 +173,86 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(contents.some((text) => text.includes("已被启用"))).toBe(true);
       expect((await ask("/test_progress")).data).toMatchObject({
         isRunning: false,
-        done: 4,
-        total: 4,
+        done: 3,
+        total: 3,
         failed: 2,
+        skipped: 1,
+        skips: [{ id: off, name: "test channel", code: "channel_switched_off", message: "渠道已手动禁用" }],
       });
+    });
+
+    test("a run leaves out what cannot be tested, touches nothing of it, and names it with the reason", async () => {
+      for (const { id } of await app.deps.db.orm.select().from(app.deps.db.t.channels))
+        await ask(`/${id}`, admin, "DELETE");
+      const good = await add({ name: "good", models: "good", priority: 9 });
+      const left = [
+        [
+          await add({ name: "drawings", type: 2 }),
+          "channel_untested",
+          "Channels of this type cannot be tested",
+        ],
+        [
+          await add({ name: "songs", type: 36 }),
+          "channel_untested",
+          "Channels of this type cannot be tested",
+        ],
+        [await add({ name: "empty", models: "" }), "channel_without_models", "The channel has no models"],
+        [
+          await add({ name: "voice", models: "tts-1,good" }),
+          "model_untested",
+          "There is no test for model tts-1",
+        ],
+        [
+          await add({ name: "ear", testModel: "gpt-4o-transcribe" }),
+          "model_untested",
+          "There is no test for model gpt-4o-transcribe",
+        ],
+        // A type that serves no embeddings.
+        [
+          await add({ name: "claude", type: 14, models: "text-embedding-3" }),
+          "model_untested",
+          "There is no test for model text-embedding-3",
+        ],
+        [
+          await add({ name: "off", status: ChannelStatus.disabled }),
+          "channel_switched_off",
+          "The channel is switched off",
+        ],
+      ] as const;
+      const chosen = await add({ name: "chosen", models: "tts-1,good", testModel: "good" });
+      // A refused key would switch the enabled ones off.
+      upstream.always((request) => (request.json()["model"] === "good" ? okAnswer : refuse(401)));
+      const before = upstream.requests.length;
+      await (
+        await app.services.gateway.watch.testAll(false)
+      ).finished;
+      expect(upstream.requests.slice(before).map((request) => request.json()["model"])).toEqual([
+        "good",
+        "good",
+      ]);
+      const english = await app.call<{ data: unknown }>("GET", "/api/channel/test_progress", undefined, {
+        ...admin,
+        headers: { ...admin.headers, "accept-language": "en" },
+      });
+      expect(english.body.data).toMatchObject({ done: 2, total: 2, failed: 0, skipped: left.length });
+      expect((english.body.data as { skips: { id: number }[] }).skips.sort((a, b) => a.id - b.id)).toEqual(
+        left
+          .map(([id, code, message]) => ({ id, name: expect.any(String), code, message }))
+          .sort((a, b) => a.id - b.id),
+      );
+      for (const id of [good, chosen]) expect((await row(id)).testTime).toBeGreaterThan(0);
+      for (const [id, code, message] of left) {
+        expect(await row(id)).toMatchObject({ testTime: 0, responseTime: 0, otherInfo: "" });
+        // One of a selection is left out for the same reason, but for what somebody chose although it is off.
+        if (code === "channel_switched_off") continue;
+        const answer = await app.call("GET", `/api/channel/test/${id}?bulk=true`, undefined, {
+          ...admin,
+          headers: { ...admin.headers, "accept-language": "en" },
+        });
+        expect(answer.body).toEqual({ success: false, message, code, time: 0, skipped: true });
+        expect((await row(id)).testTime).toBe(0);
+      }
+      expect(upstream.requests.length - before).toBe(2);
     });
 
     test("a run over all channels can be ended: what is under way is finished, nothing more is begun or announced", async () => {

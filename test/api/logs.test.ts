@@ -335,6 +335,13 @@ describe.each(DATABASE_KINDS)("logs on %s", (database) => {
       );
     }
     const cut = NOW - 5 * HOUR + 120;
+    // Counted first, by whoever may clear; counting deletes nothing.
+    const count = (as: TestUser, at: number | string) =>
+      call<number>("GET", `/log/clear_count?target_timestamp=${at}`, as);
+    expect((await count(admin, cut)).body.data).toBe(2);
+    expect((await count(admin, cut)).body.data).toBe(2);
+    expect((await count(admin, "")).body.message).toBe("target timestamp is required");
+    expect((await count(alice, cut)).status).toBe(403);
     expect((await call<number>("DELETE", `/log?target_timestamp=${cut}`, admin)).body.data).toBe(2);
     expect((await call("GET", "/log/", admin)).body.data.total).toBe(13);
     const stat = await call<{ quota: number }>("GET", "/log/stat", admin);

@@ -61,9 +61,20 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
       ["ModelRatio", '{"m": -1}', "option_bad_ratio"],
       ["ModelRatio", '{"m": "1"}', "option_bad_ratio"],
       ["GroupRatio", '{"vip": -0.5}', "option_group_ratio_negative"],
+      ["PriceRules", '{"gpt-4o": {"when": [{"over": 1}]}}', "option_bad_price_rules"],
+      ["PriceRules", '{"gpt-4o": {"call": 1}}', "option_bad_price_rules"],
+      ["PriceRules", '{"gpt-4o": {"tools": {"web_search": -1}}}', "option_bad_price_rules"],
+      ["PriceRules", '{"nobody-prices-this": {"unit": "second"}}', "option_rules_without_price"],
+      ["ToolPrices", '{"web_search": "10"}', "option_bad_ratio"],
       ["ModelRequestRateLimitGroup", '{"vip": [0, 0]}', "option_bad_rate_limit"],
       ["ModelRequestRateLimitGroup", '{"vip": [1]}', "option_bad_rate_limit"],
       ["Chats", '[{"a": "b", "c": "d"}]', "option_bad_chat"],
+      ["Chats", '[{"a": "javascript:alert(1)"}]', "option_chat_scheme"],
+      ["Chats", '[{"ok": "https://weir.example"}, {"a": " DATA:text/html,x"}]', "option_chat_scheme"],
+      ["Chats", '[{"a": "vb\\tscript:x"}]', "option_chat_scheme"],
+      ["Chats", '[{"a": "file:///etc/passwd"}]', "option_chat_scheme"],
+      ["Chats", '[{"a": "blob:https://weir.example/1"}]', "option_chat_scheme"],
+      ["Chats", '[{"a": "about:blank"}]', "option_chat_scheme"],
       ["ServerAddress", "javascript:alert(1)", "option_not_url"],
       ["DrawingEnabled", "maybe", "option_not_bool"],
       ["DataExportDefaultTime", "year", "option_not_one_of"],
@@ -135,14 +146,19 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
 
   test("a map of prices, ratios or groups is not emptied, whichever way the emptiness is sent", async () => {
     expect(tables.toSorted()).toEqual([
+      "AudioCompletionRatio",
+      "AudioRatio",
       "CacheRatio",
       "CompletionRatio",
+      "CreateCache1hRatio",
       "CreateCacheRatio",
       "GroupRatio",
       "ImageRatio",
       "ModelPrice",
       "ModelRatio",
       "ModelRequestRateLimitGroup",
+      "PriceRules",
+      "ToolPrices",
       "TopupGroupRatio",
       "UserUsableGroups",
     ]);
@@ -177,6 +193,25 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
     const rows = await app.deps.db.orm.select().from(app.deps.db.t.options);
     for (const { key, value } of rows)
       if (tables.some((each) => each === key)) expect(value.trim()).not.toBe("");
+  });
+
+  test("price rules live and go with the price that they are about", async () => {
+    const { options } = app.deps;
+    await put("ModelRatio", '{"a": 1, "b": 1}');
+    await put("ModelPrice", '{"c": 1}');
+    const rules = { a: { thinking: 4 }, b: { thinking: 4 }, c: { unit: "second" as const } };
+    expect((await put("PriceRules", JSON.stringify(rules))).body.success).toBe(true);
+    const answer = await put("PriceRules", '{"d": {"thinking": 4}}');
+    expect(answer.body.code).toBe("option_rules_without_price");
+    expect(options.get("PriceRules")).toEqual(rules);
+    // Priced by the call from now on, and then not at all.
+    await put("ModelPrice", '{"a": 1, "c": 1}');
+    await put("ModelRatio", '{"b": 1}');
+    expect(Object.keys(options.get("PriceRules"))).toEqual(["a", "b", "c"]);
+    await put("ModelPrice", '{"c": 2}');
+    expect(Object.keys(options.get("PriceRules"))).toEqual(["b", "c"]);
+    const reread = await createOptions(app.deps.db, app.deps.seal);
+    expect(Object.keys(reread.get("PriceRules"))).toEqual(["b", "c"]);
   });
 
   test("a change is in force at once, survives a restart, and shows in the status", async () => {

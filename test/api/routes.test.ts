@@ -16,6 +16,8 @@ const PUBLIC = [
   "GET /api/about",
   "GET /api/home_page_content",
   "GET /api/pricing",
+  // Closed by its option, not by who asks.
+  "GET /api/ratio_config",
   "GET /api/user/groups",
   "POST /api/user/login",
   "GET /api/user/logout",

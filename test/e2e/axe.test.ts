@@ -12,7 +12,7 @@ import {
 } from "../../scripts/budgets.ts";
 import { startTestApp } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
-import { launchBrowser, openVisit } from "../support/browser.ts";
+import { PAGE_IS_UP, launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { signIn, standInForPictures, startSample } from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
@@ -72,7 +72,7 @@ async function open(
   await standInForPictures(visit.context);
   await visit.page.goto(path);
   if ((await visit.page.locator("#island").count()) > 0)
-    await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
+    await visit.page.waitForSelector(PAGE_IS_UP, { state: "attached" });
   return visit;
 }
 
@@ -104,7 +104,7 @@ describe("every page", () => {
       reducedMotion: "reduce",
     });
     await visit.page.goto("/");
-    await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
+    await visit.page.waitForSelector(PAGE_IS_UP, { state: "attached" });
     expect(new URL(visit.page.url()).pathname).toBe("/setup");
     expect(await violationsOf(visit.page)).toEqual([]);
     expect(await sidewaysOf(visit)).toBe(0);
@@ -185,7 +185,7 @@ describe("reflow, motion, language", () => {
         const path = addressOf(page);
         await visit.page.goto(path);
         if ((await visit.page.locator("#island").count()) > 0)
-          await visit.page.waitForSelector("#island[data-mounted]", { state: "attached" });
+          await visit.page.waitForSelector(PAGE_IS_UP, { state: "attached" });
         expect([path, await sidewaysOf(visit)]).toEqual([path, 0]);
         await visit.page.evaluate(wideLetters);
         expect([path, "wide letters", await sidewaysOf(visit)]).toEqual([path, "wide letters", 0]);

@@ -89,7 +89,7 @@ describe("the dashboard", () => {
     await page.waitForURL("**/detail");
     await page.locator("[data-mounted]").waitFor();
     const figures = await page.locator(".tile-value").allTextContents();
-    expect(figures.slice(1, 4)).toEqual([DOLLARS, "3", "4.9k"]);
+    expect(figures.slice(1, 4)).toEqual([DOLLARS, "3", TOKENS]);
     await page.getByText(`${DOLLARS} spent in the last 24 hours`, { exact: true }).waitFor();
     expect(await page.getByRole("button", { name: /^gpt-4o / }).count()).toBe(1);
     expect(asked).toEqual([]);
@@ -126,9 +126,9 @@ describe("the dashboard", () => {
     await page.mouse.move(box.x + box.width - 4, box.y + 60, { steps: 4 });
     await page.mouse.up();
     await page.waitForURL(/start_timestamp=\d+&end_timestamp=\d+/);
-    await chart.getByText(/^4.9k tokens from/).waitFor();
+    await chart.getByText(/^4,900 tokens from/).waitFor();
     await page.goBack();
-    await chart.getByText("4.9k tokens in the last 24 hours", { exact: true }).waitFor();
+    await chart.getByText("4,900 tokens in the last 24 hours", { exact: true }).waitFor();
     expect(problems).toEqual([]);
     await close();
   });

@@ -87,7 +87,8 @@ const TEXTS = {
 const WALKS: { database: DatabaseKind; language: JourneyLanguage; manner: Manner; zone: string }[] = [
   { database: "sqlite", language: "en", manner: "mouse", zone: "America/New_York" },
   { database: "postgres", language: "zh", manner: "finger", zone: "Asia/Shanghai" },
-  { database: "sqlite", language: "en", manner: "keyboard", zone: "Europe/Berlin" },
+  { database: "sqlite", language: "zh", manner: "keyboard", zone: "Europe/Berlin" },
+  { database: "sqlite", language: "en", manner: "finger", zone: "Pacific/Auckland" },
 ];
 
 let upstream: FakeUpstream;
@@ -140,9 +141,14 @@ describe.each(WALKS)(
       key: await isTicked("key"),
       call: await isTicked("call"),
     });
-    const openDashboard = async () => {
-      await page.goto("/detail");
+    /** By a link of the frame, as people go: in the sidebar, on a phone below the page. */
+    const goTo = async (path: string) => {
+      await hand.press(page.locator(`a[href="${path}"]:visible`).first());
+      await page.waitForURL(`**${path}`);
       await mounted();
+    };
+    const openDashboard = async () => {
+      await goTo("/detail");
       await step(texts.steps.call).waitFor();
     };
 
@@ -236,6 +242,7 @@ describe.each(WALKS)(
 
     test("it was sold at the price that was set", async () => {
       await page.bringToFront();
+      await goTo("/log");
       const row = page.getByRole("row", { name: new RegExp(MODEL) });
       await openUntil(page, "/log", row);
       // 1000 × $2/M + 500 × $8/M.

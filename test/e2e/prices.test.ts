@@ -106,7 +106,7 @@ describe.each(SEEN)("at $width px with the $font font", (seen) => {
     const { page, problems, close } = await visitOf(root, seen);
     await opened(page, "/detail", seen);
     await page.getByText("1 model was refused because it has no price").waitFor();
-    await page.getByText(model).first().waitFor();
+    await page.locator("main").getByText(model).first().waitFor();
 
     await opened(page, `/channel?edit=${id}`, seen);
     const editor = page.getByRole("dialog").first();

@@ -438,6 +438,22 @@ describe("settings without JSON", () => {
     expect(bodyOf({ ...values, other: "" }).other).toBe("");
   });
 
+  test("the longest prompt is typed, refused as less than nothing, and taken away by emptying it", async () => {
+    const values = valuesOf(channel(1, { max_input_tokens: 8000 }));
+    expect(values.maxInputTokens).toBe(8000);
+    expect(changedBody(values, { ...values, maxInputTokens: undefined })).toEqual({ max_input_tokens: 0 });
+    const island = await openEditor({ url: "/channel?edit=4" });
+    const longest = () => drawer().getByRole("spinbutton", { name: /^Longest prompt/ });
+    await island.user.type(longest(), "-5");
+    await press(island, "Save");
+    expect(drawer().queryByText(/must be a whole number of tokens/)).not.toBeNull();
+    await island.user.clear(longest());
+    await island.user.type(longest(), "32000");
+    await press(island, "Save");
+    await done();
+    expect(calls(island)).toEqual([["PUT", "/api/channel", { id: 4, max_input_tokens: 32_000 }]]);
+  });
+
   test("a mapping is typed in two columns", async () => {
     const island = await openEditor({ url: "/channel?edit=1" });
     await island.user.click(drawer().getByText("Rewrite and settings"));

@@ -287,11 +287,63 @@ describe("tests", () => {
     expect(screen.getByText("Tests done: 4 passed, 1 failed")).toBeTruthy();
   });
 
+  test("of a selection what cannot be tested is left out, counted apart, and said with its reason", async () => {
+    const island = openChannels();
+    for (const id of [1, 2, 3, 4, 5])
+      island.answer(`GET /api/channel/test/${id}`, {
+        success: id > 3,
+        message: id === 3 ? "no" : "no test for this type",
+        code: id === 3 ? "z" : "channel_untested",
+        time: 1,
+      });
+    await island.user.click(screen.getByRole("checkbox", { name: "Select this page" }));
+    await island.user.click(within(screen.getByRole("toolbar")).getByRole("button", { name: "Test" }));
+    await done();
+    expect(screen.getByText("Tests done: 2 passed, 1 failed")).toBeTruthy();
+    expect(screen.getByText("2 skipped")).toBeTruthy();
+    expect(screen.getByText("Skipped alpha: no test for this type")).toBeTruthy();
+    expect(rowOf("alpha").textContent).toContain("Skippedno test for this type");
+    expect(rowOf("charlie").textContent).toContain("Failed");
+  });
+
+  test.each([
+    ["en", "More actions", "Test all channels", "2 skipped", "Skipped mj: no test"],
+    ["zh", "更多操作", "测试所有渠道", "跳过 2 个", "已跳过 mj：no test"],
+  ] as const)(
+    "in %s a run over all says what it left out and why",
+    async (language, more, all, count, reason) => {
+      const island = openChannels({ language });
+      island.answer("GET /api/channel/test", { success: true, message: "" });
+      island.answer("GET /api/channel/test_progress", {
+        success: true,
+        data: {
+          isRunning: false,
+          isCancelled: false,
+          done: 3,
+          total: 3,
+          failed: 0,
+          skipped: 2,
+          skips: ["mj", "suno"].map((name, id) => ({
+            id,
+            name,
+            code: "channel_untested",
+            message: "no test",
+          })),
+          elapsedMs: 1,
+        },
+      });
+      await island.user.click(screen.getByRole("button", { name: more }));
+      await island.user.click(await screen.findByRole("menuitem", { name: all }));
+      expect((await screen.findByText(count)).textContent).toBe(count);
+      expect(screen.getByText(reason).textContent).toBe(reason);
+    },
+  );
+
   test("testing all shows how far it is until it is through", async () => {
     const island = openChannels();
     const steps = [
-      { isRunning: true, done: 2, total: 5, failed: 1 },
-      { isRunning: false, done: 5, total: 5, failed: 1 },
+      { isRunning: true, done: 2, total: 5, failed: 1, skipped: 0, skips: [] },
+      { isRunning: false, done: 5, total: 5, failed: 1, skipped: 0, skips: [] },
     ];
     island.answer("GET /api/channel/test", { success: true, message: "" });
     island.answer("GET /api/channel/test_progress", () => ({
@@ -315,7 +367,16 @@ describe("tests", () => {
     });
     island.answer("GET /api/channel/test_progress", () => ({
       success: true,
-      data: { isRunning: !isCancelled, isCancelled, done: 2, total: 5, failed: 1, elapsedMs: 20_000 },
+      data: {
+        isRunning: !isCancelled,
+        isCancelled,
+        done: 2,
+        total: 5,
+        failed: 1,
+        skipped: 0,
+        skips: [],
+        elapsedMs: 20_000,
+      },
     }));
     await pageMenu(island, "Test all channels");
     expect(screen.getByText("about 30 s left")).toBeTruthy();
@@ -350,7 +411,7 @@ describe("tests", () => {
     const island = openChannels();
     island.answer("GET /api/channel/test_progress", {
       success: true,
-      data: { isRunning: false, done: 5, total: 5, failed: 2 },
+      data: { isRunning: false, done: 5, total: 5, failed: 2, skipped: 0, skips: [] },
     });
     await done();
     expect(screen.getByText("Tests done: 3 passed, 2 failed")).toBeTruthy();
@@ -366,7 +427,7 @@ describe("tests", () => {
     });
     island.answer("GET /api/channel/test_progress", {
       success: true,
-      data: { isRunning: false, done: 5, total: 5, failed: 0 },
+      data: { isRunning: false, done: 5, total: 5, failed: 0, skipped: 0, skips: [] },
     });
     await pageMenu(island, "Test all channels");
     expect(screen.getByText("a test is running")).toBeTruthy();
@@ -395,7 +456,16 @@ describe("balances, copies, repairs", () => {
     island.answer("GET /api/channel/update_balance", { success: true, message: "" });
     island.answer("GET /api/channel/balance_progress", {
       success: true,
-      data: { isRunning: false, isCancelled: false, done: 4, total: 4, failed: 0, elapsedMs: 900 },
+      data: {
+        isRunning: false,
+        isCancelled: false,
+        done: 4,
+        total: 4,
+        failed: 0,
+        skipped: 0,
+        skips: [],
+        elapsedMs: 900,
+      },
     });
     await island.user.click(screen.getByRole("button", { name: "更多操作" }));
     await island.user.click(screen.getByRole("menuitem", { name: "更新所有已启用渠道余额" }));

@@ -123,7 +123,12 @@ describe("the first paint", () => {
 
   test("raw quota is shown where the site shows no money", () => {
     open({ status: { display_in_currency: false } });
-    expect(tiles()[1]?.[1]).toBe("2,250,000");
+    expect(tiles()[1]?.[1]).toBe("2.25M");
+    // In full on the hover, as everywhere that a number is shortened.
+    expect(screen.getByText("2.25M").title).toContain("2,250,000");
+    expect(screen.getByText("22k").title).toBe("22,000");
+    const sentence = within(chart("Spend over time")).getByText(/^2\.25M/);
+    expect(sentence.title).toBe("2,250,000");
   });
 });
 

@@ -4,7 +4,7 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { useState } from "react";
 import { ApiFailure, LEAVING, api, call } from "../../islands/lib/api.ts";
 import { useForm } from "../../islands/lib/form.ts";
-import { DrawerForm } from "../../islands/ui/drawer.tsx";
+import { Drawer, DrawerForm } from "../../islands/ui/drawer.tsx";
 import { NumberField, SecretField, SwitchField, TextField } from "../../islands/ui/form.tsx";
 import { renderPart, settle } from "./render.tsx";
 
@@ -171,6 +171,24 @@ describe("leaving", () => {
     await settle();
     expect(screen.queryByRole("dialog")).toBeNull();
     expect(document.activeElement).toBe(screen.getByRole("button", { name: "Open" }));
+  });
+
+  test("where an address opened it, or its opener has gone, the focus goes to the page's content", async () => {
+    function Addressed() {
+      const [isOpen, setOpen] = useState(true);
+      return (
+        <main id="content" tabIndex={-1}>
+          <Drawer isOpen={isOpen} title="Opened by its address" onClose={() => setOpen(false)}>
+            <input aria-label="First" />
+          </Drawer>
+        </main>
+      );
+    }
+    renderPart(<Addressed />);
+    expect(document.activeElement === screen.getByLabelText("First")).toBe(true);
+    fireEvent(screen.getByRole("dialog"), new Event("cancel", { cancelable: true }));
+    await settle();
+    expect(document.activeElement?.id).toBe("content");
   });
 
   test("with changes it asks once; Cancel keeps the form, the answer discards it", async () => {

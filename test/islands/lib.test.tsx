@@ -160,6 +160,16 @@ describe("formats", () => {
       "4.56M",
       "1.2B",
     ]);
+    // From 10,000 on, and never "1000k".
+    expect(
+      [0, 4900, 9999, 10_000, 10_049, 999_949, 999_960, 1_000_000, 999_999_999].map(formatCompact),
+    ).toEqual(["0", "4,900", "9,999", "10k", "10k", "999.9k", "1M", "1M", "1B"]);
+    expect([-9999, -10_000, -999_999, 1e15].map(formatCompact)).toEqual([
+      "-9,999",
+      "-10k",
+      "-1M",
+      "1000000B",
+    ]);
     expect(maskSecret("sk-abcdef1234")).toBe("••••1234");
     expect(maskSecret("abc")).toBe("••••");
   });

@@ -548,3 +548,82 @@ test("in Chinese every word is Chinese", () => {
   open({ language: "zh" });
   expect(heads().join()).not.toMatch(/[A-Za-z]{3}/);
 });
+
+describe("clearing", () => {
+  const openClearing = async (island: Island) => {
+    await settle();
+    await island.user.click(screen.getByRole("button", { name: "More actions" }));
+    await island.user.click(screen.getByRole("menuitem", { name: "Clear old entries", hidden: true }));
+    await settle();
+    return screen.getByRole("dialog", { name: "Clear old entries" });
+  };
+  const counted = () => {
+    const day = screen.getByLabelText("Delete entries before");
+    return document.getElementById(day.getAttribute("aria-describedby") ?? "")?.textContent;
+  };
+
+  test("counts first, takes the number typed, deletes what was counted and reads the list anew", async () => {
+    const island = open();
+    island.answer("GET /api/log/clear_count", { success: true, data: 1234 });
+    island.answer("DELETE /api/log", { success: true, data: 1234 });
+    const drawer = await openClearing(island);
+    // 90 days before the page's day.
+    expect(within(drawer).getByLabelText<HTMLInputElement>("Delete entries before").value).toBe("2026-08-22");
+    expect(counted()).toBe("1,234 rows before 2026-08-22 will be deleted.");
+    await island.user.click(within(drawer).getByRole("button", { name: "Delete 1234 entries" }));
+    const question = screen.getByRole("dialog", { name: "Delete 1234 log entries?" });
+    const sure = within(question).getByRole("button", { name: "Delete 1234 entries" });
+    expect(sure.hasAttribute("disabled")).toBe(true);
+    await island.user.type(within(question).getByRole("textbox"), "1234");
+    const lists = listCalls(island).length;
+    await island.user.click(sure);
+    await settle();
+    const asked = island.requests.filter(({ query }) => query["target_timestamp"] !== undefined);
+    const cut = String(Date.UTC(2026, 7, 22) / 1000);
+    expect(asked.map(({ method, query }) => [method, query["target_timestamp"]])).toEqual([
+      ["GET", cut],
+      ["DELETE", cut],
+    ]);
+    expect(screen.queryByRole("dialog", { name: "Clear old entries" })).toBeNull();
+    expect(listCalls(island).length).toBeGreaterThan(lists);
+  });
+
+  test("nothing old: nothing to press; a count that fails says so and can be tried again", async () => {
+    const island = open();
+    island.answer(
+      "GET /api/log/clear_count",
+      Response.json({ success: false, message: "no" }, { status: 500 }),
+    );
+    const drawer = await openClearing(island);
+    expect(within(drawer).getByRole("alert").textContent).toContain("no");
+    const button = () => within(drawer).getByRole("button", { name: /^(Clear old|Delete)/ });
+    expect(button().hasAttribute("disabled")).toBe(true);
+    island.answer("GET /api/log/clear_count", { success: true, data: 0 });
+    await island.user.click(within(drawer).getByRole("button", { name: "Retry" }));
+    await settle();
+    expect(counted()).toContain("no entries before");
+    expect(button().hasAttribute("disabled")).toBe(true);
+  });
+
+  test("a second clearing meanwhile is refused in words", async () => {
+    const island = open();
+    island.answer("GET /api/log/clear_count", { success: true, data: 2 });
+    island.answer("DELETE /api/log", {
+      success: false,
+      message: "already running",
+      code: "log_clear_running",
+    });
+    const drawer = await openClearing(island);
+    await island.user.click(within(drawer).getByRole("button", { name: "Delete 2 entries" }));
+    await island.user.type(screen.getByRole("textbox", { name: /2/ }), "2{Enter}");
+    await settle();
+    expect(within(drawer).getByRole("alert").textContent).toBe("already running");
+  });
+
+  test("users have no such thing", async () => {
+    const { user } = open({ page: { isAdmin: false } });
+    await settle();
+    await user.click(screen.getByRole("button", { name: "More actions" }));
+    expect(screen.queryByRole("menuitem", { name: "Clear old entries", hidden: true })).toBeNull();
+  });
+});

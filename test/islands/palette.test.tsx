@@ -97,12 +97,27 @@ describe("rows from anywhere", () => {
     expect(await leadsTo("rootUser 1")).toBe("/user?keyword=root");
   });
 
-  test("models lead to their calls, administrators also to their channels; the list is asked for once", async () => {
+  test("the prices are a page to go to, by words of either language", async () => {
+    const island = await open({ user: { role: 1 } });
+    await ask(island, "jiage", "PricingGo");
+    expect(await leadsTo("PricingGo")).toBe("/pricing");
+  });
+
+  test("models lead to their calls and prices, administrators also to their channels; the list is asked for once", async () => {
     const island = await open();
-    await ask(island, "opus", "claude-opusModel: usage log", "claude-opusModel: channels");
-    await ask(island, "gpt 4o", "gpt-4oModel: usage log", "gpt-4oModel: channels");
+    await ask(
+      island,
+      "opus",
+      "claude-opusModel: usage log",
+      "claude-opusModel: channels",
+      "claude-opusModel: price",
+    );
+    await ask(island, "gpt 4o", "gpt-4oModel: usage log", "gpt-4oModel: channels", "gpt-4oModel: price");
     expect(island.requests.filter(({ path }) => path === "/api/channel/models_enabled")).toHaveLength(1);
     expect(await leadsTo("gpt-4oModel: channels")).toBe("/channel?model=gpt-4o");
+    island.unmount();
+    await ask(await open({ user: { role: 1 } }), "gpt 4o", "gpt-4oModel: usage log", "gpt-4oModel: price");
+    expect(await leadsTo("gpt-4oModel: price")).toBe("/pricing?model=gpt-4o");
   });
 
   test("a whole request id opens its log row, by the name that the role's list gives it", async () => {
@@ -132,7 +147,7 @@ describe("rows from anywhere", () => {
 
   test("ordinary users ask for their own keys, models and calls only", async () => {
     const island = await open({ user: { role: 1 } });
-    await ask(island, "gpt", "gpt-4oModel: usage log");
+    await ask(island, "gpt", "gpt-4oModel: usage log", "gpt-4oModel: price");
     await ask(island, "azure");
     await ask(island, "new", "New API keyDo");
     expect(new Set(island.requests.map(({ path }) => path))).toEqual(

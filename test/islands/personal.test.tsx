@@ -4,7 +4,8 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import Personal from "../../islands/screens/personal.tsx";
 import type { PersonalData } from "../../islands/screens/personal.tsx";
-import { modelGroups, prefixOf } from "../../islands/screens/personal/models.tsx";
+import { modelGroups } from "../../islands/screens/personal/models.tsx";
+import { prefixOf } from "../../src/shared/model-prefix.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
 
@@ -72,6 +73,7 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
     modelCount: MODELS.length,
     isExpanded: false,
     hasSecret: false,
+    threshold: 750_000,
     hasPassword: true,
     hasAccessToken: false,
     ...rest,
@@ -207,10 +209,41 @@ describe("the account", () => {
 });
 
 describe("notices", () => {
-  test("the specification's default and choices stand as money, and are saved as units", async () => {
+  test("the threshold in force stands there and says whose it is, until one is chosen", async () => {
+    const island = open({ threshold: 250_000 });
+    const card = section("Notices");
+    expect((card.getByRole("textbox", { name: /^Warn below/ }) as HTMLInputElement).value).toBe("0.5");
+    const note = /the site's default is in force: \$0\.50/;
+    expect(card.queryByText(note)).not.toBeNull();
+    await retype(island, card.getByRole("textbox", { name: /^Warn below/ }), "2");
+    await island.user.click(card.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(card.queryByText(note)).toBeNull();
+  });
+
+  test("one's own threshold has no such note", () => {
+    open({
+      threshold: 1_000_000,
+      self: { setting: '{"quota_warning_threshold":1000000}' } as PersonalData["self"],
+    });
+    expect((section("Notices").getByRole("textbox", { name: /^Warn below/ }) as HTMLInputElement).value).toBe(
+      "2",
+    );
+    expect(section("Notices").queryByText(/in force/)).toBeNull();
+  });
+
+  test("where nobody has chosen one, that is said, and the field begins empty", () => {
+    open({ threshold: 0 });
+    expect(section("Notices").queryByText(/The site has no default/)).not.toBeNull();
+    expect((section("Notices").getByRole("textbox", { name: /^Warn below/ }) as HTMLInputElement).value).toBe(
+      "",
+    );
+  });
+
+  test("the specification's choices stand as money, and are saved as units", async () => {
     const island = open();
     const card = section("Notices");
-    expect((card.getByRole("textbox", { name: /^Warn below/ }) as HTMLInputElement).value).toBe("1");
+    expect((card.getByRole("textbox", { name: /^Warn below/ }) as HTMLInputElement).value).toBe("1.5");
     const choices = within(card.getByRole("group", { name: "Common thresholds" }));
     expect(choices.getAllByRole("button").map((each) => each.textContent)).toEqual([
       "$0.2",

@@ -9,7 +9,7 @@ import type { Page, RenderContext } from "../../src/pages/page.ts";
 import { nearestPages, notFoundPage, operatorContent } from "../../src/pages/plain-pages.tsx";
 import { renderPage, scriptJson } from "../../src/pages/render.tsx";
 import { pageResponse } from "../../src/pages/respond.ts";
-import { sanitise } from "../../src/pages/sanitise.ts";
+import { sanitise } from "../../src/http/sanitise.ts";
 
 const STATUS = {
   version: "0.1.0",
@@ -181,7 +181,7 @@ describe("plain pages", () => {
   test("not found is a 404 with the closest pages and no boot data", () => {
     const { html: text, statusCode } = renderPage(
       notFoundPage,
-      context({ url: new URL("http://localhost/tokens") }),
+      context({ user: undefined, url: new URL("http://localhost/tokens") }),
       MANIFEST,
     );
     expect(statusCode).toBe(404);
@@ -193,7 +193,7 @@ describe("plain pages", () => {
 });
 
 test("a page of the console without a screen runs one small script, which knows how to bring the palette", () => {
-  const text = html({ ...notFoundPage, shell: "console" }, { data: undefined });
+  const text = html(notFoundPage, { data: undefined });
   const scripts = [...text.matchAll(/<(?:script|link)[^>]*\.js"[^>]*>/g)].map(([tag]) => tag);
   expect(scripts).toEqual([expect.stringContaining("/a/lite-1.js")]);
   expect(text).toContain('<div id="island" data-late="/a/mount-1.js"></div>');
@@ -203,8 +203,12 @@ test("a page of the console without a screen runs one small script, which knows 
 
 describe("the answer", () => {
   const rendered = { html: "x".repeat(5000), headers: { vary: "Cookie" }, statusCode: 200 };
-  const ask = (encoding: string) =>
-    pageResponse(rendered, new Request("http://localhost/", { headers: { "accept-encoding": encoding } }));
+  const ask = (encoding: string, { isSignedIn = false, site = "none" } = {}) =>
+    pageResponse(
+      rendered,
+      new Request("http://localhost/", { headers: { "accept-encoding": encoding, "sec-fetch-site": site } }),
+      isSignedIn,
+    );
 
   test("is compressed as the client can take it, and says that it depends on that", async () => {
     const zstd = ask("gzip, br, zstd");
@@ -215,5 +219,15 @@ describe("the answer", () => {
     expect(new TextDecoder().decode(Bun.gunzipSync(await gzip.bytes()))).toBe(rendered.html);
     expect(gzip.headers.get("vary")).toBe("Cookie, Accept-Encoding");
     expect(await ask("").text()).toBe(rendered.html);
+    expect(ask("zstd;q=0, gzip").headers.get("content-encoding")).toBe("gzip");
+  });
+
+  test("is compressed for whoever comes from another site, unless it holds what is theirs alone", () => {
+    const encodings = [
+      { site: "cross-site" },
+      { site: "cross-site", isSignedIn: true },
+      { site: "same-origin", isSignedIn: true },
+    ].map((visit) => ask("gzip", visit).headers.get("content-encoding"));
+    expect(encodings).toEqual(["gzip", null, "gzip"]);
   });
 });

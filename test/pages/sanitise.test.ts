@@ -1,7 +1,7 @@
 // What an operator's HTML may do in other people's browsers: nothing runs, however its addresses are written.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { sanitise } from "../../src/pages/sanitise.ts";
+import { sanitise } from "../../src/http/sanitise.ts";
 
 /** One character as HTML lets it be written. */
 const written = (char: string) => {

@@ -15,6 +15,12 @@ const ACTION_TIMEOUT_MS = 15_000;
 
 const SKIPPED_TRANSITION = "Transition was aborted because of invalid state. Page already revealed";
 
+/** A page that is up: its screen is alive, or it has none and brings the palette with its first use. */
+export const PAGE_IS_UP = "#island[data-mounted], #island[data-late]";
+
+/** Chromium writes a line about every document that is no success; this page is meant to be none. */
+const FORBIDDEN_PAGE = /^console: Failed to load resource: .* 403 \(Forbidden\) \(\S*\/forbidden\)$/;
+
 export interface VisitOptions extends BrowserContextOptions {
   /** Origin that relative addresses in `page.goto` start from. */
   baseURL: string;
@@ -46,7 +52,9 @@ export async function openVisit(browser: Browser, options: VisitOptions): Promis
   const problems: string[] = [];
   const page = await context.newPage();
   page.on("console", (message) => {
-    if (message.type() === "error") problems.push(`console: ${message.text()} (${message.location().url})`);
+    if (message.type() !== "error") return;
+    const problem = `console: ${message.text()} (${message.location().url})`;
+    if (!FORBIDDEN_PAGE.test(problem)) problems.push(problem);
   });
   page.on("pageerror", (error) => {
     // Chromium tells of a cross-document transition that it skipped as of a rejection that the page left unhandled,

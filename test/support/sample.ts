@@ -2,6 +2,7 @@
 // Refuses nothing that a database takes: names come from the caller and may be anything. The sums are made up, not audited.
 import { randomBytes } from "node:crypto";
 import { sha256Hex } from "../../src/core/kit/seal.ts";
+import type { InboxKind, InboxParams } from "../../src/shared/inbox.ts";
 import type { Schema } from "../../drizzle/schema.ts";
 import type { BrowserContext } from "playwright";
 import { startTestApp } from "./app.ts";
@@ -41,6 +42,15 @@ const MODELS = [
   "qwen-max",
   "text-embedding-3-small",
   "mistral-large-latest",
+];
+
+/** What waits in the inbox beside disabled channels, the newest first; the last is closed. */
+const INBOX: readonly (readonly [InboxKind, InboxParams])[] = [
+  ["mail", {}],
+  ["audit", { count: 3, what: "users.quota", id: "17", expected: 1_500_000, found: 1_499_000 }],
+  ["disk", { node: "0f3c9a41", free: "8.8 GiB", percent: 9 }],
+  ["settlement_refused", { node: "0f3c9a41", count: 2 }],
+  ["database", { node: "0f3c9a41" }],
 ];
 
 /** What an operator of a middling installation would see. */
@@ -165,7 +175,25 @@ export async function startSample(
   await seedLogs(app, words, [user, admin], nowSeconds);
   await seedTasks(app, words, [user, admin], nowSeconds);
   await deps.routing.reload();
+  await seedInbox(app, nowSeconds);
   return { app, user, admin, root };
+}
+
+async function seedInbox({ deps, services }: TestApp, nowSeconds: number): Promise<void> {
+  await deps.db.orm.insert(deps.db.t.inboxItems).values(
+    INBOX.map(([kind, params], index) => ({
+      kind,
+      // Of another node: looks of this one leave it alone.
+      subject: "0f3c9a41",
+      params: JSON.stringify(params),
+      openedAt: nowSeconds - (index + 1) * HOUR_SECONDS,
+      lastSeenAt: nowSeconds - index * 60,
+      count: index + 1,
+      closedAt: index === INBOX.length - 1 ? nowSeconds : 0,
+    })),
+  );
+  await services.inbox.read();
+  await services.looks.look();
 }
 
 async function insertAll<Row>(
@@ -374,9 +402,11 @@ const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" width="512" height="512
 
 /** Answers for the hosts that sample rows point to: tests reach no network. */
 export async function standInForPictures(context: BrowserContext): Promise<void> {
-  await context.route(/^https:\/\/(cdn|chat)\.example\//, (route) =>
-    new URL(route.request().url()).hostname === "chat.example"
-      ? route.fulfill({ contentType: "text/html", body: "<!doctype html><title>chat</title><p>chat" })
-      : route.fulfill({ contentType: "image/svg+xml", body: PICTURE }),
-  );
+  await context.route(/^https:\/\/(cdn|chat)\.example\//, (route) => {
+    const { hostname, search } = new URL(route.request().url());
+    if (hostname !== "chat.example") return route.fulfill({ contentType: "image/svg+xml", body: PICTURE });
+    // Where /chat2link leaves for: whoever looks at that page wants it to stay.
+    if (search === "") return route.fulfill({ status: 204 });
+    return route.fulfill({ contentType: "text/html", body: "<!doctype html><title>chat</title><p>chat" });
+  });
 }

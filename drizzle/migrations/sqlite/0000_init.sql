@@ -99,6 +99,23 @@ CREATE TABLE `identities` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `identities_subject` ON `identities` (`provider`,`subject`);--> statement-breakpoint
 CREATE UNIQUE INDEX `identities_user` ON `identities` (`user_id`,`provider`);--> statement-breakpoint
+CREATE TABLE `inbox_items` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`kind` text NOT NULL,
+	`subject` text DEFAULT '' NOT NULL,
+	`params` text DEFAULT '{}' NOT NULL,
+	`opened_at` integer NOT NULL,
+	`last_seen_at` integer NOT NULL,
+	`count` integer DEFAULT 1 NOT NULL,
+	`told_at` integer DEFAULT 0 NOT NULL,
+	`owed_at` integer DEFAULT 0 NOT NULL,
+	`snoozed_until` integer DEFAULT 0 NOT NULL,
+	`closed_at` integer DEFAULT 0 NOT NULL,
+	`closed_by` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `inbox_items_cause` ON `inbox_items` (`kind`,`subject`);--> statement-breakpoint
+CREATE INDEX `inbox_items_closed` ON `inbox_items` (`closed_at`);--> statement-breakpoint
 CREATE TABLE `logs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`created_at` integer NOT NULL,
@@ -148,6 +165,49 @@ CREATE TABLE `options` (
 	`value` text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `price_drafts` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`title` text DEFAULT '' NOT NULL,
+	`note` text DEFAULT '' NOT NULL,
+	`changes` text DEFAULT '[]' NOT NULL,
+	`parent` integer DEFAULT 0 NOT NULL,
+	`state` text DEFAULT 'open' NOT NULL,
+	`effective_at` integer DEFAULT 0 NOT NULL,
+	`version` integer DEFAULT 1 NOT NULL,
+	`revision_id` integer DEFAULT 0 NOT NULL,
+	`failure` text DEFAULT '' NOT NULL,
+	`user_id` integer NOT NULL,
+	`username` text NOT NULL,
+	`scheduler_id` integer DEFAULT 0 NOT NULL,
+	`scheduler_name` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `price_drafts_due` ON `price_drafts` (`state`,`effective_at`);--> statement-breakpoint
+CREATE TABLE `price_origins` (
+	`name` text PRIMARY KEY NOT NULL,
+	`price` text NOT NULL,
+	`source` text NOT NULL,
+	`version` text DEFAULT '' NOT NULL,
+	`taken_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `price_revisions` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`kind` text NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	`note` text DEFAULT '' NOT NULL,
+	`changes` text NOT NULL,
+	`change_count` integer NOT NULL,
+	`fingerprint` text NOT NULL,
+	`undo_of` integer DEFAULT 0 NOT NULL,
+	`draft_id` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `price_revisions_undo` ON `price_revisions` (`undo_of`);--> statement-breakpoint
 CREATE TABLE `redemptions` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`user_id` integer NOT NULL,

@@ -1,4 +1,4 @@
-// Models that one may call, for the palette: their calls, and to administrators the channels that serve them.
+// Models that one may call, for the palette: their calls and prices, and to administrators the channels that serve them.
 import { Role } from "../../../src/shared/enums.ts";
 import { api, call } from "../api.ts";
 import type { Command } from "../commands.ts";
@@ -29,7 +29,13 @@ export const models: Finder = {
         note: t("shell.find.modelLog"),
         run: () => location.assign(`/log?model_name=${query}`),
       };
-      if (role < Role.admin) return [log];
+      const price: Command = {
+        ...log,
+        id: `find model price ${name}`,
+        note: t("shell.find.modelPrice"),
+        run: () => location.assign(`/pricing?model=${query}`),
+      };
+      if (role < Role.admin) return [log, price];
       const served = `/channel?model=${query}`;
       return [
         log,
@@ -39,6 +45,7 @@ export const models: Finder = {
           note: t("shell.find.modelChannels"),
           run: () => location.assign(served),
         },
+        price,
       ];
     });
   },

@@ -9,7 +9,7 @@ import { confirm, deleteRows } from "../../ui/confirm.tsx";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { Tone } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
-import type { ListRow, TagRow } from "./row.ts";
+import type { ListRow, TagRow, TestState } from "./row.ts";
 import { dollarsText, isTagRow, namesOf, STATUS_ENABLED } from "./row.ts";
 import { noteRun } from "./use-channels.ts";
 import type { Channels } from "./use-channels.ts";
@@ -18,7 +18,6 @@ import type { ChannelRow } from "../../lib/wire.ts";
 const TESTS_AT_ONCE = 3;
 const POLL_MS = 1000;
 const TEST_TOAST = "channel test";
-/** Of several failed tests; the rows tell the others. */
 const REASONS_SHOWN = 3;
 /** Written out: a name made at run time would bring every text of the area into the page. */
 const FIELD_TITLES: Record<QuickField, string> = {
@@ -199,19 +198,35 @@ export async function removeDisabled(channels: Channels): Promise<void> {
 
 export interface TestAnswer {
   isGood: boolean;
+  /** Among several: it cannot be tested, and was not asked. */
+  isSkipped: boolean;
   ms: number;
   message: string;
 }
 
+/** The channel is one of several that are tested: one that cannot be is left out. */
+const BULK = { bulk: "true" };
+/** Why one of several was left out. */
+const SKIP_CODES: ReadonlySet<string> = new Set([
+  "channel_untested",
+  "channel_without_models",
+  "model_untested",
+  "provider_unknown",
+]);
+
 /** One call to the provider; a refused one is an answer too. */
-export async function testOnce(id: number, model?: string): Promise<TestAnswer> {
+export async function testOnce(
+  id: number,
+  query: { model?: string; bulk?: string } = {},
+): Promise<TestAnswer> {
   try {
-    const running = api.channel.test({ id }).get({ query: model === undefined ? {} : { model } });
+    const running = api.channel.test({ id }).get({ query });
     // The time stands beside the message, also where the provider refused.
     const body = (await callForBody(running)) as { time?: number };
-    return { isGood: true, ms: Math.round((body.time ?? 0) * 1000), message: "" };
+    return { isGood: true, isSkipped: false, ms: Math.round((body.time ?? 0) * 1000), message: "" };
   } catch (error) {
-    return { isGood: false, ms: 0, message: failureMessage(error) };
+    const isSkipped = query.bulk !== undefined && error instanceof ApiFailure && SKIP_CODES.has(error.code);
+    return { isGood: false, isSkipped, ms: 0, message: failureMessage(error) };
   }
 }
 
@@ -256,18 +271,28 @@ async function testAlone(channels: Channels, row: ChannelRow): Promise<void> {
   else tell({ tone: "error", text: t("channel.test.failedOne", { name, reason: answer.message }) });
 }
 
-async function testInRow(channels: Channels, row: ChannelRow): Promise<TestAnswer> {
+async function testInRow(channels: Channels, row: ChannelRow, query = {}): Promise<TestAnswer> {
   channels.setTest(row.id, { phase: "running" });
-  const answer = await testOnce(row.id);
-  const { isGood, ms, message } = answer;
-  channels.setTest(row.id, isGood ? { phase: "passed", ms } : { phase: "failed", ms, message });
+  const answer = await testOnce(row.id, query);
+  channels.setTest(row.id, stateAfter(answer));
   return answer;
+}
+
+function stateAfter({ isGood, isSkipped, ms, message }: TestAnswer): TestState {
+  if (isSkipped) return { phase: "skipped", message };
+  return isGood ? { phase: "passed", ms } : { phase: "failed", ms, message };
+}
+
+/** The first few; the rows tell the others. */
+function firstReasons(reasons: readonly string[]): readonly string[] {
+  return reasons.length > REASONS_SHOWN ? [...reasons.slice(0, REASONS_SHOWN), "…"] : reasons;
 }
 
 /** A few at once; cancelling begins no further one. */
 async function testSeveral(channels: Channels, rows: readonly ChannelRow[]): Promise<void> {
   const queue = [...rows];
-  const reasons: string[] = [];
+  const failures: string[] = [];
+  const skips: string[] = [];
   const startedMs = performance.now();
   let done = 0;
   let isCancelled = false;
@@ -277,10 +302,11 @@ async function testSeveral(channels: Channels, rows: readonly ChannelRow[]): Pro
       isRunning,
       isCancelled,
       done,
-      total: rows.length,
-      failed: reasons.length,
+      total: rows.length - skips.length,
+      failed: failures.length,
+      skipped: skips.length,
       elapsedMs: performance.now() - startedMs,
-      reasons: reasons.length > REASONS_SHOWN ? [...reasons.slice(0, REASONS_SHOWN), "…"] : reasons,
+      reasons: [...firstReasons(failures), ...firstReasons(skips)],
       cancel() {
         isCancelled = true;
         for (const { id } of queue.splice(0)) channels.setTest(id, undefined);
@@ -291,9 +317,10 @@ async function testSeveral(channels: Channels, rows: readonly ChannelRow[]): Pro
   show(true);
   const worker = async () => {
     for (let row = queue.shift(); row; row = queue.shift()) {
-      const { isGood, message } = await testInRow(channels, row);
-      done++;
-      if (!isGood) reasons.push(`${row.name}: ${message}`);
+      const { isGood, isSkipped, message } = await testInRow(channels, row, BULK);
+      if (isSkipped) skips.push(t("channel.test.skippedOne", { name: row.name, reason: message }));
+      else done++;
+      if (!isGood && !isSkipped) failures.push(`${row.name}: ${message}`);
       show(true);
     }
   };
@@ -353,7 +380,10 @@ async function follow(
     }
     const hasEnded = isOver(progress);
     const shown = { ...progress, kind, cancel: () => void cancel().catch(toastFailure) };
-    channels.setRun({ ...shown, isRunning: !hasEnded });
+    const skips = progress.skips.map(({ name, message }) =>
+      t("channel.test.skippedOne", { name, reason: message }),
+    );
+    channels.setRun({ ...shown, isRunning: !hasEnded, reasons: firstReasons(skips) });
     if (hasEnded) {
       await channels.refresh();
       return true;

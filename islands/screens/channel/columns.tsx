@@ -281,6 +281,15 @@ function Response({ row, state, t }: { row: ListRow; state: TestState | undefine
       </span>
     );
   }
+  if (state?.phase === "skipped") {
+    return (
+      <span role="status">
+        <StatusDot tone="off" reason={state.message}>
+          {t("channel.test.skippedRow")}
+        </StatusDot>
+      </span>
+    );
+  }
   if (row.response_time === 0) return <span className="text-muted">{t("channel.notTested")}</span>;
   return <Latency ms={row.response_time} thresholdsMs={RESPONSE_MS} />;
 }

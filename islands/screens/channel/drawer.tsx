@@ -60,6 +60,9 @@ function problemsOf(t: Translate, values: ChannelValues, isNew: boolean): Errors
     ...(namesOf(values.groups).length === 0 ? { groups: t("form.required") } : {}),
     ...(isEmptyOrIntegerFrom(values.priority, -999) ? {} : { priority: t("channel.priorityWrong") }),
     ...(isEmptyOrIntegerFrom(values.weight, 0) ? {} : { weight: t("channel.weightWrong") }),
+    ...(isEmptyOrIntegerFrom(values.maxInputTokens, 0)
+      ? {}
+      : { maxInputTokens: t("channel.maxInputTokensWrong") }),
     ...(isProxy(values.proxy) ? {} : { proxy: t("channel.proxyWrong") }),
     ...(wrongNetwork === undefined
       ? {}

@@ -63,6 +63,14 @@ export default function RoutingPart({ form, row, related, all, groups, tags }: R
             <option key={tag} value={tag} />
           ))}
         </datalist>
+        <NumberField
+          form={form}
+          name="maxInputTokens"
+          label={t("channel.maxInputTokens")}
+          hint={t("channel.maxInputTokensHint")}
+          min={0}
+          step={1}
+        />
         <TextField
           form={form}
           name="testModel"

@@ -117,7 +117,8 @@ export function groupByTag(rows: readonly ChannelRow[], closed: ReadonlySet<stri
 export type TestState =
   | { phase: "waiting" | "running" }
   | { phase: "passed"; ms: number }
-  | { phase: "failed"; ms: number; message: string };
+  | { phase: "failed"; ms: number; message: string }
+  | { phase: "skipped"; message: string };
 
 /** Dollars as providers report them. */
 export function dollarsText(balance: number): string {

@@ -6,7 +6,7 @@ import type { RunProgress } from "./use-channels.ts";
 
 export default function RunBar({ run, onClose }: { run: RunProgress; onClose: () => void }) {
   const t = useT();
-  const { kind, isRunning, isCancelled, done, total, failed, elapsedMs, reasons = [] } = run;
+  const { kind, isRunning, isCancelled, done, total, failed, skipped, elapsedMs, reasons = [] } = run;
   const isTest = kind === "tests";
   const counts = { done, total, failed, passed: done - failed };
   const text = isRunning
@@ -41,6 +41,9 @@ export default function RunBar({ run, onClose }: { run: RunProgress; onClose: ()
         </>
       ) : (
         <>
+          {skipped > 0 ? (
+            <span className="text-muted">{t("channel.test.skipped", { count: skipped })}</span>
+          ) : null}
           {isCancelled ? (
             <span className="text-muted">{t("channel.run.cancelled", { count: total - done })}</span>
           ) : null}

@@ -11,6 +11,7 @@ const FIELDS: Record<string, keyof ChannelValues & string> = {
   openai_organization: "organization",
   group: "groups",
   test_model: "testModel",
+  max_input_tokens: "maxInputTokens",
   model_mapping: "modelMapping",
   status_code_mapping: "statusCodeMapping",
   param_override: "paramOverride",

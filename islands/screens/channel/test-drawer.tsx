@@ -54,7 +54,7 @@ function useTestRun(channelId: number): TestRun {
       if (isStopped.current) note(name, undefined);
       else {
         note(name, "running");
-        note(name, await testOnce(channelId, name));
+        note(name, await testOnce(channelId, { model: name }));
       }
     }
     setRunning(false);

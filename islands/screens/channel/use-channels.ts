@@ -21,8 +21,10 @@ export interface RunProgress {
   done: number;
   total: number;
   failed: number;
+  /** Beside the total: what cannot be tested. */
+  skipped: number;
   elapsedMs: number;
-  /** Of what failed: name and reason, where this page knows them. */
+  /** Of what failed or was skipped: name and reason, where this page knows them. */
   reasons?: readonly string[];
   cancel: () => void;
 }

@@ -18,6 +18,8 @@ export interface ChannelValues extends Record<string, unknown> {
   priority: number | undefined;
   weight: number | undefined;
   tag: string;
+  /** Tokens; 0 or empty: prompts of any length. */
+  maxInputTokens: number | undefined;
   autoBan: boolean;
   testModel: string;
   modelMapping: string;
@@ -47,6 +49,7 @@ export const NEW_CHANNEL: ChannelValues = {
   priority: 0,
   weight: 0,
   tag: "",
+  maxInputTokens: undefined,
   autoBan: true,
   testModel: "",
   modelMapping: "",
@@ -145,6 +148,7 @@ export function valuesOf(row: ChannelRow): ChannelValues {
     priority: row.priority,
     weight: row.weight,
     tag: row.tag ?? "",
+    maxInputTokens: row.max_input_tokens || undefined,
     autoBan: row.auto_ban === 1,
     testModel: row.test_model ?? "",
     modelMapping: row.model_mapping,
@@ -167,6 +171,7 @@ export function bodyOf(values: ChannelValues) {
     priority: values.priority ?? 0,
     weight: values.weight ?? 0,
     tag: values.tag.trim(),
+    max_input_tokens: values.maxInputTokens ?? 0,
     auto_ban: values.autoBan ? 1 : 0,
     test_model: values.testModel.trim(),
     model_mapping: values.modelMapping.trim(),

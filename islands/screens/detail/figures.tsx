@@ -1,11 +1,11 @@
 // The row of figures above the charts: a number, how it compares with the time before, and its shape.
 // Refuses a comparison where there was hardly anything before.
 import type { ReactNode } from "react";
-import { formatCompact, formatNumber } from "../../lib/format.ts";
+import { formatCompact } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { user } from "../../lib/boot.ts";
 import { useSignals } from "@preact/signals-react/runtime";
-import { Money } from "../../ui/badges.tsx";
+import { Count, Money } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/chart-spark.tsx";
 import { sumOf } from "../../lib/chart.ts";
 import { changeText, hasBase } from "./sentences.ts";
@@ -52,14 +52,13 @@ export function Figures({ use, isOwn, used }: FiguresProps) {
       />
       <Tile
         label={t("detail.measure.count")}
-        value={formatNumber(sums.count)}
+        value={<Count value={sums.count} />}
         note={<Change now={sums.count} before={use.previous.count} />}
         line={lines.count}
       />
       <Tile
         label={t("detail.measure.tokens")}
-        value={formatCompact(sums.tokens)}
-        title={formatNumber(sums.tokens)}
+        value={<Count value={sums.tokens} />}
         note={<Change now={sums.tokens} before={use.previous.tokens} />}
         line={lines.tokens}
       />

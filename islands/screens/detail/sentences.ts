@@ -32,8 +32,13 @@ export function formatsOf({ figure }: UsageSummary, site: Partial<SiteStatus>): 
     const formatAxis = (value: number) => formatDollars(value / unit).replace(/\.00$/, "");
     return { format, formatShort: format, formatAxis, unit, isInteger: false };
   }
-  const formatShort = figure === "tokens" ? formatCompact : formatNumber;
-  return { format: formatNumber, formatShort, formatAxis: formatCompact, unit: 1, isInteger: true };
+  return {
+    format: formatNumber,
+    formatShort: formatCompact,
+    formatAxis: formatCompact,
+    unit: 1,
+    isInteger: true,
+  };
 }
 
 export function labelOf(t: Translate, { by }: UsageSummary, series: UsageSeries): string {
@@ -59,6 +64,8 @@ export function changeText(t: Translate, now: number, before: number): string {
 export interface Sentences {
   /** Above the chart: the figure of what is shown, over what time, and the change. */
   sentence: string;
+  /** Its figure in full. */
+  exact: string;
   /** The same for those who do not see the bars, with who leads. */
   summary: string;
 }
@@ -76,7 +83,7 @@ export interface SentenceOptions {
 
 export function sentencesOf({ t, use, formats, shown, all, preset, zone }: SentenceOptions): Sentences {
   const { figure } = use;
-  const { formatShort } = formats;
+  const { format, formatShort } = formats;
   const value = sumOf(shown.map(({ total }) => total));
   const within = preset
     ? t(`detail.within.${preset}`)
@@ -89,10 +96,11 @@ export function sentencesOf({ t, use, formats, shown, all, preset, zone }: Sente
   const before = use.previous[figure];
   const change = shown.length === all.length && hasBase(value, before) ? changeText(t, value, before) : "";
   const sentence = t(change === "" ? "detail.sentence" : "detail.sentenceChange", { sum, within, change });
+  const exact = format(value);
   const leader = all[0];
-  if (!leader || leader.id === "other") return { sentence, summary: sentence };
+  if (!leader || leader.id === "other") return { sentence, exact, summary: sentence };
   const share = shareText(leader.total, sumOf(use.lines[figure]));
-  return { sentence, summary: t("detail.leader", { sentence, name: leader.label, share }) };
+  return { sentence, exact, summary: t("detail.leader", { sentence, name: leader.label, share }) };
 }
 
 /** Average response time of some bars. */

@@ -113,7 +113,7 @@ function MainChart({ use, usage, series, cursor, formats, hrefOf }: MainChartPro
   const zone = siteZone.value;
   const { pinned } = cursor;
   const axis = { at: use.at, to: use.to, step: use.step };
-  const { sentence, summary } = sentencesOf({
+  const { sentence, exact, summary } = sentencesOf({
     t,
     use,
     formats,
@@ -126,7 +126,7 @@ function MainChart({ use, usage, series, cursor, formats, hrefOf }: MainChartPro
     <section>
       <BarChart
         label={t(`detail.over.${use.figure}`)}
-        caption={sentence}
+        caption={<span title={exact}>{sentence}</span>}
         summary={summary}
         axis={axis}
         series={series.shown}
@@ -221,6 +221,7 @@ function Ranks({ use, usage, isAdmin, series, formats, hrefOf }: RanksProps) {
           label={t("detail.ranks", { by: t(`detail.by.${use.by}`) })}
           entries={series.ranked.map(entryOf)}
           format={formats.formatShort}
+          formatExact={formats.format}
           onToggle={series.toggle}
         />
       )}

@@ -52,6 +52,8 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
   const rows = costRows(sum, row.quota, {
     unitsPerDollar: isMoney ? quota_per_unit || DEFAULT_QUOTA_PER_UNIT : undefined,
   });
+  // What the model costs today, which may be another price.
+  const priceHref = `/pricing?model=${encodeURIComponent(row.model_name)}&group=${encodeURIComponent(row.group)}`;
   const lines = rows.filter(({ kind }) => kind === "line");
   return (
     <section className="detail-section" aria-label={t("log.cost.title")}>
@@ -72,7 +74,11 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
               <tr key={line.kind}>
                 <th scope="row">{t(`log.line.${line.kind}`)}</th>
                 <td>{formatNumber(line.count)}</td>
-                <td>{t(PRICE_TEXT[line.per], { price: formatDollars(line.unitPrice) })}</td>
+                <td>
+                  <a className="underline decoration-dotted" href={priceHref}>
+                    {t(PRICE_TEXT[line.per], { price: formatDollars(line.unitPrice) })}
+                  </a>
+                </td>
                 <td>{ratioText(line.ratio)}</td>
                 <td title={formatNumber(line.amount)}>{text}</td>
               </tr>

@@ -1,9 +1,9 @@
-// The menu of a log row: it narrows the list to what the row has, and copies its request id.
-import { Copy, Filter } from "lucide-react";
+// The menu of a log row: it narrows the list to what the row has, and copies its request id. And the clearing of old rows.
+import { Copy, Eraser, Filter } from "lucide-react";
 import type { Translate } from "../../lib/i18n.ts";
 import type { LogRow } from "../../lib/wire.ts";
 import { copyText } from "../../ui/copy-button.tsx";
-import type { MenuGroups } from "../../ui/menu.tsx";
+import type { MenuGroups, MenuItem } from "../../ui/menu.tsx";
 
 export interface RowMenuContext {
   t: Translate;
@@ -43,4 +43,9 @@ export function rowMenu({ t, isAdmin, onFilter }: RowMenuContext, row: LogRow): 
         ]
       : [],
   ];
+}
+
+/** Opens the clearing: what it deletes is counted there first. */
+export function clearItem(t: Translate, onSelect: () => void): MenuItem {
+  return { id: "clear", label: t("log.clear"), icon: Eraser, isDanger: true, onSelect };
 }

@@ -1,10 +1,9 @@
 // What stands above the usage log: figures and histogram of the filter, and the button of the live tail.
-import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { rangePatch } from "../../lib/time-range.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import type { LogHistogramData, LogStat } from "../../lib/wire.ts";
-import { Money } from "../../ui/badges.tsx";
+import { Count, Money } from "../../ui/badges.tsx";
 import { Histogram } from "./histogram.tsx";
 import { DEFAULT_RANGE } from "./use-logs.ts";
 
@@ -21,8 +20,8 @@ export function LogTop({ stat, histogram, isZoomed }: LogTopProps) {
     <div className="lg:grid lg:grid-cols-[auto_minmax(0,1fr)] lg:gap-x-10">
       <dl className="figure-row">
         <Figure label={t("log.spend")} value={<Money quota={stat.quota} />} />
-        <Figure label="RPM" title={t("log.rpm")} value={formatNumber(stat.rpm)} />
-        <Figure label="TPM" title={t("log.tpm")} value={formatNumber(stat.tpm)} />
+        <Figure label="RPM" title={t("log.rpm")} value={<Count value={stat.rpm} />} />
+        <Figure label="TPM" title={t("log.tpm")} value={<Count value={stat.tpm} />} />
       </dl>
       <Histogram
         data={histogram}

@@ -2,10 +2,9 @@
 // Refuses to guess: what the server does not show to this rank stands as its message.
 import { useEffect, useState } from "react";
 import { api, call, failureMessage, isAbort } from "../../lib/api.ts";
-import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { patchUrl } from "../../lib/url-state.ts";
-import { Chip, Money, StatusDot } from "../../ui/badges.tsx";
+import { Chip, Count, Money, StatusDot } from "../../ui/badges.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { Notice } from "../../ui/feedback.tsx";
 import type { UserRow } from "../../lib/wire.ts";
@@ -62,7 +61,7 @@ export default function UserPanel({ id, name, onClose, onLog }: UserPanelProps) 
         <Fact label="ID">{id}</Fact>
         <Fact label={t("log.panel.balance")}>{value(<Money quota={facts?.quota ?? 0} />)}</Fact>
         <Fact label={t("log.panel.used")}>{value(<Money quota={facts?.used_quota ?? 0} />)}</Fact>
-        <Fact label={t("log.panel.calls")}>{value(formatNumber(facts?.request_count ?? 0))}</Fact>
+        <Fact label={t("log.panel.calls")}>{value(<Count value={facts?.request_count ?? 0} />)}</Fact>
         <Fact label={t("log.group")}>{value(<Chip>{facts?.group}</Chip>)}</Fact>
         <Fact label={t("log.panel.role")}>{value(t(ROLES[facts?.role ?? 0] ?? "common.unknown"))}</Fact>
         <Fact label={t("log.panel.status")}>

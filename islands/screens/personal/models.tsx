@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { api, call, callForBody } from "../../lib/api.ts";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import { dollarsPerMTok } from "../../../src/shared/cost.ts";
+import { prefixOf } from "../../../src/shared/model-prefix.ts";
 import { status, user } from "../../lib/boot.ts";
 import { compareNames, formatDollars, formatNumber } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
@@ -16,13 +17,6 @@ import { Card } from "./card.tsx";
 const FEW_MODELS = 10;
 const MOST_SHOWN = 500;
 const FIRST_PREFIX = "gpt";
-
-/** "gpt" of gpt-4o, "meta-llama" of meta-llama/llama-3: what stands before a slash, else the first letters. */
-export function prefixOf(model: string): string {
-  const [vendor] = model.split("/", 1);
-  if (vendor !== undefined && vendor !== model) return vendor.toLowerCase();
-  return (/^\p{L}+/u.exec(model)?.[0] ?? "").toLowerCase();
-}
 
 export interface ModelGroup {
   /** Empty: what shares its beginning with nothing else. */

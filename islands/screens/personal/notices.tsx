@@ -5,6 +5,7 @@ import { useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Errors, Form } from "../../lib/form.ts";
+import { formatQuota } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
@@ -20,9 +21,8 @@ interface NoticeValues extends Record<string, unknown> {
   secret: string;
 }
 
-/** The specification's choices and default, in quota units. */
+/** The specification's choices, in quota units. */
 const PRESETS = [100_000, 500_000, 1_000_000, 5_000_000] as const;
-const DEFAULT_THRESHOLD = 500_000;
 const KINDS = ["email", "webhook"] as const;
 
 type Setting = Record<string, unknown>;
@@ -37,12 +37,12 @@ export function settingOf(text: string): Setting {
   }
 }
 
-function valuesOf(setting: Setting): NoticeValues {
+function valuesOf(setting: Setting, thresholdInForce: number): NoticeValues {
   const string = (name: string): string => (typeof setting[name] === "string" ? setting[name] : "");
-  const threshold = setting["quota_warning_threshold"];
   return {
     kind: string("notify_type") || "email",
-    threshold: typeof threshold === "number" ? threshold : DEFAULT_THRESHOLD,
+    // Where the site warns nobody, there is nothing to begin with.
+    threshold: thresholdInForce > 0 ? thresholdInForce : undefined,
     mail: string("notification_email"),
     url: string("webhook_url"),
     secret: "",
@@ -62,6 +62,8 @@ function bodyOf(values: NoticeValues) {
 export interface NoticesCardProps {
   setting: Setting;
   hasSecret: boolean;
+  /** Own or the site's, in quota units; 0: never. */
+  thresholdInForce: number;
   /** The account's own address. */
   email: string;
   /** What the other card says now: both are one setting. */
@@ -79,11 +81,12 @@ function problemsOf(t: Translate, { kind, threshold, url, mail }: NoticeValues):
 }
 
 /** Saves the notices; keeps in mind whether a secret is set. */
-function useNotices({ setting, hasSecret, acceptsUnpriced }: NoticesCardProps) {
+function useNotices({ setting, hasSecret, thresholdInForce, acceptsUnpriced }: NoticesCardProps) {
   const t = useT();
   const [isSecretSet, setSecretSet] = useState(hasSecret);
+  const [hasOwnThreshold, setOwnThreshold] = useState(typeof setting["quota_warning_threshold"] === "number");
   const form = useForm<NoticeValues>({
-    initial: valuesOf(setting),
+    initial: valuesOf(setting, thresholdInForce),
     secrets: ["secret"],
     validate: (values) => problemsOf(t, values),
   });
@@ -98,18 +101,19 @@ function useNotices({ setting, hasSecret, acceptsUnpriced }: NoticesCardProps) {
       if (!isSaved) return;
       // The secret of the other kind is dropped with it.
       setSecretSet(values.kind === "webhook" && (isSecretSet || values.secret !== ""));
+      setOwnThreshold(true);
       form.reset({ ...values, secret: "" });
       toast({ text: t("common.saved") });
     } catch (error) {
       toastFailure(error, "notices");
     }
   };
-  return { form, isSecretSet, save };
+  return { form, isSecretSet, hasOwnThreshold, save };
 }
 
 export function NoticesCard(props: NoticesCardProps) {
   const t = useT();
-  const { form, isSecretSet, save } = useNotices(props);
+  const { form, isSecretSet, hasOwnThreshold, save } = useNotices(props);
   return (
     <Card id="notices" title={t("personal.notices")} note={t("personal.noticesNote")}>
       <form
@@ -134,11 +138,24 @@ export function NoticesCard(props: NoticesCardProps) {
           presets={PRESETS}
           presetsLabel={t("personal.thresholdPresets")}
         />
+        {hasOwnThreshold ? null : <SiteThreshold quota={props.thresholdInForce} />}
         <SaveRow isBusy={form.isBusy} isDirty={form.isDirty}>
           <TestButton form={form} />
         </SaveRow>
       </form>
     </Card>
+  );
+}
+
+/** What is in force as long as one has chosen nothing. */
+function SiteThreshold({ quota }: { quota: number }) {
+  const t = useT();
+  return (
+    <p className="-mt-2 mb-4 text-sm text-muted">
+      {quota > 0
+        ? t("personal.thresholdOfSite", { amount: formatQuota(quota) })
+        : t("personal.thresholdOfNobody")}
+    </p>
   );
 }
 

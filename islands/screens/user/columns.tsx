@@ -1,8 +1,8 @@
 // Columns of the user table.
-import { formatNumber, formatQuota } from "../../lib/format.ts";
+import { quotaText } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { UserRow } from "../../lib/wire.ts";
-import { Chip, Money, StatusDot } from "../../ui/badges.tsx";
+import { Chip, Count, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 import { DISABLED, ENABLED, rankKey } from "./row.ts";
 
@@ -49,7 +49,7 @@ export function userColumns(t: Translate): Column<UserRow>[] {
       cell: (row) => (
         <span className="inline-flex flex-col items-end max-sm:flex-row max-sm:items-baseline max-sm:gap-2">
           <Money quota={row.quota} />
-          <span className="cell-sub">{t("user.usedOf", { amount: formatQuota(row.used_quota) })}</span>
+          <UsedQuota quota={row.used_quota} t={t} />
         </span>
       ),
     },
@@ -57,7 +57,7 @@ export function userColumns(t: Translate): Column<UserRow>[] {
       id: "requests",
       title: t("user.requests"),
       align: "end",
-      cell: (row) => formatNumber(row.request_count),
+      cell: (row) => <Count value={row.request_count} />,
     },
     {
       id: "inviter",
@@ -73,4 +73,13 @@ export function userColumns(t: Translate): Column<UserRow>[] {
         ),
     },
   ];
+}
+
+function UsedQuota({ quota, t }: { quota: number; t: Translate }) {
+  const { text, exact } = quotaText(quota);
+  return (
+    <span className="cell-sub" title={exact}>
+      {t("user.usedOf", { amount: text })}
+    </span>
+  );
 }

@@ -6,7 +6,7 @@ import { nowMs } from "../../lib/boot.ts";
 import { formatDate, formatNumber, formatQuota } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { patchUrl } from "../../lib/url-state.ts";
-import { Chip, Money, StatusDot, When } from "../../ui/badges.tsx";
+import { Chip, Count, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { Section } from "../../ui/form.tsx";
 import { rankKey } from "./row.ts";
@@ -61,8 +61,12 @@ export function UserFacts({ row, isReadOnly = false }: { row: UserRow; isReadOnl
             </>
           ) : null}
           <Fact label={t("user.role")}>{t(rankKey(row.role))}</Fact>
-          <Fact label={t("user.used")}>{formatQuota(row.used_quota)}</Fact>
-          <Fact label={t("user.requests")}>{formatNumber(row.request_count)}</Fact>
+          <Fact label={t("user.used")}>
+            <Money quota={row.used_quota} />
+          </Fact>
+          <Fact label={t("user.requests")}>
+            <Count value={row.request_count} />
+          </Fact>
           <Fact label={t("user.invited")}>
             {t("user.invitedBy", { count: row.aff_count, amount: formatQuota(row.aff_history_quota) })}
           </Fact>

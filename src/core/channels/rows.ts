@@ -44,6 +44,7 @@ export interface Channel {
   readonly tag: string;
   /** Unix seconds. */
   readonly createdTime: number;
+  /** Longest prompt that it is given; 0 = any. */
   readonly maxInputTokens: number;
   /** Requested name -> final upstream name, chains followed; "cycle" or "json" when the column is unusable. */
   readonly modelMapping: ReadonlyMap<string, string> | "cycle" | "json";

@@ -4,11 +4,14 @@ import { and, eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import type { Channel } from "./rows.ts";
-import type { Deps } from "../deps.ts";
-import { notifyRoot } from "../users/notify.ts";
+import type { Deps, InboxCause } from "../deps.ts";
+import { logNotice } from "../users/notify.ts";
 import type { NotifyDeps } from "../users/notify.ts";
 import { channelDisabledNotice, channelEnabledNotice } from "../users/notice-texts.ts";
 import type { Sentence } from "../logs/sentences.ts";
+
+/** Of what an upstream said, as far as the inbox repeats it. */
+const MOST_REASON = 500;
 
 export type StateDeps = NotifyDeps & Pick<Deps, "routing" | "options">;
 
@@ -62,16 +65,30 @@ export async function disableChannel(
   if (!(await changeStatus(deps, channel, enabled, autoDisabled, otherInfo))) return false;
   deps.logger.warn("channel disabled", { channel: channel.id, name: channel.name, reason });
   const type = `channel_update_${channel.id}_${autoDisabled}`;
-  await notifyRoot(deps, channelDisabledNotice(channel, type, sentence));
+  deps.inbox.raise(disabledCause(channel, sentence));
+  await logNotice(deps, channelDisabledNotice(channel, type, sentence));
   return true;
 }
 
-/** Brings a channel back that was disabled by itself; true when this call made the change. */
+/** What the inbox keeps of a channel that was disabled by itself. */
+function disabledCause({ id, name }: Channel, { zh, en }: Sentence): InboxCause {
+  const reason = zh.slice(0, MOST_REASON);
+  return {
+    kind: "channel",
+    subject: String(id),
+    params: { name, reason, reason_en: en.slice(0, MOST_REASON) },
+  };
+}
+
+/**
+ * Brings a channel back that was disabled by itself; true when this call made the change. The inbox hears of it as of every
+ * change of a channel.
+ */
 export async function reviveChannel(deps: StateDeps, channel: Channel): Promise<boolean> {
   const { enabled, autoDisabled } = ChannelStatus;
   if (!(await changeStatus(deps, channel, autoDisabled, enabled, ""))) return false;
   deps.logger.info("channel enabled", { channel: channel.id, name: channel.name });
-  await notifyRoot(deps, channelEnabledNotice(channel, `channel_update_${channel.id}_${enabled}`));
+  await logNotice(deps, channelEnabledNotice(channel, `channel_update_${channel.id}_${enabled}`));
   return true;
 }
 

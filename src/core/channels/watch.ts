@@ -1,5 +1,5 @@
 // Tests and balance reads over channels: one by an administrator's click, all of them as a run with progress, and what
-// the results do to a channel. Refuses a second run of a kind while one is under way; a run can be cancelled.
+// the results do to a channel. Refuses a second run of a kind while one is under way, and to test what has no test.
 import { asc, desc } from "drizzle-orm";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
@@ -23,6 +23,8 @@ export interface ProbeResult {
 export interface ChannelProbe {
   /** Calls the model (the channel's test model, else its first) once; charges nobody, never throws. */
   test(channel: Channel, model?: string): Promise<ProbeResult>;
+  /** Why the channel cannot be tested, by its type and the model that a test would call; undefined: it can. */
+  untestable(channel: Channel): Failure | undefined;
   /** Throws a Failure where the type has no balance or the provider does not answer. */
   balance(channel: Channel): Promise<number>;
   models(channel: Channel): Promise<string[]>;
@@ -30,13 +32,24 @@ export interface ChannelProbe {
   typedModels(typed: { baseUrl: string; type: number; key: string }, isTrusted: boolean): Promise<string[]>;
 }
 
-interface RunProgress {
+/** A channel that a run left out. */
+interface SkippedChannel {
+  id: number;
+  name: string;
+  reason: Failure;
+}
+
+export interface RunProgress {
   isRunning: boolean;
   /** Somebody ended it: what was under way is finished, nothing more is begun. */
   isCancelled: boolean;
   done: number;
   total: number;
   failed: number;
+  /** How many were left out, beside the total. */
+  skipped: number;
+  /** The first of them. */
+  skips: readonly SkippedChannel[];
   /** Unix seconds; 0 = never. */
   startedAt: number;
   /** How long it runs, or ran. */
@@ -55,6 +68,8 @@ function createRun(clock: Clock) {
     done: 0,
     total: 0,
     failed: 0,
+    skipped: 0,
+    skips: [],
     startedAt: 0,
     elapsedMs: 0,
   };
@@ -63,7 +78,8 @@ function createRun(clock: Clock) {
     begin() {
       startedMs = clock.monotonicMs();
       const startedAt = Math.floor(clock.nowMs() / 1000);
-      Object.assign(state, { isRunning: true, isCancelled: false, done: 0, total: 0, failed: 0, startedAt });
+      const none = { done: 0, total: 0, failed: 0, skipped: 0, skips: [] };
+      Object.assign(state, { isRunning: true, isCancelled: false, ...none, startedAt });
     },
     end() {
       state.elapsedMs = Math.round(clock.monotonicMs() - startedMs);
@@ -81,8 +97,10 @@ function createRun(clock: Clock) {
 
 export interface ChannelWatch {
   test(channel: Channel, model?: string): Promise<ProbeResult>;
+  /** Why a test of several channels leaves this one out; undefined: it is tested. */
+  untestable(channel: Channel): Failure | undefined;
   balance(channel: Channel): Promise<number>;
-  /** Starts testing all; throws `channel_test_running`. Resolves `finished` when the last one is through. */
+  /** Starts testing all but what cannot be tested and what is switched off by hand; throws `channel_test_running`. Resolves `finished` when the last one is through. */
   testAll(isAnnounced: boolean): Promise<{ finished: Promise<void> }>;
   /** Reads the balance of every enabled channel whose type has one; waits for all. */
   updateBalances(): Promise<void>;
@@ -94,6 +112,8 @@ export interface ChannelWatch {
 }
 
 const AT_ONCE = 4;
+/** So many are named; of more the number is told. */
+const MOST_SKIPS_NAMED = 50;
 
 export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): ChannelWatch {
   let isStopped = false;
@@ -137,7 +157,10 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
     const run = runs.tests;
     const { state } = run;
     try {
-      await overAll(await allChannels(deps), state, async (channel) => {
+      const { tested, skips } = sortOut(await allChannels(deps), probe);
+      state.skipped = skips.length;
+      state.skips = skips.slice(0, MOST_SKIPS_NAMED);
+      await overAll(tested, state, async (channel) => {
         const result = await test(channel);
         state.done++;
         if (result.failure) state.failed++;
@@ -186,6 +209,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
 
   return {
     test,
+    untestable: (channel) => untestable(channel, probe),
     balance,
     async testAll(isAnnounced) {
       if (runs.tests.state.isRunning) throw refuse("channel_test_running");
@@ -216,6 +240,27 @@ async function allChannels(deps: StateDeps): Promise<Channel[]> {
     .from(channels)
     .orderBy(desc(channels.priority), asc(channels.id));
   return rows.flatMap(({ id }) => deps.routing.channel(id) ?? []);
+}
+
+/** By itself a test of a channel without models asks for a usual one; among many that says nothing of the channel. */
+function untestable(channel: Channel, probe: ChannelProbe): Failure | undefined {
+  return channel.models.length === 0 && channel.testModel === ""
+    ? new Failure("client", "channel_without_models")
+    : probe.untestable(channel);
+}
+
+/** Which channels a run tests, and which it leaves out. */
+function sortOut(channels: readonly Channel[], probe: ChannelProbe) {
+  const tested: Channel[] = [];
+  const skips: SkippedChannel[] = [];
+  for (const channel of channels) {
+    // What somebody switched off is not called behind their back.
+    const isOff = channel.status === ChannelStatus.disabled;
+    const reason = isOff ? new Failure("client", "channel_switched_off") : untestable(channel, probe);
+    if (reason) skips.push({ id: channel.id, name: channel.name, reason });
+    else tested.push(channel);
+  }
+  return { tested, skips };
 }
 
 /** What the result of a test does to a channel: disabled when it is broken or slow, revived when it works again. */

@@ -40,6 +40,8 @@ export interface LedgerService extends Ledger {
   maintain(): Promise<void>;
   /** Settlements that are durable in the journal but not yet in the tables. */
   backlog(): number;
+  /** For the inbox: whether calls can be recorded, what was lost since the start, how long the database is silent. */
+  condition(): { canRecord: boolean; lost: number; silentMs: number };
 }
 
 export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "options" | "dataDir" | "nodeId"> {
@@ -119,6 +121,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     },
     maintain: () => upkeep.run(),
     backlog: () => store.backlog(),
+    condition: () => ({
+      canRecord: health.canRecord(),
+      lost: queue.lost(),
+      silentMs: outage?.silentMs() ?? 0,
+    }),
     entered,
     flush,
     async close() {
@@ -148,8 +155,9 @@ function createSettlementQueue({
   store: LedgerStore;
   health: LedgerHealth;
   open: HoldKeeper["open"];
-}): GroupCommit<LedgerItem> {
-  return createGroupCommit<LedgerItem>({
+}): GroupCommit<LedgerItem> & { lost(): number } {
+  let lostCount = 0;
+  const commit = createGroupCommit<LedgerItem>({
     write: (items) => {
       health.assertLeaseHeld();
       journal.append(items);
@@ -163,6 +171,7 @@ function createSettlementQueue({
     },
     lost(items, error) {
       health.writeFailed();
+      lostCount += items.length;
       logger.error("settlements could not be written", { rows: items.length, error: String(error) });
       // Their callers get the failure: they are not charged.
       for (const item of items) endPending(accounts, item);
@@ -171,6 +180,7 @@ function createSettlementQueue({
     // What must be confirmed first is written off the event loop, a lone call's too.
     running: () => open.size || (lease.isStale() ? 1 : 0),
   });
+  return { ...commit, lost: () => lostCount };
 }
 
 function createKeeper(

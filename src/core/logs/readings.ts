@@ -42,6 +42,9 @@ const READINGS: readonly Reading[] = [
     (before, after) =>
       `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}`,
   ],
+  [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
+  [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
+  [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],
   [/^通过兑换码充值 (.+)，兑换码ID (\d+)$/, (quota, id) => `Redeemed code ${id} for ${amount(quota ?? "")}`],
   [/^构图失败 (\S+)，补偿 (.+)$/, (id, quota) => `Drawing ${id} failed; refunded ${amount(quota ?? "")}`],
   [
@@ -61,6 +64,14 @@ const READINGS: readonly Reading[] = [
   ],
   [/^通道「(.*)」（#(\d+)）已被禁用$/, (name, id) => `Channel “${name}” (#${id}) was disabled`],
   [/^通道「(.*)」（#(\d+)）已被启用$/, (name, id) => `Channel “${name}” (#${id}) was enabled`],
+  [
+    /^定时调价 (.*) 未生效，以下项目在排期后已被修改：([^]*)$/,
+    (title, names) => `Scheduled prices ${title} not applied: changed since they were scheduled: ${names}`,
+  ],
+  [
+    /^定时调价 (.*) 未生效，选项校验未通过（(\w+)）$/,
+    (title, code) => `Scheduled prices ${title} not applied: an option refuses them (${code})`,
+  ],
   [
     /^响应时间 ([\d.]+)s 超过阈值 ([\d.]+)s$/,
     (took, limit) => `it took ${took} s to answer, the limit is ${limit} s`,

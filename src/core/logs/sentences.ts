@@ -71,8 +71,28 @@ export function moreErrors(count: number, sample: string): string {
   return `一分钟内另有 ${count} 次相同原因的错误未逐条记录：${sample}`;
 }
 
+/** `names`: what was changed since the draft was scheduled; without any an option refused it, by the code. */
+export function priceDraftFailed(title: string, { names, code }: { names: string; code: string }): string {
+  const reason = names === "" ? `选项校验未通过（${code}）` : `以下项目在排期后已被修改：${names}`;
+  return `定时调价 ${title} 未生效，${reason}`;
+}
+
 /** Content and key name of the row that a test of a channel leaves. */
 export const CHANNEL_TEST = "模型测试";
+
+export function newUserGift(quota: string): string {
+  return `新用户注册赠送 ${quota}`;
+}
+
+/** For the one who came by an invitation. */
+export function inviteeGift(quota: string): string {
+  return `使用邀请码赠送 ${quota}`;
+}
+
+/** For the one whose invitation it was. */
+export function inviterGift(quota: string): string {
+  return `邀请用户赠送 ${quota}`;
+}
 
 export function quotaChanged(before: string, after: string): string {
   return `管理员将用户额度从 ${before}修改为 ${after}`;

@@ -1,15 +1,9 @@
 // The price tables that ship with the product, as data. Operators replace them through options.
-// The rows that stand here are the reference's and stay as they are; younger models are priced in list-prices.ts.
-import {
-  listedCacheRatio,
-  listedCompletionRatio,
-  listedCreateCacheRatio,
-  listedModelRatio,
-} from "./list-prices.ts";
+// The rows that stand here are the reference's and stay as they are; a site begins with core/prices/shipped-prices.json
+// on top of them (core/prices/origins.ts).
 
 /** Input ratio per model: 1 = $2 per million input tokens. */
 export const defaultModelRatio: Readonly<Record<string, number>> = {
-  ...listedModelRatio,
   "gpt-4-gizmo-*": 15,
   "gpt-4o-gizmo-*": 2.5,
   "gpt-4-all": 15,
@@ -195,7 +189,6 @@ export const defaultModelRatio: Readonly<Record<string, number>> = {
 
 /** Output price over input price, where the rules of completion-rules.ts do not lock it. */
 export const defaultCompletionRatio: Readonly<Record<string, number>> = {
-  ...listedCompletionRatio,
   "gpt-4-gizmo-*": 2,
   "gpt-4o-gizmo-*": 3,
   "gpt-4-all": 2,
@@ -229,7 +222,6 @@ export const defaultModelPrice: Readonly<Record<string, number>> = {
 
 /** Price of cached input over fresh input; absent = 1. */
 export const defaultCacheRatio: Readonly<Record<string, number>> = {
-  ...listedCacheRatio,
   "gpt-4": 0.5,
   o1: 0.5,
   "o1-2024-12-17": 0.5,
@@ -267,7 +259,6 @@ export const defaultCacheRatio: Readonly<Record<string, number>> = {
 
 /** Price of a five-minute cache write over fresh input; absent = 1.25. */
 export const defaultCreateCacheRatio: Readonly<Record<string, number>> = {
-  ...listedCreateCacheRatio,
   "claude-3-sonnet-20240229": 1.25,
   "claude-3-opus-20240229": 1.25,
   "claude-3-haiku-20240307": 1.25,

@@ -11,10 +11,12 @@ import {
   defaultTopupGroupRatio,
   defaultUserUsableGroups,
 } from "./default-prices.ts";
+import { isHidden } from "./hidden.ts";
 import {
   bool,
   chatList,
-  csv,
+  domains,
+  endpoint,
   float,
   groupRatioMap,
   groupTextMap,
@@ -22,19 +24,20 @@ import {
   int,
   lines,
   modelNotices,
+  money,
   oneOf,
+  priceRulesMap,
   rateLimitMap,
   ratioMap,
   text,
   textList,
   textMap,
   timeZone,
-  tokenCountMap,
+  tokenCountMapWithDefault,
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
-import type { FailureCode } from "../../shared/failure-codes.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
 const optionsByGroup = {
@@ -98,6 +101,19 @@ const optionsByGroup = {
     "relay.channel_test_minutes": { kind: int(0, 100_000), default: "0", unit: "minutes" },
     "relay.channel_balance_minutes": { kind: int(0, 100_000), default: "0", unit: "minutes" },
   },
+  inbox: {
+    /** Whether root is told of an item by letter or webhook; the kinds stand in shared/inbox.ts. */
+    "inbox.letters.channel": { kind: bool, default: "true" },
+    "inbox.letters.price": { kind: bool, default: "true" },
+    "inbox.letters.audit": { kind: bool, default: "true" },
+    "inbox.letters.settlement": { kind: bool, default: "true" },
+    "inbox.letters.disk": { kind: bool, default: "true" },
+    "inbox.letters.database": { kind: bool, default: "true" },
+    "inbox.letters.mail": { kind: bool, default: "true" },
+    /** Hours between two audits of the books, and the share of the disk that has to be free; 0 = never. */
+    "inbox.audit_hours": { kind: int(0, 8760), default: "24", unit: "hours" },
+    "inbox.disk_free_share": { kind: float(0, 0.9), default: "0.1", unit: "share" },
+  },
   quota: {
     QuotaForNewUser: { kind: int(), default: "0", unit: "quota" },
     PreConsumedQuota: { kind: int(), default: "500", unit: "tokens" },
@@ -113,7 +129,18 @@ const optionsByGroup = {
     CompletionRatio: { kind: ratioMap, default: JSON.stringify(defaultCompletionRatio) },
     CacheRatio: { kind: ratioMap, default: JSON.stringify(defaultCacheRatio) },
     CreateCacheRatio: { kind: ratioMap, default: JSON.stringify(defaultCreateCacheRatio) },
+    CreateCache1hRatio: { kind: ratioMap, default: "{}" },
     ImageRatio: { kind: ratioMap, default: JSON.stringify(defaultImageRatio) },
+    AudioRatio: { kind: ratioMap, default: "{}" },
+    AudioCompletionRatio: { kind: ratioMap, default: "{}" },
+    /** What the maps above cannot say: thresholds, hours, tiers of service, tools, units. */
+    PriceRules: { kind: priceRulesMap, default: "{}" },
+    /** Dollars per thousand calls: "tool" or "tool:prefix*" -> price. */
+    ToolPrices: { kind: ratioMap, default: "{}" },
+    /** Whether other instances may read this site's ratios: GET /api/ratio_config. */
+    ExposeRatioEnabled: { kind: bool, default: "false" },
+    /** Whether a release's new models get the prices that it ships; known ones are only proposed. */
+    PriceAddNew: { kind: bool, default: "true" },
   },
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
@@ -131,7 +158,7 @@ const optionsByGroup = {
     /** Of the gateway's own sentences to programs; `auto`: as they ask, else the site's. */
     "relay.language": { kind: oneOf("auto", "zh", "en"), default: "auto" },
     "general_setting.ping_interval_enabled": { kind: bool, default: "true" },
-    "general_setting.ping_interval_seconds": { kind: int(0, 3600), default: "15", unit: "seconds" },
+    "general_setting.ping_interval_seconds": { kind: int(1, 3600), default: "15", unit: "seconds" },
   },
   upstream: {
     /** Seconds until the first byte of an upstream answer; 0 = no limit of its own. */
@@ -172,7 +199,7 @@ const optionsByGroup = {
   },
   claude: {
     "claude.model_headers_settings": { kind: headerMap, default: "{}" },
-    "claude.default_max_tokens": { kind: tokenCountMap, default: '{"default":8192}' },
+    "claude.default_max_tokens": { kind: tokenCountMapWithDefault, default: '{"default":8192}' },
     "claude.thinking_adapter_enabled": { kind: bool, default: "true" },
     "claude.thinking_adapter_budget_tokens_percentage": {
       kind: float(0.1, 1),
@@ -192,7 +219,7 @@ const optionsByGroup = {
     PayAddress: { kind: url, default: "" },
     EpayId: { kind: text, default: "" },
     EpayKey: { kind: text, default: "", secret: true },
-    Price: { kind: float(0, 1e6), default: "7.3", public: "price", unit: "currency_per_dollar" },
+    Price: { kind: money(0, 1e6, 6), default: "7.3", public: "price", unit: "currency_per_dollar" },
     MinTopUp: { kind: int(), default: "1", public: "min_topup", unit: "dollars" },
     CustomCallbackAddress: { kind: url, default: "" },
     TopupGroupRatio: { kind: ratioMap, default: JSON.stringify(defaultTopupGroupRatio) },
@@ -207,7 +234,7 @@ const optionsByGroup = {
     EmailDomainRestrictionEnabled: { kind: bool, default: "false" },
     EmailAliasRestrictionEnabled: { kind: bool, default: "false" },
     EmailDomainWhitelist: {
-      kind: csv,
+      kind: domains,
       default: "gmail.com,163.com,126.com,qq.com,outlook.com,hotmail.com,icloud.com,yahoo.com,foxmail.com",
     },
   },
@@ -221,12 +248,12 @@ const optionsByGroup = {
   },
   oidc: {
     "oidc.enabled": { kind: bool, default: "false", public: "oidc_enabled" },
-    "oidc.well_known": { kind: text, default: "" },
+    "oidc.well_known": { kind: endpoint, default: "" },
     "oidc.client_id": { kind: text, default: "", public: "oidc_client_id" },
     "oidc.client_secret": { kind: text, default: "", secret: true },
-    "oidc.authorization_endpoint": { kind: text, default: "", public: "oidc_authorization_endpoint" },
-    "oidc.token_endpoint": { kind: text, default: "" },
-    "oidc.user_info_endpoint": { kind: text, default: "" },
+    "oidc.authorization_endpoint": { kind: endpoint, default: "", public: "oidc_authorization_endpoint" },
+    "oidc.token_endpoint": { kind: endpoint, default: "" },
+    "oidc.user_info_endpoint": { kind: endpoint, default: "" },
   },
   github: {
     GitHubOAuthEnabled: { kind: bool, default: "false", public: "github_oauth" },
@@ -273,6 +300,12 @@ const optionsByGroup = {
     /** [{id, models, channels, text, until}]; administrators change them one at a time (core/site/model-notices.ts). */
     "site.model_notices": { kind: modelNotices, default: "[]" },
   },
+  version: {
+    /** Asks whether a newer release is out; the only thing that a site asks of the world by itself. */
+    "site.version_check_enabled": { kind: bool, default: "true" },
+    /** Where a code host tells its latest release, as GitHub's /repos/<owner>/<name>/releases/latest does. */
+    "site.version_check_url": { kind: url, default: "" },
+  },
   legacy: {
     FileUploadPermission: { kind: int(), default: "0" },
     FileDownloadPermission: { kind: int(), default: "0" },
@@ -301,6 +334,8 @@ interface OptionRow extends OptionDefinition {
   /** Keys of its name and of its explanation in the dictionaries. */
   title: string;
   help: string;
+  /** Nothing acts on it; hidden.ts says why. */
+  hidden: boolean;
 }
 
 export const optionRows: readonly OptionRow[] = Object.entries(optionsByGroup).flatMap(([group, rows]) =>
@@ -310,6 +345,7 @@ export const optionRows: readonly OptionRow[] = Object.entries(optionsByGroup).f
     group: group as OptionGroupId,
     title: `option.title.${key}`,
     help: `option.help.${key}`,
+    hidden: isHidden(key as OptionKey),
   })),
 );
 
@@ -327,26 +363,3 @@ export type PublicOptions = {
     K in OptionKey as Definitions[K] extends { public: infer Name extends string } ? Name : never
   ]: OptionValue<K>;
 };
-
-/** A switch and the keys that must hold a value before it may be turned on, with the refusal's code. */
-export const switchGuards: readonly { key: OptionKey; needs: readonly OptionKey[]; code: FailureCode }[] = [
-  { key: "GitHubOAuthEnabled", needs: ["GitHubClientId", "GitHubClientSecret"], code: "option_needs_github" },
-  { key: "oidc.enabled", needs: ["oidc.client_id", "oidc.client_secret"], code: "option_needs_oidc" },
-  {
-    key: "LinuxDOOAuthEnabled",
-    needs: ["LinuxDOClientId", "LinuxDOClientSecret"],
-    code: "option_needs_linuxdo",
-  },
-  { key: "EmailDomainRestrictionEnabled", needs: ["EmailDomainWhitelist"], code: "option_needs_domains" },
-  {
-    key: "WeChatAuthEnabled",
-    needs: ["WeChatServerAddress", "WeChatServerToken"],
-    code: "option_needs_wechat",
-  },
-  {
-    key: "TurnstileCheckEnabled",
-    needs: ["TurnstileSiteKey", "TurnstileSecretKey"],
-    code: "option_needs_turnstile",
-  },
-  { key: "TelegramOAuthEnabled", needs: ["TelegramBotToken"], code: "option_needs_telegram" },
-];

@@ -12,6 +12,7 @@ const TAB_OF_GROUP = {
   log: "operation",
   dashboard: "operation",
   monitoring: "operation",
+  inbox: "operation",
   quota: "operation",
   chats: "operation",
   prices: "operation",
@@ -35,6 +36,7 @@ const TAB_OF_GROUP = {
   turnstile: "system",
   site: "other",
   content: "other",
+  version: "other",
   legacy: "none",
 } as const satisfies Record<string, OptionTab | "none">;
 

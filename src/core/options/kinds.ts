@@ -1,13 +1,25 @@
 // Kinds of option values: how the stored text is read, checked and shown.
 // Each parse refuses wrong text with a Failure that names what was expected.
+import { refusedScheme } from "../../shared/chat-schemes.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isTimeZone } from "../../shared/local-time.ts";
+import { isPriceName, readPriceRules } from "../../shared/price-row.ts";
+import type { PriceRules } from "../../shared/price-row.ts";
 
 export interface OptionKind<T> {
   /** Reads the stored text; throws a Failure for text that is not of this kind. */
   parse(text: string): T;
+  /**
+   * Throws a Failure for text that people may not save, though it is read where it is stored already: what an older release
+   * took must not turn into the default by itself.
+   */
+  check?: (text: string) => void;
   /** A map of prices, ratios or groups: nobody empties it by sending nothing. */
   isTable?: boolean;
+  /** Bounds of a number, for the field that it is typed into. */
+  range?: { min: number; max: number; isWhole: boolean };
+  /** All that may be chosen. */
+  values?: readonly string[];
 }
 
 export interface OptionDefinition<T = unknown> {
@@ -26,6 +38,7 @@ export const OPTION_UNITS = [
   "attempts",
   "currency_per_dollar",
   "dollars",
+  "hours",
   "mebibytes",
   "minutes",
   "quota",
@@ -48,6 +61,14 @@ export const url: OptionKind<string> = {
   },
 };
 
+/** An address that is called as it stands, to its last slash; empty is allowed. */
+export const endpoint: OptionKind<string> = {
+  parse: (value) => value,
+  check(value) {
+    if (value !== "" && !(URL.canParse(value) && /^https?:\/\//.test(value))) throw refuse("option_not_url");
+  },
+};
+
 export const bool: OptionKind<boolean> = {
   parse(value) {
     if (value === "true") return true;
@@ -58,6 +79,7 @@ export const bool: OptionKind<boolean> = {
 
 function number(min: number, max: number, code: "option_not_int" | "option_not_number"): OptionKind<number> {
   return {
+    range: { min, max, isWhole: code === "option_not_int" },
     parse(value) {
       const parsed = value.trim() === "" ? Number.NaN : Number(value);
       const isOfKind = code === "option_not_int" ? Number.isInteger(parsed) : Number.isFinite(parsed);
@@ -70,8 +92,20 @@ function number(min: number, max: number, code: "option_not_int" | "option_not_n
 export const int = (min = 0, max = Number.MAX_SAFE_INTEGER) => number(min, max, "option_not_int");
 export const float = (min = 0, max = 1e12) => number(min, max, "option_not_number");
 
+/** A sum of money: few decimals, so that every product of it is exact. */
+export function money(min: number, max: number, decimals: number): OptionKind<number> {
+  const plain = new RegExp(`^\\d+(\\.\\d{1,${decimals}})?$`);
+  return {
+    ...float(min, max),
+    check(value) {
+      if (!plain.test(value.trim())) throw refuse("option_too_precise", { decimals });
+    },
+  };
+}
+
 export function oneOf<const T extends string>(...values: T[]): OptionKind<T> {
   return {
+    values,
     parse(value) {
       const found = values.find((each) => each === value);
       if (found === undefined) throw refuse("option_not_one_of", { values: values.join(", ") });
@@ -97,12 +131,23 @@ export const lines: OptionKind<string[]> = {
       .filter((line) => line !== ""),
 };
 
-export const csv: OptionKind<string[]> = {
+const csv: OptionKind<string[]> = {
   parse: (value) =>
     value
       .split(",")
       .map((item) => item.trim())
       .filter((item) => item !== ""),
+};
+
+const DOMAIN = /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,}$/u;
+
+/** Names of mail domains, separated by commas. */
+export const domains: OptionKind<string[]> = {
+  ...csv,
+  check(value) {
+    const wrong = csv.parse(value).find((name) => !DOMAIN.test(name));
+    if (wrong !== undefined) throw refuse("option_bad_domain", { name: wrong });
+  },
 };
 
 function json(value: string): unknown {
@@ -145,6 +190,13 @@ export const ratioMap = table((value, key) => {
   return value;
 });
 
+/** model -> what its price is beyond the maps of ratios. */
+export const priceRulesMap = table((value, key): PriceRules => {
+  const { row, problem } = isPriceName(key) ? readPriceRules(value) : { problem: "" };
+  if (!row) throw refuse("option_bad_price_rules", { name: key, place: problem });
+  return row;
+});
+
 export const groupRatioMap = table((value, key) => {
   if (typeof value !== "number" || !Number.isFinite(value) || value > MAX_RATIO) {
     throw refuse("option_bad_ratio", { name: key });
@@ -162,12 +214,20 @@ export const textMap = map(textOf);
 /** group -> its description. */
 export const groupTextMap = table(textOf);
 
-export const tokenCountMap = map((value, key) => {
+const tokenCountMap = map((value, key) => {
   if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > 1e9) {
     throw refuse("option_bad_count", { name: key });
   }
   return value;
 });
+
+/** model -> count; what no model's own entry says is said by `default`. */
+export const tokenCountMapWithDefault: OptionKind<Record<string, number>> = {
+  ...tokenCountMap,
+  check(value) {
+    if (!Object.hasOwn(tokenCountMap.parse(value), "default")) throw refuse("option_no_default");
+  },
+};
 
 /** group -> [requests, successful requests] per window. */
 export const rateLimitMap = table((value, key): [number, number] => {
@@ -204,7 +264,7 @@ export const headerMap = map((value, key): Record<string, string[]> => {
   return headers;
 });
 
-/** Chat links: a list of one-entry objects, title -> template. */
+/** Chat links: a list of one-entry objects, title -> template; none that runs script or reads local files. */
 export const chatList: OptionKind<Record<string, string>[]> = {
   parse(value) {
     const parsed = value.trim() === "" ? [] : json(value);
@@ -218,6 +278,12 @@ export const chatList: OptionKind<Record<string, string>[]> = {
         throw refuse("option_bad_chat", { position: index + 1 });
       }
       return entry as Record<string, string>;
+    });
+  },
+  check(value) {
+    chatList.parse(value).forEach((entry, index) => {
+      const scheme = refusedScheme(Object.values(entry)[0] ?? "");
+      if (scheme !== undefined) throw refuse("option_chat_scheme", { position: index + 1, scheme });
     });
   },
 };

@@ -2,24 +2,62 @@
 // Refuses unknown keys, values of the wrong kind, and switches whose prerequisites are missing.
 import { eq, inArray } from "drizzle-orm";
 import { q } from "../../db/database.ts";
-import type { Database } from "../../db/database.ts";
+import type { Database, Orm, Steps } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { QuotaDisplay } from "../../shared/money.ts";
-import { definitionOf, isOptionKey, optionRows, switchGuards } from "./definitions.ts";
+import { definitionOf, isOptionKey, optionRows } from "./definitions.ts";
 import type { OptionKey, OptionValue } from "./definitions.ts";
+import { checkGuards } from "./guards.ts";
+import { withRules } from "./price-rules.ts";
 import type { Sealer } from "../kit/seal.ts";
+
+/** One option and its new text. */
+export interface OptionWrite {
+  key: OptionKey;
+  text: string;
+}
+
+/** Who writes options, how and why: what the history of prices tells of them. */
+export interface OptionAuthor {
+  /** 0: the program itself. */
+  userId: number;
+  username: string;
+  /** How it came about where it is more than a plain write. */
+  kind?: "reset" | "apply" | "schedule" | "undo";
+  note?: string;
+  /** The revision that is undone, and the draft that is applied. */
+  undoOf?: number;
+  draftId?: number;
+}
+
+/** Runs inside the atomic block of each write, before the rows change. */
+export type OptionRecorder = (
+  tx: Orm,
+  writes: readonly OptionWrite[],
+  author: OptionAuthor | undefined,
+) => Steps<void>;
 
 export interface OptionStore {
   get<K extends OptionKey>(key: K): OptionValue<K>;
   /** The text as stored or by default; for secrets too, so never send it anywhere. */
   text(key: OptionKey): string;
   /** Validates, stores, announces. Throws a Failure and changes nothing when the value is refused. */
-  set(key: string, value: string): Promise<void>;
+  set(key: string, value: string, author?: OptionAuthor): Promise<void>;
+  /**
+   * Several options in one atomic block, all of them or none: `body` says which, in the same block. It runs again where the
+   * block does. Values are checked by their kind, and nothing else is.
+   */
+  write<T>(
+    body: (tx: Orm) => Steps<{ writes: readonly OptionWrite[]; value: T }>,
+    author: OptionAuthor,
+  ): Promise<T>;
+  /** Hears of every write from now on, in its own atomic block. */
+  recordWith(recorder: OptionRecorder): void;
   /**
    * What a person sent: undefined means empty, and for a secret "leave it as it is". Besides what `set` refuses it refuses to
    * empty a map of prices, ratios or groups (`option_table_empty`); `{}` is taken where the shipped map is empty too.
    */
-  change(key: string, sent: string | undefined): Promise<void>;
+  change(key: string, sent: string | undefined, author?: OptionAuthor): Promise<void>;
   /** Everything that may be shown to root: no secrets. */
   entries(): { key: string; value: string }[];
   /** Names of secret options that hold a value. */
@@ -64,16 +102,18 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
   async function read(only?: readonly OptionKey[]): Promise<void> {
     const rows = await storedRows(only);
     const stored = new Map(rows.map((row) => [row.key, row.value]));
+    const replaced: OptionKey[] = [];
     for (const key of only ?? optionRows.map((row) => row.key)) {
       const definition = definitionOf(key);
       const row = stored.get(key);
       let value = row ?? definition.default;
       if (row !== undefined && definition.secret === true) value = seal.open("option", row);
       if (texts.get(key) === value) continue;
-      const isFirstLoad = !texts.has(key);
+      if (texts.has(key)) replaced.push(key);
       put(key, value);
-      if (!isFirstLoad) for (const listener of listeners) listener(key);
     }
+    // What was written together is in force together before anybody hears of it.
+    for (const key of replaced) for (const listener of listeners) listener(key);
   }
 
   /** One read at a time: an older one never replaces what a newer one brought. */
@@ -90,56 +130,108 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
   });
   await inTurn();
 
-  async function set(key: string, value: string): Promise<void> {
-    if (!isOptionKey(key)) throw refuse("option_unknown", { name: key });
-    const definition = definitionOf(key);
-    definition.kind.parse(value);
-    const guard = switchGuards.find((each) => each.key === key);
-    if (guard && value === "true" && guard.needs.some((needed) => (texts.get(needed) ?? "") === "")) {
-      throw refuse(guard.code);
-    }
-    const stored = definition.secret === true ? seal.seal("option", value) : value;
-    const { options } = db.t;
-    // With the announcement in the same transaction: no node goes on with what was replaced.
-    await db.atomic(function* (tx) {
-      yield* q(
-        tx
-          .insert(options)
-          .values({ key, value: stored })
-          .onConflictDoUpdate({ target: options.key, set: { value: stored } })
-          .returning({ key: options.key }),
-      );
-      yield* db.announceSteps(tx, "options", [key]);
+  const recorders: OptionRecorder[] = [];
+
+  async function write<T>(
+    body: (tx: Orm) => Steps<{ writes: readonly OptionWrite[]; value: T }>,
+    author?: OptionAuthor,
+  ): Promise<T> {
+    const { writes, value } = await db.atomic(function* (tx) {
+      const made = yield* body(tx);
+      yield* writeSteps({ db, seal, recorders }, tx, made.writes, author);
+      return made;
     });
+    if (writes.length === 0) return value;
     changes++;
-    put(key, value);
-    for (const listener of listeners) listener(key);
+    // A later write, here or on another node, may be through already: then its rows are in force, not these.
+    const keys = writes.map(({ key }) => key);
+    const isRead = db.kind === "postgres" && (await succeeds(inTurn(keys)));
+    if (isRead) return value;
+    // All of them before anybody hears of one: nobody sees half of what was written together.
+    for (const { key, text } of writes) put(key, text);
+    for (const key of keys) for (const listener of listeners) listener(key);
+    return value;
+  }
+
+  async function set(key: string, value: string, author?: OptionAuthor): Promise<void> {
+    if (!isOptionKey(key)) throw refuse("option_unknown", { name: key });
+    const { kind } = definitionOf(key);
+    kind.parse(value);
+    kind.check?.(value);
+    checkGuards(key, value, (each) => texts.get(each) ?? "");
+    const writes = withRules((map) => values.get(map), key, value);
+    await write(() => known(writes.map(([name, text]) => ({ key: name, text }))), author);
   }
 
   return {
     get: (key) => values.get(key) as never,
     text: (key) => texts.get(key) ?? "",
     set,
-    async change(key, sent) {
+    write,
+    recordWith: (recorder) => {
+      recorders.push(recorder);
+    },
+    async change(key, sent, author) {
       if (!isOptionKey(key)) throw refuse("option_unknown", { name: key });
       if (sent === undefined && definitionOf(key).secret === true) return;
       const text = sent ?? "";
       refuseEmptied(key, text);
-      await set(key, text);
+      await set(key, text, author);
     },
-    entries: () =>
-      optionRows
-        .filter((row) => row.secret !== true)
-        .map(({ key }) => ({ key, value: texts.get(key) ?? "" })),
-    secretsSet: () =>
-      optionRows
-        .filter((row) => row.secret === true && (texts.get(row.key) ?? "") !== "")
-        .map(({ key }) => key),
+    entries: () => shownEntries(texts),
+    secretsSet: () => secretsIn(texts),
     onChange: (listener) => {
       listeners.push(listener);
     },
     reload: () => inTurn(),
   };
+}
+
+const succeeds = (work: Promise<void>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
+function shownEntries(texts: ReadonlyMap<OptionKey, string>): { key: string; value: string }[] {
+  const shown = optionRows.filter((row) => row.secret !== true);
+  return shown.map(({ key }) => ({ key, value: texts.get(key) ?? "" }));
+}
+
+function secretsIn(texts: ReadonlyMap<OptionKey, string>): string[] {
+  const held = optionRows.filter((row) => row.secret === true && (texts.get(row.key) ?? "") !== "");
+  return held.map(({ key }) => key);
+}
+
+/** Steps that ask nothing, for writes that are known beforehand. */
+function* known(writes: readonly OptionWrite[]): Steps<{ writes: readonly OptionWrite[]; value: void }> {
+  yield* [];
+  return { writes, value: undefined };
+}
+
+/** Checked, told to the recorders, stored and announced. */
+function* writeSteps(
+  { db, seal, recorders }: { db: Database; seal: Sealer; recorders: readonly OptionRecorder[] },
+  tx: Orm,
+  writes: readonly OptionWrite[],
+  author: OptionAuthor | undefined,
+): Steps<void> {
+  const { options } = db.t;
+  for (const { key, text } of writes) definitionOf(key).kind.parse(text);
+  for (const recorder of recorders) yield* recorder(tx, writes, author);
+  for (const { key, text } of writes) {
+    const stored = definitionOf(key).secret === true ? seal.seal("option", text) : text;
+    yield* q(
+      tx
+        .insert(options)
+        .values({ key, value: stored })
+        .onConflictDoUpdate({ target: options.key, set: { value: stored } })
+        .returning({ key: options.key }),
+    );
+  }
+  const keys = writes.map(({ key }) => key);
+  // With the announcement in the same transaction: no node goes on with what was replaced.
+  yield* db.announceSteps(tx, "options", keys);
 }
 
 /** Older consoles send a cleared field without a thought: the table behind it is what every call is charged by. */

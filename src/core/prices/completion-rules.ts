@@ -4,6 +4,8 @@
 interface CompletionRule {
   matches: (name: string) => boolean;
   ratio: number;
+  /** Elsewhere in the family this rule wins over what its operator listed. */
+  isLocked: boolean;
 }
 
 const starts = (prefix: string) => (name: string) => name.startsWith(prefix);
@@ -18,7 +20,17 @@ const is =
 const isGpt4 = (name: string) =>
   name.startsWith("gpt-4") && !name.endsWith("-all") && !name.includes("gizmo");
 
-const rule = (matches: CompletionRule["matches"], ratio: number): CompletionRule => ({ matches, ratio });
+const rule = (matches: CompletionRule["matches"], ratio: number): CompletionRule => ({
+  matches,
+  ratio,
+  isLocked: true,
+});
+/** A rule that gave way to an operator's entry from the beginning. */
+const loose = (matches: CompletionRule["matches"], ratio: number): CompletionRule => ({
+  matches,
+  ratio,
+  isLocked: false,
+});
 
 const COMPLETION_RULES: readonly CompletionRule[] = [
   rule((name) => name === "gpt-4o-2024-05-13", 3),
@@ -28,7 +40,7 @@ const COMPLETION_RULES: readonly CompletionRule[] = [
     (name) => isGpt4(name) && (name.startsWith("gpt-4-turbo") || ends(name, "gpt-4-1106", "gpt-4-1105")),
     3,
   ),
-  rule(isGpt4, 2),
+  loose(isGpt4, 2),
   rule((name) => name.startsWith("o1") || name.startsWith("o3"), 4),
   rule(is("chatgpt-4o-latest"), 3),
   rule((name) => has(name, "claude-3", "claude-sonnet-4", "claude-opus-4"), 5),
@@ -39,13 +51,13 @@ const COMPLETION_RULES: readonly CompletionRule[] = [
   rule(starts("mistral-"), 3),
   rule((name) => name.startsWith("gemini-1.5") || name.startsWith("gemini-2.0"), 4),
   rule(starts("gemini-2.5-pro-preview"), 8),
-  rule((name) => name.startsWith("gemini-2.5-flash-preview") && name.endsWith("-nothinking"), 4),
-  rule(starts("gemini-2.5-flash-preview"), 3.5 / 0.6),
-  rule(starts("gemini-"), 4),
+  loose((name) => name.startsWith("gemini-2.5-flash-preview") && name.endsWith("-nothinking"), 4),
+  loose(starts("gemini-2.5-flash-preview"), 3.5 / 0.6),
+  loose(starts("gemini-"), 4),
   rule(is("command-r"), 3),
   rule(is("command-r-plus"), 5),
   rule(is("command-r-08-2024", "command-r-plus-08-2024"), 4),
-  rule(starts("command"), 4),
+  loose(starts("command"), 4),
   rule((name) => is("deepseek-chat", "deepseek-reasoner")(name.toLowerCase()), 4),
   rule(
     (name) =>
@@ -68,6 +80,19 @@ export function completionRatio(name: string, table: Readonly<Record<string, num
   const entry = Object.hasOwn(table, name) ? table[name] : undefined;
   const listed = entry !== undefined && Number.isFinite(entry) && entry >= 0 ? entry : undefined;
   return listed ?? ruleOf(name)?.ratio ?? 1;
+}
+
+/**
+ * A table of another instance without the entries that its built-in rules silenced there: here an entry wins, and would
+ * move a price that nobody has changed. Names with a slash were never silenced.
+ */
+export function withoutSilenced(table: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(table).filter(([name, ratio]) => {
+      const found = name.includes("/") ? undefined : ruleOf(name);
+      return found?.isLocked !== true || found.ratio === ratio;
+    }),
+  );
 }
 
 /** Price of an audio token over a text input token. */

@@ -1,7 +1,10 @@
 // How much is held back for a call before its upstream gets it, and which limit on the answer that amount pays.
 // Refuses to assume that an answer will be short: what is held is what the limit that is sent can cost.
 import { MAX_QUOTA } from "../../shared/money.ts";
+import { ratioOfDollars } from "../../shared/cost.ts";
+import type { TokenRates } from "../../shared/cost.ts";
 import { MAX_TOKEN_COUNT } from "../../shared/usage.ts";
+import { dearestPrices } from "./rules.ts";
 import type { CallPrice } from "./prices.ts";
 
 /** Tokens of the answer that a hold covers where nobody knows how long the model's can be. */
@@ -26,6 +29,8 @@ export interface DearestOf {
   audioInput: boolean;
   imageInput: boolean;
   audioOutput: boolean;
+  /** Tokens of the prompt, as many as they may be; undefined: any number. */
+  inputTokens?: number | undefined;
 }
 
 /** Units per token, group ratio included, at the dearest price that may apply. */
@@ -35,9 +40,26 @@ export interface HoldRates {
   output: number;
 }
 
-export function ratesOf({ ratios, groupRatio }: CallPrice, dearest: DearestOf): HoldRates {
+/** The same where rules decide what tokens cost: of every entry that may still act, kind by kind. */
+function ruledRates(rates: TokenRates, unitsPerDollar: number, dearest: DearestOf): HoldRates {
+  let text = Math.max(rates.in, rates.cache_read);
+  if (dearest.cacheWrite !== "none") text = Math.max(text, rates.cache_write);
+  if (dearest.cacheWrite === "long") text = Math.max(text, rates.cache_write_1h);
+  let media = text;
+  if (dearest.imageInput) media = Math.max(media, rates.image_in);
+  if (dearest.audioInput) media = Math.max(media, rates.audio_in);
+  // A model that has a price of pictures in answers may answer with one.
+  let output = Math.max(rates.out, rates.thinking, rates.image_out);
+  if (dearest.audioOutput) output = Math.max(output, rates.audio_out);
+  return { text: text * unitsPerDollar, media: media * unitsPerDollar, output: output * unitsPerDollar };
+}
+
+export function ratesOf(price: CallPrice, dearest: DearestOf): HoldRates {
+  const { ratios, groupRatio, quotaPerUnit, rules } = price;
   const { modelRatio, completionRatio, audioRatio } = ratios;
   if (ratios.callPrice !== undefined) return { text: 0, media: 0, output: 0 };
+  const rates = rules ? dearestPrices(rules, dearest.inputTokens).rates : ratios.rates;
+  if (rates) return ruledRates(rates, ratioOfDollars(1, quotaPerUnit) * groupRatio, dearest);
   const rate = modelRatio * groupRatio;
   let input = Math.max(1, ratios.cacheRatio);
   if (dearest.cacheWrite !== "none") input = Math.max(input, ratios.cacheWriteRatio);
@@ -47,6 +69,12 @@ export function ratesOf({ ratios, groupRatio }: CallPrice, dearest: DearestOf): 
   if (dearest.audioInput) media = Math.max(media, audioRatio);
   const spoken = dearest.audioOutput ? audioRatio * ratios.audioCompletionRatio : 0;
   return { text: rate * input, media: rate * media, output: rate * Math.max(completionRatio, spoken) };
+}
+
+/** Dollars of a call at a fixed price, the dearest that its rules may come to; undefined: it is priced by token. */
+export function heldCallPrice({ ratios, rules }: CallPrice): number | undefined {
+  if (ratios.callPrice === undefined || !rules) return ratios.callPrice;
+  return dearestPrices(rules, undefined).call ?? ratios.callPrice;
 }
 
 /** What a hold follows from. */

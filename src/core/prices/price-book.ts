@@ -2,8 +2,11 @@
 // The options were checked when they were set.
 import type { OptionKey } from "../options/definitions.ts";
 import type { OptionStore } from "../options/store.ts";
+import { priceName } from "../../shared/price-name.ts";
 import { freezePrice, groupRatioOf, lookupPrice, missingPrice } from "./prices.ts";
 import type { CallPrice, ModelPricing, PriceTables } from "./prices.ts";
+import { rulesAt } from "./rules.ts";
+import { shippedPrices } from "./shipped.ts";
 
 export interface PriceBook {
   tables(): PriceTables;
@@ -25,7 +28,12 @@ const PRICE_OPTIONS: ReadonlySet<OptionKey> = new Set<OptionKey>([
   "CompletionRatio",
   "CacheRatio",
   "CreateCacheRatio",
+  "CreateCache1hRatio",
   "ImageRatio",
+  "AudioRatio",
+  "AudioCompletionRatio",
+  "PriceRules",
+  "ToolPrices",
   "GroupRatio",
   "QuotaPerUnit",
 ]);
@@ -40,7 +48,38 @@ function sorted(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export function createPriceBook(options: Pick<OptionStore, "get" | "onChange">): PriceBook {
+/** The tables as the options say them, in force or not yet. */
+export function priceTablesFrom(options: Pick<OptionStore, "get">): PriceTables {
+  return {
+    modelRatio: options.get("ModelRatio"),
+    modelPrice: options.get("ModelPrice"),
+    completionRatio: options.get("CompletionRatio"),
+    cacheRatio: options.get("CacheRatio"),
+    createCacheRatio: options.get("CreateCacheRatio"),
+    createCache1hRatio: options.get("CreateCache1hRatio"),
+    imageRatio: options.get("ImageRatio"),
+    audioRatio: options.get("AudioRatio"),
+    audioCompletionRatio: options.get("AudioCompletionRatio"),
+    priceRules: options.get("PriceRules"),
+    toolPrices: options.get("ToolPrices"),
+    groupRatio: options.get("GroupRatio"),
+    quotaPerUnit: options.get("QuotaPerUnit"),
+  };
+}
+
+/** Names tables by their text in the order of its names, so that nodes that hold the same prices agree. */
+export function fingerprintOf(tables: PriceTables): string {
+  return new Bun.CryptoHasher("sha256")
+    .update(JSON.stringify(tables, sorted))
+    .digest("hex")
+    .slice(0, REVISION_CHARS);
+}
+
+/** `nowMs`: the time of day, which prices by the hour depend on. */
+export function createPriceBook(
+  options: Pick<OptionStore, "get" | "onChange">,
+  nowMs: () => number = Date.now,
+): PriceBook {
   let tables: PriceTables | undefined;
   let revision: string | undefined;
   const cache = new Map<string, ModelPricing | undefined>();
@@ -57,16 +96,7 @@ export function createPriceBook(options: Pick<OptionStore, "get" | "onChange">):
   });
 
   function current(): PriceTables {
-    return (tables ??= {
-      modelRatio: options.get("ModelRatio"),
-      modelPrice: options.get("ModelPrice"),
-      completionRatio: options.get("CompletionRatio"),
-      cacheRatio: options.get("CacheRatio"),
-      createCacheRatio: options.get("CreateCacheRatio"),
-      imageRatio: options.get("ImageRatio"),
-      groupRatio: options.get("GroupRatio"),
-      quotaPerUnit: options.get("QuotaPerUnit"),
-    });
+    return (tables ??= priceTablesFrom(options));
   }
 
   function pricing(model: string): ModelPricing | undefined {
@@ -77,20 +107,24 @@ export function createPriceBook(options: Pick<OptionStore, "get" | "onChange">):
     return found;
   }
 
-  /** From the text of the tables in the order of their names, so that nodes that hold the same prices agree. */
   function revisionOf(): string {
-    return (revision ??= new Bun.CryptoHasher("sha256")
-      .update(JSON.stringify(current(), sorted))
-      .digest("hex")
-      .slice(0, REVISION_CHARS));
+    return (revision ??= fingerprintOf(current()));
   }
 
   function freeze(model: string, ratios: ModelPricing, group: string): CallPrice {
-    const { quotaPerUnit } = current();
     return freezePrice(model, ratios, groupRatioOf(current(), group), {
-      quotaPerUnit,
+      tables: current(),
       revision: revisionOf(),
     });
+  }
+
+  /** The price of this moment: entries whose hour it is not are no part of it. */
+  function now(price: CallPrice): CallPrice {
+    const { rules } = price;
+    if (!rules) return price;
+    const when = rulesAt(rules.when, nowMs());
+    if (when === rules.when) return price;
+    return { ...price, rules: when.length > 0 ? { ...rules, when } : undefined };
   }
 
   return {
@@ -99,7 +133,7 @@ export function createPriceBook(options: Pick<OptionStore, "get" | "onChange">):
     groupRatio: (group) => groupRatioOf(current(), group),
     callPrice(model, group) {
       const known = frozen.get(group)?.get(model);
-      if (known) return known;
+      if (known) return now(known);
       const ratios = pricing(model);
       if (!ratios) return undefined;
       if (frozenCount >= MAX_CACHED) {
@@ -111,9 +145,9 @@ export function createPriceBook(options: Pick<OptionStore, "get" | "onChange">):
       if (!ofGroup) frozen.set(group, (ofGroup = new Map<string, CallPrice>()));
       ofGroup.set(model, made);
       frozenCount += 1;
-      return made;
+      return now(made);
     },
     missingCallPrice: (model, group) => freeze(model, missingPrice(current(), model), group),
-    maxOutput: () => undefined,
+    maxOutput: (model) => shippedPrices().limits.get(priceName(model))?.maxOutput,
   };
 }

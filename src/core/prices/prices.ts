@@ -15,14 +15,21 @@ import {
   explainBounded,
   MAX_RATIO,
   priceLines,
+  ratioOfDollars,
   storeCost,
   integerQuota,
 } from "../../shared/cost.ts";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
 import { priceName } from "../../shared/price-name.ts";
 import type { Usage } from "../../shared/usage.ts";
-import { MAX_TOKEN_COUNT } from "../../shared/usage.ts";
+import { MAX_TOKEN_COUNT, promptTokens } from "../../shared/usage.ts";
 import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "./completion-rules.ts";
+import { everyKind, ONE_HOUR_WRITE, rowOf } from "./row-maps.ts";
+import type { PriceMaps } from "./row-maps.ts";
+import { settledPrices } from "./rules.ts";
+import type { FrozenRules, RequestFacts, RulePrices } from "./rules.ts";
+import { TOKEN_KINDS } from "../../shared/price-row.ts";
+import type { PriceRow, PriceRule, PriceRules } from "../../shared/price-row.ts";
 
 type RatioTable = Readonly<Record<string, number>>;
 
@@ -32,7 +39,12 @@ export interface PriceTables {
   completionRatio: RatioTable;
   cacheRatio: RatioTable;
   createCacheRatio: RatioTable;
+  createCache1hRatio: RatioTable;
   imageRatio: RatioTable;
+  audioRatio: RatioTable;
+  audioCompletionRatio: RatioTable;
+  priceRules: Readonly<Record<string, PriceRules>>;
+  toolPrices: RatioTable;
   groupRatio: RatioTable;
   quotaPerUnit: number;
 }
@@ -43,8 +55,8 @@ export type ModelPricing = PriceRatios;
 /** The ratio at which models without a price are billed where they are allowed at all. */
 export const MISSING_MODEL_RATIO = 37.5;
 
-/** One-hour cache writes cost 2 where five-minute writes cost 1.25. */
-const ONE_HOUR_WRITE = 2 / 1.25;
+/** Dollars that a task costs where the operator set no price by the call. */
+export const TASK_PRICE = 0.1;
 
 const own = (table: RatioTable, name: string): number | undefined =>
   Object.hasOwn(table, name) ? safeRatio(table[name]) : undefined;
@@ -74,17 +86,62 @@ function pricingOf(
   modelRatio: number,
 ): ModelPricing {
   const cacheWriteRatio = own(tables.createCacheRatio, name) ?? 1.25;
+  const rules = rulesOf(tables, name);
   return {
+    // Prices that no ratio can say: of thoughts, of pictures in answers, of anything where input is free.
+    rates:
+      callPrice === undefined && rules && TOKEN_KINDS.some((kind) => rules[kind] !== undefined)
+        ? everyKind(rowIn(tables, name) ?? {}, name)
+        : undefined,
     callPrice,
     modelRatio,
     completionRatio: completionRatio(name, tables.completionRatio),
     cacheRatio: own(tables.cacheRatio, name) ?? 1,
     cacheWriteRatio,
-    cacheWrite1hRatio: cacheWriteRatio * ONE_HOUR_WRITE,
+    cacheWrite1hRatio: own(tables.createCache1hRatio, name) ?? cacheWriteRatio * ONE_HOUR_WRITE,
     imageRatio: own(tables.imageRatio, name) ?? 1,
-    audioRatio: audioRatio(name),
-    audioCompletionRatio: AUDIO_COMPLETION_RATIO,
+    audioRatio: own(tables.audioRatio, name) ?? audioRatio(name),
+    audioCompletionRatio: own(tables.audioCompletionRatio, name) ?? AUDIO_COMPLETION_RATIO,
   };
+}
+
+/** What the price of a model is beyond the maps of ratios. */
+function rulesOf({ priceRules }: PriceTables, name: string): PriceRules | undefined {
+  return Object.hasOwn(priceRules, name) ? priceRules[name] : undefined;
+}
+
+/** The entries of the model's price that act under conditions, in their order; `model` as requested. */
+export function priceRulesOf(tables: PriceTables, model: string): readonly PriceRule[] {
+  return rulesOf(tables, priceName(model))?.when ?? [];
+}
+
+/** The tables by the names of their options. */
+export function priceMapsOf(tables: PriceTables): PriceMaps {
+  return {
+    ModelRatio: tables.modelRatio,
+    CompletionRatio: tables.completionRatio,
+    CacheRatio: tables.cacheRatio,
+    CreateCacheRatio: tables.createCacheRatio,
+    CreateCache1hRatio: tables.createCache1hRatio,
+    ImageRatio: tables.imageRatio,
+    AudioRatio: tables.audioRatio,
+    AudioCompletionRatio: tables.audioCompletionRatio,
+    ModelPrice: tables.modelPrice,
+    PriceRules: tables.priceRules,
+  };
+}
+
+/** The model's whole price in dollars. */
+function rowIn(tables: PriceTables, name: string): PriceRow | undefined {
+  return rowOf(priceMapsOf(tables), name, tables.quotaPerUnit);
+}
+
+/** Entries of a model's price that depend on the call; undefined where it has none. */
+function frozenRules(tables: PriceTables, model: string): FrozenRules | undefined {
+  const name = priceName(model);
+  const { when = [] } = rulesOf(tables, name) ?? {};
+  const row = when.length > 0 ? rowIn(tables, name) : undefined;
+  return row && { name, row, when, request: {} };
 }
 
 /** Missing groups cost 1; ratio 0 is free. */
@@ -208,7 +265,8 @@ export function cost(
   if (inputs.webSearchCalls === 0) inputs.webSearchPrice = 0;
   if (inputs.fileSearchCalls === 0) inputs.fileSearchPrice = 0;
   const sum = explainBounded(inputs);
-  if (!sum.isCapped) inputs.quotaCap = undefined;
+  // A cap of nothing stays: at a higher price, too, the call costs nothing.
+  if (!sum.isCapped && inputs.quotaCap !== 0) inputs.quotaCap = undefined;
   return { quota: sum.quota, lines: sum.lines, sum, other: logFields(inputs, extras.surface) };
 }
 
@@ -285,21 +343,53 @@ export interface CallPrice {
   readonly tools: { readonly webSearch: Readonly<Record<SearchSize, number>>; readonly fileSearch: number };
   /** Names the tables that the price came from: the same text, the same revision on every node. */
   readonly revision: string;
+  /** Entries that the call's length and tier decide about; undefined: the ratios are all. */
+  readonly rules?: FrozenRules | undefined;
 }
 
-/** `model` as requested; it decides what a web search costs. */
+/**
+ * Dollars per thousand calls of a hosted tool, where somebody set them: the model's own price, else that of the longest
+ * beginning of its name ("tool:prefix*" of option ToolPrices), else that of the tool.
+ */
+function listedToolPrice(tables: PriceTables, model: string, tool: string): number | undefined {
+  const rules = rulesOf(tables, priceName(model));
+  const own = rules?.tools && Object.hasOwn(rules.tools, tool) ? rules.tools[tool] : undefined;
+  if (own !== undefined) return own;
+  const { toolPrices } = tables;
+  let best = "";
+  for (const key of Object.keys(toolPrices)) {
+    if (!key.startsWith(`${tool}:`) || !key.endsWith("*") || key.length <= best.length) continue;
+    if (model.startsWith(key.slice(tool.length + 1, -1))) best = key;
+  }
+  return safeRatio(toolPrices[best === "" ? tool : best]);
+}
+
+/** Dollars per thousand calls of hosted tools; `model` as requested decides what a web search costs. */
+export function hostedToolPrices(tables: PriceTables, model: string): CallPrice["tools"] {
+  const search = listedToolPrice(tables, model, "web_search");
+  const webSearch = {
+    low: search ?? webSearchPrice(model, "low"),
+    medium: search ?? webSearchPrice(model, "medium"),
+    high: search ?? webSearchPrice(model, "high"),
+  };
+  return { webSearch, fileSearch: listedToolPrice(tables, model, "file_search") ?? FILE_SEARCH_PRICE };
+}
+
+/** `model` as requested. */
 export function freezePrice(
   model: string,
   ratios: ModelPricing,
   groupRatio: number,
-  { quotaPerUnit, revision }: { quotaPerUnit: number; revision: string },
+  { tables, revision }: { tables: PriceTables; revision: string },
 ): CallPrice {
-  const webSearch = {
-    low: webSearchPrice(model, "low"),
-    medium: webSearchPrice(model, "medium"),
-    high: webSearchPrice(model, "high"),
-  };
-  return { ratios, groupRatio, quotaPerUnit, tools: { webSearch, fileSearch: FILE_SEARCH_PRICE }, revision };
+  const { quotaPerUnit } = tables;
+  const tools = hostedToolPrices(tables, model);
+  return { ratios, groupRatio, quotaPerUnit, tools, revision, rules: frozenRules(tables, model) };
+}
+
+/** The price as this request has it: entries about size, quality or tier act only on what asked for it. */
+export function forRequest(price: CallPrice, facts: () => RequestFacts): CallPrice {
+  return price.rules ? { ...price, rules: { ...price.rules, request: facts() } } : price;
 }
 
 /** What else a charge depends on: facts of the call, none of them a price. */
@@ -310,13 +400,46 @@ export interface CallFacts extends Pick<
   searchSize?: SearchSize;
   /** Service tier that the upstream says it served. */
   servedTier?: string | undefined;
+  /** A task, which has a price by the call whatever its model has. */
+  isTask?: boolean;
+}
+
+/** The ratios that say the same as what the rules make of a price, beside the rates that are charged. */
+function ruledRatios({ ratios, quotaPerUnit }: CallPrice, { rates, call }: RulePrices): ModelPricing {
+  // Tasks have a price of the call also where their model is priced by token.
+  if (ratios.callPrice !== undefined) return { ...ratios, callPrice: call ?? ratios.callPrice };
+  const over = (price: number, base: number) => (base > 0 ? price / base : 1);
+  return {
+    callPrice: undefined,
+    modelRatio: ratioOfDollars(rates.in, quotaPerUnit),
+    completionRatio: over(rates.out, rates.in),
+    cacheRatio: over(rates.cache_read, rates.in),
+    cacheWriteRatio: over(rates.cache_write, rates.in),
+    cacheWrite1hRatio: over(rates.cache_write_1h, rates.in),
+    imageRatio: over(rates.image_in, rates.in),
+    audioRatio: over(rates.audio_in, rates.in),
+    audioCompletionRatio: over(rates.audio_out, rates.audio_in),
+    rates,
+  };
+}
+
+/** The ratios that the call is charged by, and the conditions of the entries that made them. */
+export function settledRatios(
+  price: CallPrice,
+  input: number,
+  servedTier: string | undefined,
+): { ratios: ModelPricing; applied: RulePrices["applied"] } {
+  const found = price.rules && settledPrices(price.rules, input, servedTier);
+  if (!found || found.applied.length === 0) return { ratios: price.ratios, applied: [] };
+  return { ratios: ruledRatios(price, found), applied: found.applied };
 }
 
 /** The charge of a call at its frozen price; `other.cost` keeps what a replay needs besides counts and ratios. */
 export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): Charge {
-  const { tools } = price;
+  const { tools, rules } = price;
   const size = facts.searchSize ?? "medium";
-  const charge = cost(price.ratios, price.groupRatio, usage, {
+  const { ratios, applied } = settledRatios(price, promptTokens(usage), facts.servedTier);
+  const charge = cost(ratios, price.groupRatio, usage, {
     quotaPerUnit: price.quotaPerUnit,
     webSearchPrice: tools.webSearch[size],
     fileSearchPrice: tools.fileSearch,
@@ -324,8 +447,13 @@ export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): C
   });
   const stored = charge.other[COST_FIELD] as Record<string, unknown>;
   stored["revision"] = price.revision;
+  if (applied.length > 0) stored["rules"] = applied;
+  // What was asked for decided about the entries: a replay has to know.
+  if (rules && Object.values(rules.request).some((each) => each !== undefined))
+    stored["asked"] = rules.request;
   if (usage.calls.webSearch > 0) stored["search_size"] = size;
   if (facts.servedTier !== undefined) stored["tier"] = facts.servedTier;
+  if (facts.isTask === true) stored["task"] = true;
   return charge;
 }
 

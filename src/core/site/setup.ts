@@ -12,6 +12,8 @@ import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
 
 const ROOT_INITIAL_QUOTA = 100_000_000;
+/** A dollar: below it users who chose nothing are warned. */
+const QUOTA_REMIND_THRESHOLD = 500_000;
 
 export interface SetupState {
   done: boolean;
@@ -98,6 +100,8 @@ export async function runSetup(deps: Deps, input: SetupInput, language: Language
     throw new Failure("internal", "setup_failed", { status: 500, cause: error });
   }
   finished.add(deps.db);
+  // Sites from before keep the older default, which the option still has.
+  await deps.options.set("QuotaRemindThreshold", String(QUOTA_REMIND_THRESHOLD));
   await deps.options.set("site.language", language);
   if (zone !== "") await deps.options.set("site.time_zone", zone);
   await deps.options.set("SelfUseModeEnabled", String(input.SelfUseModeEnabled === true));

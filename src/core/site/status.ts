@@ -4,6 +4,7 @@ import { optionRows } from "../options/definitions.ts";
 import type { OptionKey, PublicOptions } from "../options/definitions.ts";
 import type { OptionStore } from "../options/store.ts";
 import { setupState } from "./setup.ts";
+import { isOnlineTopUpOpen } from "./top-up.ts";
 
 const PUBLIC_FIELDS: readonly (readonly [string, OptionKey])[] = optionRows.flatMap((row) =>
   row.public === undefined ? [] : [[row.public, row.key] as const],
@@ -11,6 +12,20 @@ const PUBLIC_FIELDS: readonly (readonly [string, OptionKey])[] = optionRows.flat
 
 function publicOptions(options: Pick<OptionStore, "get">): PublicOptions {
   return Object.fromEntries(PUBLIC_FIELDS.map(([name, key]) => [name, options.get(key)])) as PublicOptions;
+}
+
+/**
+ * The base that "/#/?settings=" is put behind, as old clients and /chat2link do: of the first chat link that is a web page, what
+ * stands before "/#/", or before its query where it has none.
+ */
+export function firstWebChat(chats: readonly unknown[]): string {
+  for (const entry of chats) {
+    const [link] = entry && typeof entry === "object" ? Object.values(entry) : [];
+    if (typeof link !== "string") continue;
+    const [base = ""] = link.trim().split(/\/#\/|[?#{]/, 1);
+    if (/^https?:\/\//i.test(base) && URL.canParse(base)) return base.replace(/\/+$/, "");
+  }
+  return "";
 }
 
 /** The server's address is the operator's word or nothing: a request's Host is anybody's. */
@@ -26,11 +41,10 @@ export async function siteStatus(deps: Deps) {
     maintenance_message: options.get("site.maintenance_enabled")
       ? options.get("site.maintenance_message").trim()
       : "",
-    enable_online_topup:
-      options.get("PayAddress") !== "" && options.get("EpayId") !== "" && options.get("EpayKey") !== "",
-    // Nothing here collects updates, and chat links have their own list: older clients read both fields.
+    enable_online_topup: isOnlineTopUpOpen(options),
+    // Nothing here collects updates: older clients read the field.
     enable_batch_update: false,
-    chat_link: "",
+    chat_link: firstWebChat(options.get("Chats")),
   };
 }
 

@@ -21,12 +21,13 @@ const MAX_KNOWN = 100_000;
 
 export interface LowQuotaDeps extends Pick<
   Deps,
-  "db" | "options" | "clock" | "logger" | "guard" | "reach" | "seal"
+  "db" | "options" | "clock" | "logger" | "guard" | "reach" | "seal" | "inbox"
 > {
   accounts: Pick<LedgerAccounts, "user" | "cachedUser">;
 }
 
-function thresholdOf({ options }: Pick<Deps, "options">, user: UserAccount): number {
+/** Below which balance the user is warned: by their own word, else by the site's. */
+export function thresholdOf({ options }: Pick<Deps, "options">, user: Pick<UserAccount, "setting">): number {
   return user.setting.quota_warning_threshold ?? options.get("QuotaRemindThreshold");
 }
 

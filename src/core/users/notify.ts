@@ -3,19 +3,22 @@
 import { eq } from "drizzle-orm";
 import { LogType, Role } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import type { Deps, UserAccount, UserSetting } from "../deps.ts";
+import type { Deps, Inbox, UserAccount, UserSetting } from "../deps.ts";
 import type { MailServer } from "../../net/mail.ts";
 import { callWebhook, mailNotice } from "../../net/notify.ts";
 import type { Notice } from "../../net/notify.ts";
 import type { OperatorNotice } from "./notice-texts.ts";
+import { outboundOf } from "./outbound.ts";
 import { openSecret } from "./webhook-secret.ts";
 
 export type NotifyDeps = Pick<
   Deps,
-  "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "reach" | "options" | "seal"
+  "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "reach" | "options" | "seal" | "inbox"
 >;
 
-type DeliverDeps = Pick<Deps, "guard" | "reach" | "clock" | "options" | "seal">;
+export type DeliverDeps = Pick<Deps, "guard" | "reach" | "clock" | "options" | "seal"> & {
+  inbox: Pick<Inbox, "raise" | "gone">;
+};
 
 const WINDOW_MS = 600_000;
 const PER_WINDOW = 2;
@@ -96,13 +99,26 @@ export async function deliver(
     const isTrusted = user.role >= Role.admin;
     const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
     const webhook = { url, secret: openSecret(deps.seal, setting), allow };
-    return callWebhook(deps.guard, webhook, notice, deps.clock.nowMs());
+    return callWebhook(outboundOf(deps), webhook, notice, deps.clock.nowMs());
   }
   const to = addressOf(user, setting);
   if (to === "") throw refuse("mail_missing");
   const server = mailServer(deps);
   if (!server) throw refuse("smtp_missing");
-  return mailNotice(server, to, notice);
+  try {
+    await mailNotice(server, to, notice);
+  } catch (error) {
+    // The one address that a user typed may be wrong; root's own letters must arrive.
+    if (user.role >= Role.root || !isOfAddress(error)) deps.inbox.raise({ kind: "mail" });
+    throw error;
+  }
+  deps.inbox.gone("mail");
+}
+
+/** Whether the server refused the receiver, and nothing else. */
+function isOfAddress(error: unknown): boolean {
+  const cause = error instanceof Failure ? error.cause : error;
+  return (cause as { command?: unknown } | undefined)?.command === "RCPT TO";
 }
 
 /** Whether a notice would go anywhere at all: without address or server it is silently left out. */
@@ -112,18 +128,40 @@ export function isReachable(deps: Pick<Deps, "options">, user: UserAccount): boo
   return addressOf(user, setting) !== "" && mailServer(deps) !== undefined;
 }
 
+/** Leaves the notice's row in the root user's log; answers who that is. */
+async function logForRoot(
+  deps: Pick<NotifyDeps, "db" | "accounts" | "ledger">,
+  { content, channelId }: OperatorNotice,
+): Promise<UserAccount | undefined> {
+  const root = await rootAccount(deps);
+  if (!root) return undefined;
+  await deps.ledger.log({
+    type: LogType.system,
+    userId: root.id,
+    username: root.username,
+    content: content.zh,
+    ...(channelId === undefined ? {} : { channelId }),
+  });
+  return root;
+}
+
+/** For what the inbox tells: only the row in the log. Never throws. */
+export async function logNotice(
+  deps: Pick<NotifyDeps, "db" | "accounts" | "ledger" | "logger">,
+  notice: OperatorNotice,
+): Promise<void> {
+  try {
+    await logForRoot(deps, notice);
+  } catch (error) {
+    deps.logger.warn("notice could not be logged", { type: notice.type, error: String(error) });
+  }
+}
+
 /** Tells the root user. Resolves when the log has it and sending was tried; never throws. */
 export async function notifyRoot(deps: NotifyDeps, notice: OperatorNotice): Promise<void> {
   try {
-    const root = await rootAccount(deps);
+    const root = await logForRoot(deps, notice);
     if (!root) return;
-    await deps.ledger.log({
-      type: LogType.system,
-      userId: root.id,
-      username: root.username,
-      content: notice.content.zh,
-      ...(notice.channelId === undefined ? {} : { channelId: notice.channelId }),
-    });
     if (!isReachable(deps, root) || isTooMany(deps, notice.type)) return;
     const language = root.setting.language ?? deps.options.get("site.language");
     const { type, title, content } = notice;

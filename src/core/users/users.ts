@@ -12,6 +12,7 @@ import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { forgetDevices } from "./devices.ts";
+import { addUser } from "./new-user.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
@@ -313,22 +314,11 @@ export async function createUser(deps: Deps, actor: UserAccount, input: NewUser)
   checkNames({ username, display_name: input.display_name });
   checkPassword(input.password);
   if ((input.role ?? Role.user) >= actor.role) throw refuse("user_rank_create");
-  const { users } = deps.db.t;
-  try {
-    const rows = await deps.db.orm
-      .insert(users)
-      .values({
-        username,
-        displayName: input.display_name?.trim() || username,
-        passwordHash: await hashPassword(input.password),
-        createdAt: now(deps),
-      })
-      .returning({ id: users.id });
-    return rows[0]?.id ?? 0;
-  } catch (error) {
-    if (isUniqueViolation(error)) throw refuse("username_taken");
-    throw error;
-  }
+  return addUser(deps, {
+    username,
+    displayName: input.display_name?.trim() || username,
+    passwordHash: await hashPassword(input.password),
+  });
 }
 
 export interface UserUpdate {

@@ -42,10 +42,19 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/channel/fix": channel("Make the index of models anew"),
   "GET /api/channel/test/{id}": channel("Test a channel by a small call", {
     description: "A failure is success false with the provider's words; `time` is in seconds.",
-    fields: { model: "The model to ask for; the channel's own choice where absent." },
+    fields: {
+      model: "The model to ask for; the channel's own choice where absent.",
+      bulk: "`true`: one of several. A channel that cannot be tested is left out: `skipped` is true, the message says why.",
+    },
   }),
-  "GET /api/channel/test": channel("Begin to test every channel"),
-  "GET /api/channel/test_progress": channel("How far the test of every channel is"),
+  "GET /api/channel/test": channel("Begin to test every channel", {
+    description:
+      "Left out are channels that are switched off by hand, of types or with models that have no test, and without models.",
+  }),
+  "GET /api/channel/test_progress": channel("How far the test of every channel is", {
+    description:
+      "`skipped` counts what was left out, beside the total; `skips` names the first fifty with the reason.",
+  }),
   "POST /api/channel/test_cancel": channel("End the test of every channel", {
     description: "Tests under way are finished, nothing more is begun.",
   }),

@@ -8,6 +8,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   default_time: "Accepted and not used: hours are answered.",
   end_timestamp: "Unix seconds, included.",
   figure: "What is ranked: quota, count or tokens.",
+  full: "`true`: long values and defaults too.",
   granularity: "Width of the bars: hour, day or week; what suits the range where absent.",
   group: "Only this group.",
   id: "Id of the row.",

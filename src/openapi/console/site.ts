@@ -29,10 +29,33 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     summary: "List the options",
     description: "Secrets are not shown; `secrets_set` names those that are set.",
   },
+  "GET /api/option/rows": {
+    tag: "Site",
+    summary: "What the settings screens draw",
+    description:
+      "Kind, default and bounds of each option. Texts above 2,000 characters come with `full` only.",
+  },
   "PUT /api/option/": {
     tag: "Site",
     summary: "Set an option",
     body: { key: "SystemName", value: "Weir" },
+  },
+  "GET /api/inbox/": {
+    tag: "Site",
+    summary: "List what needs a person",
+    description: "Times in Unix seconds, 0 = never. Items close themselves when their cause is gone.",
+    fields: {
+      state: "`open` where absent, `snoozed` or `closed`.",
+      kind: "Only items of this kind.",
+      p: "Page; the first is 1.",
+    },
+  },
+  "PUT /api/inbox/{id}": {
+    tag: "Site",
+    summary: "Close an item, or put it off",
+    description:
+      "`snoozed` for so many `hours`, 24 where absent; `open` ends that. What lasts closes itself and cannot be closed by hand.",
+    body: { state: "snoozed", hours: 24 },
   },
   "GET /api/model_notice/": {
     tag: "Site",
@@ -50,12 +73,33 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     body: { models: ["gpt-4o"], channels: [1], text: "Slow until Friday", until: 1800000000 },
   },
   "DELETE /api/model_notice/{id}": { tag: "Site", summary: "Take a notice back" },
+  "GET /api/option/version": {
+    tag: "Site",
+    summary: "See whether a newer release is known",
+    description: "Answers at once; what is older than twelve hours is asked for anew meanwhile.",
+  },
+  "POST /api/option/version": { tag: "Site", summary: "Ask for the newest release now" },
+  "POST /api/option/preview": {
+    tag: "Site",
+    summary: "See what pages would show of a text",
+    description:
+      "Nothing is saved. `removed` tells what is cut out: tags, attributes, and values that are not taken.",
+    body: { key: "Footer", value: "<p>Weir</p>" },
+  },
   "POST /api/option/rest_model_ratio": { tag: "Site", summary: "Set the model ratios back" },
   "GET /api/models": { tag: "Catalogue", summary: "Models that each type of channel presets" },
   "GET /api/pricing": {
     tag: "Catalogue",
     summary: "Prices of the models",
-    description: "As the caller's group pays them; visitors see those of everybody.",
+    description:
+      "Every model that an enabled channel serves. `lines` are the unit prices where the group's ratio is 1: multiply by the " +
+      "ratio in `group_ratio`. A model without a price has `is_priced` false and the stand-in ratio that old clients expect; " +
+      "ratios of a model that is charged per call are null.",
+  },
+  "GET /api/ratio_config": {
+    tag: "Catalogue",
+    summary: "Ratios of the models, for other instances",
+    description: "403 unless the operator lets others read them (option ExposeRatioEnabled).",
   },
   "GET /api/group/": { tag: "Catalogue", summary: "Names of the groups" },
   "GET /api/user/models/notices": {

@@ -57,6 +57,11 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
       "In quota units, for whoever holds the key. Open to pages of every site, sixty times a minute.",
     key: "apiKey",
   },
+  "GET /api/log/clear_count": {
+    tag: "Usage",
+    summary: "How many rows a deletion would take",
+    fields: { target_timestamp: "Unix seconds: rows before it are counted." },
+  },
   "GET /api/log/clear_progress": { tag: "Usage", summary: "How far the deletion of old rows is" },
   "POST /api/log/clear_cancel": {
     tag: "Usage",

@@ -8,6 +8,7 @@ import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
 import type { AttemptPolicy, ChannelAttempt } from "./channel-attempts.ts";
 import { hasChat, lacksResponses } from "./chat-only.ts";
+import { takesInput } from "./input-limit.ts";
 import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
@@ -83,7 +84,8 @@ async function askAsChat(
 
 function policyOf(call: Call): AttemptPolicy {
   const { endpoint } = call;
-  const accepts = (channel: Channel): boolean => canServe(channel, endpoint, call.model);
+  const accepts = (channel: Channel): boolean =>
+    takesInput(channel, call.prompt.tokens) && canServe(channel, endpoint, call.model);
   return {
     accepts,
     dialect: endpoint.dialect,

@@ -6,6 +6,7 @@ import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.
 import {
   coveredTokens,
   firstHold,
+  heldCallPrice,
   limitedHold,
   limitToSend,
   ratesOf,
@@ -182,7 +183,9 @@ function countOr1(value: unknown): number {
 }
 
 /** Which prices may apply. */
-function dearestOf({ json, text }: RelayBody, { mediaTokens, cacheWrite }: PromptSize): DearestOf {
+function dearestOf({ body, prompt, earlierTokens }: HoldRequest): DearestOf {
+  const { json, text } = body;
+  const { mediaTokens, cacheWrite, tokens, mostTokens } = prompt;
   const hasMedia = mediaTokens > 0;
   const hasAudio = hasMedia && text.includes("audio");
   const spoken = asList(
@@ -194,6 +197,7 @@ function dearestOf({ json, text }: RelayBody, { mediaTokens, cacheWrite }: Promp
     audioInput: hasAudio,
     imageInput: hasMedia,
     audioOutput: spoken.some((kind) => String(kind).toLowerCase() === "audio"),
+    inputTokens: Math.max(tokens, mostTokens) + earlierTokens,
   };
 }
 
@@ -301,7 +305,7 @@ function toolUnits(services: HoldServices, request: HoldRequest, { places }: Cha
 function fixedUnits(request: HoldRequest, { output, text, media }: HoldRates, hosted: number): number {
   const { endpoint, body, model, price, prompt } = request;
   const { json } = body;
-  const { callPrice } = price.ratios;
+  const callPrice = heldCallPrice(price);
   const tools = hosted * price.groupRatio;
   if (callPrice !== undefined) {
     const pieces = endpoint.pieces?.(json) ?? 1;
@@ -319,7 +323,7 @@ function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFac
   const { options, prices } = services.deps;
   const { endpoint, body, model, price } = request;
   const { ratios, groupRatio } = price;
-  const rates = ratesOf(price, dearestOf(body, request.prompt));
+  const rates = ratesOf(price, dearestOf(request));
   const named = facts.hasThinkingName ? leastThinkingTokens(options) : 0;
   const isAnswered = endpoint.answersTokens !== false;
   const byToken = ratios.callPrice === undefined;

@@ -1,12 +1,14 @@
 // From an admitted request to a call: its body, its model, what it costs, and what is held back for it.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { UserAccount } from "../../core/deps.ts";
+import { forRequest } from "../../core/prices/prices.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import { aliasedModel } from "../endpoints/agent-models.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
+import { requestFacts } from "../endpoints/service-tier.ts";
 import { measurePrompt } from "../meter/meter.ts";
 import { readBody, readForm } from "../wire/read-body.ts";
 import type { RelayBody } from "../wire/read-body.ts";
@@ -16,6 +18,7 @@ import type { Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
 import type { Held, HoldRequest } from "./hold.ts";
+import { fitInput } from "./input-limit.ts";
 import type { ResponseHome } from "./response-affinity.ts";
 import type { CallServices } from "./services.ts";
 
@@ -94,7 +97,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   const pinned = channelFor(services, caller, model);
   endpoint.check(body.json, body.form);
   const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
-  const price = priceFor(services, caller, model);
+  const price = forRequest(priceFor(services, caller, model), () => requestFacts(body.json));
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
   const request: CallRequest = {
@@ -128,7 +131,8 @@ function hold(services: CallServices, received: Received, request: CallRequest):
   const { endpoint, body, model } = request;
   // Whatever may fail comes before the hold: from there on the call gives back what it holds.
   const sent = endpoint.rewrite ? bodyOf(endpoint.rewrite(body.json, model)) : body;
-  const held = holdCall(services, request);
+  const fitting = fitInput(services, request);
+  const held = fitting ? fitting.then(() => holdCall(services, request)) : holdCall(services, request);
   return held instanceof Promise
     ? held.then((known) => callOf(received, request, sent, known))
     : callOf(received, request, sent, held);
@@ -200,7 +204,10 @@ function priceFor({ deps }: CallServices, { user, group }: Caller, model: string
   if (price) return price;
   const isAccepted =
     deps.options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
-  if (!isAccepted) throw new Failure("client", "model_not_priced", { params: { model } });
+  if (!isAccepted) {
+    deps.inbox.raise({ kind: "price", subject: model });
+    throw new Failure("client", "model_not_priced", { params: { model } });
+  }
   return deps.prices.missingCallPrice(model, group);
 }
 

@@ -53,6 +53,20 @@ export function usualTier(dialect: DialectName, body: Json, text = ""): Changes 
   return changes;
 }
 
+/** What of a request its price may depend on. A tier that is taken out of it was not asked for. */
+export function requestFacts(body: Json): { tier?: string; size?: string; quality?: string } {
+  const facts: { tier?: string; size?: string; quality?: string } = {};
+  for (const place of [body, ...CONFIGS.map((key) => asObject(body[key]))])
+    for (const field of FIELDS) {
+      const named = place?.[field];
+      if (typeof named === "string" && !isDearer(named)) facts.tier ??= named.trim().toLowerCase();
+    }
+  const { size, quality } = body;
+  if (typeof size === "string") facts.size = size;
+  if (typeof quality === "string") facts.quality = quality;
+  return facts;
+}
+
 /** The names that a log row tells of what was taken out. */
 export function tierNames(changes: Changes): string[] {
   return Object.keys(changes).map((key) => (key === "speed" ? key : "service_tier"));

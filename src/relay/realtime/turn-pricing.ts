@@ -65,7 +65,7 @@ export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">
 
 /** Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. */
 function priceFor(
-  { prices, options }: Deps,
+  { prices, options, inbox }: Deps,
   { user, group }: Caller,
   model: string,
   upstreamModel: string,
@@ -74,6 +74,9 @@ function priceFor(
   if (price) return price;
   const isAccepted =
     options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
-  if (!isAccepted) throw new Failure("client", "model_not_priced", { params: { model } });
+  if (!isAccepted) {
+    inbox.raise({ kind: "price", subject: model });
+    throw new Failure("client", "model_not_priced", { params: { model } });
+  }
   return prices.missingCallPrice(model, group);
 }

@@ -1,7 +1,7 @@
 // What a task costs: a fixed price, held back before its upstream is asked, and charged once the task is there.
 import type { Deps, Reservation } from "../../core/deps.ts";
 import { taskCharge } from "../../core/logs/sentences.ts";
-import { costOf } from "../../core/prices/prices.ts";
+import { costOf, TASK_PRICE } from "../../core/prices/prices.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import { COST_FIELD } from "../../shared/cost.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -9,9 +9,6 @@ import { emptyUsage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import { refusal } from "./task-wire.ts";
 import type { TaskWire } from "./task-wire.ts";
-
-/** Dollars a task costs where the operator set no price. */
-const DEFAULT_PRICE = 0.1;
 
 /** Who submits, and since when. */
 export interface TaskCall {
@@ -41,13 +38,17 @@ export function taskPrice(
   { model, isFree }: { model: string; isFree: boolean },
 ): TaskPrice {
   const known = deps.prices.callPrice(model, group) ?? deps.prices.missingCallPrice(model, group);
-  const price = known.ratios.callPrice ?? DEFAULT_PRICE;
+  const price = known.ratios.callPrice ?? TASK_PRICE;
   const ratios = { ...known.ratios, callPrice: price };
-  const charge = costOf({ ...known, ratios }, emptyUsage(), { rounding: "floor" });
+  const charge = costOf({ ...known, ratios }, emptyUsage(), {
+    rounding: "floor",
+    isTask: true,
+    ...(isFree ? { quotaCap: 0 } : {}),
+  });
   return {
     price,
     groupRatio: known.groupRatio,
-    quota: isFree ? 0 : charge.quota,
+    quota: charge.quota,
     cost: charge.other[COST_FIELD],
   };
 }

@@ -2,6 +2,7 @@
 // Refuses closed networks, and more downloads at a time than memory has room for.
 import type { Deps } from "../../core/deps.ts";
 import type { Channel } from "../../core/channels/rows.ts";
+import { outboundOf } from "../../core/users/outbound.ts";
 import { DRAWINGS, SUCCESS } from "../../core/tasks/families.ts";
 import type { DrawingRow } from "../../core/tasks/families.ts";
 import { anyTask } from "../../core/tasks/store.ts";
@@ -58,7 +59,7 @@ async function picture(
   row: DrawingRow,
   { channel, proxy }: { channel: Channel | undefined; proxy: string },
 ): Promise<Response> {
-  const answer = await deps.guard(row.imageUrl, {
+  const answer = await outboundOf(deps)(row.imageUrl, {
     maxBytes: MAX_IMAGE_BYTES,
     timeoutMs: TIMEOUT_MS,
     // What a user pushed may not lead into networks that were opened for the upstream's own answers.

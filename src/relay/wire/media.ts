@@ -1,6 +1,6 @@
 // Pictures, sounds and files behind addresses, fetched for upstreams that only take them inline.
 // It fetches nothing by itself: the guarded fetch it is given decides which addresses may be called.
-import type { Guard } from "../../net/guard.ts";
+import type { Outbound } from "../../net/worker.ts";
 import { parseDataUrl } from "../../protocol/json.ts";
 import type { MediaPart } from "../../protocol/media.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -66,12 +66,12 @@ function mediaType(bytes: Uint8Array, declared: string | null): string {
   return mime;
 }
 
-/** Fetches media through the guard; anything but a full answer with status 200 is a refusal of the request. */
-export function createMediaFetch(guard: Guard): MediaFetch {
+/** Fetches media by the way out of what people typed; anything but a full answer with status 200 is a refusal of the request. */
+export function createMediaFetch(outbound: Outbound): MediaFetch {
   return async (url, allow) => {
     const inline = parseDataUrl(url);
     if (inline) return inline;
-    const answer = await guard(url, { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS, allow });
+    const answer = await outbound(url, { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS, allow });
     if (answer.status !== 200)
       throw new Failure("client", "media_unreachable", { internal: `status ${answer.status}` });
     const { bytes } = answer;

@@ -111,10 +111,15 @@ for (const database of ["sqlite", "postgres"] as const) {
         const steps = client.prepare<{ detail: string }, (string | number | null)[]>(
           `explain query plan ${text}`,
         );
-        return steps
-          .all(...bound)
-          .map(({ detail }) => detail)
-          .join("\n");
+        try {
+          return steps
+            .all(...bound)
+            .map(({ detail }) => detail)
+            .join("\n");
+        } finally {
+          // The plan of a write stays open, and with it the lock that the last checkpoint needs.
+          steps.finalize();
+        }
       }
       const lines = await postgres().unsafe(`explain ${text}`, params as string[]);
       return lines.map((line) => String(line["QUERY PLAN"])).join("\n");

@@ -57,6 +57,16 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
       "12 more errors with the same reason within a minute, not listed one by one: no route",
     ],
   ],
+  priceDraftFailed: [
+    [
+      sentences.priceDraftFailed("秋季", { code: "price_plan_stale", names: "gpt-4o (ModelRatio)" }),
+      "Scheduled prices 秋季 not applied: changed since they were scheduled: gpt-4o (ModelRatio)",
+    ],
+    [
+      sentences.priceDraftFailed("#3", { code: "option_bad_ratio", names: "" }),
+      "Scheduled prices #3 not applied: an option refuses them (option_bad_ratio)",
+    ],
+  ],
   CHANNEL_TEST: [[sentences.CHANNEL_TEST, "Channel test"]],
   quotaChanged: [
     [
@@ -64,6 +74,9 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
       "An administrator changed the balance from 750000 units of quota to $1.500000",
     ],
   ],
+  newUserGift: [[sentences.newUserGift(dollars), "Given to the new account: $1.500000"]],
+  inviteeGift: [[sentences.inviteeGift(units), "Given for the invitation code used: 750000 units of quota"]],
+  inviterGift: [[sentences.inviterGift(dollars), "Earned by inviting a user: $1.500000"]],
   redeemed: [[sentences.redeemed(dollars, 9), "Redeemed code 9 for $1.500000"]],
   channelDisabled: [[sentences.channelDisabled(channel), "Channel “备用 A” (#7) was disabled"]],
   channelDisabledFor: [

@@ -102,7 +102,7 @@ describe("what follows from the rows", () => {
       chats: [{ Lobe: "https://chat.example.org/?key={key}" }],
       enable_online_topup: false,
       enable_batch_update: false,
-      chat_link: "",
+      chat_link: "https://chat.example.org",
       setup: false,
     });
   });

@@ -77,3 +77,30 @@ test("nor does one of channels: a disabled channel stays disabled", async () => 
   expect(routing.channel(id)?.status).toBe(2);
   expect(routing.tiers("default", "raced")).toEqual([]);
 });
+
+test("a write whose answer comes late does not bring its value back over a later one", async () => {
+  const shared = await startTestApp({ database: "postgres" });
+  try {
+    const { db, seal } = shared.deps;
+    const committed = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const late: typeof db = {
+      ...db,
+      async atomic(body) {
+        const answer = await db.atomic(body);
+        committed.resolve();
+        await held.promise;
+        return answer;
+      },
+    };
+    const options = await createOptions(late, seal);
+    const earlier = options.set("Footer", "earlier");
+    await committed.promise;
+    await shared.deps.options.set("Footer", "later");
+    held.resolve();
+    await earlier;
+    expect(options.get("Footer")).toBe("later");
+  } finally {
+    await shared.close();
+  }
+});

@@ -17,7 +17,7 @@ import {
 } from "../../../src/core/prices/holds.ts";
 import type { HoldTerms } from "../../../src/core/prices/holds.ts";
 import { freezePrice } from "../../../src/core/prices/prices.ts";
-import { price } from "./support.ts";
+import { price, tables } from "./support.ts";
 
 const TERMS: HoldTerms = {
   fixedUnits: 100,
@@ -122,7 +122,7 @@ test("a stream holds the usual answer first, no more than the client's limit, no
 test("the dearest prices that may apply are held: cache writes, pictures, sound in and out, the group", () => {
   const plain = { cacheWrite: "none", audioInput: false, imageInput: false, audioOutput: false } as const;
   const claude = freezePrice("m", { ...price("gpt-4o"), cacheWriteRatio: 1.25, cacheWrite1hRatio: 2 }, 2, {
-    quotaPerUnit: 500_000,
+    tables,
     revision: "r",
   });
   const { modelRatio, completionRatio, audioRatio, audioCompletionRatio } = claude.ratios;

@@ -1,4 +1,4 @@
-// Shipped tables and short ways to write usage, for the tests of prices. Holds no expectation of its own.
+// The reference's tables and short ways to write usage, for the tests of prices. Holds no expectation of its own.
 import {
   defaultCacheRatio,
   defaultCompletionRatio,
@@ -19,7 +19,12 @@ export const tables: PriceTables = {
   completionRatio: defaultCompletionRatio,
   cacheRatio: defaultCacheRatio,
   createCacheRatio: defaultCreateCacheRatio,
+  createCache1hRatio: {},
   imageRatio: defaultImageRatio,
+  audioRatio: {},
+  audioCompletionRatio: {},
+  priceRules: {},
+  toolPrices: {},
   groupRatio: defaultGroupRatio,
   quotaPerUnit: 500_000,
 };

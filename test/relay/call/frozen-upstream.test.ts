@@ -22,6 +22,7 @@ beforeAll(async () => {
     [24, GEMINI],
   ])
     await g.app.createChannel({ type, models, baseUrl: g.upstream.url });
+  await g.setOption("CompletionRatio", "{}");
   await setPrices(1);
 });
 afterAll(() => g.close());

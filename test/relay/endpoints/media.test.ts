@@ -6,6 +6,7 @@ import { audit } from "../../../src/core/ledger/audit.ts";
 import { formFields, parseForm } from "../../../src/relay/wire/multipart.ts";
 import { CUT, gate } from "../../support/fake-upstream.ts";
 import type { RecordedRequest, Script } from "../../support/fake-upstream.ts";
+import { replayLog } from "../../support/replayed.ts";
 import { errorOf, startGateway, until } from "../support.ts";
 import type { Gateway, LogLine } from "../support.ts";
 
@@ -748,6 +749,12 @@ for (const database of ["sqlite", "postgres"] as const) {
       test("variations are known and not served: 501", async () => {
         expect((await g.post("/v1/images/variations", {})).status).toBe(501);
       });
+    });
+
+    test("a replay of the log at unchanged prices gives every charge, to the unit", async () => {
+      const { replayed, differences } = await replayLog(g.app.deps);
+      expect(replayed).toBeGreaterThan(20);
+      expect(differences).toEqual([]);
     });
   });
 }

@@ -9,6 +9,7 @@ import type OpenAI from "openai";
 import { answerOf, answerText, streamText } from "../../support/dialect-upstream.ts";
 import { answer, gate, refuse, stream } from "../../support/fake-upstream.ts";
 import type { Script } from "../../support/fake-upstream.ts";
+import { replayLog } from "../../support/replayed.ts";
 import { dataLines, HI, MODEL, startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
@@ -506,5 +507,11 @@ describe("an upstream that is slow to begin", () => {
     expect(text).toContain("bad thing");
     expect(text).not.toContain(g.upstream.url);
     expect(MODEL).toBe(GPT);
+  });
+
+  test("a replay of the log at unchanged prices gives every charge, to the unit", async () => {
+    const { replayed, differences } = await replayLog(g.app.deps);
+    expect(replayed).toBeGreaterThan(10);
+    expect(differences).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { GREETING, REALTIME_USAGE, responseDone } from "../../support/fake-realtime.ts";
 import type { RealtimeConnection } from "../../support/fake-realtime.ts";
+import { replayLog } from "../../support/replayed.ts";
 import { until } from "../support.ts";
 import { MODEL, startRealtimeGateway } from "./support.ts";
 import type { RealtimeGateway, SocketClient } from "./support.ts";
@@ -366,6 +367,12 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect((await client.closed).code).toBe(1009);
       await peer.closed;
       await g.setOption("relay.max_body_mb", "64");
+    });
+
+    test("a replay of the log at unchanged prices gives every charge, to the unit", async () => {
+      const { replayed, differences } = await replayLog(g.app.deps);
+      expect(replayed).toBeGreaterThan(10);
+      expect(differences).toEqual([]);
     });
   });
 }

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { pollTasks } from "../../../src/relay/tasks/poll.ts";
+import { replayLog } from "../../support/replayed.ts";
 import { startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
@@ -460,6 +461,12 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(songs.total).toBeGreaterThan(1);
       expect((await list("/api/task/?p=0&channel_id=999", admin)).data).toEqual([]);
       expect((await g.app.call("GET", "/api/mj/", undefined, stranger)).status).toBe(403);
+    });
+
+    test("a replay of the log at unchanged prices gives every charge, to the unit", async () => {
+      const { replayed, differences } = await replayLog(g.app.deps);
+      expect(replayed).toBeGreaterThan(20);
+      expect(differences).toEqual([]);
     });
   });
 }

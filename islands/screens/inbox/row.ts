@@ -1,0 +1,23 @@
+// What the inbox screen knows of an item: its state now, and whether a person may close it.
+import { inboxKinds } from "../../../src/shared/inbox.ts";
+import type { StatusTone } from "../../ui/badges.tsx";
+import type { InboxRow, ListPageData } from "../../lib/wire.ts";
+
+export type InboxPageData = ListPageData<InboxRow>;
+
+export type RowState = "open" | "snoozed" | "closed";
+
+/** `nowSeconds`: a snooze ends by itself. */
+export function stateOf({ closed_at, snoozed_until }: InboxRow, nowSeconds: number): RowState {
+  if (closed_at > 0) return "closed";
+  return snoozed_until > nowSeconds ? "snoozed" : "open";
+}
+
+export function toneOf(row: InboxRow): StatusTone {
+  return row.closed_at > 0 ? "off" : inboxKinds[row.kind].tone;
+}
+
+/** What lasts closes itself; by hand it would be back with the next look. */
+export function mayClose({ kind, closed_at }: InboxRow): boolean {
+  return closed_at === 0 && inboxKinds[kind].isLasting !== true;
+}

@@ -1,0 +1,56 @@
+// The options that have an editor of their own, and the groups that have a panel: what is not here is drawn by its kind.
+import type { ComponentType } from "react";
+import { lazyPart } from "../../../lib/lazy-part.tsx";
+import type { EditorTable, OptionEditorProps } from "../editor-props.ts";
+import { LogoEditor, NameEditor } from "./brand.tsx";
+import { Chats } from "./chats.tsx";
+import { ClaudeHeaders } from "./claude-headers.tsx";
+import { ContentEditor } from "./content.tsx";
+import { GeminiSafety } from "./gemini-safety.tsx";
+import { GROUP_KEYS, GroupsPanel } from "./groups.tsx";
+import { ClaudeMaxTokens, GeminiVersions } from "./model-maps.tsx";
+import { NameList } from "./name-list.tsx";
+import type { OptionPanelProps } from "./panel-props.ts";
+import { PRICE_KEYS } from "./price-tables.ts";
+import { RATE_LIMIT_KEYS, RateLimitPanel } from "./rate-limit.tsx";
+import { ShareEditor } from "./share.tsx";
+import { VERSION_KEYS, VersionPanel } from "./version.tsx";
+
+/** The largest of them, and the one of fewest visits. */
+const PricesPanel = lazyPart<OptionPanelProps>(() => import("./prices.tsx"));
+
+const EDITORS: Readonly<Record<string, ComponentType<OptionEditorProps>>> = {
+  Chats,
+  "claude.default_max_tokens": ClaudeMaxTokens,
+  "claude.model_headers_settings": ClaudeHeaders,
+  "claude.thinking_adapter_budget_tokens_percentage": ShareEditor,
+  "gemini.safety_settings": GeminiSafety,
+  "gemini.supported_imagine_models": NameList,
+  "gemini.thinking_adapter_budget_tokens_percentage": ShareEditor,
+  "gemini.version_settings": GeminiVersions,
+  Notice: ContentEditor,
+  HomePageContent: ContentEditor,
+  About: ContentEditor,
+  Footer: ContentEditor,
+  SystemName: NameEditor,
+  Logo: LogoEditor,
+};
+
+interface Panel {
+  component: ComponentType<OptionPanelProps>;
+  keys: readonly string[];
+}
+
+const PANELS: Readonly<Record<string, Panel>> = {
+  prices: { component: PricesPanel, keys: PRICE_KEYS },
+  groups: { component: GroupsPanel, keys: GROUP_KEYS },
+  rate_limit: { component: RateLimitPanel, keys: RATE_LIMIT_KEYS },
+  version: { component: VersionPanel, keys: VERSION_KEYS },
+};
+
+export const editorOf: EditorTable["editorOf"] = (key) =>
+  Object.hasOwn(EDITORS, key) ? EDITORS[key] : undefined;
+export const panelOf: EditorTable["panelOf"] = (group) =>
+  Object.hasOwn(PANELS, group) ? PANELS[group]?.component : undefined;
+export const panelKeys: EditorTable["panelKeys"] = (group) =>
+  Object.hasOwn(PANELS, group) ? (PANELS[group]?.keys ?? []) : [];

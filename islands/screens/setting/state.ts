@@ -1,0 +1,225 @@
+// The settings while they are open: what is stored, what was typed, what was refused, and how changes are saved.
+// Refuses to send what did not change, and to lose what could not be saved: it stays typed, with the reason beside it.
+import { signal } from "@preact/signals-react";
+import type { ReadonlySignal } from "@preact/signals-react";
+import type { OptionRow, SettingPageData } from "../../../src/shared/setting-rows.ts";
+import { loadAllTexts } from "../../lib/all-texts.ts";
+import { api, call, failureMessage } from "../../lib/api.ts";
+import { readBoot, status } from "../../lib/boot.ts";
+import { replaceParts } from "../../lib/fresh-parts.ts";
+import { t } from "../../lib/i18n.ts";
+import { toast, toastFailure } from "../../lib/toasts.ts";
+import { confirm } from "../../ui/confirm.tsx";
+import { titleOf } from "./names.ts";
+import { problemOf } from "./problems.ts";
+
+const OTHER_SIGN_INS = [
+  "GitHubOAuthEnabled",
+  "oidc.enabled",
+  "LinuxDOOAuthEnabled",
+  "WeChatAuthEnabled",
+  "TelegramOAuthEnabled",
+];
+
+type Texts = ReadonlyMap<string, string>;
+
+export interface Settings {
+  /** By key, in the order of the screens; only those of the first tab until `loadAll`. */
+  rows: ReadonlySignal<ReadonlyMap<string, OptionRow>>;
+  /** Every tab's options are there, in full. */
+  isWhole: ReadonlySignal<boolean>;
+  /** What was typed and is not saved, by key. A secret's "" empties it. */
+  drafts: ReadonlySignal<Texts>;
+  failures: ReadonlySignal<Texts>;
+  isSaving: ReadonlySignal<boolean>;
+  /** What was typed, else what is stored. */
+  value: (key: string) => string;
+  set: (key: string, value: string) => void;
+  /** The control has lost the focus: what is wrong with it is said. */
+  leave: (key: string) => void;
+  revert: (key: string) => void;
+  discard: () => void;
+  /** Saves a switch at once, with a way back. */
+  flip: (key: string, isOn: boolean) => Promise<void>;
+  /** One by one, switches first. */
+  save: () => Promise<void>;
+  loadAll: () => Promise<void>;
+}
+
+function without(texts: Texts, key: string): Texts {
+  return new Map([...texts].filter(([each]) => each !== key));
+}
+
+/** Name, flags and footer stand in the frame too. */
+async function refreshFrame(): Promise<void> {
+  if (document.querySelector("[data-shell]") === null) return;
+  const fresh = readBoot(await replaceParts());
+  if (fresh) status.value = fresh.status;
+}
+
+/** A saved option as its row says it from then on. */
+function stored(row: OptionRow, value: string): OptionRow {
+  if (row.secret) return { ...row, isSet: value !== "", changed: value !== "" };
+  return { ...row, value, changed: value !== row.default };
+}
+
+/** As specified: whatever ends in `Enabled` is saved before the rest. */
+function inSavingOrder(keys: readonly string[]): string[] {
+  const isFirst = (key: string) => Number(!key.endsWith("Enabled"));
+  return keys.toSorted((a, b) => isFirst(a) - isFirst(b));
+}
+
+/** What the pieces below share: the signals, and how one of them changes. */
+function createStore(data: SettingPageData) {
+  const rows = signal<ReadonlyMap<string, OptionRow>>(new Map(data.rows.map((row) => [row.key, row])));
+  const drafts = signal<Texts>(new Map());
+  const failures = signal<Texts>(new Map());
+  let last: Promise<unknown> = Promise.resolve();
+  /** One call at a time: of two clicks on a switch the second one counts, and what is read is no older than what was saved. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    rows,
+    drafts,
+    failures,
+    isWhole: signal(false),
+    isSaving: signal(false),
+    value: (key: string): string => drafts.peek().get(key) ?? rows.peek().get(key)?.value ?? "",
+    fail: (key: string, text: string): void => {
+      failures.value = new Map([...failures.peek(), [key, text]]);
+    },
+    forgive: (key: string): void => {
+      if (failures.peek().has(key)) failures.value = without(failures.peek(), key);
+    },
+    put: (key: string, value: string): void => {
+      const row = rows.peek().get(key);
+      if (row) rows.value = new Map(rows.peek()).set(key, stored(row, value));
+    },
+    send: (key: string, value: string) => inTurn(() => call(api.option.put({ key, value }))),
+    read: () => inTurn(() => call(api.option.rows.get({ query: { full: "true" } }))),
+  };
+}
+
+type Store = ReturnType<typeof createStore>;
+
+/** Without another way of signing in there would be no way back into this screen. */
+async function mayLoseThePassword({ rows, fail }: Store): Promise<boolean> {
+  if (!OTHER_SIGN_INS.some((each) => rows.peek().get(each)?.value === "true")) {
+    fail("PasswordLoginEnabled", t("setting.passwordLast"));
+    return false;
+  }
+  return confirm({
+    title: t("setting.passwordOff"),
+    text: t("setting.passwordOffText"),
+    action: t("setting.passwordOffAction"),
+    isDanger: true,
+  });
+}
+
+async function flipSwitch(store: Store, key: string, isOn: boolean, isUndo = false): Promise<void> {
+  const row = store.rows.peek().get(key);
+  if (!row) return;
+  store.forgive(key);
+  if (key === "PasswordLoginEnabled" && !isOn && !(await mayLoseThePassword(store))) return;
+  store.put(key, String(isOn));
+  try {
+    await store.send(key, String(isOn));
+    store.put(key, String(isOn));
+  } catch (error) {
+    store.put(key, row.value);
+    store.fail(key, failureMessage(error));
+    return;
+  }
+  toast({
+    key: `setting ${key}`,
+    text: t(isOn ? "setting.turnedOn" : "setting.turnedOff", { name: titleOf(row) }),
+    ...(isUndo ? {} : { undo: () => flipSwitch(store, key, !isOn, true) }),
+  });
+  await refreshFrame().catch(() => undefined);
+}
+
+/** False: it was refused, and stays typed. */
+async function saveOne(store: Store, key: string): Promise<boolean> {
+  const row = store.rows.peek().get(key);
+  const text = store.value(key);
+  const problem = row && problemOf(row, text, store.value("ServerAddress"));
+  if (problem !== undefined) {
+    store.fail(key, problem);
+    return false;
+  }
+  try {
+    await store.send(key, text);
+  } catch (error) {
+    store.fail(key, failureMessage(error));
+    return false;
+  }
+  store.put(key, text);
+  // What was typed meanwhile is a change of its own.
+  if (store.drafts.peek().get(key) === text) store.drafts.value = without(store.drafts.peek(), key);
+  store.forgive(key);
+  return true;
+}
+
+async function saveAll(store: Store): Promise<void> {
+  if (store.isSaving.peek()) return;
+  const keys = inSavingOrder([...store.drafts.peek().keys()]);
+  if (keys.length === 0) {
+    toast({ key: "settings", tone: "info", text: t("form.unchanged") });
+    return;
+  }
+  store.isSaving.value = true;
+  let saved = 0;
+  for (const key of keys) if (await saveOne(store, key)) saved++;
+  store.isSaving.value = false;
+  if (saved === keys.length) toast({ key: "settings", text: t("setting.saved", { count: saved }) });
+  else {
+    const text = t(saved === 0 ? "setting.saveFailed" : "setting.partlySaved");
+    toast({ key: "settings", tone: "error", text });
+  }
+  if (saved > 0) await refreshFrame().catch(() => undefined);
+}
+
+async function load({ rows, isWhole, read }: Store): Promise<void> {
+  const [all, words] = await Promise.all([read(), import("../../lib/setting-words.ts"), loadAllTexts()]);
+  words.addOptionTexts();
+  rows.value = new Map(all.map((row) => [row.key, row]));
+  isWhole.value = true;
+}
+
+export function createSettings(data: SettingPageData): Settings {
+  const store = createStore(data);
+  const { rows, drafts, failures, value, fail, forgive } = store;
+  let loading: Promise<void> | undefined;
+  return {
+    ...store,
+    set(key, text) {
+      const row = rows.peek().get(key);
+      const isSame = row?.secret ? text === "" && row.isSet !== true : text === row?.value;
+      drafts.value = isSame ? without(drafts.peek(), key) : new Map(drafts.peek()).set(key, text);
+      forgive(key);
+    },
+    leave(key) {
+      const row = rows.peek().get(key);
+      const problem = row && drafts.peek().has(key) ? problemOf(row, value(key)) : undefined;
+      if (problem !== undefined) fail(key, problem);
+    },
+    revert(key) {
+      drafts.value = without(drafts.peek(), key);
+      forgive(key);
+    },
+    discard() {
+      drafts.value = new Map();
+      failures.value = new Map();
+    },
+    flip: (key, isOn) => flipSwitch(store, key, isOn),
+    save: () => saveAll(store),
+    loadAll: () =>
+      (loading ??= load(store).catch((error: unknown) => {
+        loading = undefined;
+        toastFailure(error, "settings");
+      })),
+  };
+}

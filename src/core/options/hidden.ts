@@ -1,0 +1,83 @@
+// Options that nothing acts on: known, kept and answered, because older clients read and write them, or because what reads
+// them is still to come. A row leaves this file with the change that reads its option; test/core/options/readers.test.ts sees to it.
+import type { OptionKey } from "./definitions.ts";
+
+interface HiddenRow {
+  /** Why nothing reads them. */
+  reason: string;
+  keys: readonly OptionKey[];
+  /** A screen that only says whether the thing is switched on. */
+  toldBy?: string;
+}
+
+const PROVIDER_SWITCHES = [
+  "oidc.enabled",
+  "GitHubOAuthEnabled",
+  "LinuxDOOAuthEnabled",
+  "WeChatAuthEnabled",
+  "TelegramOAuthEnabled",
+] as const;
+
+export const hiddenRows: readonly HiddenRow[] = [
+  {
+    reason: "Left over from the ancestor of these gateways, where nothing read them either.",
+    keys: [
+      "FileUploadPermission",
+      "FileDownloadPermission",
+      "ImageUploadPermission",
+      "ImageDownloadPermission",
+      "StreamCacheQueueLength",
+    ],
+  },
+  {
+    reason: "Visitors cannot register yet, so nothing is asked of their addresses.",
+    keys: [
+      "RegisterEnabled",
+      "PasswordRegisterEnabled",
+      "EmailVerificationEnabled",
+      "EmailDomainRestrictionEnabled",
+      "EmailAliasRestrictionEnabled",
+      "EmailDomainWhitelist",
+    ],
+  },
+  {
+    reason: "Nobody signs in by another provider yet; the profile says that it is off.",
+    keys: PROVIDER_SWITCHES,
+    toldBy: "islands/screens/personal.tsx",
+  },
+  {
+    reason: "Read together with the provider's switch, which nothing acts on yet.",
+    keys: [
+      "oidc.well_known",
+      "oidc.client_id",
+      "oidc.client_secret",
+      "oidc.authorization_endpoint",
+      "oidc.token_endpoint",
+      "oidc.user_info_endpoint",
+      "GitHubClientId",
+      "GitHubClientSecret",
+      "LinuxDOClientId",
+      "LinuxDOClientSecret",
+      "WeChatServerAddress",
+      "WeChatServerToken",
+      "WeChatAccountQRCodeImageURL",
+      "TelegramBotToken",
+      "TelegramBotName",
+    ],
+  },
+  {
+    reason: "No call asks visitors to prove that they are people yet.",
+    keys: ["TurnstileCheckEnabled", "TurnstileSiteKey", "TurnstileSecretKey"],
+  },
+  {
+    reason: "No rail of payment is built yet (core/site/top-up.ts).",
+    keys: ["PayAddress", "EpayId", "EpayKey", "MinTopUp", "CustomCallbackAddress", "TopupGroupRatio"],
+  },
+];
+
+const HIDDEN: ReadonlySet<OptionKey> = new Set(hiddenRows.flatMap(({ keys }) => keys));
+
+/** Whether nothing acts on it, so that a settings screen may leave it out. */
+export function isHidden(key: OptionKey): boolean {
+  return HIDDEN.has(key);
+}

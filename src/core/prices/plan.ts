@@ -1,0 +1,223 @@
+// What a change of prices means before it is made: the difference in dollars, what of it deserves a second look, and what the
+// last days would have cost. Refuses nothing that a person may want; it says what they would not have noticed.
+import { and, gte, inArray } from "drizzle-orm";
+import { sumOf } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
+import { priceLines } from "../../shared/cost.ts";
+import type { PriceLine } from "../../shared/cost.ts";
+import type { Deps } from "../deps.ts";
+import { changesAgainst, isSame, MODEL_OPTIONS, tablesIn, textsWith, writesOf } from "./changes.ts";
+import type { PriceChange, SentChange } from "./changes.ts";
+import { isUsed, usedGroups } from "./group-use.ts";
+import { lookupPrice, MISSING_MODEL_RATIO } from "./prices.ts";
+import type { ModelPricing, PriceTables } from "./prices.ts";
+import { planHash, priceState, refuseStale } from "./revisions.ts";
+import { whatIf } from "./what-if.ts";
+import type { WhatIf } from "./what-if.ts";
+
+/** A price of one kind, in dollars; null: it does not apply, or the model has no price. */
+interface LineDifference {
+  kind: PriceLine["kind"];
+  per: PriceLine["per"];
+  before: number | null;
+  after: number | null;
+}
+
+interface ModelDifference {
+  model: string;
+  /** Only the kinds whose price changes. */
+  lines: LineDifference[];
+  /** Calls of the last seven days. */
+  calls: number;
+}
+
+type WarningCode =
+  | "price_doubled"
+  | "price_halved"
+  | "price_free"
+  | "price_no_longer_free"
+  | "price_unit_changed"
+  | "price_looks_unset"
+  | "price_removed"
+  | "group_in_use"
+  | "changed_since_draft";
+
+/** Something that an automatic sync would not do without a tick. */
+interface PlanWarning {
+  code: WarningCode;
+  key: string;
+  name: string;
+  /** The change cannot be applied as long as this holds. */
+  isBlocking: boolean;
+  params: Record<string, string | number>;
+}
+
+interface Plan {
+  /** The revision that it was made on. */
+  parent: number;
+  planHash: string;
+  changes: PriceChange[];
+  /** The first of those whose price changes, by name. */
+  models: ModelDifference[];
+  modelCount: number;
+  warnings: PlanWarning[];
+  effect: WhatIf | null;
+}
+
+export interface PlanRequest {
+  /** The revision that the caller looks at; the latest where absent. */
+  parent?: number | undefined;
+  changes: readonly SentChange[];
+  /** 0: no replay of the log. */
+  days: number;
+  signal?: AbortSignal | undefined;
+}
+
+const MOST_MODELS = 2000;
+const DAY = 86_400;
+const HOUR = 3600;
+/** Prices that differ by less are the same: other software rounds to six decimals. */
+const RELATIVE = 1e-6;
+
+const linesOf = (pricing: ModelPricing | undefined, tables: PriceTables): PriceLine[] =>
+  pricing ? priceLines(pricing, 1, tables.quotaPerUnit) : [];
+
+/** Makes a plan and changes nothing. Throws `price_plan_stale` where the parent is not the latest revision. */
+export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: PlanRequest): Promise<Plan> {
+  const { db, clock } = deps;
+  const { revision, texts } = await priceState(db);
+  if (request.parent !== undefined && request.parent !== revision) await refuseStale(db, request.parent);
+  const changes = changesAgainst(texts, request.changes);
+  const before = tablesIn(texts);
+  const after = tablesIn(textsWith(texts, writesOf(texts, changes)));
+  const models = modelsOf(changes, before, after).flatMap((model) => difference(model, before, after));
+  const nowMs = clock.nowMs();
+  const removed = models.filter(({ model }) => !lookupPrice(after, model)).map(({ model }) => model);
+  const calls = await weekCalls(db, removed, nowMs);
+  for (const each of models) each.calls = calls.get(each.model) ?? 0;
+  return {
+    parent: revision,
+    planHash: planHash(revision, changes),
+    changes,
+    models: models.slice(0, MOST_MODELS),
+    modelCount: models.length,
+    warnings: [
+      ...movedSince(request.changes, changes),
+      ...models.flatMap((each) => modelWarnings(each, before, after)),
+      ...changes.flatMap(groupWarnings),
+      ...(await usedGroups(db, texts, changes))
+        .filter(isUsed)
+        .map(({ group, users, keys, channels, options }): PlanWarning => ({
+          code: "group_in_use",
+          key: "GroupRatio",
+          name: group,
+          isBlocking: true,
+          params: { users, keys, channels, options: options.join(", ") },
+        })),
+    ],
+    effect:
+      request.days === 0
+        ? null
+        : await whatIf(db, { before, after, days: request.days, nowMs, signal: request.signal }),
+  };
+}
+
+/** Models whose price the changes can touch: the names of the maps, and all where units mean other dollars. */
+function modelsOf(changes: readonly PriceChange[], before: PriceTables, after: PriceTables): string[] {
+  const named = changes.filter(({ key }) => MODEL_OPTIONS.includes(key)).map(({ name }) => name);
+  if (before.quotaPerUnit === after.quotaPerUnit) return [...new Set(named)].sort();
+  const priced = [before, after].flatMap((tables) => [
+    ...Object.keys(tables.modelRatio),
+    ...Object.keys(tables.modelPrice),
+  ]);
+  return [...new Set([...named, ...priced])].sort();
+}
+
+const isNear = (a: number, b: number): boolean => Math.abs(a - b) <= Math.max(a, b) * RELATIVE;
+
+function difference(model: string, before: PriceTables, after: PriceTables): ModelDifference[] {
+  const old = new Map(linesOf(lookupPrice(before, model), before).map((line) => [line.kind, line]));
+  const fresh = new Map(linesOf(lookupPrice(after, model), after).map((line) => [line.kind, line]));
+  const lines = [...new Set([...old.keys(), ...fresh.keys()])].flatMap((kind): LineDifference[] => {
+    const [was, is] = [old.get(kind), fresh.get(kind)];
+    const line = is ?? was;
+    if (!line || (was && is && isNear(was.unitPrice, is.unitPrice))) return [];
+    return [{ kind, per: line.per, before: was?.unitPrice ?? null, after: is?.unitPrice ?? null }];
+  });
+  return lines.length === 0 ? [] : [{ model, lines, calls: 0 }];
+}
+
+/** Calls of the last seven days, by model. */
+async function weekCalls(
+  db: Database,
+  models: readonly string[],
+  nowMs: number,
+): Promise<Map<string, number>> {
+  if (models.length === 0) return new Map();
+  const { rollups } = db.t;
+  const from = Math.floor((nowMs / 1000 - 7 * DAY) / HOUR) * HOUR;
+  const rows = await db.reader
+    .select({ model: rollups.modelName, calls: sumOf(rollups.count) })
+    .from(rollups)
+    .where(and(gte(rollups.hour, from), inArray(rollups.modelName, models.slice(0, MOST_MODELS))))
+    .groupBy(rollups.modelName);
+  return new Map(rows.map(({ model, calls }) => [model, calls]));
+}
+
+/** What a step from one price to another deserves to be asked. */
+function stepWarning(before: number, after: number): WarningCode | undefined {
+  if (before === after) return undefined;
+  if (after === 0) return "price_free";
+  if (before === 0) return "price_no_longer_free";
+  if (after > before * 2 * (1 + RELATIVE)) return "price_doubled";
+  return after < before * 0.5 * (1 - RELATIVE) ? "price_halved" : undefined;
+}
+
+function modelWarnings(
+  { model, lines, calls }: ModelDifference,
+  before: PriceTables,
+  after: PriceTables,
+): PlanWarning[] {
+  const at = { key: "", name: model, isBlocking: false };
+  const [old, fresh] = [lookupPrice(before, model), lookupPrice(after, model)];
+  if (!fresh) return [{ ...at, code: "price_removed", params: { calls } }];
+  const found: PlanWarning[] = [];
+  if (
+    fresh.callPrice === undefined &&
+    fresh.modelRatio === MISSING_MODEL_RATIO &&
+    fresh.completionRatio === 1
+  )
+    found.push({ ...at, code: "price_looks_unset", params: { ratio: MISSING_MODEL_RATIO } });
+  if (!old) return found;
+  if ((old.callPrice === undefined) !== (fresh.callPrice === undefined))
+    return [...found, { ...at, code: "price_unit_changed", params: {} }];
+  // One sentence a model and reason, about the first kind that has it.
+  for (const line of lines) {
+    if (line.before === null || line.after === null) continue;
+    const code = stepWarning(line.before, line.after);
+    if (!code || found.some((each) => each.code === code)) continue;
+    found.push({ ...at, code, params: { kind: line.kind, before: line.before, after: line.after } });
+  }
+  return found;
+}
+
+function groupWarnings({ key, name, before, after }: PriceChange): PlanWarning[] {
+  if (key !== "GroupRatio" && key !== "TopupGroupRatio" && key !== "Price" && key !== "QuotaPerUnit")
+    return [];
+  if (before === null || after === null) return [];
+  const code = stepWarning(Number(before), Number(after));
+  return code
+    ? [{ code, key, name, isBlocking: false, params: { before: Number(before), after: Number(after) } }]
+    : [];
+}
+
+/** Names that were drafted against another value than the one that they would replace. */
+function movedSince(sent: readonly SentChange[], changes: readonly PriceChange[]): PlanWarning[] {
+  return changes.flatMap((change): PlanWarning[] => {
+    const drafted = sent.find(({ key, name }) => key === change.key && name === change.name);
+    if (drafted?.before === undefined || isSame(drafted.before, change.before)) return [];
+    const { key, name, before } = change;
+    const params = { before: JSON.stringify(drafted.before), after: JSON.stringify(before) };
+    return [{ code: "changed_since_draft", key, name, isBlocking: false, params }];
+  });
+}

@@ -1,0 +1,384 @@
+// The history of prices: every write of a price, ratio or group is a revision, made in the same atomic block as the rows of
+// the options. Refuses to apply what was planned on an older revision, and to apply a part of a plan.
+import { and, desc, eq, gt, inArray, sql } from "drizzle-orm";
+import { contains, countRows, q } from "../../db/database.ts";
+import type { Database, Orm, Steps } from "../../db/database.ts";
+import { refuse } from "../../shared/failures.ts";
+import type { Deps } from "../deps.ts";
+import type { OptionKey } from "../options/definitions.ts";
+import type { OptionAuthor, OptionRecorder, OptionWrite } from "../options/store.ts";
+import {
+  changesAgainst,
+  differences,
+  isPriceOption,
+  isSame,
+  placesText,
+  PRICE_OPTIONS,
+  tablesIn,
+  textOf,
+  textsWith,
+  valueAt,
+  writesOf,
+} from "./changes.ts";
+import type { PriceChange, PriceTexts, SentChange } from "./changes.ts";
+import { fingerprintOf } from "./price-book.ts";
+import { refuseUsedGroups } from "./group-use.ts";
+
+/** The mark whose value is the latest revision; whoever writes prices holds its row until the commit. */
+const MARK = "price_revision";
+
+/** Prices as the database has them, and the revision that made them so; 0: nobody has changed one yet. */
+export interface PriceState {
+  revision: number;
+  texts: PriceTexts;
+}
+
+type Row = Database["t"]["priceRevisions"]["$inferSelect"];
+
+export interface Revision extends Omit<Row, "changes"> {
+  /** The revision that undid this one; 0 = none has. */
+  undoneBy: number;
+  /** The first names that it touched. */
+  names: string[];
+}
+
+export interface RevisionDetail extends Revision {
+  changes: PriceChange[];
+}
+
+const MOST_NAMES = 8;
+
+/** Waits for everybody else who writes prices, and tells the latest revision. The lock ends with the block. */
+export function* lockPrices(db: Database, tx: Orm): Steps<number> {
+  const { marks } = db.t;
+  const [row] = yield* q(
+    tx
+      .insert(marks)
+      .values({ key: MARK, value: 0 })
+      .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value}` } })
+      .returning({ value: marks.value }),
+  );
+  return row?.value ?? 0;
+}
+
+export function* textsInside(db: Database, tx: Orm, keys: readonly OptionKey[]): Steps<PriceTexts> {
+  const { options } = db.t;
+  const rows = yield* q(
+    tx
+      .select()
+      .from(options)
+      .where(inArray(options.key, [...keys])),
+  );
+  return new Map(rows.map(({ key, value }) => [key as OptionKey, value]));
+}
+
+/** Makes a revision of every write that changes a price, whoever makes it and by whichever call. */
+export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): OptionRecorder {
+  return function* (tx, writes, author) {
+    const ofPrices = writes.filter(({ key }) => isPriceOption(key));
+    if (ofPrices.length === 0) return;
+    const parent = yield* lockPrices(db, tx);
+    const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
+    const changes = ofPrices.flatMap(({ key, text }) => differences(key, textOf(texts, key), text));
+    if (changes.length === 0) return;
+    const { marks, priceRevisions } = db.t;
+    yield* q(
+      tx
+        .update(marks)
+        .set({ value: parent + 1 })
+        .where(eq(marks.key, MARK))
+        .returning({ key: marks.key }),
+    );
+    yield* q(
+      tx
+        .insert(priceRevisions)
+        .values({
+          id: parent + 1,
+          kind: author?.kind ?? "write",
+          userId: author?.userId ?? 0,
+          username: author?.username ?? "",
+          createdAt: Math.floor(clock.nowMs() / 1000),
+          note: author?.note ?? "",
+          changes: JSON.stringify(changes),
+          changeCount: changes.length,
+          fingerprint: fingerprintOf(tablesIn(textsWith(texts, ofPrices))),
+          undoOf: author?.undoOf ?? 0,
+          draftId: author?.draftId ?? 0,
+        })
+        .returning({ id: priceRevisions.id }),
+    );
+  };
+}
+
+async function latest(db: Database): Promise<number> {
+  const { marks } = db.t;
+  const [row] = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, MARK));
+  return row?.value ?? 0;
+}
+
+/** From the database, not from memory: another node's change counts from its commit on. */
+export async function priceState(db: Database): Promise<PriceState> {
+  const { options } = db.t;
+  for (;;) {
+    const revision = await latest(db);
+    const rows = await db.orm
+      .select()
+      .from(options)
+      .where(inArray(options.key, [...PRICE_OPTIONS]));
+    // Read in between two revisions the texts would be those of neither.
+    if (revision === (await latest(db)))
+      return { revision, texts: new Map(rows.map(({ key, value }) => [key as OptionKey, value])) };
+  }
+}
+
+/** A plan by its name: the same changes against the same prices on the same revision, and nothing else. */
+export function planHash(parent: number, changes: readonly PriceChange[]): string {
+  const content = changes.map(({ key, name, before, after }) => [key, name, before, after]);
+  return new Bun.CryptoHasher("sha256").update(JSON.stringify([parent, content])).digest("hex");
+}
+
+function* stalePlan(db: Database, tx: Orm, parent: number, revision: number): Steps<Error> {
+  const { priceRevisions } = db.t;
+  const rows = yield* q(
+    tx
+      .select({ changes: priceRevisions.changes })
+      .from(priceRevisions)
+      .where(gt(priceRevisions.id, parent))
+      .orderBy(priceRevisions.id)
+      .limit(MOST_STALE),
+  );
+  const changes = rows.flatMap((row) => JSON.parse(row.changes) as PriceChange[]);
+  const places = [...new Map(changes.map((each) => [`${each.key} ${each.name}`, each])).values()];
+  return refuse("price_plan_stale", { parent, revision, names: placesText(places) });
+}
+
+/** Revisions that are looked into for what changed since a plan. */
+const MOST_STALE = 100;
+
+/** Throws what has changed, where the revision is not the one that was planned on. */
+export async function refuseStale(db: Database, parent: number): Promise<void> {
+  const failure = await db.atomic(function* (tx) {
+    const revision = yield* lockPrices(db, tx);
+    return revision === parent ? undefined : yield* stalePlan(db, tx, parent, revision);
+  });
+  if (failure) throw failure;
+}
+
+export interface PlanToApply {
+  planHash: string;
+  parent: number;
+  changes: readonly SentChange[];
+  note: string;
+  /** The draft whose changes these are. */
+  draftId?: number | undefined;
+}
+
+type Author = Pick<OptionAuthor, "userId" | "username">;
+
+/** Applies a plan: all of it, as one revision, or nothing. Answers the revision. */
+export async function applyPlan(
+  deps: Pick<Deps, "db" | "options" | "clock">,
+  plan: PlanToApply,
+  author: Author,
+): Promise<{ revision: number; changes: number }> {
+  const { db } = deps;
+  const state = await priceState(db);
+  if (state.revision === plan.parent)
+    await refuseUsedGroups(db, state.texts, changesAgainst(state.texts, plan.changes));
+  return deps.options.write(
+    function* (tx) {
+      const revision = yield* lockPrices(db, tx);
+      if (revision !== plan.parent) throw yield* stalePlan(db, tx, plan.parent, revision);
+      const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
+      const changes = changesAgainst(texts, plan.changes);
+      if (changes.length === 0) throw refuse("price_plan_empty");
+      if (planHash(revision, changes) !== plan.planHash) throw refuse("price_plan_mismatch");
+      if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan.draftId, revision + 1);
+      return { writes: writesOf(texts, changes), value: { revision: revision + 1, changes: changes.length } };
+    },
+    {
+      ...author,
+      kind: "apply",
+      note: plan.note,
+      ...(plan.draftId === undefined ? {} : { draftId: plan.draftId }),
+    },
+  );
+}
+
+/** The draft is done with the revision that applies it; one that was applied or discarded meanwhile stops the block. */
+function* closeDraft(
+  { db, clock }: Pick<Deps, "db" | "clock">,
+  tx: Orm,
+  draftId: number,
+  revisionId: number,
+): Steps<void> {
+  const { priceDrafts } = db.t;
+  const [closed] = yield* q(
+    tx
+      .update(priceDrafts)
+      .set({
+        state: "applied",
+        revisionId,
+        effectiveAt: 0,
+        failure: "",
+        version: sql`${priceDrafts.version} + 1`,
+        updatedAt: Math.floor(clock.nowMs() / 1000),
+      })
+      .where(and(eq(priceDrafts.id, draftId), inArray(priceDrafts.state, ["open", "scheduled", "failed"])))
+      .returning({ id: priceDrafts.id }),
+  );
+  if (!closed) throw refuse("price_draft_closed");
+}
+
+/** A place of a price. */
+export interface Place {
+  key: string;
+  name: string;
+}
+
+/** What an undo would do: the inverse of what still stands as the revision left it, and what has changed since. */
+export interface Undo {
+  revision: number;
+  parent: number;
+  changes: PriceChange[];
+  /** Changed since; `before` is what the revision replaced, `after` what stands there now. */
+  skipped: PriceChange[];
+}
+
+const placeKey = ({ key, name }: Place): string => `${key} ${name}`;
+
+function inverse(
+  texts: PriceTexts,
+  changes: readonly PriceChange[],
+  included: ReadonlySet<string>,
+): Pick<Undo, "changes" | "skipped"> {
+  const undone: PriceChange[] = [];
+  const skipped: PriceChange[] = [];
+  for (const change of changes) {
+    const { key, name, before, after } = change;
+    if (!isPriceOption(key)) continue;
+    const now = valueAt(texts, key, name);
+    if (isSame(now, before)) continue;
+    if (isSame(now, after) || included.has(placeKey(change)))
+      undone.push({ key, name, before: now, after: before });
+    else skipped.push({ key, name, before, after: now });
+  }
+  return { changes: undone, skipped };
+}
+
+async function rowOf(db: Database, id: number): Promise<Row> {
+  const { priceRevisions } = db.t;
+  const [row] = await db.orm.select().from(priceRevisions).where(eq(priceRevisions.id, id));
+  if (!row) throw refuse("record_missing");
+  return row;
+}
+
+/** What undoing the revision would do now. */
+export async function previewUndo(db: Database, id: number): Promise<Undo> {
+  const row = await rowOf(db, id);
+  const { revision, texts } = await priceState(db);
+  return {
+    revision: id,
+    parent: revision,
+    ...inverse(texts, JSON.parse(row.changes) as PriceChange[], new Set()),
+  };
+}
+
+/**
+ * Undoes a revision by a new one. Names that were changed since stay as they are, unless they are among `include`; nothing is
+ * left to do: `price_undo_empty`.
+ */
+export async function undoRevision(
+  deps: Pick<Deps, "db" | "options">,
+  undo: { id: number; note: string; include: readonly Place[] },
+  author: Author,
+): Promise<{ revision: number; changes: number; skipped: PriceChange[] }> {
+  const { db } = deps;
+  const row = await rowOf(db, undo.id);
+  const written = JSON.parse(row.changes) as PriceChange[];
+  const included = new Set(undo.include.map(placeKey));
+  const state = await priceState(db);
+  await refuseUsedGroups(db, state.texts, inverse(state.texts, written, included).changes);
+  return deps.options.write(
+    function* (tx) {
+      const revision = yield* lockPrices(db, tx);
+      const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
+      const { changes, skipped } = inverse(texts, written, included);
+      if (changes.length === 0)
+        throw refuse("price_undo_empty", { names: skipped.length === 0 ? "–" : placesText(skipped) });
+      const value = { revision: revision + 1, changes: changes.length, skipped };
+      return { writes: writesOf(texts, changes), value };
+    },
+    { ...author, kind: "undo", note: undo.note, undoOf: undo.id },
+  );
+}
+
+export interface RevisionQuery {
+  page: number;
+  pageSize: number;
+  /** Only later ones than this. */
+  after?: number | undefined;
+  /** Only those that touched this name, whole, in small or capital letters. */
+  name?: string | undefined;
+}
+
+function shown(row: Row, undoneBy: number): Revision {
+  const { changes, ...rest } = row;
+  const names = (JSON.parse(changes) as PriceChange[]).map(({ key, name }) => (name === "" ? key : name));
+  return { ...rest, undoneBy, names: [...new Set(names)].slice(0, MOST_NAMES) };
+}
+
+/** The latest first. */
+export async function listRevisions(
+  db: Database,
+  { page, pageSize, after, name }: RevisionQuery,
+): Promise<{ items: Revision[]; total: number; revision: number }> {
+  const { priceRevisions } = db.t;
+  const where = and(
+    after === undefined ? undefined : gt(priceRevisions.id, after),
+    name === undefined ? undefined : contains(priceRevisions.changes, `"name":${JSON.stringify(name)},`),
+  );
+  const rows = await db.reader
+    .select()
+    .from(priceRevisions)
+    .where(where)
+    .orderBy(desc(priceRevisions.id))
+    .limit(pageSize)
+    .offset((page - 1) * pageSize);
+  const [counted] = await db.reader.select({ total: countRows() }).from(priceRevisions).where(where);
+  const undone = await undoneBy(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return {
+    items: rows.map((row) => shown(row, undone.get(row.id) ?? 0)),
+    total: counted?.total ?? 0,
+    revision: await latest(db),
+  };
+}
+
+async function undoneBy(db: Database, ids: readonly number[]): Promise<Map<number, number>> {
+  if (ids.length === 0) return new Map();
+  const { priceRevisions } = db.t;
+  const rows = await db.reader
+    .select({ id: priceRevisions.id, undoOf: priceRevisions.undoOf })
+    .from(priceRevisions)
+    .where(inArray(priceRevisions.undoOf, [...ids]))
+    .orderBy(priceRevisions.id);
+  return new Map(rows.map(({ id, undoOf }) => [undoOf, id]));
+}
+
+export async function revisionDetail(db: Database, id: number): Promise<RevisionDetail> {
+  const row = await rowOf(db, id);
+  const undone = await undoneBy(db, [id]);
+  return { ...shown(row, undone.get(id) ?? 0), changes: JSON.parse(row.changes) as PriceChange[] };
+}
+
+/** What a scheduled draft writes, where nothing that it touches was changed since: else the names. */
+export function writesIfUntouched(
+  texts: PriceTexts,
+  changes: readonly PriceChange[],
+): { writes: OptionWrite[] } | { touched: PriceChange[] } {
+  const touched = changes.filter(({ key, name, before }) => !isSame(valueAt(texts, key, name), before));
+  return touched.length > 0 ? { touched } : { writes: writesOf(texts, changes) };
+}

@@ -1,0 +1,73 @@
+// The console's calls about changes of prices: plans, drafts, the history and its undo.
+import type { ConsoleOperation } from "../schema.ts";
+
+const change = { key: "ModelRatio", name: "gpt-4o", after: 1.5 };
+
+export const prices: Readonly<Record<string, ConsoleOperation>> = {
+  "GET /api/price/revisions": {
+    tag: "Prices",
+    summary: "List the changes of prices",
+    description:
+      "The latest first; `revision` is the latest of all. Every write of a price, ratio or group is one, by whichever call.",
+    fields: {
+      p: "Page; the first is 1.",
+      after: "Only later revisions than this one.",
+      name: "Only revisions that touched this model or group.",
+    },
+  },
+  "GET /api/price/revisions/{id}": {
+    tag: "Prices",
+    summary: "Show a change of prices",
+    description: "Each name with what stood there before and after; null: nothing.",
+  },
+  "GET /api/price/revisions/{id}/undo": {
+    tag: "Prices",
+    summary: "What undoing a change would do",
+    description: "`skipped` are names that were changed since.",
+  },
+  "POST /api/price/revisions/{id}/undo": {
+    tag: "Prices",
+    summary: "Undo a change of prices",
+    description:
+      "By a new revision with the inverse. Names that were changed since are skipped, unless `include` lists them.",
+    body: { note: "Too dear", include: [{ key: "ModelRatio", name: "gpt-4o" }] },
+  },
+  "GET /api/price/drafts": {
+    tag: "Prices",
+    summary: "List the drafts",
+    fields: {
+      p: "Page; the first is 1.",
+      state: "open, scheduled, applied, failed or discarded; all but discarded ones where absent.",
+    },
+  },
+  "POST /api/price/drafts": {
+    tag: "Prices",
+    summary: "Begin a draft",
+    body: { title: "Autumn", note: "New list prices", changes: [change] },
+  },
+  "PUT /api/price/drafts": {
+    tag: "Prices",
+    summary: "Change or schedule a draft",
+    description:
+      "`version` as it was read. `effective_at` (Unix seconds; 0: by hand) is for root and comes with the `parent` that was " +
+      "looked at. At that moment a draft whose names were changed since fails; what is edited is no longer scheduled.",
+    body: { id: 1, version: 1, title: "Autumn", changes: [change] },
+  },
+  "DELETE /api/price/drafts/{id}": { tag: "Prices", summary: "Discard a draft" },
+  "POST /api/price/plan": {
+    tag: "Prices",
+    summary: "Plan a change of prices",
+    description:
+      "Changes nothing. `diff` is in dollars; `effect` replays the log of the last 1, 7 or 30 days (0: no replay; 7 where " +
+      "absent): `old` at the prices in force, `new` at the planned ones, `charged` as it was, in units.",
+    body: { parent: 0, changes: [change], days: 7 },
+  },
+  "POST /api/price/apply": {
+    tag: "Prices",
+    summary: "Apply a plan",
+    description:
+      "All of it or nothing. Refused as `price_plan_stale`, naming what changed, where the parent is no longer the latest " +
+      "revision. Calls in flight keep their price.",
+    body: { plan_hash: "0".repeat(64), parent: 0, changes: [change], note: "New list prices" },
+  },
+};

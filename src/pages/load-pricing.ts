@@ -1,0 +1,93 @@
+// What the price list shows: the buyer's groups, the models that were searched for, or one model's details.
+// Refuses groups that the visitor may not use: an address that names one shows the prices of the visitor's own.
+import { buyerOf, isAvailableFor, isVisibleTo, searchCatalogue } from "../core/channels/catalogue.ts";
+import type { Buyer, CatalogueAnswer, CatalogueModel } from "../core/channels/catalogue.ts";
+import { hostedToolPrices, missingPrice } from "../core/prices/prices.ts";
+import type { CallPrice } from "../core/prices/prices.ts";
+import { noticesInForce } from "../core/site/model-notices.ts";
+import type { NoticeInForce } from "../core/site/model-notices.ts";
+import { pricingFields, pricingQueryOf } from "../http/queries/pricing.ts";
+import type { PricingQuery } from "../http/queries/pricing.ts";
+import { sentBy } from "../http/queries/sent.ts";
+import type { PriceRatios } from "../shared/cost.ts";
+import { firstGroups } from "./choices.ts";
+import type { LoaderContext } from "./page.ts";
+import { pagingOf } from "./paging.ts";
+
+export interface PricedModel {
+  model: CatalogueModel;
+  isAvailable: boolean;
+  /** What a call is charged by: its price, or the stand-in where the buyer accepts that there is none. */
+  ratios: PriceRatios | undefined;
+}
+
+export interface PricingData {
+  query: PricingQuery;
+  isGuest: boolean;
+  buyer: Buyer;
+  /** The chosen group: one of the buyer's. */
+  group: string;
+  groupRatio: number;
+  quotaPerUnit: number;
+  /** Groups to choose from, as many as a page carries. */
+  groups: Readonly<Record<string, { ratio: number; desc: string }>>;
+  areGroupsCut: boolean;
+  notices: NoticeInForce[];
+  rows: PricedModel[];
+  total: number;
+  vendors: CatalogueAnswer["vendors"];
+  page: number;
+  pageSize: number;
+  /** Of the model that the address names; "missing": nobody sells one of that name to the visitor. */
+  detail: (PricedModel & { tools: CallPrice["tools"] }) | "missing" | undefined;
+  vendorTitle: (id: string) => string;
+}
+
+export function loadPricing(context: LoaderContext): PricingData {
+  const { deps, user, url, language } = context;
+  const query = pricingQueryOf(sentBy(pricingFields, url.searchParams));
+  const buyer = buyerOf(deps, user);
+  const group = Object.hasOwn(buyer.groups, query.group) ? query.group : buyer.ownGroup;
+  const { first, isCut } = firstGroups(buyer.groups, group);
+  const tables = deps.prices.tables();
+  const priced = (model: CatalogueModel, isAvailable: boolean): PricedModel => ({
+    model,
+    isAvailable,
+    ratios: model.pricing ?? (buyer.acceptsUnpriced ? missingPrice(tables, model.name) : undefined),
+  });
+  const asked = pagingOf(context);
+  const find = (offset: number) =>
+    searchCatalogue(deps.catalogue, buyer, { ...query, group, offset, limit: asked.pageSize });
+  const model = query.model === "" ? undefined : deps.catalogue.model(query.model);
+  const isDetail = model !== undefined && isVisibleTo(model, buyer);
+  let page = asked.page;
+  let answer = isDetail ? { hits: [], total: 0, vendors: [] } : find(asked.offset);
+  const lastPage = Math.max(1, Math.ceil(answer.total / asked.pageSize));
+  // A page beyond the end of a list that has grown shorter, or of a search: its last one.
+  if (page > lastPage) {
+    page = lastPage;
+    answer = find((page - 1) * asked.pageSize);
+  }
+  return {
+    query,
+    isGuest: user === undefined,
+    buyer,
+    group,
+    groupRatio: deps.prices.groupRatio(group),
+    quotaPerUnit: tables.quotaPerUnit,
+    groups: first,
+    areGroupsCut: isCut,
+    notices: noticesInForce(deps, Object.keys(buyer.groups)),
+    rows: answer.hits.map((hit) => priced(hit.model, hit.isAvailable)),
+    total: answer.total,
+    vendors: answer.vendors,
+    page,
+    pageSize: asked.pageSize,
+    detail: isDetail
+      ? { ...priced(model, isAvailableFor(model, group, buyer)), tools: hostedToolPrices(tables, model.name) }
+      : query.model === ""
+        ? undefined
+        : "missing",
+    vendorTitle: (id) => deps.vendors.title(id, language),
+  };
+}

@@ -1,0 +1,81 @@
+// The kinds of the operator's inbox as rows: how grave an item is, what leads to its cure, and how it is said.
+// A new kind is a row here, its two texts in locales/*/inbox.json, and whoever meets the cause.
+
+/** What an item names: figures and names, by the placeholders of its sentence. */
+export type InboxParams = Readonly<Record<string, string | number>>;
+
+/** "broken": calls or money are at stake; "attention": it can wait until somebody looks. */
+export type InboxTone = "attention" | "broken";
+
+/** Kinds that are switched together: `inbox.letters.<name>`. */
+type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail";
+
+interface InboxKindRow {
+  tone: InboxTone;
+  letters: LetterSwitch;
+  /** A state that is looked at again and again: it closes itself, and closing it by hand would not last. */
+  isLasting?: boolean;
+  /** Root is also told that it is over. */
+  tellsBack?: boolean;
+  /** Where an administrator goes on; absent: nothing in the console cures it. */
+  href?: (subject: string) => string;
+}
+
+const ROWS = {
+  channel: {
+    tone: "attention",
+    letters: "channel",
+    tellsBack: true,
+    href: (id) => `/channel?edit=${encodeURIComponent(id)}`,
+  },
+  price: {
+    tone: "attention",
+    letters: "price",
+    href: (model) => `/channel?model=${encodeURIComponent(model)}`,
+  },
+  audit: { tone: "broken", letters: "audit", isLasting: true },
+  settlement_lost: { tone: "broken", letters: "settlement", isLasting: true },
+  settlement_refused: { tone: "broken", letters: "settlement", isLasting: true },
+  journal_put_away: { tone: "broken", letters: "settlement", isLasting: true },
+  disk: { tone: "attention", letters: "disk", isLasting: true },
+  database: { tone: "broken", letters: "database", isLasting: true },
+  mail: { tone: "attention", letters: "mail" },
+} as const satisfies Record<string, InboxKindRow>;
+
+export type InboxKind = keyof typeof ROWS;
+
+export const INBOX_KINDS = Object.keys(ROWS) as InboxKind[];
+
+export const inboxKinds: Readonly<Record<InboxKind, InboxKindRow>> = ROWS;
+
+/** Of a text out of a database or an address, which an older or newer build may have written. */
+export function isInboxKind(text: string): text is InboxKind {
+  return Object.hasOwn(ROWS, text);
+}
+
+/** As much of an item as its sentence needs. */
+export interface SaidItem {
+  kind: InboxKind;
+  subject: string;
+  params: InboxParams;
+}
+
+type Translate = (key: string, params?: Record<string, string | number>) => string;
+
+/** The item in one sentence. Params that end in `_en` replace their namesakes for readers of English. */
+export function inboxSentence(
+  t: Translate,
+  language: "zh" | "en",
+  { kind, subject, params }: SaidItem,
+): string {
+  const own: Record<string, string | number> = { ...params, subject };
+  if (language === "en")
+    for (const [name, value] of Object.entries(params))
+      if (name.endsWith("_en")) own[name.slice(0, -"_en".length)] = value;
+  return t(`inbox.say.${kind}`, own);
+}
+
+/** Where the item's cure is; undefined: not in the console. */
+export function inboxHref({ kind, subject }: Pick<SaidItem, "kind" | "subject">): string | undefined {
+  return inboxKinds[kind].href?.(subject);
+}

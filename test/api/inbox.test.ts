@@ -1,0 +1,158 @@
+// The inbox over the wire: administrators read it, put items off and close them; pages carry the bell without a query.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { purgeItems } from "../../src/core/inbox/items.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { testClock } from "../support/clock.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+
+interface Item {
+  id: number;
+  kind: string;
+  subject: string;
+  count: number;
+  closed_at: number;
+  closed_by: number;
+  snoozed_until: number;
+}
+
+interface Answer<T> {
+  success: boolean;
+  code?: string;
+  data: T;
+}
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  const clock = testClock();
+  let app: TestApp;
+  let admin: TestUser;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    app = await startTestApp({ database, clock });
+    await app.deps.db.orm.insert(app.deps.db.t.setups).values({ version: "test", initializedAt: 1 });
+    admin = await app.createUser({ role: 10 });
+    user = await app.createUser();
+  });
+  afterAll(() => app.close());
+
+  const list = async (query = "") =>
+    (
+      await app.call<Answer<{ items: Item[]; total: number; page_size: number }>>(
+        "GET",
+        `/api/inbox/?${query}`,
+        undefined,
+        admin,
+      )
+    ).body.data;
+  const put = async (id: number, body: object) =>
+    (await app.call<Answer<Item>>("PUT", `/api/inbox/${id}`, body, admin)).body;
+  const raised = async (kind: "price" | "audit" | "disk", subject: string) => {
+    app.deps.inbox.raise({ kind, subject, params: { count: 1 } });
+    await app.services.inbox.settle();
+    const found = (await list(`kind=${kind}`)).items.find((item) => item.subject === subject);
+    if (!found) throw new Error("not there");
+    return found;
+  };
+
+  test("nobody but administrators reads or changes it", async () => {
+    for (const who of [undefined, user]) {
+      const get = await app.call("GET", "/api/inbox/", undefined, who);
+      const change = await app.call("PUT", "/api/inbox/1", { state: "closed" }, who);
+      const expected = who ? 403 : 401;
+      expect([get.status, change.status]).toEqual([expected, expected]);
+    }
+  });
+
+  test("pages, kinds and states narrow the list; what they do not know means all that is open", async () => {
+    for (let index = 0; index < 12; index++) await raised("price", `listed-${index}`);
+    await raised("disk", "node");
+    expect(await list("page_size=5&p=3")).toMatchObject({ total: 13, page_size: 5 });
+    expect((await list("page_size=5&p=3")).items).toHaveLength(3);
+    expect((await list("kind=disk")).items.map(({ kind }) => kind)).toEqual(["disk"]);
+    expect((await list("kind=nonsense&state=odd")).total).toBe(13);
+    for (let index = 0; index < 12; index++) app.deps.inbox.gone("price", `listed-${index}`);
+    app.deps.inbox.gone("disk", "node");
+    await app.services.inbox.settle();
+    expect((await list()).total).toBe(0);
+    expect((await list("state=closed&kind=price")).total).toBe(12);
+  });
+
+  test("an item is put off for hours, taken up again, and closed by whoever does so", async () => {
+    const { id } = await raised("price", "one");
+    const { data } = await put(id, { state: "snoozed", hours: 3 });
+    expect(data.snoozed_until).toBe(Math.floor(clock.nowMs() / 1000) + 3 * 3600);
+    expect([(await list()).total, (await list("state=snoozed")).total]).toEqual([0, 1]);
+    expect(app.deps.inbox.summary().count).toBe(0);
+    clock.advance(3 * 3_600_000);
+    expect([(await list()).total, (await list("state=snoozed")).total]).toEqual([1, 0]);
+    expect(app.deps.inbox.summary().count).toBe(1);
+    await put(id, { state: "snoozed" });
+    expect((await put(id, { state: "open" })).data.snoozed_until).toBe(0);
+    expect((await put(id, { state: "closed" })).data).toMatchObject({ closed_by: admin.id });
+    expect(app.deps.inbox.summary().count).toBe(0);
+    expect(await put(id, { state: "closed" })).toMatchObject({ success: false, code: "record_missing" });
+    // It is met again: open, and counted on.
+    expect(await raised("price", "one")).toMatchObject({ id, count: 2, closed_at: 0, closed_by: 0 });
+    app.deps.inbox.gone("price", "one");
+    await app.services.inbox.settle();
+  });
+
+  test("what lasts cannot be closed by hand, only put off; absurd changes are refused", async () => {
+    const { id } = await raised("audit", "");
+    expect(await put(id, { state: "closed" })).toMatchObject({ success: false, code: "inbox_lasting" });
+    expect((await put(id, { state: "snoozed" })).success).toBe(true);
+    for (const body of [
+      {},
+      { state: "gone" },
+      { state: "snoozed", hours: 0 },
+      { state: "snoozed", hours: 1e6 },
+    ])
+      expect((await put(id, body)).success).not.toBe(true);
+    for (const missing of ["0", "x", "999999"])
+      expect(
+        (await app.call<Answer<Item>>("PUT", `/api/inbox/${missing}`, { state: "open" }, admin)).body,
+      ).toMatchObject({ success: false, code: "record_missing" });
+    app.deps.inbox.gone("audit");
+    await app.services.inbox.settle();
+  });
+
+  test("the bell stands on administrators' pages with its count and the newest three, in the reader's language", async () => {
+    for (let index = 0; index < 4; index++) {
+      clock.advance(1000);
+      await raised("price", `bell-${index}`);
+    }
+    const html = async (who: TestUser, language: string) =>
+      (await fetch(`${app.url}/token`, { headers: { ...who.headers, "accept-language": language } })).text();
+    const page = await html(admin, "en");
+    const nameOf = (text: string) => /popoverTarget="menu-inbox"[^>]*aria-label="([^"]*)"/i.exec(text)?.[1];
+    expect(nameOf(page)).toBe("Inbox: 4 items need you");
+    const menu = /<ul id="menu-inbox"[\s\S]*?<\/ul>/.exec(page)?.[0] ?? "";
+    expect([...menu.matchAll(/bell-\d/g)].map(([name]) => name)).toEqual([
+      "bell-3",
+      "bell-3",
+      "bell-2",
+      "bell-2",
+      "bell-1",
+      "bell-1",
+    ]);
+    expect(menu).toContain('href="/channel?model=bell-3"');
+    expect(nameOf(await html(admin, "zh"))).toBe("收件箱：4 项待处理");
+    expect((await html(user, "en")).includes("menu-inbox")).toBe(false);
+    const inbox = await fetch(`${app.url}/inbox`, { headers: { ...user.headers, "accept-language": "en" } });
+    expect((await inbox.text()).includes("This page needs the role of")).toBe(true);
+  });
+
+  test("what was closed a month ago is deleted, what is open stays however old it is", async () => {
+    const closed = () => list("state=closed").then(({ total }) => total);
+    await raised("disk", "old");
+    const before = await closed();
+    expect(before).toBeGreaterThan(0);
+    const now = Math.floor(clock.nowMs() / 1000);
+    await purgeItems(app.deps.db, now + 29 * 86_400);
+    expect(await closed()).toBe(before);
+    await purgeItems(app.deps.db, now + 31 * 86_400);
+    expect(await closed()).toBe(0);
+    expect((await list("kind=disk")).items.map(({ subject }) => subject)).toEqual(["old"]);
+  });
+});

@@ -1,0 +1,430 @@
+// One row per option: a value that is taken and what it is read as, what must stand before it, and values that are refused
+// with the code whose sentence root reads. The type asks for every key; test/api/option-table.test.ts plays them.
+import type { OptionKey } from "../../src/core/options/definitions.ts";
+import type { FailureCode } from "../../src/shared/failure-codes.ts";
+
+/** A value, the refusal's code, and what its sentence names. */
+type Refused = readonly [
+  value: string,
+  code: FailureCode,
+  params?: Readonly<Record<string, string | number>>,
+];
+
+interface OptionCase {
+  /** Other than the default. */
+  good: string;
+  /** As which the program reads it. */
+  read: unknown;
+  refused: readonly Refused[];
+  /** Set before, in this order. */
+  needs?: readonly (readonly [OptionKey, string])[];
+  /** Refused as long as `needs` is not set. */
+  unmet?: FailureCode;
+}
+
+/** A switch, by the value that is not its default. */
+const turned = (on: boolean): OptionCase => ({
+  good: String(on),
+  read: on,
+  refused: [
+    ["maybe", "option_not_bool"],
+    ["1", "option_not_bool"],
+  ],
+});
+
+/** A switch that needs others. */
+const guarded = (unmet: FailureCode, ...needs: (readonly [OptionKey, string])[]): OptionCase => ({
+  ...turned(true),
+  needs,
+  unmet,
+});
+
+const MOST = Number.MAX_SAFE_INTEGER;
+
+const whole = (good: number, min = 0, max = MOST): OptionCase => ({
+  good: String(good),
+  read: good,
+  refused: [
+    String(min - 1),
+    "2.5",
+    "many",
+    "",
+    "NaN",
+    ...(max === MOST ? ["9007199254740992"] : [String(max + 1)]),
+  ].map((value) => [value, "option_not_int", { min, max }] as const),
+});
+
+const number = (good: number, min = 0, max = 1e12): OptionCase => ({
+  good: String(good),
+  read: good,
+  refused: [String(min - 0.5), String(max * 2), "dear", "", "Infinity"].map(
+    (value) => [value, "option_not_number", { min, max }] as const,
+  ),
+});
+
+/** Whatever people write. */
+const free = (good: string, read: unknown = good): OptionCase => ({ good, read, refused: [] });
+
+const address = (good = "https://gw.example/base/"): OptionCase => ({
+  good,
+  read: good.replace(/\/+$/, ""),
+  refused: [
+    ["gw.example", "option_not_url"],
+    ["javascript:alert(1)", "option_not_url"],
+    ["ftp://gw.example", "option_not_url"],
+    ["https://", "option_not_url"],
+  ],
+});
+
+/** An address to its last slash. */
+const endpoint = (): OptionCase => ({ ...address(), read: "https://gw.example/base/" });
+
+const choice = (good: string, ...values: string[]): OptionCase => ({
+  good,
+  read: good,
+  refused: ["", "other", good.toUpperCase()].map(
+    (value) => [value, "option_not_one_of", { values: values.join(", ") }] as const,
+  ),
+});
+
+const NO_MAP: readonly Refused[] = [
+  ["{broken", "option_not_json"],
+  ["[1]", "option_not_map"],
+  ["null", "option_not_map"],
+];
+
+/** A map of prices, ratios or groups, which cannot be emptied either. */
+const table = (key: OptionKey, good: object, refused: readonly Refused[]): OptionCase => ({
+  good: JSON.stringify(good),
+  read: good,
+  refused: [...NO_MAP, ["", "option_table_empty", { name: key }], ...refused],
+});
+
+const ratios = (key: OptionKey): OptionCase =>
+  table(key, { "a-model": 0.25, 另一个: 0 }, [
+    ["{}", "option_table_empty", { name: key }],
+    ['{"m": -1}', "option_bad_ratio", { name: "m" }],
+    ['{"m": "1"}', "option_bad_ratio", { name: "m" }],
+    ['{"m": 1e7}', "option_bad_ratio", { name: "m" }],
+    ['{"m": null}', "option_bad_ratio", { name: "m" }],
+  ]);
+
+/** Maps that are shipped empty and may be so again. */
+const ownRatios = (key: OptionKey): OptionCase =>
+  table(key, { "a-model": 0.25, 另一个: 0 }, [
+    ['{"m": -1}', "option_bad_ratio", { name: "m" }],
+    ['{"m": 1e7}', "option_bad_ratio", { name: "m" }],
+  ]);
+
+const texts = (good: object): OptionCase => ({
+  good: JSON.stringify(good),
+  read: good,
+  refused: [...NO_MAP, ['{"m": 1}', "option_bad_text", { name: "m" }]],
+});
+
+const CHATS = [{ 云雀: "https://chat.example/#/?key={key}" }, { Cat: "opencat://team/join?token={key}" }];
+const NOTICE = { id: "a", models: ["m"], channels: [3], text: "slow", until: 0 };
+
+export const OPTION_CASES: Record<OptionKey, OptionCase> = {
+  TopUpLink: free("https://shop.example/cards"),
+  "general_setting.docs_link": free("https://docs.example"),
+  QuotaPerUnit: number(100_000, 1, 1e9),
+  RetryTimes: whole(3, 0, 10),
+  DisplayInCurrencyEnabled: turned(false),
+  DisplayTokenStatEnabled: turned(false),
+  DefaultCollapseSidebar: turned(true),
+  SelfUseModeEnabled: turned(true),
+  DemoSiteEnabled: turned(true),
+  DrawingEnabled: turned(false),
+  TaskEnabled: turned(false),
+  MjNotifyEnabled: turned(true),
+  MjAccountFilterEnabled: turned(true),
+  MjForwardUrlEnabled: turned(false),
+  MjModeClearEnabled: turned(true),
+  MjActionCheckSuccessEnabled: turned(false),
+  CheckSensitiveEnabled: turned(false),
+  CheckSensitiveOnPromptEnabled: turned(false),
+  CheckSensitiveOnCompletionEnabled: turned(true),
+  StopOnSensitiveEnabled: turned(false),
+  SensitiveWords: free(" one\n\n二 \n", ["one", "二"]),
+  LogConsumeEnabled: turned(false),
+  ErrorLogEnabled: turned(false),
+  DataExportEnabled: turned(false),
+  DataExportInterval: whole(1, 1, 1e6),
+  DataExportDefaultTime: choice("week", "hour", "day", "week"),
+  ChannelDisableThreshold: number(7.5),
+  QuotaRemindThreshold: whole(500_000),
+  AutomaticDisableChannelEnabled: turned(true),
+  AutomaticEnableChannelEnabled: turned(true),
+  AutomaticDisableKeywords: free("out of credit\nbanned", ["out of credit", "banned"]),
+  "relay.channel_test_minutes": whole(30, 0, 100_000),
+  "relay.channel_balance_minutes": whole(60, 0, 100_000),
+  QuotaForNewUser: whole(250_000),
+  PreConsumedQuota: whole(1),
+  QuotaForInviter: whole(5),
+  QuotaForInvitee: whole(6),
+  Chats: {
+    good: JSON.stringify(CHATS),
+    read: CHATS,
+    refused: [
+      ["{broken", "option_not_json"],
+      ["{}", "option_not_list"],
+      ['[{"a": "b", "c": "d"}]', "option_bad_chat", { position: 1 }],
+      ['[{"a": "https://x.example"}, {"b": 1}]', "option_bad_chat", { position: 2 }],
+      ...[
+        ["javascript:alert(1)", "javascript"],
+        [" JavaScript:x", "javascript"],
+        ["java\\nscript:x", "javascript"],
+        ["data:text/html,x", "data"],
+        ["vbscript:x", "vbscript"],
+        ["file:///etc", "file"],
+        ["blob:x", "blob"],
+        ["about:blank", "about"],
+      ].map(
+        ([link, scheme]) =>
+          [
+            `[{"a": "https://x.example"}, {"b": "${link}"}]`,
+            "option_chat_scheme",
+            { position: 2, scheme: scheme ?? "" },
+          ] as const,
+      ),
+    ],
+  },
+  ModelPrice: ratios("ModelPrice"),
+  ModelRatio: ratios("ModelRatio"),
+  CompletionRatio: ratios("CompletionRatio"),
+  CacheRatio: ratios("CacheRatio"),
+  CreateCacheRatio: ratios("CreateCacheRatio"),
+  ImageRatio: ratios("ImageRatio"),
+  CreateCache1hRatio: ownRatios("CreateCache1hRatio"),
+  AudioRatio: ownRatios("AudioRatio"),
+  AudioCompletionRatio: ownRatios("AudioCompletionRatio"),
+  ToolPrices: ownRatios("ToolPrices"),
+  PriceRules: table("PriceRules", { "gpt-4o": { when: [{ over: 1000, times: 2 }] } }, [
+    [
+      '{"nobody-sells-it": {"when": [{"over": 1000, "times": 2}]}}',
+      "option_rules_without_price",
+      { name: "nobody-sells-it" },
+    ],
+    ['{"gpt-4o": {"when": [{"times": 2}]}}', "option_bad_price_rules", { name: "gpt-4o", place: "when[0]" }],
+    [
+      '{"gpt-4o": {"when": [{"above": 1000, "times": 2}]}}',
+      "option_bad_price_rules",
+      { name: "gpt-4o", place: "when[0].above" },
+    ],
+  ]),
+  PriceAddNew: turned(false),
+  ExposeRatioEnabled: turned(true),
+  GroupRatio: table("GroupRatio", { default: 1, vip: 0.5 }, [
+    ["{}", "option_table_empty", { name: "GroupRatio" }],
+    ['{"vip": -0.5}', "option_group_ratio_negative", { name: "vip" }],
+    ['{"vip": "1"}', "option_bad_ratio", { name: "vip" }],
+  ]),
+  UserUsableGroups: table("UserUsableGroups", { default: "所有人" }, [
+    ["{}", "option_table_empty", { name: "UserUsableGroups" }],
+    ['{"vip": 1}', "option_bad_text", { name: "vip" }],
+  ]),
+  ModelRequestRateLimitEnabled: turned(true),
+  ModelRequestRateLimitDurationMinutes: whole(5, 0, 43_200),
+  ModelRequestRateLimitCount: whole(200, 0, 1e9),
+  ModelRequestRateLimitSuccessCount: whole(100, 1, 1e9),
+  ModelRequestRateLimitGroup: table("ModelRequestRateLimitGroup", { default: [200, 100], vip: [0, 1000] }, [
+    ['{"vip": [0, 0]}', "option_bad_rate_limit", { name: "vip", total: 0, success: 0 }],
+    ['{"vip": [-1, 5]}', "option_bad_rate_limit", { name: "vip", total: -1, success: 5 }],
+    ['{"vip": [1]}', "option_bad_rate_limit", { name: "vip", total: "?", success: "?" }],
+  ]),
+  "global.pass_through_request_enabled": turned(true),
+  "relay.language": choice("en", "auto", "zh", "en"),
+  "general_setting.ping_interval_enabled": turned(false),
+  "general_setting.ping_interval_seconds": whole(1, 1, 3600),
+  "relay.first_byte_timeout_seconds": whole(30, 0, 3600),
+  "relay.stream_idle_timeout_seconds": whole(5, 1, 3600),
+  "relay.deadline_seconds": whole(120, 1, 7200),
+  "relay.abandoned_read_seconds": whole(0, 0, 3600),
+  "relay.max_body_mb": whole(8, 1, 1024),
+  "relay.max_answer_mb": whole(8, 1, 1024),
+  "gemini.safety_settings": texts({ default: "BLOCK_NONE" }),
+  "gemini.version_settings": texts({ default: "v1" }),
+  "gemini.supported_imagine_models": {
+    good: '["gemini-3-image"]',
+    read: ["gemini-3-image"],
+    refused: [
+      ["{broken", "option_not_json"],
+      ["{}", "option_not_list"],
+      ["[1]", "option_not_list"],
+    ],
+  },
+  "gemini.thinking_adapter_enabled": turned(true),
+  "gemini.thinking_adapter_budget_tokens_percentage": {
+    ...number(0.5, 0.1, 1),
+    refused: [
+      ["0.05", "option_not_number", { min: 0.1, max: 1 }],
+      ["1.1", "option_not_number", { min: 0.1, max: 1 }],
+    ],
+  },
+  "claude.model_headers_settings": {
+    good: '{"claude-x": {"anthropic-beta": ["a", "b"]}}',
+    read: { "claude-x": { "anthropic-beta": ["a", "b"] } },
+    refused: [
+      ...NO_MAP,
+      ['{"m": "x"}', "option_bad_text", { name: "m" }],
+      ['{"m": {"bad header": ["x"]}}', "option_bad_text", { name: "m.bad header" }],
+      ['{"m": {"x-a": ["a\\r\\nx-b: c"]}}', "option_bad_text", { name: "m.x-a" }],
+    ],
+  },
+  "claude.default_max_tokens": {
+    good: '{"default": 4096, "claude-x": 64000}',
+    read: { default: 4096, "claude-x": 64_000 },
+    refused: [
+      ...NO_MAP,
+      ['{"default": -1}', "option_bad_count", { name: "default" }],
+      ['{"default": 1.5}', "option_bad_count", { name: "default" }],
+      ['{"claude-x": 1}', "option_no_default"],
+      ["{}", "option_no_default"],
+    ],
+  },
+  "claude.thinking_adapter_enabled": turned(false),
+  "claude.thinking_adapter_budget_tokens_percentage": {
+    ...number(0.5, 0.1, 1),
+    refused: [
+      ["0.09", "option_not_number", { min: 0.1, max: 1 }],
+      ["2", "option_not_number", { min: 0.1, max: 1 }],
+    ],
+  },
+  ServerAddress: address(),
+  WorkerUrl: address("https://worker.example/"),
+  WorkerValidKey: free("worker-key"),
+  WorkerAllowHttpImageRequestEnabled: guarded("option_needs_worker", ["WorkerUrl", "https://worker.example"]),
+  PayAddress: {
+    ...address("https://pay.example/epay/"),
+    needs: [["ServerAddress", "https://gw.example"]],
+    unmet: "option_needs_server_address",
+  },
+  EpayId: free("1001"),
+  EpayKey: free("epay-key"),
+  Price: {
+    good: "7.123456",
+    read: 7.123_456,
+    refused: [
+      ["-0.1", "option_not_number", { min: 0, max: 1e6 }],
+      ["dear", "option_not_number", { min: 0, max: 1e6 }],
+      ["7.1234567", "option_too_precise", { decimals: 6 }],
+      ["1e-3", "option_too_precise", { decimals: 6 }],
+      ["0x10", "option_too_precise", { decimals: 6 }],
+    ],
+  },
+  MinTopUp: whole(5),
+  CustomCallbackAddress: address("https://callback.example"),
+  TopupGroupRatio: ratios("TopupGroupRatio"),
+  PasswordLoginEnabled: turned(false),
+  PasswordRegisterEnabled: turned(false),
+  EmailVerificationEnabled: guarded(
+    "option_needs_smtp",
+    ["SMTPServer", "mail.example"],
+    ["SMTPFrom", "site@mail.example"],
+  ),
+  RegisterEnabled: turned(false),
+  // Its list of domains is shipped.
+  EmailDomainRestrictionEnabled: turned(true),
+  EmailAliasRestrictionEnabled: turned(true),
+  EmailDomainWhitelist: {
+    good: "example.org, 例子.中国,mail.co.uk",
+    read: ["example.org", "例子.中国", "mail.co.uk"],
+    refused: ["host", "@example.org", "a b.org", "https://x.org", "-x.org", "x..org"].map(
+      (value) => [`example.org,${value}`, "option_bad_domain", { name: value }] as const,
+    ),
+  },
+  SMTPServer: free("mail.example"),
+  SMTPPort: whole(465, 1, 65_535),
+  SMTPAccount: free("site@mail.example"),
+  SMTPFrom: free("Weir <site@mail.example>"),
+  SMTPToken: free("mail-password"),
+  SMTPSSLEnabled: turned(true),
+  "oidc.enabled": guarded(
+    "option_needs_oidc",
+    ["oidc.client_id", "id"],
+    ["oidc.client_secret", "secret"],
+    ["oidc.well_known", "https://id.example/.well-known/openid-configuration"],
+  ),
+  "oidc.well_known": endpoint(),
+  "oidc.client_id": free("client"),
+  "oidc.client_secret": free("oidc-secret"),
+  "oidc.authorization_endpoint": endpoint(),
+  "oidc.token_endpoint": endpoint(),
+  "oidc.user_info_endpoint": endpoint(),
+  GitHubOAuthEnabled: guarded(
+    "option_needs_github",
+    ["GitHubClientId", "id"],
+    ["GitHubClientSecret", "secret"],
+  ),
+  GitHubClientId: free("client"),
+  GitHubClientSecret: free("github-secret"),
+  LinuxDOOAuthEnabled: guarded(
+    "option_needs_linuxdo",
+    ["LinuxDOClientId", "id"],
+    ["LinuxDOClientSecret", "secret"],
+  ),
+  LinuxDOClientId: free("client"),
+  LinuxDOClientSecret: free("linuxdo-secret"),
+  WeChatAuthEnabled: guarded(
+    "option_needs_wechat",
+    ["WeChatServerAddress", "https://wechat.example"],
+    ["WeChatServerToken", "token"],
+  ),
+  WeChatServerAddress: address("https://wechat.example"),
+  WeChatServerToken: free("wechat-token"),
+  WeChatAccountQRCodeImageURL: free("https://wechat.example/qr.png"),
+  TelegramOAuthEnabled: guarded(
+    "option_needs_telegram",
+    ["TelegramBotToken", "1:a"],
+    ["TelegramBotName", "weir_bot"],
+  ),
+  TelegramBotToken: free("1:telegram"),
+  TelegramBotName: free("weir_bot"),
+  TurnstileCheckEnabled: guarded(
+    "option_needs_turnstile",
+    ["TurnstileSiteKey", "site"],
+    ["TurnstileSecretKey", "secret"],
+  ),
+  TurnstileSiteKey: free("site-key"),
+  TurnstileSecretKey: free("turnstile-secret"),
+  SystemName: free("瀑布"),
+  "site.language": choice("en", "zh", "en"),
+  "site.time_zone": {
+    good: "Asia/Shanghai",
+    read: "Asia/Shanghai",
+    refused: ["", "Mars/Base", "UTC+8", "+08:00"].map((value) => [value, "option_not_time_zone"] as const),
+  },
+  Logo: free("https://gw.example/logo.svg"),
+  "site.maintenance_enabled": turned(true),
+  "site.maintenance_message": free("Back at six."),
+  Notice: free("# 公告\n\nhello"),
+  HomePageContent: free("<h1>Hi</h1>"),
+  About: free("https://about.example"),
+  Footer: free("<b>©</b>"),
+  "site.model_notices": {
+    good: JSON.stringify([NOTICE]),
+    read: [NOTICE],
+    refused: [
+      ["{broken", "option_not_json"],
+      ["{}", "option_not_list"],
+      [JSON.stringify([NOTICE, { text: "nobody's" }]), "option_bad_notice", { position: 2 }],
+    ],
+  },
+  FileUploadPermission: whole(1),
+  FileDownloadPermission: whole(1),
+  ImageUploadPermission: whole(1),
+  ImageDownloadPermission: whole(1),
+  "inbox.letters.channel": turned(false),
+  "inbox.letters.price": turned(false),
+  "inbox.letters.audit": turned(false),
+  "inbox.letters.settlement": turned(false),
+  "inbox.letters.disk": turned(false),
+  "inbox.letters.database": turned(false),
+  "inbox.letters.mail": turned(false),
+  "inbox.audit_hours": whole(12, 0, 8760),
+  "inbox.disk_free_share": number(0.25, 0, 0.9),
+  "site.version_check_enabled": turned(false),
+  "site.version_check_url": address(),
+  StreamCacheQueueLength: whole(1),
+};

@@ -1,13 +1,19 @@
 // What an answer's Markdown becomes: elements of what is known, text of everything else, whatever a model writes.
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { screen, waitFor, within } from "@testing-library/react";
 import { createElement } from "react";
 import Markdown, { safeAddress } from "../../islands/screens/playground/markdown.tsx";
 import { GrowingMarkdown } from "../../islands/screens/playground/markdown-blocks.ts";
 import { renderPart, settle } from "./render.tsx";
 
-// Nothing is ever in sight here: without it everything is.
-Reflect.deleteProperty(globalThis, "IntersectionObserver");
+// Nothing is ever in sight here: without it everything is. Files share one window, so it comes back afterwards.
+const observer = Reflect.getOwnPropertyDescriptor(globalThis, "IntersectionObserver");
+beforeAll(() => {
+  Reflect.deleteProperty(globalThis, "IntersectionObserver");
+});
+afterAll(() => {
+  if (observer) Object.defineProperty(globalThis, "IntersectionObserver", observer);
+});
 
 function draw(text: string, language: "en" | "zh" = "en") {
   return renderPart(createElement(Markdown, { text, isGrowing: false }), { language });

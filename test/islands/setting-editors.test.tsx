@@ -234,7 +234,7 @@ describe("Claude and Gemini", () => {
     await user.tab();
     await user.tab();
     await settle();
-    expect(screen.getByRole("alert").textContent).toContain("letters, digits");
+    expect(screen.getByRole("alert").textContent).toContain("A header");
     const header = screen.getByLabelText<HTMLInputElement>("Header, row 3");
     await user.clear(header);
     await user.type(header, "x-test");

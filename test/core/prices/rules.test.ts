@@ -36,7 +36,7 @@ function priceOf(model: string, { rows = {}, group = 1, atMs = NOON, tools = {} 
     ToolPrices: tools,
   };
   const book = createPriceBook({ get: (key) => values[key] as never, onChange: () => undefined }, () => atMs);
-  const price = book.callPrice(model, "default");
+  const price = book.callPrice(model, "default", "default");
   if (!price) throw new Error(`no price for ${model}`);
   return price;
 }

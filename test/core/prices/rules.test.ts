@@ -32,6 +32,7 @@ function priceOf(model: string, { rows = {}, group = 1, atMs = NOON, tools = {} 
   const values: Record<string, unknown> = {
     ...maps,
     GroupRatio: { default: group },
+    GroupGroupRatio: {},
     QuotaPerUnit: QPU,
     ToolPrices: tools,
   };

@@ -347,7 +347,9 @@ export function modelPriceLines(
   userGroup = group,
 ): PriceLine[] | undefined {
   const pricing = lookupPrice(tables, model);
-  return pricing && priceLines(pricing, groupRatioOf(tables, group, userGroup).groupRatio, tables.quotaPerUnit);
+  return (
+    pricing && priceLines(pricing, groupRatioOf(tables, group, userGroup).groupRatio, tables.quotaPerUnit)
+  );
 }
 
 /** How much of the web a search reads, as clients say it; what they do not say is medium. */

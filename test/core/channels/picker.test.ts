@@ -167,7 +167,7 @@ describe("rest and probe", () => {
       { id: 2, group: "b" },
       { id: 3, group: "b" },
     ]);
-    const among = (nowMs: number, excluded: number[] = [], accepts = (_: Channel): boolean => true) => {
+    const among = (nowMs: number, excluded: number[] = [], accepts?: (channel: Channel) => boolean) => {
       const found = picker.pickAmong(["a", "b", "none"], "m", new Set(excluded), nowMs, accepts);
       return found && `${found.group}${found.channel.id}`;
     };

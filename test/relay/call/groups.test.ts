@@ -269,6 +269,16 @@ describe.each(DATABASE_KINDS)("groups on %s", (database) => {
       expect(failed).toMatchObject({ group: "cheap", modelName: name });
     });
 
+    test("what no channel can serve is not held for, however dear its group is", async () => {
+      await set({ AutoGroups: ["cheap", "dear"] });
+      const name = await model(["cheap"]);
+      // Pays 50 tokens of an answer in the first group, and no answer worth having in the other.
+      const poor = await g.app.createUser({ quota: 30 * 50 + 50 * 200 });
+      const key = await keyOf(poor, { group: "auto" });
+      await charged(() => chat(key, name, { max_tokens: 50 }));
+      expect((await g.upstream.request(0)).json()).toMatchObject({ max_tokens: 50 });
+    });
+
     test("a stream that goes on grows by the price of the group that answers", async () => {
       await set({ AutoGroups: ["cheap", "dear"] });
       const name = await model(["cheap", "dear"]);
@@ -353,6 +363,13 @@ describe.each(DATABASE_KINDS)("groups on %s", (database) => {
       await set({ AutoGroups: ["cheap", "dear"], ModelPrice: { "dall-e-3": 0.02, mj_imagine: 0.1 } });
       for (const group of ["cheap", "dear"])
         await g.app.createChannel({ baseUrl: g.upstream.url, models: "dall-e-3", group, key: group });
+      // The first group has a channel for drawings by its list alone: it cannot make any.
+      await g.app.createChannel({
+        baseUrl: g.upstream.url,
+        models: "mj_imagine",
+        group: "cheap",
+        key: "cheap",
+      });
       const setting = JSON.stringify({ allow_networks: ["127.0.0.1"] });
       await g.app.createChannel({
         type: 2,

@@ -348,6 +348,20 @@ describe.each(DATABASE_KINDS)("groups on %s", (database) => {
       expect([one, two, three].map((name) => names.includes(name))).toEqual([true, true, false]);
     });
 
+    test("are limited as their owner's group is, or by a rule of their own", async () => {
+      await set({ AutoGroups: ["cheap"], ModelRequestRateLimitGroup: { default: [1, 1] } });
+      await g.setOption("ModelRequestRateLimitEnabled", "true");
+      const name = await model(["cheap"]);
+      const statuses = async () => {
+        const key = await keyOf(await g.app.createUser({ quota: 1_000_000 }), { group: "auto" });
+        return [(await chat(key, name)).status, (await chat(key, name)).status];
+      };
+      expect(await statuses()).toEqual([200, 429]);
+      await set({ ModelRequestRateLimitGroup: { default: [1, 1], auto: [2, 2] } });
+      expect(await statuses()).toEqual([200, 200]);
+      await g.setOption("ModelRequestRateLimitEnabled", "false");
+    });
+
     test("without another try the first group's failure is the answer", async () => {
       await set({ AutoGroups: ["cheap", "dear"] });
       await g.setOption("RetryTimes", "0");

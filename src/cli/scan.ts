@@ -119,8 +119,7 @@ class Scanner {
       if (row.content !== "" && !row.content.startsWith("#")) {
         const before = this.text.slice(this.starts[row.no - 1], row.start);
         if (before.includes("\t")) throw new Unreadable(row.no, "a tab cannot indent: use blanks");
-        if (row.content.startsWith("%"))
-          throw new Unreadable(row.no, "directives (%) are not read here");
+        if (row.content.startsWith("%")) throw new Unreadable(row.no, "directives (%) are not read here");
         return row;
       }
       this.at++;
@@ -162,7 +161,8 @@ class Scanner {
     const { content, no } = row;
     if (/^---|^\.\.\./.test(content)) throw new Unreadable(no, this.strayReason(row));
     const quoted = /^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)')\s*:(?=\s|$)/.exec(content);
-    if (quoted) return { name: unquoted(quoted[0].replace(/\s*:$/, "")), rest: afterBlanks(content, quoted[0].length) };
+    if (quoted)
+      return { name: unquoted(quoted[0].replace(/\s*:$/, "")), rest: afterBlanks(content, quoted[0].length) };
     const reason = SPECIAL[content.charAt(0)];
     if (reason !== undefined && !(content.startsWith("?") && !/^\?(\s|$)/.test(content)))
       throw new Unreadable(no, reason);
@@ -309,14 +309,18 @@ class Scanner {
     const close = open === "{" ? "}" : "]";
     let at = this.skipBlanks(from + 1);
     for (let index = 0; ; index++) {
-      if (at >= this.text.length) throw new Unreadable(this.lineOf(from), `the ${open} that begins here does not end`);
+      if (at >= this.text.length)
+        throw new Unreadable(this.lineOf(from), `the ${open} that begins here does not end`);
       if (this.text.charAt(at) === close) return at + 1;
       at = open === "{" ? this.flowPair(at, path) : this.flowItem(at, [...path, String(index)]);
       at = this.skipBlanks(at);
       const char = this.text.charAt(at);
       if (char === ",") at = this.skipBlanks(at + 1);
       else if (char !== close && at < this.text.length)
-        throw new Unreadable(this.lineOf(at), `a comma or ${close} should stand before ${shortened(this.text.slice(at))}`);
+        throw new Unreadable(
+          this.lineOf(at),
+          `a comma or ${close} should stand before ${shortened(this.text.slice(at))}`,
+        );
     }
   }
 
@@ -331,12 +335,14 @@ class Scanner {
     const written = this.text.slice(from, end);
     const isQuoted = /^["']/.test(written);
     const name = isQuoted ? unquoted(written) : written;
-    if (name === "<<" && !isQuoted) throw new Unreadable(line, "merges (<<) are not read here: write the values out");
+    if (name === "<<" && !isQuoted)
+      throw new Unreadable(line, "merges (<<) are not read here: write the values out");
     const doubt = isQuoted ? undefined : nameDoubt(name);
     if (doubt !== undefined) this.problem(line, `"${name}" ${doubt}`);
     this.note([...path, name], line);
     end = this.skipBlanks(end);
-    if (this.text.charAt(end) !== ":") throw new Unreadable(line, `a colon should follow ${shortened(written)}`);
+    if (this.text.charAt(end) !== ":")
+      throw new Unreadable(line, `a colon should follow ${shortened(written)}`);
     return this.flowValue(this.skipBlanks(end + 1), [...path, name]);
   }
 
@@ -354,9 +360,12 @@ class Scanner {
     if (char === '"' || char === "'") return this.quoted(at);
     const reason = SPECIAL[char];
     if (reason !== undefined) throw new Unreadable(this.lineOf(at), reason);
-    const found = /^(?:[^\s,{}[\]:#]|:(?![\s,{}[\]]|$)|(?<!\s)#| +(?![\s,{}[\]:#]))+/.exec(this.text.slice(at, at + 4096));
+    const found = /^(?:[^\s,{}[\]:#]|:(?![\s,{}[\]]|$)|(?<!\s)#| +(?![\s,{}[\]:#]))+/.exec(
+      this.text.slice(at, at + 4096),
+    );
     const end = at + (found?.[0].length ?? 0);
-    if (end === at) throw new Unreadable(this.lineOf(at), `${shortened(this.text.slice(at))} needs quotes here`);
+    if (end === at)
+      throw new Unreadable(this.lineOf(at), `${shortened(this.text.slice(at))} needs quotes here`);
     if (/[{[]/.test(this.text.charAt(end)))
       throw new Unreadable(this.lineOf(at), "text with { or [ needs quotes here");
     return end;
@@ -376,8 +385,7 @@ function shortened(text: string): string {
 
 /** Whether the line begins a map. */
 function holdsName(content: string): boolean {
-  if (/^["']/.test(content))
-    return /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*:(?=\s|$)/.test(content);
+  if (/^["']/.test(content)) return /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*:(?=\s|$)/.test(content);
   return /^[^#{}[\],|>](?:[^:#]|:(?!\s|$)|(?<!\s)#)*?\s*:(?=\s|$)/.test(content);
 }
 

@@ -130,12 +130,16 @@ class Scanner {
     this.problems.push({ line, message });
   }
 
-  private note(path: Path, line: number): void {
+  /** Answers the place for what stands below: of a second one another, whose names are not all second ones too. */
+  private note(path: Path, line: number): Path {
     const key = placeKey(path);
     const earlier = this.lines.get(key);
-    if (earlier !== undefined)
-      this.problem(line, `"${path.at(-1)}" stands in line ${earlier} already: a name may stand once`);
-    else this.lines.set(key, line);
+    if (earlier === undefined) {
+      this.lines.set(key, line);
+      return path;
+    }
+    this.problem(line, `"${path.at(-1)}" stands in line ${earlier} already: a name may stand once`);
+    return [...path, `again in line ${line}`];
   }
 
   private node(row: Line, path: Path): void {
@@ -150,8 +154,7 @@ class Scanner {
       if (row.indent > indent) throw new Unreadable(row.no, this.strayReason(row));
       if (row.content === "-" || row.content.startsWith("- ")) return;
       const found = this.nameIn(row);
-      const here = [...path, found.name];
-      this.note(here, row.no);
+      const here = this.note([...path, found.name], row.no);
       this.value(row, found.rest, indent, here, true);
     }
   }
@@ -183,8 +186,7 @@ class Scanner {
         if (row && row.indent > indent) throw new Unreadable(row.no, this.strayReason(row));
         return;
       }
-      const here = [...path, String(index)];
-      this.note(here, row.no);
+      const here = this.note([...path, String(index)], row.no);
       const rest = afterBlanks(row.content, 1);
       const inner: Line = {
         no: row.no,
@@ -325,8 +327,7 @@ class Scanner {
   }
 
   private flowItem(at: number, path: Path): number {
-    this.note(path, this.lineOf(at));
-    return this.flowValue(at, path);
+    return this.flowValue(at, this.note(path, this.lineOf(at)));
   }
 
   private flowPair(from: number, path: Path): number {
@@ -339,11 +340,11 @@ class Scanner {
       throw new Unreadable(line, "merges (<<) are not read here: write the values out");
     const doubt = isQuoted ? undefined : nameDoubt(name);
     if (doubt !== undefined) this.problem(line, `"${name}" ${doubt}`);
-    this.note([...path, name], line);
+    const here = this.note([...path, name], line);
     end = this.skipBlanks(end);
     if (this.text.charAt(end) !== ":")
       throw new Unreadable(line, `a colon should follow ${shortened(written)}`);
-    return this.flowValue(this.skipBlanks(end + 1), [...path, name]);
+    return this.flowValue(this.skipBlanks(end + 1), here);
   }
 
   private flowValue(at: number, path: Path): number {

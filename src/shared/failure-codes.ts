@@ -152,7 +152,7 @@ export const CONSOLE_CODES = {
   config_price_free: ["client"],
   config_price_halved: ["client"],
   config_price_looks_unset: ["client"],
-  config_price_no_longer_free: ["client"],
+  config_price_outlier: ["client"],
   config_price_unit_changed: ["client"],
   config_prune: ["client"],
   config_too_long: ["client"],

@@ -20,8 +20,7 @@ export interface ApplyRequest extends ConfigRequest {
 }
 
 /** `nothing`: there was nothing to do. All but that and `applied` changed nothing. */
-type ConfigStatus =
-  "nothing" | "differences" | "guarded" | "invalid" | "mismatch" | "moved" | "applied";
+type ConfigStatus = "nothing" | "differences" | "guarded" | "invalid" | "mismatch" | "moved" | "applied";
 
 export interface ConfigOutcome {
   status: ConfigStatus;

@@ -44,7 +44,7 @@ export function judgeDocument(
   const prunes = new Set<string>();
   const judge: Judge = {
     ...{ state, variables, prunes, kept: new Set<string>() },
-    ...{ problems: [], changes: [], prices: [], options: [], channels: [] },
+    ...{ problems: [], changes: [], rows: [], prices: [], options: [], channels: [] },
   };
   if (!isRecord(document)) {
     wrong(judge, [], "config_not_map");

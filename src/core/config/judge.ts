@@ -3,6 +3,7 @@
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { FailureParams } from "../../shared/failures.ts";
+import type { PriceRow } from "../../shared/price-row.ts";
 import type { SentChange } from "../prices/changes.ts";
 import type { OptionWrite } from "../options/store.ts";
 import type { ChannelPlan } from "./channels.ts";
@@ -38,6 +39,8 @@ export interface Judge {
   readonly kept: Set<string>;
   readonly problems: ConfigProblem[];
   readonly changes: ConfigChange[];
+  /** Models whose price changes, in dollars. */
+  readonly rows: { name: string; before: PriceRow | undefined; after: PriceRow | undefined }[];
   /** Of options that hold prices, ratios or groups. */
   readonly prices: SentChange[];
   /** Of all other options. */

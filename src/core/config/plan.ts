@@ -10,7 +10,10 @@ import type { OptionWrite } from "../options/store.ts";
 import { changesAgainst, differences, isPriceOption, textOf, writesOf } from "../prices/changes.ts";
 import type { PriceChange, SentChange } from "../prices/changes.ts";
 import { isUsed, usedGroups } from "../prices/group-use.ts";
+import { mergePrices } from "../prices/merge.ts";
+import type { MergeGuard } from "../prices/merge.ts";
 import { planPrices } from "../prices/plan.ts";
+import { shippedPrices } from "../prices/shipped.ts";
 import { namesOf } from "../channels/input.ts";
 import { judgeDocument } from "./document.ts";
 import { checked } from "./judge.ts";
@@ -56,16 +59,24 @@ export interface ConfigRequest {
   variables: ReadonlyMap<string, string>;
 }
 
+/** The sentences of what an automatic sync would not do either (money.md 2.3). */
+const ROW_GUARDS: Record<MergeGuard, FailureCode> = {
+  above_double: "config_price_doubled",
+  below_half: "config_price_halved",
+  free: "config_price_free",
+  unpriced_elsewhere: "config_price_looks_unset",
+  outlier: "config_price_outlier",
+  other_kind: "config_price_unit_changed",
+};
+
 type WarningCode = Awaited<ReturnType<typeof planPrices>>["warnings"][number]["code"];
 
-/** The sentences of what an automatic sync would not do either. */
-const GUARD_CODES: Partial<Record<WarningCode, FailureCode>> = {
+/** The same of ratios of groups and of the units themselves. */
+const RATIO_GUARDS: Partial<Record<WarningCode, FailureCode>> = {
   price_doubled: "config_price_doubled",
   price_halved: "config_price_halved",
   price_free: "config_price_free",
-  price_no_longer_free: "config_price_no_longer_free",
-  price_unit_changed: "config_price_unit_changed",
-  price_looks_unset: "config_price_looks_unset",
+  price_no_longer_free: "config_price_free",
 };
 
 /** The plan of a document, and how it would be written. */
@@ -89,19 +100,13 @@ export async function judgeConfig(deps: ConfigDeps, request: ConfigRequest): Pro
   if (changes.length > 0) {
     const { warnings } = await planPrices(deps, { parent: state.revision, changes: sent, days: 0 });
     for (const { code, name, key, params } of warnings) {
-      const guard = GUARD_CODES[code];
-      const what = [name || key, params["kind"]]
-        .filter((part) => part !== undefined && part !== "")
-        .join(" ");
+      const guard = RATIO_GUARDS[code];
+      const what = name === "" ? key : `${key} ${name}`;
       if (code === "price_removed") plan.removals.push({ name, calls: Number(params["calls"]) });
-      if (guard)
-        plan.guards.push({
-          code: guard,
-          name: name || key,
-          params: { ...params, name: what },
-          isBlocking: false,
-        });
+      // Models are judged by their whole rows below, entries and tools included.
+      else if (guard && key !== "") plan.guards.push(acceptable(guard, what));
     }
+    plan.guards.push(...rowGuards(judge));
     plan.guards.push(...(await groupsInUse(deps, judge, changes)));
   }
   return { plan, judge, writes };
@@ -141,6 +146,22 @@ function hashOf({ seal }: ConfigDeps, judge: Judge, prices: readonly PriceChange
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
+const acceptable = (code: FailureCode, name: string): ConfigGuard => ({
+  ...{ code, name, params: { name }, isBlocking: false },
+});
+
+/** What of the models' new prices is more often a slip than a wish. */
+function rowGuards(judge: Judge): ConfigGuard[] {
+  const rows = (side: "before" | "after") =>
+    new Map(judge.rows.flatMap((each) => (each[side] ? [[each.name, each[side]] as const] : [])));
+  const lines = mergePrices({
+    ...{ base: new Map(), ours: rows("before"), theirs: rows("after") },
+    isServed: () => true,
+    others: [shippedPrices().rows],
+  });
+  return lines.flatMap(({ name, guards }) => guards.map((guard) => acceptable(ROW_GUARDS[guard], name)));
+}
+
 /** Switches that would act without what they need: half a sign-in is one that anybody may forge. */
 function missingSwitches(judge: Judge): ConfigGuard[] {
   const after = textsAfter(judge);
@@ -160,7 +181,7 @@ function emptied(judge: Judge): ConfigGuard[] {
     const own = judge.changes.filter((change) => change.section === section);
     if (own.length === 0 || own.some(({ action }) => action !== "remove") || judge.kept.has(section))
       return [];
-    return [{ code: "config_emptied", name: section, params: { name: section }, isBlocking: false }];
+    return [acceptable("config_emptied", section)];
   });
 }
 

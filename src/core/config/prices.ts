@@ -102,6 +102,7 @@ export function judgePrices(judge: Judge, value: unknown, quotaPerUnit: number):
     for (const key of PRICE_MAPS) judge.prices.push({ key, name, after: fresh[key][name] ?? null });
     const before = rowOf(maps, name, current);
     const after = row && heldRow(name, row, quotaPerUnit);
+    judge.rows.push({ name, before, after });
     noteFields(judge, { section: "prices", name }, before && shownRow(before), after && shownRow(after));
   };
   const named = new Set<string>();

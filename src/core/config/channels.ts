@@ -219,6 +219,8 @@ function readFields(
       isWhole = false;
       continue;
     }
+    // As an export says it, whatever it is: only what is written is judged.
+    if (before && isSameValue(field.kind, shownField(field, before), sent[name])) continue;
     const read =
       sent[name] === undefined ? shippedValue(name, type) : readField(judge, here, field, sent[name]);
     const value = read === undefined ? undefined : withPasswords(judge, here, name, read, before);

@@ -4,7 +4,7 @@ import { offsetSeconds } from "../../shared/local-time.ts";
 import { TOKEN_KINDS, WEEK_DAYS } from "../../shared/price-row.ts";
 import type { PriceCondition, PriceRow, PriceRule, TokenPrices } from "../../shared/price-row.ts";
 import type { TokenRates } from "../../shared/cost.ts";
-import { everyKind } from "./row-maps.ts";
+import { everyKind } from "../../shared/row-maps.ts";
 
 /** What of a request decides which entries act. */
 export interface RequestFacts {

@@ -5,7 +5,7 @@ import { shippedTexts } from "../../../src/core/prices/origins.ts";
 import { createPriceBook } from "../../../src/core/prices/price-book.ts";
 import { costOf, forRequest, modelPriceLines } from "../../../src/core/prices/prices.ts";
 import type { CallFacts, CallPrice } from "../../../src/core/prices/prices.ts";
-import { emptyMaps, putRow } from "../../../src/core/prices/row-maps.ts";
+import { emptyMaps, putRow } from "../../../src/shared/row-maps.ts";
 import { rulesAt } from "../../../src/core/prices/rules.ts";
 import { explainStored } from "../../../src/shared/cost.ts";
 import type { PriceCondition, PriceRow } from "../../../src/shared/price-row.ts";

@@ -97,7 +97,8 @@ async function settings(env: Env, verb: "export" | "plan" | "apply", args: strin
   const { configCommand } = await import("./cli/config-command.ts");
   const { localSite, remoteSite, SiteError } = await import("./cli/config-site.ts");
   return configCommand({
-    ...{ verb, args },
+    verb,
+    args,
     variables: readVariables,
     async open(address) {
       if (address) return remoteSite(address, fetch);

@@ -17,11 +17,11 @@ export interface ConfigCommand {
   verb: ConfigVerb;
   args: string[];
   /** Values of variables of the environment; those that are not set are left out. */
-  variables(names: readonly string[]): Record<string, string>;
+  variables: (names: readonly string[]) => Record<string, string>;
   /** The running server where an address is given, else the data directory. */
-  open(address: Address | undefined): Promise<Site>;
-  say(text: string): void;
-  complain(text: string): void;
+  open: (address: Address | undefined) => Promise<Site>;
+  say: (text: string) => void;
+  complain: (text: string) => void;
 }
 
 const EXIT = { done: 0, failed: 1, usage: 2, differences: 3, guarded: 4 } as const;
@@ -88,7 +88,9 @@ function asked({ verb, args, variables }: ConfigCommand): Asked {
   const note = text("note") ?? (verb === "apply" ? `weir apply ${basename(file ?? "")}` : "");
   if (note.length > MAX_NOTE) throw new UsageError(`a note has at most ${MAX_NOTE} characters`);
   return {
-    ...{ file, planHash, note },
+    file,
+    planHash,
+    note,
     isJson: values["json"] === true,
     acceptsGuards: values["accept-guards"] === true,
     address: url === undefined || token === undefined ? undefined : { url, token, userId },

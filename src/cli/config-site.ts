@@ -74,7 +74,8 @@ export function remoteSite({ url, token, userId }: Address, fetcher: Fetch): Sit
     throw new SiteError(`${url} refused: ${said}`);
   }
   const bodyOf = ({ document, variables, acceptsGuards }: SiteRequest) => ({
-    ...{ document, variables },
+    document,
+    variables,
     accept_guards: acceptsGuards,
   });
   return {
@@ -112,7 +113,8 @@ export function localSite(deps: ConfigDeps, close: () => Promise<void>): Site {
     }
   };
   const requestOf = ({ document, variables, acceptsGuards }: SiteRequest) => ({
-    ...{ document, acceptsGuards },
+    document,
+    acceptsGuards,
     variables: new Map(Object.entries(variables)),
   });
   return {

@@ -23,7 +23,7 @@ function isBlock(value: string): boolean {
     lines[0] !== "" &&
     lines.every((line) => line === line.trimEnd() && !/[\p{Cc}\u2028\u2029\uFEFF]/u.test(line)) &&
     !/^\s/.test(value) &&
-    !/\n\n$/.test(value)
+    !value.endsWith("\n\n")
   );
 }
 

@@ -280,7 +280,10 @@ function judgeChannel(
   // Without a value: that it differs is all that may be told.
   if (isNewKey)
     judge.changes.push({
-      ...{ section: "channels", name, field: "key", action: before ? "change" : "add" },
+      section: "channels",
+      name,
+      field: "key",
+      action: before ? "change" : "add",
       before: null,
       after: null,
     });

@@ -43,8 +43,16 @@ export function judgeDocument(
 ): Judge {
   const prunes = new Set<string>();
   const judge: Judge = {
-    ...{ state, variables, prunes, kept: new Set<string>() },
-    ...{ problems: [], changes: [], rows: [], prices: [], options: [], channels: [] },
+    state,
+    variables,
+    prunes,
+    kept: new Set<string>(),
+    problems: [],
+    changes: [],
+    rows: [],
+    prices: [],
+    options: [],
+    channels: [],
   };
   if (!isRecord(document)) {
     wrong(judge, [], "config_not_map");

@@ -4,7 +4,7 @@ import type { OptionKind } from "../options/kinds.ts";
 import { domains, lines } from "../options/kinds.ts";
 import { definitionOf, isOptionKey, optionRows } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
-import { PRICE_MAPS } from "../prices/row-maps.ts";
+import { PRICE_MAPS } from "../../shared/row-maps.ts";
 import { GROUP_OPTIONS } from "./groups.ts";
 import { checked, entriesOf, isRecord, wrong } from "./judge.ts";
 import type { Judge, Path } from "./judge.ts";

@@ -139,7 +139,9 @@ function hashOf({ seal }: ConfigDeps, judge: Judge, prices: readonly PriceChange
     definitionOf(key).secret === true ? secret(text) : text,
   ]);
   const channels = judge.channels.map(({ name, before, changes, key }) => [
-    ...[name, before?.id ?? 0, changes === undefined ? null : secret(JSON.stringify(changes))],
+    name,
+    before?.id ?? 0,
+    changes === undefined ? null : secret(JSON.stringify(changes)),
     key === undefined ? null : secret(key),
   ]);
   const content = [prices.length > 0 ? judge.state.revision : 0, prices, options, channels];
@@ -147,7 +149,10 @@ function hashOf({ seal }: ConfigDeps, judge: Judge, prices: readonly PriceChange
 }
 
 const acceptable = (code: FailureCode, name: string): ConfigGuard => ({
-  ...{ code, name, params: { name }, isBlocking: false },
+  code,
+  name,
+  params: { name },
+  isBlocking: false,
 });
 
 /** What of the models' new prices is more often a slip than a wish. */
@@ -155,7 +160,9 @@ function rowGuards(judge: Judge): ConfigGuard[] {
   const rows = (side: "before" | "after") =>
     new Map(judge.rows.flatMap((each) => (each[side] ? [[each.name, each[side]] as const] : [])));
   const lines = mergePrices({
-    ...{ base: new Map(), ours: rows("before"), theirs: rows("after") },
+    base: new Map(),
+    ours: rows("before"),
+    theirs: rows("after"),
     isServed: () => true,
     others: [shippedPrices().rows],
   });
@@ -168,7 +175,10 @@ function missingSwitches(judge: Judge): ConfigGuard[] {
   const { texts } = judge.state;
   const textOfKey = (of: ReadonlyMap<OptionKey, string>) => (key: OptionKey) => of.get(key) ?? "";
   return missingNeeds(textOfKey(texts), textOfKey(after)).map(({ key, code }) => ({
-    ...{ code, name: key, params: {}, isBlocking: true },
+    code,
+    name: key,
+    params: {},
+    isBlocking: true,
   }));
 }
 

@@ -4,15 +4,24 @@ import { isPriceName, isSameRow, readPriceRow, tidyDollars, TOKEN_KINDS } from "
 import type { PriceRow } from "../../shared/price-row.ts";
 import { definitionOf } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
-import { emptyMaps, heldRow, PRICE_MAPS, pricedNames, putRow, rowOf } from "../prices/row-maps.ts";
-import type { PriceMaps } from "../prices/row-maps.ts";
+import { emptyMaps, heldRow, PRICE_MAPS, pricedNames, putRow, rowOf } from "../../shared/row-maps.ts";
+import type { PriceMaps } from "../../shared/row-maps.ts";
 import { byName, entriesOf, isRecord, noteFields, wrong } from "./judge.ts";
 import type { Judge, Path } from "./judge.ts";
 
 const ROW_FIELDS: readonly string[] = ["call", "unit", ...TOKEN_KINDS, "tools", "when"];
 const RULE_FIELDS: readonly string[] = [
-  ...["over", "hours", "days", "tz", "from", "until", "tier", "size", "quality"],
-  ...["set", "times"],
+  "over",
+  "hours",
+  "days",
+  "tz",
+  "from",
+  "until",
+  "tier",
+  "size",
+  "quality",
+  "set",
+  "times",
 ];
 const SET_FIELDS: readonly string[] = [...TOKEN_KINDS, "call"];
 

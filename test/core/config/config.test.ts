@@ -171,7 +171,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   test("what only looks different is none: order, JSON's blanks, texts for lists and maps", async () => {
     const id = await app.createChannel({
-      ...{ type: 1, name: "live", key: "k", models: "b,a", group: "vip,default" },
+      type: 1,
+      name: "live",
+      key: "k",
+      models: "b,a",
+      group: "vip,default",
       modelMapping: '{ "a":"x" }',
     });
     expect(id).toBeGreaterThan(0);

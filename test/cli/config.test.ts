@@ -189,6 +189,7 @@ for (const kind of DATABASE_KINDS) {
       expect(applied.out).toEndWith("\nApplied.\n");
       const again = weir(full, ["apply", desired]);
       expect(again).toMatchObject({ code: 0, out: "Nothing to do: the site is as the file says.\n" });
+      expect(weir(full, ["apply", desired, "--plan", plan.plan_hash]).code).toBe(0);
       expect(weir(full, ["plan", desired]).code).toBe(0);
       const exported = weir(site, ["export"]);
       expect(exported.out).toContain("  gpt-4o: {in: 2.5, out: 12, cache_read: 1.25}\n");

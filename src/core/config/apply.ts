@@ -48,7 +48,8 @@ export async function applyConfig(
 ): Promise<ConfigOutcome> {
   const { plan, judge, writes } = await judgeConfig(deps, request);
   const status = statusOf(plan, request.acceptsGuards);
-  if (status === "invalid") return { status, plan };
+  // Also where a plan was named: it has been applied before.
+  if (status === "invalid" || status === "nothing") return { status, plan };
   if (request.planHash !== undefined && request.planHash !== plan.hash) return { status: "mismatch", plan };
   if (status !== "differences") return { status, plan };
   const touched = judge.channels.flatMap(({ before }) => (before ? [before.id] : []));

@@ -18,6 +18,8 @@ import {
   domains,
   endpoint,
   float,
+  groupList,
+  groupOverrideMap,
   groupRatioMap,
   groupTextMap,
   headerMap,
@@ -29,6 +31,7 @@ import {
   priceRulesMap,
   rateLimitMap,
   ratioMap,
+  specialGroupMap,
   text,
   textList,
   textMap,
@@ -145,6 +148,13 @@ const optionsByGroup = {
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
     UserUsableGroups: { kind: groupTextMap, default: JSON.stringify(defaultUserUsableGroups) },
+  },
+  group_choices: {
+    GroupGroupRatio: { kind: groupOverrideMap, default: "{}" },
+    GroupSpecialUsableGroup: { kind: specialGroupMap, default: "{}" },
+    AutoGroups: { kind: groupList, default: "[]" },
+    /** Of keys that are made without a word about their group; consoles offer it first. */
+    DefaultUseAutoGroup: { kind: bool, default: "false", public: "default_use_auto_group" },
   },
   rate_limit: {
     ModelRequestRateLimitEnabled: { kind: bool, default: "false" },

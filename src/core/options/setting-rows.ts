@@ -81,7 +81,7 @@ export function settingRows(
 ): OptionRow[] {
   return optionRows.flatMap((row): OptionRow[] => {
     const tab = tabs.get(row.group) ?? "none";
-    if (tab === "none" || row.hidden || (only !== undefined && tab !== only)) return [];
+    if (tab === "none" || tab === "desk" || row.hidden || (only !== undefined && tab !== only)) return [];
     const text = options.text(row.key);
     const byDefault = shipped[row.key] ?? row.default;
     const isLong = !isFull && text.length + byDefault.length > MOST_CHARACTERS;

@@ -14,6 +14,7 @@ import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
 import { options } from "./api/options.ts";
 import { priceDrafts } from "./api/price-drafts.ts";
+import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { redemptions } from "./api/redemptions.ts";
@@ -41,6 +42,10 @@ export interface Gateway {
   probe: ChannelProbe;
 }
 
+/** One branch of the tree: the compiler counts how long a chain is. */
+const priceDesk = (deps: Deps, session: SessionSettings) =>
+  new Elysia().use(prices(deps, session)).use(priceDrafts(deps, session)).use(priceSync(deps, session));
+
 export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
   return new Elysia()
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
@@ -51,8 +56,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)
     .use(options(deps, session)) //       /api/option
-    .use(prices(deps, session)) //        /api/price
-    .use(priceDrafts(deps, session)) //   /api/price/drafts
+    .use(priceDesk(deps, session)) //     /api/price, /api/price/drafts, /api/price/sync
     .use(optionPreviews(deps, session)) // /api/option/preview, version
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix

@@ -11,6 +11,7 @@ import type { OptionWrite } from "../options/store.ts";
 import { changesAgainst, placesText, PRICE_OPTIONS, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
 import { lockPrices, priceState, refuseStale, textsInside, writesIfUntouched } from "./revisions.ts";
+import { takenOf } from "./taken.ts";
 
 type Row = Database["t"]["priceDrafts"]["$inferSelect"];
 
@@ -230,6 +231,7 @@ async function applyDraft(deps: DueDeps, draft: Draft): Promise<Outcome> {
     kind: "schedule" as const,
     note: draft.note === "" ? draft.title : draft.note,
     draftId: draft.id,
+    taken: takenOf(draft.changes),
   };
   try {
     return await deps.options.write((tx) => dueSteps(deps, tx, draft), author);

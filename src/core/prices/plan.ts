@@ -213,8 +213,9 @@ function groupWarnings({ key, name, before, after }: PriceChange): PlanWarning[]
 
 /** Names that were drafted against another value than the one that they would replace. */
 function movedSince(sent: readonly SentChange[], changes: readonly PriceChange[]): PlanWarning[] {
+  const sentBy = new Map(sent.map((each) => [`${each.key} ${each.name}`, each]));
   return changes.flatMap((change): PlanWarning[] => {
-    const drafted = sent.find(({ key, name }) => key === change.key && name === change.name);
+    const drafted = sentBy.get(`${change.key} ${change.name}`);
     if (drafted?.before === undefined || isSame(drafted.before, change.before)) return [];
     const { key, name, before } = change;
     const params = { before: JSON.stringify(drafted.before), after: JSON.stringify(before) };

@@ -23,6 +23,7 @@ import {
 import type { PriceChange, PriceTexts, SentChange } from "./changes.ts";
 import { fingerprintOf } from "./price-book.ts";
 import { refuseUsedGroups } from "./group-use.ts";
+import { rememberTaken, takenOf } from "./taken.ts";
 
 /** The mark whose value is the latest revision; whoever writes prices holds its row until the commit. */
 const MARK = "price_revision";
@@ -79,8 +80,15 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
     if (ofPrices.length === 0) return;
     const parent = yield* lockPrices(db, tx);
     const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
-    const changes = ofPrices.flatMap(({ key, text }) => differences(key, textOf(texts, key), text));
-    if (changes.length === 0) return;
+    const found = ofPrices.flatMap(({ key, text }) => differences(key, textOf(texts, key), text));
+    if (found.length === 0) return;
+    const createdAt = Math.floor(clock.nowMs() / 1000);
+    const after = tablesIn(textsWith(texts, ofPrices));
+    const changes = yield* rememberTaken({ db, tx, takenAt: createdAt }, found, {
+      before: tablesIn(texts),
+      after,
+      taken: author?.taken ?? new Map(),
+    });
     const { marks, priceRevisions } = db.t;
     yield* q(
       tx
@@ -97,11 +105,11 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
           kind: author?.kind ?? "write",
           userId: author?.userId ?? 0,
           username: author?.username ?? "",
-          createdAt: Math.floor(clock.nowMs() / 1000),
+          createdAt,
           note: author?.note ?? "",
           changes: JSON.stringify(changes),
           changeCount: changes.length,
-          fingerprint: fingerprintOf(tablesIn(textsWith(texts, ofPrices))),
+          fingerprint: fingerprintOf(after),
           undoOf: author?.undoOf ?? 0,
           draftId: author?.draftId ?? 0,
         })
@@ -200,6 +208,7 @@ export async function applyPlan(
       ...author,
       kind: "apply",
       note: plan.note,
+      taken: takenOf(plan.changes),
       ...(plan.draftId === undefined ? {} : { draftId: plan.draftId }),
     },
   );

@@ -17,8 +17,7 @@ export type SyncSource = (typeof SYNC_SOURCES)[number];
 export const SYNC_ADDRESSES: Partial<Record<SyncSource, string>> = {
   openrouter: "https://openrouter.ai/api/v1/models",
   "models.dev": "https://models.dev/api.json",
-  litellm:
-    "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json",
+  litellm: "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json",
   "genai-prices": "https://raw.githubusercontent.com/pydantic/genai-prices/main/prices/data.json",
 };
 

@@ -68,7 +68,10 @@ interface Origin {
 }
 
 /** The marks that tell the truth: the model's price is then what the source said. */
-function trueMarks(changes: readonly PriceChange[], { after, taken }: Tables): Map<string, Origin & { mark: string }> {
+function trueMarks(
+  changes: readonly PriceChange[],
+  { after, taken }: Tables,
+): Map<string, Origin & { mark: string }> {
   const found = new Map<string, Origin & { mark: string }>();
   if (taken.size === 0) return found;
   const maps = priceMapsOf(after);

@@ -59,8 +59,7 @@ export function detectFormat(parsed: unknown): SourceFormat {
   if (someRecord(values, (entry) => "litellm_provider" in entry)) return "litellm";
   if (someRecord(values, (entry) => isRecord(entry["models"]))) return "models.dev";
   // Other instances say so in a body with status 200.
-  if (isRecord(parsed) && parsed["success"] === false)
-    throw refuse("price_source_hidden", { status: 200 });
+  if (isRecord(parsed) && parsed["success"] === false) throw refuse("price_source_hidden", { status: 200 });
   throw refuse("price_source_unknown");
 }
 

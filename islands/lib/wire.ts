@@ -14,6 +14,8 @@ export type CodeRow = ResponseData<typeof api.redemption.search.get>["items"][nu
 export type CodeResult = ResponseData<typeof api.user.topup.batch.post>[number];
 export type DrawingRow = ResponseData<typeof api.mj.get>[number];
 export type TaskRow = ResponseData<typeof api.task.get>[number];
+/** What a source of prices says beside the prices in force. */
+export type PriceComparison = ResponseData<typeof api.price.sync.post>;
 export type InboxRow = ResponseData<typeof api.inbox.get>["items"][number];
 export type LogRow = ResponseData<typeof api.log.get>["items"][number];
 export type LogStat = ResponseData<typeof api.log.stat.get>;

@@ -8,13 +8,16 @@ import type { DeskPageData, DeskSection } from "../../src/shared/price-desk.ts";
 import { api, call, failureMessage } from "../lib/api.ts";
 import { bootData } from "../lib/boot.ts";
 import { useT } from "../lib/i18n.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { createDesk } from "./price-desk/desk.ts";
 import type { SectionProps } from "./price-desk/section-props.ts";
 
 /** A section that is there; one line each. */
-const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {};
+const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
+  sync: lazyPart(() => import("./price-desk/sync.tsx")),
+};
 
 const hrefOf = (section: DeskSection): string =>
   section === "models" ? "/prices" : `/prices?section=${section}`;

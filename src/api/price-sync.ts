@@ -25,7 +25,7 @@ export function priceSync(deps: Deps, session: SessionSettings) {
     {
       access: "admin",
       body: t.Object({
-        source: t.Union(SYNC_SOURCES.map((each) => t.Literal(each))),
+        source: t.UnionEnum([...SYNC_SOURCES]),
         url: t.Optional(plainText(2000)),
         text: t.Optional(t.String()),
         channel_id: t.Optional(t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),

@@ -21,9 +21,17 @@ export const SYNC_ADDRESSES: Partial<Record<SyncSource, string>> = {
   "genai-prices": "https://raw.githubusercontent.com/pydantic/genai-prices/main/prices/data.json",
 };
 
+/**
+ * newer: in force as it was taken, and the source has another price now. own: the operator's own price. new: not priced here
+ * yet. removed: the operator took the price away. gone: the source has it no longer; kept.
+ */
 export const SYNC_CASES = ["newer", "own", "new", "removed", "gone"] as const;
 export type SyncCase = (typeof SYNC_CASES)[number];
 
+/**
+ * Why nobody but a person ticks a row. unpriced_elsewhere: what other instances charge for models that have no price there.
+ * outlier: ten times off every other source. other_kind: by the call on one side, by the token on the other.
+ */
 export const SYNC_GUARDS = [
   "above_double",
   "below_half",

@@ -182,12 +182,7 @@ describe.each(DATABASE_KINDS)("comparing prices on %s", (database) => {
       const answer = await sync({ source: "detect", url: `${host.url}/?to=/ratios` });
       expect(answer.data.rows.map(({ name }) => name)).toEqual(["m"]);
       const { headers } = host.seen.at(-1) ?? { headers: {} };
-      expect(Object.keys(headers).toSorted()).toEqual([
-        "accept",
-        "accept-encoding",
-        "host",
-        "user-agent",
-      ]);
+      expect(Object.keys(headers).toSorted()).toEqual(["accept", "accept-encoding", "host", "user-agent"]);
     });
 
     test("a channel's key stays here: its instance is asked without it", async () => {

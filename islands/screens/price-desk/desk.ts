@@ -13,6 +13,8 @@ interface Edit {
   name: string;
   /** null: the entry goes. */
   after: unknown;
+  /** Whose price it is where it was taken from a source; the server checks it when a plan is applied. */
+  taken?: string | undefined;
 }
 
 /** As a plan is sent. */
@@ -51,8 +53,12 @@ export interface Desk {
   storedRowOf: (model: string) => PriceRow | undefined;
   /** Several edits as one step. */
   write: (edits: readonly Edit[], label: string) => void;
-  /** Whole prices of models as one step; undefined takes a price away. */
-  writeRows: (rows: ReadonlyMap<string, PriceRow | undefined>, label: string) => void;
+  /** Whole prices of models as one step; undefined takes a price away. `taken`: whose they are, by model. */
+  writeRows: (
+    rows: ReadonlyMap<string, PriceRow | undefined>,
+    label: string,
+    taken?: ReadonlyMap<string, string>,
+  ) => void;
   undo: () => void;
   redo: () => void;
   /** Back to what is stored, as one step. */
@@ -158,12 +164,15 @@ export function createDesk(): Desk {
     storedRowOf: (model) =>
       rowOf(mapsOf(model, storedValueOf), model, Number(storedValueOf("QuotaPerUnit", "")) || quotaPerUnit()),
     write,
-    writeRows(rows, label) {
+    writeRows(rows, label, taken) {
       const maps = emptyMaps();
       const list: Edit[] = [];
       for (const [model, row] of rows) {
         putRow(maps, model, row, quotaPerUnit());
-        for (const key of PRICE_MAPS) list.push({ key, name: model, after: maps[key][model] ?? null });
+        const mark = taken?.get(model);
+        const more = mark === undefined ? {} : { taken: mark };
+        for (const key of PRICE_MAPS)
+          list.push({ key, name: model, after: maps[key][model] ?? null, ...more });
       }
       write(list, label);
     },

@@ -54,7 +54,8 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
     expect(ours.get("mj_imagine")).toEqual({ call: 0.1 });
     const origins = await originRows(app.deps);
     expect([...origins.keys()].toSorted()).toEqual([...ours.keys()].toSorted());
-    for (const [name, { row }] of origins) expect([name, isSameRow(row, ours.get(name))]).toEqual([name, true]);
+    for (const [name, { row }] of origins)
+      expect([name, isSameRow(row, ours.get(name))]).toEqual([name, true]);
     const { options } = app.deps.db.t;
     const [seen] = await app.deps.db.orm.select().from(options).where(eq(options.key, SEEN));
     expect(seen?.value).toBe(shippedVersion());

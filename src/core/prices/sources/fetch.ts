@@ -5,7 +5,7 @@ import type { Deps } from "../../deps.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_BYTES = 10 * MEBIBYTE;
-export const SOURCE_TIMEOUT_MS = 10_000;
+const SOURCE_TIMEOUT_MS = 10_000;
 
 /** Statuses by which a server says that this is not for everybody. */
 const HIDDEN: readonly number[] = [401, 403];

@@ -1,0 +1,177 @@
+// The sheet of a comparison: filters with their counts, pages of rows, and what to do with the ticked ones.
+import { useSignals } from "@preact/signals-react/runtime";
+import { useId, useRef } from "react";
+import type { KeyboardEvent } from "react";
+import { useT } from "../../lib/i18n.ts";
+import { formatNumber } from "../../lib/format.ts";
+import { Pagination } from "../../ui/pagination.tsx";
+import type { Desk } from "./desk.ts";
+import { SyncRow } from "./sync-row.tsx";
+import { isTakeable, SYNC_FILTERS } from "./sync-rows.ts";
+import type { SyncState } from "./sync-state.ts";
+
+interface SheetProps {
+  desk: Desk;
+  state: SyncState;
+}
+
+export function SyncSheet({ desk, state }: SheetProps) {
+  useSignals();
+  const t = useT();
+  const body = useRef<HTMLTableSectionElement>(null);
+  const { ticked, shown, counts, page, pageSize } = state;
+  const rows = shown.value;
+  const last = Math.max(1, Math.ceil(rows.length / pageSize.value));
+  const at = Math.min(page.value, last);
+  const visible = rows.slice((at - 1) * pageSize.value, at * pageSize.value);
+  const takeable = visible.filter(isTakeable);
+  const isAll = takeable.length > 0 && takeable.every(({ name }) => ticked.value.has(name));
+  const isSome = !isAll && takeable.some(({ name }) => ticked.value.has(name));
+  /** Up and down from tick to tick, as in a sheet. */
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0 || !(event.target instanceof HTMLInputElement)) return;
+    const boxes = [...(body.current?.querySelectorAll<HTMLInputElement>("input[type=checkbox]") ?? [])];
+    const next = boxes[boxes.indexOf(event.target) + step];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  };
+  return (
+    <div>
+      <Filters state={state} />
+      {visible.length === 0 ? (
+        <p className="py-10 text-center text-dense text-muted">{t("sync.noneShown")}</p>
+      ) : (
+        <table className="table w-full max-sm:block">
+          <caption className="sr-only">{t("sync.caption")}</caption>
+          <thead className="max-sm:sr-only">
+            <tr>
+              <th scope="col" className="w-9">
+                <input
+                  type="checkbox"
+                  className="checkbox"
+                  aria-label={t("sync.tickPage")}
+                  checked={isAll}
+                  disabled={takeable.length === 0}
+                  ref={(box) => {
+                    if (box) box.indeterminate = isSome;
+                  }}
+                  onChange={() =>
+                    state.tick(
+                      takeable.map(({ name }) => name),
+                      !isAll,
+                    )
+                  }
+                />
+              </th>
+              <th scope="col">{t("sync.column.model")}</th>
+              <th scope="col">{t("sync.column.ours")}</th>
+              <th scope="col">{t("sync.column.theirs")}</th>
+              <th scope="col">{t("sync.column.taken")}</th>
+            </tr>
+          </thead>
+          <tbody ref={body} className="max-sm:block" onKeyDown={onKeyDown}>
+            {visible.map((line) => (
+              <SyncRow
+                key={line.name}
+                line={line}
+                pending={desk.rowOf(line.name)}
+                isTicked={ticked.value.has(line.name)}
+                onTick={(isOn) => state.tick([line.name], isOn)}
+              />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <TakeBar state={state} count={ticked.value.size} shownCount={counts.value[state.filter.value]} />
+      <Pagination
+        page={at}
+        pageSize={pageSize.value}
+        total={rows.length}
+        shown={visible.length}
+        onPage={(next) => (page.value = next)}
+        onPageSize={(size) => {
+          pageSize.value = size;
+          page.value = 1;
+        }}
+      />
+    </div>
+  );
+}
+
+function Filters({ state }: { state: SyncState }) {
+  useSignals();
+  const t = useT();
+  const id = useId();
+  const { filter, counts, search, isServedOnly, page } = state;
+  const set = (change: () => void) => {
+    change();
+    page.value = 1;
+  };
+  return (
+    <div className="mb-2 flex flex-wrap items-center gap-x-4 gap-y-2">
+      <div className="flex flex-wrap gap-1.5" role="group" aria-label={t("sync.filters")}>
+        {SYNC_FILTERS.filter((each) => each === "all" || each === filter.value || counts.value[each] > 0).map(
+          (each) => (
+            <button
+              key={each}
+              type="button"
+              className="badge cursor-pointer pointer-coarse:min-h-9"
+              aria-pressed={filter.value === each}
+              title={t(`sync.filterHint.${each}`)}
+              onClick={() => set(() => (filter.value = each))}
+            >
+              {t(`sync.filter.${each}`)}
+              <span className="tabular-nums">{formatNumber(counts.value[each])}</span>
+            </button>
+          ),
+        )}
+      </div>
+      <label className="flex cursor-pointer items-center gap-2 text-dense">
+        <input
+          type="checkbox"
+          className="checkbox"
+          checked={isServedOnly.value}
+          onChange={(event) => set(() => (isServedOnly.value = event.target.checked))}
+        />
+        {t("sync.servedOnly")}
+      </label>
+      <input
+        id={`${id}-search`}
+        type="search"
+        className="input input-sm ml-auto w-56 max-sm:w-full"
+        aria-label={t("sync.search")}
+        placeholder={t("sync.search")}
+        value={search.value}
+        onChange={(event) => set(() => (search.value = event.target.value))}
+      />
+    </div>
+  );
+}
+
+function TakeBar({ state, count, shownCount }: { state: SyncState; count: number; shownCount: number }) {
+  const t = useT();
+  const names = () => state.shown.peek().map(({ name }) => name);
+  return (
+    <div className="sticky bottom-0 z-10 mt-2 flex flex-wrap items-center gap-2 border-t border-base-300 bg-base-100 py-2 text-dense max-sm:bottom-14">
+      <span className="mr-auto tabular-nums" role="status">
+        {t("sync.ticked", { count })}
+      </span>
+      <button type="button" className="btn btn-sm btn-default" onClick={() => state.tick(names(), true)}>
+        {t("sync.tickShown", { count: shownCount })}
+      </button>
+      <button type="button" className="btn btn-sm btn-default" onClick={() => state.tick(names(), false)}>
+        {t("sync.untickShown")}
+      </button>
+      <button
+        type="button"
+        className="btn btn-sm btn-primary"
+        disabled={count === 0}
+        onClick={() => state.take()}
+      >
+        {t("sync.take", { count })}
+      </button>
+    </div>
+  );
+}

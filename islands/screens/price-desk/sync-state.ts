@@ -1,0 +1,196 @@
+// What a comparison with a source of prices is while the desk is open: the question, its answer, and the ticks.
+// Refuses to write prices: what is taken becomes changes of the desk, and goes the way of all changes.
+import { computed, signal } from "@preact/signals-react";
+import type { ReadonlySignal, Signal } from "@preact/signals-react";
+import { isSameRow } from "../../../src/shared/price-row.ts";
+import type { PriceRow } from "../../../src/shared/price-row.ts";
+import { MAX_SYNC_TEXT_MB, SYNC_ADDRESSES } from "../../../src/shared/price-sync.ts";
+import type { SyncSource } from "../../../src/shared/price-sync.ts";
+import { api, call, failureMessage } from "../../lib/api.ts";
+import { t } from "../../lib/i18n.ts";
+import { announce } from "../../lib/toasts.ts";
+import type { PriceComparison } from "../../lib/wire.ts";
+import type { Desk } from "./desk.ts";
+import { filterCounts, isTakeable, passes } from "./sync-rows.ts";
+import type { SyncFilter, SyncLine } from "./sync-rows.ts";
+
+/** By what way the list comes: only root makes the server fetch. */
+type SyncWay = "address" | "text";
+
+const BYTES_PER_MB = 1024 * 1024;
+
+export interface SyncState {
+  source: Signal<SyncSource>;
+  way: Signal<SyncWay>;
+  url: Signal<string>;
+  text: Signal<string>;
+  /** Name of the file that the text came from. */
+  fileName: Signal<string>;
+  /** Beginnings that names lose, as typed. */
+  strip: Signal<string>;
+  isBusy: ReadonlySignal<boolean>;
+  failure: ReadonlySignal<string>;
+  result: ReadonlySignal<PriceComparison | undefined>;
+  filter: Signal<SyncFilter>;
+  search: Signal<string>;
+  isServedOnly: Signal<boolean>;
+  page: Signal<number>;
+  pageSize: Signal<number>;
+  ticked: ReadonlySignal<ReadonlySet<string>>;
+  /** Rows that the filters show, all pages of them. */
+  shown: ReadonlySignal<readonly SyncLine[]>;
+  counts: ReadonlySignal<Record<SyncFilter, number>>;
+  /** How many prices the last press has put among the changes; 0: none yet. */
+  takenCount: Signal<number>;
+  chooseSource: (source: SyncSource) => void;
+  readFile: (file: File) => Promise<void>;
+  compare: () => Promise<void>;
+  tick: (names: readonly string[], isOn: boolean) => void;
+  /** Puts the ticked rows among the changes of the desk. */
+  take: () => void;
+}
+
+/** Beginnings by commas, spaces or lines. */
+const prefixesOf = (text: string): string[] => text.split(/[\s,，、]+/).filter((each) => each !== "");
+
+const NONE: ReadonlySet<string> = new Set();
+
+const known = new WeakMap<Desk, SyncState>();
+
+/** One for each desk: it stays as it is while other sections are open. */
+export function syncStateOf(desk: Desk, canFetch: boolean): SyncState {
+  let state = known.get(desk);
+  if (!state) known.set(desk, (state = createSync(desk, canFetch)));
+  return state;
+}
+
+function createSync(desk: Desk, canFetch: boolean): SyncState {
+  const source = signal<SyncSource>("shipped");
+  const way = signal<SyncWay>(canFetch ? "address" : "text");
+  const url = signal("");
+  const text = signal("");
+  const fileName = signal("");
+  const strip = signal("");
+  const isBusy = signal(false);
+  const failure = signal("");
+  const result = signal<PriceComparison>();
+  const filter = signal<SyncFilter>("all");
+  const search = signal("");
+  const isServedOnly = signal(false);
+  const page = signal(1);
+  const pageSize = signal(50);
+  const ticked = signal<ReadonlySet<string>>(new Set());
+  const takenCount = signal(0);
+
+  const matching = computed(() => {
+    const wanted = search.value.trim().toLowerCase();
+    const lines = result.value?.rows ?? [];
+    return lines.filter(
+      ({ name, served }) =>
+        (wanted === "" || name.toLowerCase().includes(wanted)) && (served || !isServedOnly.value),
+    );
+  });
+
+  const plainCounts = computed(() => filterCounts(matching.value));
+
+  function request() {
+    const strips = prefixesOf(strip.peek());
+    const more = strips.length === 0 ? {} : { strip: strips };
+    const asked = source.peek();
+    if (asked === "shipped") return { source: asked };
+    return way.peek() === "text"
+      ? { source: asked, text: text.peek(), ...more }
+      : { source: asked, url: url.peek().trim(), ...more };
+  }
+
+  async function compare(): Promise<void> {
+    if (isBusy.peek()) return;
+    isBusy.value = true;
+    failure.value = "";
+    try {
+      const found = await call(api.price.sync.post(request()));
+      result.value = found;
+      ticked.value = new Set(found.rows.filter((row) => row.ticked).map(({ name }) => name));
+      filter.value = "all";
+      search.value = "";
+      page.value = 1;
+      takenCount.value = 0;
+      announce("sync.compared", { count: found.rows.length });
+    } catch (error) {
+      failure.value = failureMessage(error);
+    } finally {
+      isBusy.value = false;
+    }
+  }
+
+  function take(): void {
+    const rows = new Map<string, PriceRow>();
+    const marks = new Map<string, string>();
+    for (const { name, theirs, taken } of result.peek()?.rows ?? []) {
+      if (!theirs || !ticked.peek().has(name) || isSameRow(desk.rowOf(name), theirs)) continue;
+      rows.set(name, theirs);
+      marks.set(name, taken);
+    }
+    const label = t("sync.step", { count: rows.size, source: result.peek()?.source ?? "" });
+    if (rows.size > 0) desk.writeRows(rows, label, marks);
+    ticked.value = new Set();
+    takenCount.value = rows.size;
+    announce("sync.taken", { count: rows.size });
+  }
+
+  return {
+    source,
+    way,
+    url,
+    text,
+    fileName,
+    strip,
+    isBusy,
+    failure,
+    result,
+    filter,
+    search,
+    isServedOnly,
+    page,
+    pageSize,
+    ticked,
+    takenCount,
+    shown: computed(() => {
+      const wanted = filter.value;
+      // Only where it matters: otherwise every tick would sort thousands of rows anew.
+      const ticks = wanted === "ticked" ? ticked.value : NONE;
+      return matching.value.filter((line) => passes(line, wanted, ticks));
+    }),
+    counts: computed(() => ({
+      ...plainCounts.value,
+      ticked: matching.value.reduce((sum, { name }) => sum + (ticked.value.has(name) ? 1 : 0), 0),
+    })),
+    chooseSource(next) {
+      const usual = SYNC_ADDRESSES[source.peek()] ?? "";
+      // What somebody typed stays; an address that was only the usual one gives way.
+      if (url.peek().trim() === usual) url.value = SYNC_ADDRESSES[next] ?? "";
+      source.value = next;
+      failure.value = "";
+    },
+    async readFile(file) {
+      failure.value = "";
+      if (file.size > MAX_SYNC_TEXT_MB * BYTES_PER_MB) {
+        failure.value = t("sync.fileLarge", { name: file.name, limit: MAX_SYNC_TEXT_MB });
+        return;
+      }
+      text.value = await file.text();
+      fileName.value = file.name;
+    },
+    compare,
+    tick(names, isOn) {
+      const next = new Set(ticked.peek());
+      const takeable = new Set((result.peek()?.rows ?? []).filter(isTakeable).map(({ name }) => name));
+      for (const name of names) {
+        if (isOn && takeable.has(name)) next.add(name);
+        else next.delete(name);
+      }
+      ticked.value = next;
+    },
+    take,
+  };
+}

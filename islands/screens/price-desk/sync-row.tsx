@@ -54,12 +54,12 @@ export function SyncRow({ line, pending, isTicked, onTick }: RowProps) {
           <span className="mt-0.5 flex flex-wrap gap-1">
             <span className="badge badge-sm badge-ghost">{t(`sync.case.${line.case}`)}</span>
             {isTaken ? (
-              <span className="badge badge-sm" data-tone="ok">
+              <span className="badge badge-sm badge-ghost" data-tone="ok">
                 {t("sync.isTaken")}
               </span>
             ) : null}
             {guards.map((guard) => (
-              <span key={guard} className="badge badge-sm" data-tone="attention">
+              <span key={guard} className="badge badge-sm badge-ghost" data-tone="attention">
                 {t(`sync.guard.${guard}`)}
               </span>
             ))}
@@ -87,18 +87,28 @@ export function SyncRow({ line, pending, isTicked, onTick }: RowProps) {
 
 const dollars = (value: number): string => `$${tidyDollars(value)}`;
 
+const SHORT_DIGITS = 5;
+/** As much of a price as a row has room for; opened, it is told in full. */
+const shortDollars = (value: number): string => `$${Number(value.toPrecision(SHORT_DIGITS))}`;
+
 /** "$2.5 / $10": in and out by the million tokens, or the fixed price. */
 function mainPrice(t: Translate, row: PriceRow): string {
-  if (row.call !== undefined) return t(`sync.per.${row.unit ?? "call"}`, { price: dollars(row.call) });
-  return `${dollars(row.in ?? 0)} / ${dollars(row.out ?? 0)}`;
+  if (row.call !== undefined) return t(`sync.per.${row.unit ?? "call"}`, { price: shortDollars(row.call) });
+  return `${shortDollars(row.in ?? 0)} / ${shortDollars(row.out ?? 0)}`;
 }
 
-/** What else the price knows, as few words as tell that it is there. */
-function besidePrice(t: Translate, row: PriceRow): string {
+/** Shown in a row without opening it. */
+const SHOWN: readonly string[] = ["in", "out", "cache_read", "call"];
+
+/** What else the price knows, as few words as tell that it is there, and how much of it differs. */
+function besidePrice(t: Translate, row: PriceRow, against: PriceRow | null): string {
   const more: string[] = [];
-  if (row.cache_read !== undefined) more.push(t("sync.cacheShort", { price: dollars(row.cache_read) }));
+  if (row.cache_read !== undefined) more.push(t("sync.cacheShort", { price: shortDollars(row.cache_read) }));
   const rules = row.when?.length ?? 0;
   if (rules > 0) more.push(t("sync.rules", { count: rules }));
+  const sides = { ours: against, theirs: row, base: null };
+  const differing = pricePairs(sides).filter(({ kind, isChanged }) => isChanged && !SHOWN.includes(kind));
+  if (differing.length > 0) more.push(t("sync.moreDiffer", { count: differing.length }));
   return more.join(" · ");
 }
 
@@ -127,7 +137,9 @@ function PriceCell({
       ) : (
         <span className="block text-muted">–</span>
       )}
-      {row ? <span className="block text-xs font-normal text-muted">{besidePrice(t, row)}</span> : null}
+      {row ? (
+        <span className="block text-xs font-normal text-muted">{besidePrice(t, row, against)}</span>
+      ) : null}
     </td>
   );
 }
@@ -146,7 +158,11 @@ const PERCENT = 100;
 function Change({ share }: { share: number }): ReactNode {
   const percent = Number((share * PERCENT).toPrecision(2));
   const text = `${percent > 0 ? "+" : "−"}${Math.abs(percent)} %`;
-  return <span className={`ml-1.5 text-xs ${percent > 0 ? "text-error" : "text-success"}`}>{text}</span>;
+  return (
+    <span className={`ml-1.5 text-xs whitespace-nowrap ${percent > 0 ? "text-error" : "text-success"}`}>
+      {text}
+    </span>
+  );
 }
 
 function Kinds({ line }: { line: SyncLine }) {
@@ -188,7 +204,9 @@ function Kinds({ line }: { line: SyncLine }) {
       {differsBeside(line) ? <p className="mt-1 text-muted">{t("sync.besideDiffers")}</p> : null}
       {origin === "" ? null : (
         <p className="mt-1 text-muted">
-          {t(origin === "own" ? "sync.originOwn" : "sync.origin", { source: origin })}
+          {origin === "own" || origin === "shipped"
+            ? t(`sync.originOf.${origin}`)
+            : t("sync.origin", { source: origin })}
         </p>
       )}
     </div>

@@ -66,7 +66,10 @@ export function SyncSheet({ desk, state }: SheetProps) {
                 />
               </th>
               <th scope="col">{t("sync.column.model")}</th>
-              <th scope="col">{t("sync.column.ours")}</th>
+              <th scope="col">
+                {t("sync.column.ours")}
+                <span className="ml-1.5 font-normal">{t("sync.inOut")}</span>
+              </th>
               <th scope="col">{t("sync.column.theirs")}</th>
               <th scope="col">{t("sync.column.taken")}</th>
             </tr>
@@ -166,7 +169,7 @@ function TakeBar({ state, count, shownCount }: { state: SyncState; count: number
       </button>
       <button
         type="button"
-        className="btn btn-sm btn-primary"
+        className="btn btn-sm btn-primary max-sm:w-full"
         disabled={count === 0}
         onClick={() => state.take()}
       >

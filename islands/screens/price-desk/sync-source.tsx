@@ -24,7 +24,7 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
     void state.compare();
   };
   return (
-    <form className="max-w-180" onSubmit={submit} noValidate>
+    <form className="max-w-300" onSubmit={submit} noValidate>
       <div className="flex flex-wrap items-end gap-x-4 gap-y-3">
         <div className="max-sm:w-full">
           <label className="mb-0.5 block text-dense font-semibold" htmlFor={`${id}-source`}>
@@ -63,13 +63,13 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
       </div>
       <p className="mt-1 text-xs text-muted">{t(`sync.about.${source.value.replace(".", "-")}`)}</p>
       {isShipped ? null : (
-        <>
+        <div className="mt-3 flex flex-wrap items-start gap-x-4 gap-y-3">
           {way.value === "address" && canFetch ? (
             <AddressField state={state} id={id} />
           ) : (
             <TextField state={state} id={id} />
           )}
-          <div className="mt-3">
+          <div className="w-72 max-sm:w-full">
             <label className="mb-0.5 block text-dense font-semibold" htmlFor={`${id}-strip`}>
               {t("sync.strip")}
             </label>
@@ -87,10 +87,10 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
               {t("sync.stripHint")}
             </p>
           </div>
-          <div className="mt-3">
+          <div className="pt-5.5 max-sm:pt-0">
             <CompareButton isBusy={isBusy.value} />
           </div>
-        </>
+        </div>
       )}
       {failure.value === "" ? null : (
         <p role="alert" className="mt-2 text-dense text-error">
@@ -120,7 +120,7 @@ function AddressField({ state, id }: PartProps) {
   useSignals();
   const t = useT();
   return (
-    <div className="mt-3">
+    <div className="min-w-72 grow max-sm:w-full">
       <label className="mb-0.5 block text-dense font-semibold" htmlFor={`${id}-url`}>
         {t("sync.address")}
       </label>
@@ -149,8 +149,8 @@ function TextField({ state, id }: PartProps) {
   const file = useRef<HTMLInputElement>(null);
   const { text, fileName } = state;
   return (
-    <div className="mt-3">
-      <div className="mb-1 flex items-center gap-3">
+    <div className="min-w-72 grow max-sm:w-full">
+      <div className="mb-0.5 flex min-h-5 items-center gap-3">
         <label
           className="text-dense font-semibold"
           {...(fileName.value === "" ? { htmlFor: `${id}-text` } : {})}
@@ -170,14 +170,18 @@ function TextField({ state, id }: PartProps) {
             event.target.value = "";
           }}
         />
-        <button type="button" className="btn btn-sm btn-default" onClick={() => file.current?.click()}>
+        <button
+          type="button"
+          className="btn btn-xs btn-default ml-auto"
+          onClick={() => file.current?.click()}
+        >
           {t("sync.file")}
         </button>
       </div>
       {fileName.value === "" ? (
         <textarea
           id={`${id}-text`}
-          className="textarea mono h-32 w-full"
+          className="textarea mono h-24 w-full"
           spellCheck={false}
           placeholder='{"data": …}'
           value={text.value}

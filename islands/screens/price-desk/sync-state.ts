@@ -29,7 +29,7 @@ export interface SyncState {
   /** Beginnings that names lose, as typed. */
   strip: Signal<string>;
   isBusy: ReadonlySignal<boolean>;
-  failure: ReadonlySignal<string>;
+  failure: Signal<string>;
   result: ReadonlySignal<PriceComparison | undefined>;
   filter: Signal<SyncFilter>;
   search: Signal<string>;
@@ -64,24 +64,62 @@ export function syncStateOf(desk: Desk, canFetch: boolean): SyncState {
   return state;
 }
 
-function createSync(desk: Desk, canFetch: boolean): SyncState {
+/** What is asked, and how it is typed. */
+function createQuestion(canFetch: boolean) {
   const source = signal<SyncSource>("shipped");
   const way = signal<SyncWay>(canFetch ? "address" : "text");
   const url = signal("");
   const text = signal("");
   const fileName = signal("");
   const strip = signal("");
-  const isBusy = signal(false);
   const failure = signal("");
-  const result = signal<PriceComparison>();
+  return {
+    source,
+    way,
+    url,
+    text,
+    fileName,
+    strip,
+    failure,
+    chooseSource(next: SyncSource) {
+      const usual = SYNC_ADDRESSES[source.peek()] ?? "";
+      // What somebody typed stays; an address that was only the usual one gives way.
+      if (url.peek().trim() === usual) url.value = SYNC_ADDRESSES[next] ?? "";
+      source.value = next;
+      failure.value = "";
+    },
+    async readFile(file: File) {
+      failure.value = "";
+      if (file.size > MAX_SYNC_TEXT_MB * BYTES_PER_MB) {
+        failure.value = t("sync.fileLarge", { name: file.name, limit: MAX_SYNC_TEXT_MB });
+        return;
+      }
+      text.value = await file.text();
+      fileName.value = file.name;
+    },
+  };
+}
+
+type Question = ReturnType<typeof createQuestion>;
+
+function requestOf({ source, way, url, text, strip }: Question) {
+  const strips = prefixesOf(strip.peek());
+  const more = strips.length === 0 ? {} : { strip: strips };
+  const asked = source.peek();
+  if (asked === "shipped") return { source: asked };
+  return way.peek() === "text"
+    ? { source: asked, text: text.peek(), ...more }
+    : { source: asked, url: url.peek().trim(), ...more };
+}
+
+/** Which rows are shown, and which of them are ticked. */
+function createView(result: ReadonlySignal<PriceComparison | undefined>) {
   const filter = signal<SyncFilter>("all");
   const search = signal("");
   const isServedOnly = signal(false);
   const page = signal(1);
   const pageSize = signal(50);
-  const ticked = signal<ReadonlySet<string>>(new Set());
-  const takenCount = signal(0);
-
+  const ticked = signal<ReadonlySet<string>>(NONE);
   const matching = computed(() => {
     const wanted = search.value.trim().toLowerCase();
     const lines = result.value?.rows ?? [];
@@ -90,71 +128,14 @@ function createSync(desk: Desk, canFetch: boolean): SyncState {
         (wanted === "" || name.toLowerCase().includes(wanted)) && (served || !isServedOnly.value),
     );
   });
-
   const plainCounts = computed(() => filterCounts(matching.value));
-
-  function request() {
-    const strips = prefixesOf(strip.peek());
-    const more = strips.length === 0 ? {} : { strip: strips };
-    const asked = source.peek();
-    if (asked === "shipped") return { source: asked };
-    return way.peek() === "text"
-      ? { source: asked, text: text.peek(), ...more }
-      : { source: asked, url: url.peek().trim(), ...more };
-  }
-
-  async function compare(): Promise<void> {
-    if (isBusy.peek()) return;
-    isBusy.value = true;
-    failure.value = "";
-    try {
-      const found = await call(api.price.sync.post(request()));
-      result.value = found;
-      ticked.value = new Set(found.rows.filter((row) => row.ticked).map(({ name }) => name));
-      filter.value = "all";
-      search.value = "";
-      page.value = 1;
-      takenCount.value = 0;
-      announce("sync.compared", { count: found.rows.length });
-    } catch (error) {
-      failure.value = failureMessage(error);
-    } finally {
-      isBusy.value = false;
-    }
-  }
-
-  function take(): void {
-    const rows = new Map<string, PriceRow>();
-    const marks = new Map<string, string>();
-    for (const { name, theirs, taken } of result.peek()?.rows ?? []) {
-      if (!theirs || !ticked.peek().has(name) || isSameRow(desk.rowOf(name), theirs)) continue;
-      rows.set(name, theirs);
-      marks.set(name, taken);
-    }
-    const label = t("sync.step", { count: rows.size, source: result.peek()?.source ?? "" });
-    if (rows.size > 0) desk.writeRows(rows, label, marks);
-    ticked.value = new Set();
-    takenCount.value = rows.size;
-    announce("sync.taken", { count: rows.size });
-  }
-
   return {
-    source,
-    way,
-    url,
-    text,
-    fileName,
-    strip,
-    isBusy,
-    failure,
-    result,
     filter,
     search,
     isServedOnly,
     page,
     pageSize,
     ticked,
-    takenCount,
     shown: computed(() => {
       const wanted = filter.value;
       // Only where it matters: otherwise every tick would sort thousands of rows anew.
@@ -165,24 +146,7 @@ function createSync(desk: Desk, canFetch: boolean): SyncState {
       ...plainCounts.value,
       ticked: matching.value.reduce((sum, { name }) => sum + (ticked.value.has(name) ? 1 : 0), 0),
     })),
-    chooseSource(next) {
-      const usual = SYNC_ADDRESSES[source.peek()] ?? "";
-      // What somebody typed stays; an address that was only the usual one gives way.
-      if (url.peek().trim() === usual) url.value = SYNC_ADDRESSES[next] ?? "";
-      source.value = next;
-      failure.value = "";
-    },
-    async readFile(file) {
-      failure.value = "";
-      if (file.size > MAX_SYNC_TEXT_MB * BYTES_PER_MB) {
-        failure.value = t("sync.fileLarge", { name: file.name, limit: MAX_SYNC_TEXT_MB });
-        return;
-      }
-      text.value = await file.text();
-      fileName.value = file.name;
-    },
-    compare,
-    tick(names, isOn) {
+    tick(names: readonly string[], isOn: boolean) {
       const next = new Set(ticked.peek());
       const takeable = new Set((result.peek()?.rows ?? []).filter(isTakeable).map(({ name }) => name));
       for (const name of names) {
@@ -191,6 +155,54 @@ function createSync(desk: Desk, canFetch: boolean): SyncState {
       }
       ticked.value = next;
     },
-    take,
+  };
+}
+
+function createSync(desk: Desk, canFetch: boolean): SyncState {
+  const question = createQuestion(canFetch);
+  const isBusy = signal(false);
+  const result = signal<PriceComparison>();
+  const takenCount = signal(0);
+  const view = createView(result);
+  const { failure } = question;
+  return {
+    ...question,
+    ...view,
+    isBusy,
+    result,
+    takenCount,
+    async compare() {
+      if (isBusy.peek()) return;
+      isBusy.value = true;
+      failure.value = "";
+      try {
+        const found = await call(api.price.sync.post(requestOf(question)));
+        result.value = found;
+        view.ticked.value = new Set(found.rows.filter((row) => row.ticked).map(({ name }) => name));
+        view.filter.value = "all";
+        view.search.value = "";
+        view.page.value = 1;
+        takenCount.value = 0;
+        announce("sync.compared", { count: found.rows.length });
+      } catch (error) {
+        failure.value = failureMessage(error);
+      } finally {
+        isBusy.value = false;
+      }
+    },
+    take() {
+      const rows = new Map<string, PriceRow>();
+      const marks = new Map<string, string>();
+      for (const { name, theirs, taken } of result.peek()?.rows ?? []) {
+        if (!theirs || !view.ticked.peek().has(name) || isSameRow(desk.rowOf(name), theirs)) continue;
+        rows.set(name, theirs);
+        marks.set(name, taken);
+      }
+      const label = t("sync.step", { count: rows.size, source: result.peek()?.source ?? "" });
+      if (rows.size > 0) desk.writeRows(rows, label, marks);
+      view.ticked.value = NONE;
+      takenCount.value = rows.size;
+      announce("sync.taken", { count: rows.size });
+    },
   };
 }

@@ -110,7 +110,12 @@ export function* rememberTaken(
 ): Steps<PriceChange[]> {
   const { priceOrigins } = db.t;
   const marks = trueMarks(changes, tables);
-  const taken = [...marks.values()].map(({ mark: _, ...origin }) => origin);
+  const taken = [...marks.values()].map(({ name, price, source, version }) => ({
+    name,
+    price,
+    source,
+    version,
+  }));
   for (let at = 0; at < taken.length; at += INSERT_ROWS) {
     const part = taken.slice(at, at + INSERT_ROWS).map((origin) => ({ ...origin, takenAt }));
     yield* q(

@@ -182,6 +182,7 @@ export const CONSOLE_CODES = {
   option_bad_rate_limit: ["client"],
   option_bad_notice: ["client"],
   option_bad_price_rules: ["client"],
+  option_bad_price_source: ["client"],
   option_bad_ratio: ["client"],
   option_bad_text: ["client"],
   option_chat_scheme: ["client"],

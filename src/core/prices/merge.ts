@@ -82,6 +82,19 @@ function changeGuards(name: string, ours: PriceRow, theirs: PriceRow): SyncGuard
   return [...guards];
 }
 
+/** The largest step of any price of the model, as a share of what it is; Infinity where there is nothing to divide by. */
+export function priceChange(name: string, ours: PriceRow, theirs: PriceRow): number {
+  if (changeGuards(name, ours, theirs).includes("other_kind")) return Infinity;
+  const isSameTools = isSameRow({ tools: ours.tools ?? {} }, { tools: theirs.tools ?? {} });
+  if (!isSameTools) return Infinity;
+  const after = pricesOf(theirs, name);
+  const steps = [...pricesOf(ours, name)].flatMap(([kind, before]) => {
+    const now = after.get(kind) ?? [];
+    return [Math.max, Math.min].map((pick) => Math.abs(quotient(pick(...now), pick(...before)) - 1));
+  });
+  return Math.max(0, ...steps);
+}
+
 function isOutlier(name: string, row: PriceRow, others: readonly Rows[]): boolean {
   const main = (each: PriceRow): number => each.call ?? each.in ?? 0;
   const comparable = others.flatMap((rows) => {

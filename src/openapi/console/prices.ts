@@ -75,7 +75,7 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     description:
       "Changes nothing. `source`: the shipped table, another instance (its `/api/ratio_config`, else `/api/pricing`), a public " +
       "list, or `detect`. Administrators send a `text`; fetching a `url`, or the instance behind a channel (`channel_id`), is " +
-      "root's. `strip` are beginnings that names lose. A row is taken by changes that carry its `taken` in a plan. `guards` say " +
+      "root's; `kept` names a source of option PriceSources, in place of all the others. `strip` are beginnings that names lose. A row is taken by changes that carry its `taken` in a plan. `guards` say " +
       "why a row is not ticked; an entry that cannot be read is in `dropped`, with the reason.",
     body: { source: "detect", text: '{"data":{"model_ratio":{"gpt-4o":1.25}}}', strip: ["openai/"] },
   },

@@ -116,14 +116,17 @@ export function prices(deps: Deps, session: SessionSettings) {
       )
       .post(
         "/plan",
-        async ({ body, request }) => {
+        async ({ body, request, language }) => {
           const { parent, changes: sent, days = 7 } = body;
           const plan = await planPrices(deps, { parent, changes: sent, days, signal: request.signal });
           return ok({
             parent: plan.parent,
             plan_hash: plan.planHash,
             changes: plainChanges(plan.changes),
-            diff: plan.models,
+            diff: plan.models.map((each) => ({
+              ...each,
+              vendor: deps.vendors.title(deps.vendors.of(each.model), language),
+            })),
             diff_count: plan.modelCount,
             warnings: plan.warnings.map(({ isBlocking, ...each }) => ({ ...each, blocking: isBlocking })),
             effect: plan.effect === null ? null : effectJson(plan.effect),

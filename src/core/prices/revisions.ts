@@ -110,7 +110,7 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
   };
 }
 
-async function latest(db: Database): Promise<number> {
+export async function latestRevision(db: Database): Promise<number> {
   const { marks } = db.t;
   const [row] = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, MARK));
   return row?.value ?? 0;
@@ -120,13 +120,13 @@ async function latest(db: Database): Promise<number> {
 export async function priceState(db: Database): Promise<PriceState> {
   const { options } = db.t;
   for (;;) {
-    const revision = await latest(db);
+    const revision = await latestRevision(db);
     const rows = await db.orm
       .select()
       .from(options)
       .where(inArray(options.key, [...PRICE_OPTIONS]));
     // Read in between two revisions the texts would be those of neither.
-    if (revision === (await latest(db)))
+    if (revision === (await latestRevision(db)))
       return { revision, texts: new Map(rows.map(({ key, value }) => [key as OptionKey, value])) };
   }
 }
@@ -353,7 +353,7 @@ export async function listRevisions(
   return {
     items: rows.map((row) => shown(row, undone.get(row.id) ?? 0)),
     total: counted?.total ?? 0,
-    revision: await latest(db),
+    revision: await latestRevision(db),
   };
 }
 

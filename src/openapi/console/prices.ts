@@ -57,7 +57,8 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Change or schedule a draft",
     description:
       "`version` as it was read. `effective_at` (Unix seconds; 0: by hand) is for root and comes with the `parent` that was " +
-      "looked at. At that moment a draft whose names were changed since fails; what is edited is no longer scheduled.",
+      "looked at. At that moment a draft whose names were changed since fails; what is edited is no longer scheduled. " +
+      "`announce`: while it is scheduled, users read the old price, the new one and the moment.",
     body: { id: 1, version: 1, title: "Autumn", changes: [change] },
   },
   "DELETE /api/price/drafts/{id}": { tag: "Prices", summary: "Discard a draft" },

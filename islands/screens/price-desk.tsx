@@ -7,14 +7,20 @@ import { DESK_SECTIONS } from "../../src/shared/price-desk.ts";
 import type { DeskPageData, DeskSection } from "../../src/shared/price-desk.ts";
 import { api, call, failureMessage } from "../lib/api.ts";
 import { bootData } from "../lib/boot.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { useT } from "../lib/i18n.ts";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
+import { DeskBar } from "./price-desk/bar.tsx";
 import { createDesk } from "./price-desk/desk.ts";
 import type { SectionProps } from "./price-desk/section-props.ts";
 
 /** A section that is there; one line each. */
-const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {};
+const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
+  plan: lazyPart(() => import("./price-desk/plan.tsx")),
+  drafts: lazyPart(() => import("./price-desk/drafts.tsx")),
+  history: lazyPart(() => import("./price-desk/history.tsx")),
+};
 
 const hrefOf = (section: DeskSection): string =>
   section === "models" ? "/prices" : `/prices?section=${section}`;
@@ -25,7 +31,10 @@ export default function PriceDesk() {
   const { section: first, canApply } = bootData<DeskPageData>();
   const [desk] = useState(createDesk);
   const [failure, setFailure] = useState("");
-  const { section: asked = first } = useQuery();
+  const query = useQuery();
+  const { section: asked = first } = query;
+  // What an address says of one section means nothing to another.
+  const none = Object.fromEntries(Object.keys(query).map((name) => [name, undefined]));
   const section: DeskSection =
     asked === "plan" ? "plan" : (DESK_SECTIONS.find((each) => each === asked) ?? "models");
   const reload = async () => {
@@ -49,7 +58,7 @@ export default function PriceDesk() {
           href: hrefOf(id),
         }))}
         current={section}
-        onOpen={(id) => setQuery({ section: id === "models" ? undefined : id })}
+        onOpen={(id) => setQuery({ ...none, section: id === "models" ? undefined : id })}
       />
       {failure === "" ? null : (
         <p role="alert" className="py-4 text-error">
@@ -57,6 +66,7 @@ export default function PriceDesk() {
         </p>
       )}
       {Section && desk.prices.value ? <Section desk={desk} canApply={canApply} reload={reload} /> : null}
+      <DeskBar desk={desk} isHidden={section === "plan"} />
     </div>
   );
 }

@@ -12,7 +12,6 @@ import {
   undoRevision,
 } from "../core/prices/revisions.ts";
 import type { Revision } from "../core/prices/revisions.ts";
-import { WHAT_IF_DAYS } from "../core/prices/what-if.ts";
 import type { Sums, WhatIf } from "../core/prices/what-if.ts";
 import { ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
@@ -137,7 +136,7 @@ export function prices(deps: Deps, session: SessionSettings) {
           body: t.Object({
             parent: t.Optional(revisionNumber),
             changes: sentChanges,
-            days: t.Optional(t.Union([t.Literal(0), ...WHAT_IF_DAYS.map((days) => t.Literal(days))])),
+            days: t.Optional(t.Union([t.Literal(0), t.Literal(1), t.Literal(7), t.Literal(30)])),
           }),
         },
       )
@@ -150,6 +149,7 @@ export function prices(deps: Deps, session: SessionSettings) {
             changes: body.changes,
             note: body.note ?? "",
             draftId: body.draft_id,
+            draftVersion: body.draft_version,
           };
           return ok(await applyPlan(deps, plan, { userId: actor.id, username: actor.username }));
         },
@@ -161,6 +161,7 @@ export function prices(deps: Deps, session: SessionSettings) {
             changes: sentChanges,
             note,
             draft_id: t.Optional(id),
+            draft_version: t.Optional(t.Integer({ minimum: 1, maximum: 2_147_483_647 })),
           }),
         },
       )

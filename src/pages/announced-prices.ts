@@ -80,7 +80,11 @@ export function announcedNotices(texts: AnnouncedTexts, announced: Announced): P
 }
 
 function groupNotice(t: Translate, { group, before, after }: PricesToCome["groups"][number], time: string) {
-  const text = t("pricing.announcedGroup", { time, before: formatNumber(before), after: formatNumber(after) });
+  const text = t("pricing.announcedGroup", {
+    time,
+    before: formatNumber(before),
+    after: formatNumber(after),
+  });
   return { names: shortText(group, LONGEST_NAME), text, until: "" };
 }
 

@@ -22,7 +22,8 @@ function factorOf({ before, after }: PriceStep): number | undefined {
 /** Whether the step is what its base's step makes of it: as much dearer, or as new, gone or free as it. */
 function follows(step: PriceStep, base: PriceStep): boolean {
   const [own, others] = [factorOf(step), factorOf(base)];
-  if (own !== undefined && others !== undefined) return Math.abs(own - others) <= NEAR * Math.max(own, others);
+  if (own !== undefined && others !== undefined)
+    return Math.abs(own - others) <= NEAR * Math.max(own, others);
   const isAlike = (one: number | null, other: number | null) =>
     (one === null) === (other === null) && (one === 0) === (other === 0);
   return own === others && isAlike(step.before, base.before) && isAlike(step.after, base.after);

@@ -44,5 +44,9 @@ test("a model that gets or loses its price is told by its main kinds", () => {
 test("percent are those of the old price", () => {
   expect(percentOf(2, 3)).toBe(50);
   expect(percentOf(4, 1)).toBe(-75);
-  expect([percentOf(0, 1), percentOf(null, 1), percentOf(1, null)]).toEqual([undefined, undefined, undefined]);
+  expect([percentOf(0, 1), percentOf(null, 1), percentOf(1, null)]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });

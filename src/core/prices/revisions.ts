@@ -171,6 +171,8 @@ export interface PlanToApply {
   note: string;
   /** The draft whose changes these are. */
   draftId?: number | undefined;
+  /** As it was read: where somebody changed it since, nothing is applied. */
+  draftVersion?: number | undefined;
 }
 
 type Author = Pick<OptionAuthor, "userId" | "username">;
@@ -193,7 +195,7 @@ export async function applyPlan(
       const changes = changesAgainst(texts, plan.changes);
       if (changes.length === 0) throw refuse("price_plan_empty");
       if (planHash(revision, changes) !== plan.planHash) throw refuse("price_plan_mismatch");
-      if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan.draftId, revision + 1);
+      if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan, revision + 1);
       return { writes: writesOf(texts, changes), value: { revision: revision + 1, changes: changes.length } };
     },
     {
@@ -205,14 +207,18 @@ export async function applyPlan(
   );
 }
 
-/** The draft is done with the revision that applies it; one that was applied or discarded meanwhile stops the block. */
+/**
+ * The draft is done with the revision that applies it; one that was applied or discarded meanwhile, or changed since it was
+ * read, stops the block.
+ */
 function* closeDraft(
   { db, clock }: Pick<Deps, "db" | "clock">,
   tx: Orm,
-  draftId: number,
+  { draftId = 0, draftVersion }: PlanToApply,
   revisionId: number,
 ): Steps<void> {
   const { priceDrafts } = db.t;
+  const isOpen = inArray(priceDrafts.state, ["open", "scheduled", "failed"]);
   const [closed] = yield* q(
     tx
       .update(priceDrafts)
@@ -224,10 +230,23 @@ function* closeDraft(
         version: sql`${priceDrafts.version} + 1`,
         updatedAt: Math.floor(clock.nowMs() / 1000),
       })
-      .where(and(eq(priceDrafts.id, draftId), inArray(priceDrafts.state, ["open", "scheduled", "failed"])))
+      .where(
+        and(
+          eq(priceDrafts.id, draftId),
+          isOpen,
+          draftVersion === undefined ? undefined : eq(priceDrafts.version, draftVersion),
+        ),
+      )
       .returning({ id: priceDrafts.id }),
   );
-  if (!closed) throw refuse("price_draft_closed");
+  if (closed) return;
+  const [changed] = yield* q(
+    tx
+      .select({ id: priceDrafts.id })
+      .from(priceDrafts)
+      .where(and(eq(priceDrafts.id, draftId), isOpen)),
+  );
+  throw refuse(changed ? "price_draft_changed" : "price_draft_closed");
 }
 
 /** A place of a price. */

@@ -75,7 +75,8 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Apply a plan",
     description:
       "All of it or nothing. Refused as `price_plan_stale`, naming what changed, where the parent is no longer the latest " +
-      "revision. Calls in flight keep their price.",
+      "revision. Calls in flight keep their price. `draft_id`: the draft that it came from is done with; `draft_version`: refused where " +
+      "somebody changed it since.",
     body: { plan_hash: "0".repeat(64), parent: 0, changes: [change], note: "New list prices" },
   },
 };

@@ -1,0 +1,34 @@
+// What the list of revisions and an opened one say alike: who, by which way, and whether it was taken back.
+import { hasText, useT } from "../../lib/i18n.ts";
+import type { Translate } from "../../lib/i18n.ts";
+import type { PriceRevision } from "../../lib/wire.ts";
+
+/** By which way a revision came: a kind that this build does not know is told as it is. */
+export function wayText(
+  t: Translate,
+  { kind, draft_id: draft }: Pick<PriceRevision, "kind" | "draft_id">,
+): string {
+  if (kind === "apply" && draft > 0) return t("plan.way.draft");
+  return hasText(`plan.way.${kind}`) ? t(`plan.way.${kind}`) : kind;
+}
+
+export function authorText(t: Translate, { username }: Pick<PriceRevision, "username">): string {
+  return username === "" ? t("plan.program") : username;
+}
+
+export function UndoMarks({ revision }: { revision: Pick<PriceRevision, "undo_of" | "undone_by"> }) {
+  const t = useT();
+  const { undo_of: undoOf, undone_by: undoneBy } = revision;
+  return (
+    <>
+      {undoOf > 0 ? (
+        <span className="mt-0.5 block text-dense text-muted">{t("plan.history.undoOf", { id: undoOf })}</span>
+      ) : null}
+      {undoneBy > 0 ? (
+        <span className="mt-0.5 block text-dense text-warning-text">
+          {t("plan.history.undoneBy", { id: undoneBy })}
+        </span>
+      ) : null}
+    </>
+  );
+}

@@ -22,6 +22,7 @@ import { MOST_MODEL_NAME, MOST_VENDOR, pricingAddress } from "../http/queries/pr
 import type { PricingQuery } from "../http/queries/pricing.ts";
 import { dollarsPerMTok, explainCost, priceLines } from "../shared/cost.ts";
 import type { CostCounts, PriceLine, PriceRatios } from "../shared/cost.ts";
+import { Role } from "../shared/enums.ts";
 import { shortText } from "../shared/short-text.ts";
 import { announcedNotices, announcedPricesOf } from "./announced-prices.ts";
 import type { AnnouncedTexts } from "./announced-prices.ts";
@@ -433,6 +434,10 @@ function detailView(shown: Shown, detail: Exclude<PricingData["detail"], "missin
         groupRatio: data.groupRatio,
       }),
     ],
+    history:
+      (context.user?.role ?? 0) >= Role.admin
+        ? `/prices?section=history&name=${encodeURIComponent(model.name)}`
+        : "",
     back: pricingAddress({ ...query, model: "", input: undefined, output: undefined, cached: undefined }),
     ...factsOf(shown, detail, { web_search: tools.webSearch.medium, file_search: tools.fileSearch }),
     isPerCall,

@@ -110,7 +110,9 @@ function DraftRow(props: RowProps) {
             {t(`plan.draft.state.${draft.state}`)}
           </span>
           {draft.announce && draft.state !== "applied" ? (
-            <span className="badge badge-sm badge-ghost">{t("plan.draft.announced")}</span>
+            <span className="badge badge-sm badge-ghost">
+              {t(draft.state === "scheduled" ? "plan.draft.announced" : "plan.draft.toAnnounce")}
+            </span>
           ) : null}
           {isHere ? <span className="badge badge-sm badge-ghost">{t("plan.draft.here")}</span> : null}
         </p>

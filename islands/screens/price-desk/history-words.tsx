@@ -6,8 +6,10 @@ import type { PriceRevision } from "../../lib/wire.ts";
 /** By which way a revision came: a kind that this build does not know is told as it is. */
 export function wayText(
   t: Translate,
-  { kind, draft_id: draft }: Pick<PriceRevision, "kind" | "draft_id">,
+  { kind, draft_id: draft, user_id: by }: Pick<PriceRevision, "kind" | "draft_id" | "user_id">,
 ): string {
+  // Shipped prices at a first start, and what an upgrade adds.
+  if (kind === "write" && by === 0) return t("plan.way.self");
   if (kind === "apply" && draft > 0) return t("plan.way.draft");
   return hasText(`plan.way.${kind}`) ? t(`plan.way.${kind}`) : kind;
 }
@@ -31,4 +33,11 @@ export function UndoMarks({ revision }: { revision: Pick<PriceRevision, "undo_of
       ) : null}
     </>
   );
+}
+
+const MOST_NAMED = 5;
+
+/** The first names of a revision; how many entries it has stands beside it. */
+export function firstNamesText(names: readonly string[]): string {
+  return names.slice(0, MOST_NAMED).join(", ") + (names.length > MOST_NAMED ? " …" : "");
 }

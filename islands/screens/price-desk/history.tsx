@@ -7,12 +7,11 @@ import { api, call, failureMessage } from "../../lib/api.ts";
 import { nowMs, siteZone } from "../../lib/boot.ts";
 import { formatWhen, timeTitle } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { namesText } from "../../lib/model-names.ts";
 import { numberOf, patchUrl, setQuery, useQuery } from "../../lib/url-state.ts";
 import type { PriceRevision } from "../../lib/wire.ts";
 import { Empty, FailureNotice } from "../../ui/feedback.tsx";
 import { Pagination } from "../../ui/pagination.tsx";
-import { authorText, UndoMarks, wayText } from "./history-words.tsx";
+import { authorText, firstNamesText, UndoMarks, wayText } from "./history-words.tsx";
 import { RevisionDrawer } from "./revision.tsx";
 import type { SectionProps } from "./section-props.ts";
 
@@ -155,7 +154,7 @@ function RevisionRow({ revision, isOpen }: { revision: PriceRevision; isOpen: bo
           </time>
         </span>
         <span className="mt-0.5 block wrap-anywhere">
-          <span className="mono">{namesText(t, names)}</span>{" "}
+          <span className="mono">{firstNamesText(names)}</span>{" "}
           <span className="text-dense text-muted">{t("plan.history.entries", { count })}</span>
         </span>
         {note === "" ? null : <span className="mt-0.5 block text-dense wrap-anywhere">{note}</span>}

@@ -34,6 +34,9 @@ export function PlanDifference({ plan }: { plan: PricePlan }) {
       <h2 id="plan-difference" className="mb-2">
         {t("plan.difference", { count })}
       </h2>
+      {shown.some(({ lines }) => tellingSteps(lines).more > 0) ? (
+        <p className="mb-2 text-dense text-muted">{t("plan.follow")}</p>
+      ) : null}
       {count === 0 ? <p className="text-muted">{t("plan.noDifference")}</p> : null}
       {names.map((maker) => (
         <div key={maker} className="mb-4">
@@ -73,16 +76,14 @@ function markOf(lines: readonly Line[]): string | undefined {
 
 function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
   const t = useT();
-  const { told, more } = tellingSteps(lines);
+  const { told } = tellingSteps(lines);
   const mark = markOf(lines);
   return (
     <li className="border-b border-base-300 px-3 py-2 last:border-b-0">
       <p className="flex flex-wrap items-center gap-x-2">
         <span className="mono min-w-0 font-medium wrap-anywhere">{model}</span>
         {mark === undefined ? null : (
-          <span className="badge badge-sm" data-tone={mark === "removed" ? "error" : "info"}>
-            {t(`plan.mark.${mark}`)}
-          </span>
+          <span className="badge badge-sm badge-ghost">{t(`plan.mark.${mark}`)}</span>
         )}
         {mark === "removed" && calls > 0 ? (
           <span className="text-xs text-muted">{t("plan.weekCalls", { count: calls })}</span>
@@ -93,7 +94,6 @@ function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
           <Step key={line.kind} line={line} />
         ))}
       </dl>
-      {more > 0 ? <p className="text-xs text-muted">{t("plan.follow", { count: more })}</p> : null}
     </li>
   );
 }
@@ -104,13 +104,13 @@ function Step({ line: { kind, per, before, after } }: { line: Line }) {
   const text = (dollars: number | null) => (dollars === null ? t("plan.none") : dollarText(dollars));
   return (
     <div className="flex flex-wrap items-baseline gap-x-2 py-px">
-      <dt className="min-w-28 grow text-muted">{t(`log.line.${kind}`)}</dt>
-      <dd className="text-right">
+      <dt className="min-w-20 grow text-muted">{t(`log.line.${kind}`)}</dt>
+      <dd className="ml-auto text-right">
         <FromTo
           before={text(before)}
           after={after === null ? text(after) : t(PER_TEXT[per], { price: text(after) })}
         />
-        <span className="ml-2 inline-block min-w-14 text-xs text-muted">
+        <span className="ml-2 inline-block text-xs sm:min-w-14 text-muted">
           {percent === undefined ? "" : percentText(percent)}
         </span>
       </dd>
@@ -132,7 +132,7 @@ function OtherChanges({ changes }: { changes: readonly Change[] }) {
             {own.map(({ name, before, after }) => (
               <div key={name} className="flex flex-wrap items-baseline gap-x-2 py-px">
                 <dt className="mono min-w-28 grow text-muted wrap-anywhere">{name}</dt>
-                <dd className="min-w-0 text-right wrap-anywhere">
+                <dd className="ml-auto min-w-0 text-right wrap-anywhere">
                   <FromTo before={entryText(t, key, before)} after={entryText(t, key, after)} />
                 </dd>
               </div>

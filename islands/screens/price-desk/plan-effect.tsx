@@ -196,12 +196,7 @@ function Shares({ effect, tab, onTab }: Omit<FoundProps, "days">) {
           </button>
         ))}
       </div>
-      <div
-        className="overflow-x-auto rounded-box border border-base-300"
-        tabIndex={0}
-        role="region"
-        aria-label={t(`plan.tab.${tab}`)}
-      >
+      <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={t(`plan.tab.${tab}`)}>
         <table className="table sum-table [&_thead]:whitespace-nowrap">
           <thead>
             <tr>

@@ -5,12 +5,12 @@ import { useState } from "react";
 import { formatWhen } from "../../lib/format.ts";
 import { nowMs } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
-import { namesText } from "../../lib/model-names.ts";
 import { warningText } from "../../lib/price-words.ts";
 import { setQuery, useQuery } from "../../lib/url-state.ts";
 import type { PricePlan, PriceRevision } from "../../lib/wire.ts";
 import { Empty, FailureNotice, Notice } from "../../ui/feedback.tsx";
 import { ApplyPlan } from "./plan-apply.tsx";
+import { authorText, firstNamesText } from "./history-words.tsx";
 import { PlanDifference } from "./plan-difference.tsx";
 import { PlanEffect } from "./plan-effect.tsx";
 import type { SectionProps } from "./section-props.ts";
@@ -115,13 +115,13 @@ function Stale({ since, onAgain }: { since: readonly PriceRevision[]; onAgain: (
       <div role="status">
         <p className="font-semibold">{t("plan.stale", { count: since.length })}</p>
         <ul className="mt-1 list-disc pl-4">
-          {since.map(({ id, username, created_at: at, names, change_count: count }) => (
-            <li key={id} className="wrap-anywhere">
+          {since.map((revision) => (
+            <li key={revision.id} className="wrap-anywhere">
               {t("plan.staleBy", {
-                who: username === "" ? t("plan.program") : username,
-                when: formatWhen(at * 1000, nowMs.value),
-                names: namesText(t, names),
-                count,
+                who: authorText(t, revision),
+                when: formatWhen(revision.created_at * 1000, nowMs.value),
+                names: firstNamesText(revision.names),
+                count: revision.change_count,
               })}
             </li>
           ))}

@@ -1,7 +1,7 @@
 // One change of prices opened: each name from what to what, and for root the way back, looked at before it is gone.
 // Refuses to write over names that were changed since, unless they are ticked.
 import { useSignals } from "@preact/signals-react/runtime";
-import { useEffect, useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { siteZone } from "../../lib/boot.ts";
 import { formatDateTime } from "../../lib/format.ts";
@@ -154,8 +154,8 @@ function NameChanges({ changes }: { changes: readonly Change[] }) {
       <dl className="text-dense tabular-nums">
         {lines.map(({ key, title, before, after }) => (
           <div key={key} className="flex flex-wrap items-baseline gap-x-2 py-px">
-            <dt className="min-w-28 grow text-muted">{title}</dt>
-            <dd className="min-w-0 text-right wrap-anywhere">
+            <dt className="min-w-20 grow text-muted">{title}</dt>
+            <dd className="ml-auto min-w-0 text-right wrap-anywhere">
               <FromTo before={before} after={after} />
             </dd>
           </div>
@@ -182,6 +182,9 @@ function UndoForm({ undo, onBack, onDone }: UndoFormProps) {
   const [note, setNote] = useState("");
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  // The button that led here is gone.
+  useEffect(() => form.current?.focus(), []);
   const count = undo.changes.length + ticked.size;
   const included = undo.skipped.filter((each) => ticked.has(placeKey(each)));
   const run = async () => {
@@ -200,6 +203,10 @@ function UndoForm({ undo, onBack, onDone }: UndoFormProps) {
   };
   return (
     <form
+      ref={form}
+      tabIndex={-1}
+      className="outline-0"
+      aria-label={t("plan.history.undo")}
       onSubmit={(event) => {
         event.preventDefault();
         if (count > 0 && !isBusy) void run();

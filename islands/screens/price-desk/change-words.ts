@@ -114,7 +114,7 @@ export function changeLines(t: Translate, changes: readonly Change[]): ChangeLin
   return changes.map(({ key, before, after }) => {
     const told = (value: unknown, at: "before" | "after"): string => {
       const number = asNumber(value);
-      if (number === undefined) return entryText(t, key, value);
+      if (number === undefined || !isModelKey(key)) return entryText(t, key, value);
       if (key === "ModelPrice") return dollarText(number);
       if (key === "ModelRatio") return dollarText(dollarsOf(number) ?? 0);
       const base = inputs[at];

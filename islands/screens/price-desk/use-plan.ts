@@ -66,9 +66,11 @@ export function usePlan(desk: Desk, days: PlanDays): PlanAtHand {
     setState({ is: "loading" });
     const body: Body = { parent, changes: sentOf(changes), days: 0 };
     call(api.price.plan.post(body, { fetch: { signal: controller.signal } })).then(
-      (plan) => setState({ is: "there", plan }),
+      (plan) => {
+        if (!controller.signal.aborted) setState({ is: "there", plan });
+      },
       (error: unknown) => {
-        if (isAbort(error)) return;
+        if (controller.signal.aborted || isAbort(error)) return;
         if (error instanceof ApiFailure && error.code === "price_plan_stale") void tellStale();
         else setState({ is: "failed", text: failureMessage(error) });
       },
@@ -85,7 +87,7 @@ export function usePlan(desk: Desk, days: PlanDays): PlanAtHand {
     const body: Body = { parent, changes: sentOf(changes), days };
     call(api.price.plan.post(body, { fetch: { signal: controller.signal } })).then(
       ({ effect: found }) => {
-        if (found) setEffect({ is: "there", effect: found });
+        if (found && !controller.signal.aborted) setEffect({ is: "there", effect: found });
       },
       (error: unknown) => {
         if (controller.signal.aborted || isAbort(error)) return;

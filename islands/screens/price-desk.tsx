@@ -13,6 +13,7 @@ import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { DeskBar } from "./price-desk/bar.tsx";
 import { createDesk } from "./price-desk/desk.ts";
+import { useKeptFocus } from "./price-desk/keep-focus.ts";
 import type { SectionProps } from "./price-desk/section-props.ts";
 
 /** A section that is there; one line each. */
@@ -47,6 +48,7 @@ export default function PriceDesk() {
   };
   useEffect(() => void reload(), []);
   const Section = SECTIONS[section];
+  const around = useKeptFocus(section);
   return (
     <div>
       <PageHeader title={t("shell.nav.prices")} note={t(canApply ? "desk.noteHint" : "desk.applyRoot")} />
@@ -65,7 +67,9 @@ export default function PriceDesk() {
           {failure}
         </p>
       )}
-      {Section && desk.prices.value ? <Section desk={desk} canApply={canApply} reload={reload} /> : null}
+      <div ref={around} tabIndex={-1} className="outline-0">
+        {Section && desk.prices.value ? <Section desk={desk} canApply={canApply} reload={reload} /> : null}
+      </div>
       <DeskBar desk={desk} isHidden={section === "plan"} />
     </div>
   );

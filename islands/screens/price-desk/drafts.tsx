@@ -17,6 +17,7 @@ import { Menu } from "../../ui/menu.tsx";
 import type { MenuItem } from "../../ui/menu.tsx";
 import { Pagination } from "../../ui/pagination.tsx";
 import { countsText } from "./change-words.ts";
+import { useKeptFocus } from "./keep-focus.ts";
 import { RenameDraft, ScheduleDraft } from "./draft-drawers.tsx";
 import { draftName, mayReplace, openDraftOf } from "./open-draft.ts";
 import type { SectionProps } from "./section-props.ts";
@@ -53,8 +54,9 @@ export default function DraftsSection(props: SectionProps) {
   const { p } = useQuery();
   const page = numberOf(p, 1, 1);
   const { found, failure, refresh } = useDrafts(page);
+  const around = useKeptFocus(found);
   return (
-    <div className="mt-4">
+    <div ref={around} tabIndex={-1} className="mt-4 outline-0">
       <p className="mb-3 text-dense text-muted">{t("plan.draft.purpose", { zone: siteZone.value })}</p>
       {failure === undefined ? null : <FailureNotice text={failure} onRetry={refresh} />}
       {found === undefined ? (

@@ -12,6 +12,7 @@ import type { PriceRevision } from "../../lib/wire.ts";
 import { Empty, FailureNotice } from "../../ui/feedback.tsx";
 import { Pagination } from "../../ui/pagination.tsx";
 import { authorText, firstNamesText, UndoMarks, wayText } from "./history-words.tsx";
+import { useKeptFocus } from "./keep-focus.ts";
 import { RevisionDrawer } from "./revision.tsx";
 import type { SectionProps } from "./section-props.ts";
 
@@ -41,8 +42,9 @@ export default function HistorySection(props: SectionProps) {
   const page = numberOf(query.p, 1, 1);
   const opened = numberOf(query.revision, 0, 1);
   const { found, failure, refresh } = useRevisions(page, name, props.desk.prices.value?.revision);
+  const around = useKeptFocus(`${name} ${opened} ${found?.total}`);
   return (
-    <div className="mt-4">
+    <div ref={around} tabIndex={-1} className="mt-4 outline-0">
       <NameFilter key={name} name={name} />
       {failure === undefined ? null : <FailureNotice text={failure} onRetry={refresh} />}
       {found === undefined ? (

@@ -9,6 +9,7 @@ import { warningText } from "../../lib/price-words.ts";
 import { setQuery, useQuery } from "../../lib/url-state.ts";
 import type { PricePlan, PriceRevision } from "../../lib/wire.ts";
 import { Empty, FailureNotice, Notice } from "../../ui/feedback.tsx";
+import { useKeptFocus } from "./keep-focus.ts";
 import { ApplyPlan } from "./plan-apply.tsx";
 import { authorText, firstNamesText } from "./history-words.tsx";
 import { PlanDifference } from "./plan-difference.tsx";
@@ -42,8 +43,9 @@ function Planned({ desk, canApply, reload }: SectionProps) {
   const days: PlanDays = PLAN_DAYS.find((each) => String(each) === query.days) ?? 7;
   const plan = usePlan(desk, days);
   const { state } = plan;
+  const around = useKeptFocus(`${state.is} ${plan.effect.is}`);
   return (
-    <div className="mt-4 flex flex-col gap-5">
+    <div ref={around} tabIndex={-1} className="mt-4 flex flex-col gap-5 outline-0">
       <p>
         <button type="button" className="link text-dense" onClick={toSheet}>
           {t("plan.back")}

@@ -505,6 +505,8 @@ export function buildSchema(d: Dialect) {
       state: d.text().notNull().default("open"),
       /** When a scheduled one is applied, Unix seconds; 0 = by hand. */
       effectiveAt: d.big().notNull().default(0),
+      /** While it is scheduled, users read what it changes and when. */
+      announce: d.bool().notNull().default(false),
       /** Raised by each change: two who edit at once notice. */
       version: d.int().notNull().default(1),
       /** The revision that applied it. */

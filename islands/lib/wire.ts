@@ -36,3 +36,11 @@ export type Self = ResponseData<typeof api.user.self.get>;
 export interface ListPageData<Row> extends ListPage<Row> {
   pageSize: number;
 }
+
+export type PricePlan = ResponseData<typeof api.price.plan.post>;
+export type PriceEffect = NonNullable<PricePlan["effect"]>;
+export type PriceDraft = ResponseData<typeof api.price.drafts.get>["items"][number];
+export type PriceRevision = ResponseData<typeof api.price.revisions.get>["items"][number];
+type Revision = ReturnType<typeof api.price.revisions>;
+export type PriceRevisionDetail = ResponseData<Revision["get"]>;
+export type PriceUndo = ResponseData<Revision["undo"]["get"]>;

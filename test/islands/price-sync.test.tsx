@@ -261,7 +261,11 @@ describe("taking", () => {
     expect(screen.getAllByText(/2 prices are among the changes/)).toHaveLength(2);
     // They are not offered twice.
     expect([box("fresh").disabled, box("gpt-4o").disabled]).toEqual([true, true]);
-    expect(screen.getByRole<HTMLButtonElement>("button", { name: "Take 0 prices" }).disabled).toBe(true);
+    // The button that was pressed keeps the focus, and does nothing more.
+    const again = screen.getByRole("button", { name: "Take 0 prices" });
+    expect([document.activeElement, again.getAttribute("aria-disabled")]).toEqual([again, "true"]);
+    await user.click(again);
+    expect(changesOf(desk)).toHaveLength(4);
     desk.undo();
     await settle();
     expect([changesOf(desk), box("fresh").disabled]).toEqual([[], false]);

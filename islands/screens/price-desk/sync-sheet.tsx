@@ -40,6 +40,7 @@ export function SyncSheet({ desk, state }: SheetProps) {
   return (
     <div>
       <Filters state={state} />
+      <TakeBar state={state} count={ticked.value.size} shownCount={counts.value[state.filter.value]} />
       {visible.length === 0 ? (
         <p className="py-10 text-center text-dense text-muted">{t("sync.noneShown")}</p>
       ) : (
@@ -87,7 +88,6 @@ export function SyncSheet({ desk, state }: SheetProps) {
           </tbody>
         </table>
       )}
-      <TakeBar state={state} count={ticked.value.size} shownCount={counts.value[state.filter.value]} />
       <Pagination
         page={at}
         pageSize={pageSize.value}
@@ -157,8 +157,8 @@ function TakeBar({ state, count, shownCount }: { state: SyncState; count: number
   const t = useT();
   const names = () => state.shown.peek().map(({ name }) => name);
   return (
-    <div className="sticky bottom-0 z-10 mt-2 flex flex-wrap items-center gap-2 border-t border-base-300 bg-base-100 py-2 text-dense max-sm:bottom-14">
-      <span className="mr-auto tabular-nums" role="status">
+    <div className="mb-2 flex flex-wrap items-center gap-2 text-dense">
+      <span className="tabular-nums max-sm:mr-auto" role="status">
         {t("sync.ticked", { count })}
       </span>
       <button type="button" className="btn btn-sm btn-default" onClick={() => state.tick(names(), true)}>
@@ -169,9 +169,12 @@ function TakeBar({ state, count, shownCount }: { state: SyncState; count: number
       </button>
       <button
         type="button"
-        className="btn btn-sm btn-primary max-sm:w-full"
-        disabled={count === 0}
-        onClick={() => state.take()}
+        className={`btn btn-sm max-sm:w-full ${count === 0 ? "btn-disabled" : "btn-primary"}`}
+        // Not disabled: it is pressed last, and would take the focus along.
+        aria-disabled={count === 0}
+        onClick={() => {
+          if (count > 0) state.take();
+        }}
       >
         {t("sync.take", { count })}
       </button>

@@ -104,7 +104,8 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
 function CompareButton({ isBusy }: { isBusy: boolean }) {
   const t = useT();
   return (
-    <button type="submit" className="btn btn-primary" disabled={isBusy} aria-busy={isBusy}>
+    // Not disabled: that would take the focus from whoever pressed it by keyboard.
+    <button type="submit" className="btn btn-primary" aria-disabled={isBusy} aria-busy={isBusy}>
       {isBusy ? <span className="loading loading-xs" aria-hidden /> : null}
       {t("sync.compare")}
     </button>

@@ -78,6 +78,7 @@ export interface DraftInput {
   title: string;
   note: string;
   changes: readonly SentChange[];
+  announce?: boolean | undefined;
 }
 
 export async function createDraft(deps: DraftDeps, input: DraftInput, actor: Actor): Promise<Draft> {
@@ -92,6 +93,7 @@ export async function createDraft(deps: DraftDeps, input: DraftInput, actor: Act
     .values({
       title: input.title,
       note: input.note,
+      announce: input.announce ?? false,
       changes: JSON.stringify(changes),
       parent: revision,
       userId: actor.id,
@@ -126,6 +128,8 @@ export interface DraftEdit {
   title?: string | undefined;
   note?: string | undefined;
   changes?: readonly SentChange[] | undefined;
+  /** Whether users are told of it while it is scheduled. */
+  announce?: boolean | undefined;
   /** Unix seconds, for root; 0: by hand again. Its changes are then those against the prices of `parent`. */
   effectiveAt?: number | undefined;
   /** The revision that whoever schedules it has looked at. */
@@ -163,6 +167,7 @@ export async function changeDraft(deps: DraftDeps, edit: DraftEdit, actor: Actor
   return save(deps, draft, {
     title: edit.title ?? draft.title,
     note: edit.note ?? draft.note,
+    announce: edit.announce ?? draft.announce,
     changes: JSON.stringify(changes),
     parent: isRebased ? revision : draft.parent,
     state,

@@ -16,14 +16,14 @@ import { whatIf } from "./what-if.ts";
 import type { WhatIf } from "./what-if.ts";
 
 /** A price of one kind, in dollars; null: it does not apply, or the model has no price. */
-interface LineDifference {
+export interface LineDifference {
   kind: PriceLine["kind"];
   per: PriceLine["per"];
   before: number | null;
   after: number | null;
 }
 
-interface ModelDifference {
+export interface ModelDifference {
   model: string;
   /** Only the kinds whose price changes. */
   lines: LineDifference[];
@@ -90,7 +90,7 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
   const changes = changesAgainst(texts, request.changes);
   const before = tablesIn(texts);
   const after = tablesIn(textsWith(texts, writesOf(texts, changes)));
-  const models = modelsOf(changes, before, after).flatMap((model) => difference(model, before, after));
+  const models = modelDifferences(changes, before, after);
   const nowMs = clock.nowMs();
   const removed = models.filter(({ model }) => !lookupPrice(after, model)).map(({ model }) => model);
   const calls = await weekCalls(db, removed, nowMs);
@@ -120,6 +120,15 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
         ? null
         : await whatIf(db, { before, after, days: request.days, nowMs, signal: request.signal }),
   };
+}
+
+/** Models whose price the changes change, by name. */
+export function modelDifferences(
+  changes: readonly PriceChange[],
+  before: PriceTables,
+  after: PriceTables,
+): ModelDifference[] {
+  return modelsOf(changes, before, after).flatMap((model) => difference(model, before, after));
 }
 
 /** Models whose price the changes can touch: the names of the maps, and all where units mean other dollars. */

@@ -118,7 +118,7 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
   };
 }
 
-async function latest(db: Database): Promise<number> {
+export async function latestRevision(db: Database): Promise<number> {
   const { marks } = db.t;
   const [row] = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, MARK));
   return row?.value ?? 0;
@@ -128,13 +128,13 @@ async function latest(db: Database): Promise<number> {
 export async function priceState(db: Database): Promise<PriceState> {
   const { options } = db.t;
   for (;;) {
-    const revision = await latest(db);
+    const revision = await latestRevision(db);
     const rows = await db.orm
       .select()
       .from(options)
       .where(inArray(options.key, [...PRICE_OPTIONS]));
     // Read in between two revisions the texts would be those of neither.
-    if (revision === (await latest(db)))
+    if (revision === (await latestRevision(db)))
       return { revision, texts: new Map(rows.map(({ key, value }) => [key as OptionKey, value])) };
   }
 }
@@ -179,6 +179,8 @@ export interface PlanToApply {
   note: string;
   /** The draft whose changes these are. */
   draftId?: number | undefined;
+  /** As it was read: where somebody changed it since, nothing is applied. */
+  draftVersion?: number | undefined;
 }
 
 type Author = Pick<OptionAuthor, "userId" | "username">;
@@ -201,7 +203,7 @@ export async function applyPlan(
       const changes = changesAgainst(texts, plan.changes);
       if (changes.length === 0) throw refuse("price_plan_empty");
       if (planHash(revision, changes) !== plan.planHash) throw refuse("price_plan_mismatch");
-      if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan.draftId, revision + 1);
+      if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan, revision + 1);
       return { writes: writesOf(texts, changes), value: { revision: revision + 1, changes: changes.length } };
     },
     {
@@ -214,14 +216,18 @@ export async function applyPlan(
   );
 }
 
-/** The draft is done with the revision that applies it; one that was applied or discarded meanwhile stops the block. */
+/**
+ * The draft is done with the revision that applies it; one that was applied or discarded meanwhile, or changed since it was
+ * read, stops the block.
+ */
 function* closeDraft(
   { db, clock }: Pick<Deps, "db" | "clock">,
   tx: Orm,
-  draftId: number,
+  { draftId = 0, draftVersion }: PlanToApply,
   revisionId: number,
 ): Steps<void> {
   const { priceDrafts } = db.t;
+  const isOpen = inArray(priceDrafts.state, ["open", "scheduled", "failed"]);
   const [closed] = yield* q(
     tx
       .update(priceDrafts)
@@ -233,10 +239,23 @@ function* closeDraft(
         version: sql`${priceDrafts.version} + 1`,
         updatedAt: Math.floor(clock.nowMs() / 1000),
       })
-      .where(and(eq(priceDrafts.id, draftId), inArray(priceDrafts.state, ["open", "scheduled", "failed"])))
+      .where(
+        and(
+          eq(priceDrafts.id, draftId),
+          isOpen,
+          draftVersion === undefined ? undefined : eq(priceDrafts.version, draftVersion),
+        ),
+      )
       .returning({ id: priceDrafts.id }),
   );
-  if (!closed) throw refuse("price_draft_closed");
+  if (closed) return;
+  const [changed] = yield* q(
+    tx
+      .select({ id: priceDrafts.id })
+      .from(priceDrafts)
+      .where(and(eq(priceDrafts.id, draftId), isOpen)),
+  );
+  throw refuse(changed ? "price_draft_changed" : "price_draft_closed");
 }
 
 /** A place of a price. */
@@ -362,7 +381,7 @@ export async function listRevisions(
   return {
     items: rows.map((row) => shown(row, undone.get(row.id) ?? 0)),
     total: counted?.total ?? 0,
-    revision: await latest(db),
+    revision: await latestRevision(db),
   };
 }
 

@@ -57,7 +57,8 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Change or schedule a draft",
     description:
       "`version` as it was read. `effective_at` (Unix seconds; 0: by hand) is for root and comes with the `parent` that was " +
-      "looked at. At that moment a draft whose names were changed since fails; what is edited is no longer scheduled.",
+      "looked at. At that moment a draft whose names were changed since fails; what is edited is no longer scheduled. " +
+      "`announce`: while it is scheduled, users read the old price, the new one and the moment.",
     body: { id: 1, version: 1, title: "Autumn", changes: [change] },
   },
   "DELETE /api/price/drafts/{id}": { tag: "Prices", summary: "Discard a draft" },
@@ -84,7 +85,8 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Apply a plan",
     description:
       "All of it or nothing. Refused as `price_plan_stale`, naming what changed, where the parent is no longer the latest " +
-      "revision. Calls in flight keep their price.",
+      "revision. Calls in flight keep their price. `draft_id`: the draft that it came from is done with; `draft_version`: refused where " +
+      "somebody changed it since.",
     body: { plan_hash: "0".repeat(64), parent: 0, changes: [change], note: "New list prices" },
   },
 };

@@ -1,6 +1,6 @@
 // The price desk's comparison with a source: what is asked, what is ticked, and what of it becomes changes of the desk.
 import { describe, expect, test } from "bun:test";
-import { screen, within } from "@testing-library/react";
+import { act, screen, within } from "@testing-library/react";
 import { createDesk } from "../../islands/screens/price-desk/desk.ts";
 import type { Desk } from "../../islands/screens/price-desk/desk.ts";
 import SyncSection from "../../islands/screens/price-desk/sync.tsx";
@@ -219,13 +219,26 @@ describe("the sheet", () => {
     const { user } = await compared(many);
     // Fifty rows are drawn, whatever there is.
     expect(names()).toHaveLength(50);
-    await user.click(screen.getByRole("button", { name: "Tick all 20000 shown" }));
+    await user.click(screen.getByRole("button", { name: "Tick all 20000 without a warning" }));
     expect(screen.getByRole("button", { name: "Take 20000 prices" })).toBeDefined();
     await user.type(screen.getByRole("searchbox"), "model-1999");
     expect(names()).toHaveLength(11);
     await user.click(screen.getByRole("button", { name: "Untick them" }));
     expect(screen.getByRole("button", { name: "Take 19989 prices" })).toBeDefined();
   }, 30_000);
+
+  test("what has a warning, and the operator's own unasked, is never ticked with all others", async () => {
+    const { user } = await compared();
+    await user.click(screen.getByRole("button", { name: "Untick them" }));
+    await user.click(screen.getByRole("button", { name: "Tick all 2 without a warning" }));
+    expect(ROWS.filter(({ name }) => box(name).checked).map(({ name }) => name)).toEqual(["fresh", "gpt-4o"]);
+    await user.click(filter(/^Your own/));
+    await user.click(screen.getByRole("button", { name: "Tick the 1 without a warning" }));
+    expect(box("mine").checked).toBe(true);
+    await user.click(filter(/^Look twice/));
+    await user.click(screen.getByRole("button", { name: "Tick all 0 without a warning" }));
+    expect(box("wild").checked).toBe(false);
+  });
 
   test("the arrows go from tick to tick, space ticks", async () => {
     const { user } = await compared();
@@ -266,7 +279,7 @@ describe("taking", () => {
     expect([document.activeElement, again.getAttribute("aria-disabled")]).toEqual([again, "true"]);
     await user.click(again);
     expect(changesOf(desk)).toHaveLength(4);
-    desk.undo();
+    act(() => desk.undo());
     await settle();
     expect([changesOf(desk), box("fresh").disabled]).toEqual([[], false]);
   });

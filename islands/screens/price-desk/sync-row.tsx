@@ -159,7 +159,9 @@ function Change({ share }: { share: number }): ReactNode {
   const percent = Number((share * PERCENT).toPrecision(2));
   const text = `${percent > 0 ? "+" : "−"}${Math.abs(percent)} %`;
   return (
-    <span className={`ml-1.5 text-xs whitespace-nowrap ${percent > 0 ? "text-error" : "text-success"}`}>
+    <span
+      className={`ml-1.5 text-xs whitespace-nowrap max-sm:ml-0 max-sm:block ${percent > 0 ? "text-error" : "text-success"}`}
+    >
       {text}
     </span>
   );

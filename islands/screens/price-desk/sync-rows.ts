@@ -34,6 +34,15 @@ export function passes(line: SyncLine, filter: SyncFilter, ticked: ReadonlySet<s
   return line.case === filter;
 }
 
+/** Filters that name what is ticked by hand only: whoever opened one means it. */
+const MEANT: readonly SyncFilter[] = ["own", "conflict", "removed"];
+
+/** Whether a row is ticked with all that are shown: never what has a warning, nor the operator's own unasked. */
+export function isBulk(line: SyncLine, filter: SyncFilter): boolean {
+  const isOwn = line.case === "own" || line.case === "removed";
+  return isTakeable(line) && line.guards.length === 0 && (!isOwn || MEANT.includes(filter));
+}
+
 const NONE: ReadonlySet<string> = new Set();
 
 /** How many rows each filter shows; ticks are counted apart, for they change with every press. */

@@ -19,7 +19,7 @@ export function SyncSheet({ desk, state }: SheetProps) {
   useSignals();
   const t = useT();
   const body = useRef<HTMLTableSectionElement>(null);
-  const { ticked, shown, counts, page, pageSize } = state;
+  const { ticked, shown, page, pageSize } = state;
   const rows = shown.value;
   const last = Math.max(1, Math.ceil(rows.length / pageSize.value));
   const at = Math.min(page.value, last);
@@ -40,7 +40,7 @@ export function SyncSheet({ desk, state }: SheetProps) {
   return (
     <div>
       <Filters state={state} />
-      <TakeBar state={state} count={ticked.value.size} shownCount={counts.value[state.filter.value]} />
+      <TakeBar state={state} count={ticked.value.size} />
       {visible.length === 0 ? (
         <p className="py-10 text-center text-dense text-muted">{t("sync.noneShown")}</p>
       ) : (
@@ -153,18 +153,28 @@ function Filters({ state }: { state: SyncState }) {
   );
 }
 
-function TakeBar({ state, count, shownCount }: { state: SyncState; count: number; shownCount: number }) {
+function TakeBar({ state, count }: { state: SyncState; count: number }) {
+  useSignals();
   const t = useT();
-  const names = () => state.shown.peek().map(({ name }) => name);
+  const bulk = state.bulk.value;
   return (
     <div className="mb-2 flex flex-wrap items-center gap-2 text-dense">
       <span className="tabular-nums max-sm:mr-auto" role="status">
         {t("sync.ticked", { count })}
       </span>
-      <button type="button" className="btn btn-sm btn-default" onClick={() => state.tick(names(), true)}>
-        {t("sync.tickShown", { count: shownCount })}
+      <button type="button" className="btn btn-sm btn-default" onClick={() => state.tick(bulk, true)}>
+        {t("sync.tickShown", { count: bulk.length })}
       </button>
-      <button type="button" className="btn btn-sm btn-default" onClick={() => state.tick(names(), false)}>
+      <button
+        type="button"
+        className="btn btn-sm btn-default"
+        onClick={() =>
+          state.tick(
+            state.shown.peek().map(({ name }) => name),
+            false,
+          )
+        }
+      >
         {t("sync.untickShown")}
       </button>
       <button

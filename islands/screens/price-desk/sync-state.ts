@@ -11,7 +11,7 @@ import { t } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
 import type { PriceComparison } from "../../lib/wire.ts";
 import type { Desk } from "./desk.ts";
-import { filterCounts, isTakeable, passes } from "./sync-rows.ts";
+import { filterCounts, isBulk, isTakeable, passes } from "./sync-rows.ts";
 import type { SyncFilter, SyncLine } from "./sync-rows.ts";
 
 /** By what way the list comes: only root makes the server fetch. */
@@ -39,6 +39,8 @@ export interface SyncState {
   ticked: ReadonlySignal<ReadonlySet<string>>;
   /** Rows that the filters show, all pages of them. */
   shown: ReadonlySignal<readonly SyncLine[]>;
+  /** Names of those that are ticked together. */
+  bulk: ReadonlySignal<readonly string[]>;
   counts: ReadonlySignal<Record<SyncFilter, number>>;
   /** How many prices the last press has put among the changes; 0: none yet. */
   takenCount: Signal<number>;
@@ -129,6 +131,12 @@ function createView(result: ReadonlySignal<PriceComparison | undefined>) {
     );
   });
   const plainCounts = computed(() => filterCounts(matching.value));
+  const shown = computed(() => {
+    const wanted = filter.value;
+    // Only where it matters: otherwise every tick would sort thousands of rows anew.
+    const ticks = wanted === "ticked" ? ticked.value : NONE;
+    return matching.value.filter((line) => passes(line, wanted, ticks));
+  });
   return {
     filter,
     search,
@@ -136,12 +144,8 @@ function createView(result: ReadonlySignal<PriceComparison | undefined>) {
     page,
     pageSize,
     ticked,
-    shown: computed(() => {
-      const wanted = filter.value;
-      // Only where it matters: otherwise every tick would sort thousands of rows anew.
-      const ticks = wanted === "ticked" ? ticked.value : NONE;
-      return matching.value.filter((line) => passes(line, wanted, ticks));
-    }),
+    shown,
+    bulk: computed(() => shown.value.filter((line) => isBulk(line, filter.value)).map(({ name }) => name)),
     counts: computed(() => ({
       ...plainCounts.value,
       ticked: matching.value.reduce((sum, { name }) => sum + (ticked.value.has(name) ? 1 : 0), 0),

@@ -16,6 +16,7 @@ export type DrawingRow = ResponseData<typeof api.mj.get>[number];
 export type TaskRow = ResponseData<typeof api.task.get>[number];
 /** What a source of prices says beside the prices in force. */
 export type PriceComparison = ResponseData<typeof api.price.sync.post>;
+export type KeptPriceSource = ResponseData<typeof api.price.sync.get>[number];
 export type InboxRow = ResponseData<typeof api.inbox.get>["items"][number];
 export type LogRow = ResponseData<typeof api.log.get>["items"][number];
 export type LogStat = ResponseData<typeof api.log.stat.get>;

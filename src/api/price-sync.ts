@@ -21,26 +21,33 @@ function keptRequest(options: Deps["options"], name: string) {
 }
 
 export function priceSync(deps: Deps, session: SessionSettings) {
-  return new Elysia({ prefix: "/api/price/sync" }).use(policy(session)).post(
-    "",
-    async ({ body, actor }) => {
-      const { source, url, text, strip = [], channel_id: channelId, kept } = body;
-      const request =
-        kept === undefined ? { source, url, text, strip, channelId } : keptRequest(deps.options, kept);
-      if (isFetching(request) && actor.role < Role.root) throw new Failure("forbidden", "price_source_root");
-      const { droppedCount, ...result } = await comparePrices(deps, request);
-      return ok({ ...result, dropped_count: droppedCount });
-    },
-    {
-      access: "admin",
-      body: t.Object({
-        source: t.UnionEnum([...SYNC_SOURCES]),
-        url: t.Optional(plainText(2000)),
-        text: t.Optional(t.String()),
-        channel_id: t.Optional(t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-        kept: t.Optional(plainText(64)),
-        strip: t.Optional(t.Array(plainText(100), { maxItems: MAX_PREFIXES })),
-      }),
-    },
+  return (
+    new Elysia({ prefix: "/api/price/sync" })
+      .use(policy(session))
+      // The kept sources, none of which holds a secret.
+      .get("", () => ok(deps.options.get("PriceSources")), { access: "admin" })
+      .post(
+        "",
+        async ({ body, actor }) => {
+          const { source, url, text, strip = [], channel_id: channelId, kept } = body;
+          const request =
+            kept === undefined ? { source, url, text, strip, channelId } : keptRequest(deps.options, kept);
+          if (isFetching(request) && actor.role < Role.root)
+            throw new Failure("forbidden", "price_source_root");
+          const { droppedCount, ...result } = await comparePrices(deps, request);
+          return ok({ ...result, dropped_count: droppedCount });
+        },
+        {
+          access: "admin",
+          body: t.Object({
+            source: t.UnionEnum([...SYNC_SOURCES]),
+            url: t.Optional(plainText(2000)),
+            text: t.Optional(t.String()),
+            channel_id: t.Optional(t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+            kept: t.Optional(plainText(64)),
+            strip: t.Optional(t.Array(plainText(100), { maxItems: MAX_PREFIXES })),
+          }),
+        },
+      )
   );
 }

@@ -65,20 +65,20 @@ const answerOf = (rows: SyncRow[], more: object = {}) => ({
   },
 });
 
-function open({ canApply = true, language = "en" as "en" | "zh" } = {}) {
+async function open({ canApply = true, language = "en" as "en" | "zh", kept = [] as object[] } = {}) {
   const desk = createDesk();
   desk.open(PRICES);
   const island = renderPart(
     <SyncSection desk={desk} canApply={canApply} reload={() => Promise.resolve()} />,
-    {
-      language,
-    },
+    { language },
   );
+  island.answer("GET /api/price/sync", { success: true, message: "", data: kept });
+  await settle();
   return { desk, ...island };
 }
 
 async function compared(rows: SyncRow[] = ROWS) {
-  const opened = open();
+  const opened = await open();
   opened.answer("POST /api/price/sync", answerOf(rows));
   await opened.user.click(screen.getByRole("button", { name: "Compare" }));
   await settle();
@@ -100,7 +100,7 @@ const changesOf = ({ changes }: Desk) =>
 
 describe("the question", () => {
   test("the shipped table needs no address", async () => {
-    const { user, requests, answer } = open();
+    const { user, requests, answer } = await open();
     answer("POST /api/price/sync", answerOf([]));
     expect(screen.queryByLabelText("Address")).toBeNull();
     await user.click(screen.getByRole("button", { name: "Compare" }));
@@ -110,7 +110,7 @@ describe("the question", () => {
   });
 
   test("a public list brings its usual address, which gives way to another's, but not what was typed", async () => {
-    const { user } = open();
+    const { user } = await open();
     const source = screen.getByLabelText("Source");
     await user.selectOptions(source, "openrouter");
     expect(screen.getByLabelText<HTMLInputElement>("Address").value).toContain("openrouter.ai");
@@ -123,7 +123,7 @@ describe("the question", () => {
   });
 
   test("address and prefixes go as they were typed", async () => {
-    const { user, requests, answer } = open();
+    const { user, requests, answer } = await open();
     answer("POST /api/price/sync", answerOf([]));
     await user.selectOptions(screen.getByLabelText("Source"), "instance");
     await user.type(screen.getByLabelText("Address"), " https://other.example ");
@@ -137,7 +137,7 @@ describe("the question", () => {
   });
 
   test("an administrator has no address, and sends a file", async () => {
-    const { user, requests, answer } = open({ canApply: false });
+    const { user, requests, answer } = await open({ canApply: false });
     answer("POST /api/price/sync", answerOf([]));
     await user.selectOptions(screen.getByLabelText("Source"), "detect");
     expect(screen.queryByLabelText("Address")).toBeNull();
@@ -161,6 +161,59 @@ describe("the question", () => {
     await settle();
     expect(screen.getByRole("alert").textContent).toBe("A web page came");
     expect(names()).toHaveLength(5);
+  });
+});
+
+describe("kept sources", () => {
+  const LISTS = { name: "lists", source: "litellm", url: "", strip: ["openai/"], auto: true, limit: 5 };
+
+  test("one is chosen by its name, asked by it, and taken off the list", async () => {
+    const { user, answer, requests } = await open({ kept: [LISTS] });
+    answer("POST /api/price/sync", answerOf([]));
+    answer("PUT /api/option", { success: true, message: "" });
+    await user.selectOptions(screen.getByLabelText("Source"), "lists");
+    expect(screen.getByText("taken every day, up to 5 %")).toBeDefined();
+    expect(screen.queryByLabelText("Address")).toBeNull();
+    await user.click(screen.getByRole("button", { name: "Compare" }));
+    await settle();
+    expect(requests.at(-1)?.body).toEqual({ source: "detect", kept: "lists" });
+    await user.click(screen.getByRole("button", { name: "Stop keeping it" }));
+    await settle();
+    expect(requests.at(-1)?.body).toEqual({ key: "PriceSources", value: "[]" });
+    expect(screen.queryByRole("option", { name: "lists" })).toBeNull();
+  });
+
+  test("what was compared with is kept beside the others, off unless somebody switches it on", async () => {
+    const { user, answer, requests } = await open({ kept: [LISTS] });
+    answer("POST /api/price/sync", answerOf(ROWS));
+    answer("PUT /api/option", { success: true, message: "" });
+    await user.selectOptions(screen.getByLabelText("Source"), "models.dev");
+    await user.click(screen.getByRole("button", { name: "Compare" }));
+    await settle();
+    await user.click(screen.getByText("Keep this source"));
+    await user.type(screen.getByLabelText("Name"), " daily ");
+    expect(screen.getByRole<HTMLInputElement>("switch").checked).toBe(false);
+    await user.click(screen.getByRole("switch"));
+    await user.click(screen.getByRole("button", { name: "Keep" }));
+    await settle();
+    const { value } = requests.at(-1)?.body as { value: string };
+    expect(JSON.parse(value)).toEqual([
+      LISTS,
+      {
+        name: "daily",
+        source: "models.dev",
+        url: "https://models.dev/api.json",
+        strip: [],
+        auto: true,
+        limit: 10,
+      },
+    ]);
+    expect(screen.getByText("taken every day, up to 10 %")).toBeDefined();
+  });
+
+  test("an administrator is not offered them", async () => {
+    const { requests } = await open({ canApply: false });
+    expect(requests).toEqual([]);
   });
 });
 
@@ -309,8 +362,8 @@ describe("taking", () => {
   });
 });
 
-test.each(["en", "zh"] as const)("nothing is without a text in %s", (language) => {
-  open({ language });
+test.each(["en", "zh"] as const)("nothing is without a text in %s", async (language) => {
+  await open({ language });
   const keys = [
     ...SYNC_CASES.map((each) => `case.${each}`),
     ...SYNC_GUARDS.map((each) => `guard.${each}`),

@@ -6,7 +6,11 @@ import type { FormEvent } from "react";
 import { SYNC_SOURCES } from "../../../src/shared/price-sync.ts";
 import type { SyncSource } from "../../../src/shared/price-sync.ts";
 import { useT } from "../../lib/i18n.ts";
+import { KeptSource } from "./sync-kept.tsx";
 import type { SyncState } from "./sync-state.ts";
+
+/** Before the names of kept sources, so that none of them is taken for a kind. */
+const KEPT = "kept:";
 
 interface FormProps {
   state: SyncState;
@@ -18,7 +22,9 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
   const t = useT();
   const id = useId();
   const { source, way, failure, isBusy } = state;
-  const isShipped = source.value === "shipped";
+  const chosen = state.kept.value.find(({ name }) => name === state.keptName.value);
+  /** Nothing more is to be asked. */
+  const isShipped = source.value === "shipped" || chosen !== undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     void state.compare();
@@ -33,9 +39,22 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
           <select
             id={`${id}-source`}
             className="select w-64 max-sm:w-full"
-            value={source.value}
-            onChange={(event) => state.chooseSource(event.target.value as SyncSource)}
+            value={chosen ? KEPT + chosen.name : source.value}
+            onChange={(event) => {
+              const { value } = event.target;
+              if (value.startsWith(KEPT)) state.keptName.value = value.slice(KEPT.length);
+              else state.chooseSource(value as SyncSource);
+            }}
           >
+            {state.kept.value.length === 0 ? null : (
+              <optgroup label={t("sync.kept")}>
+                {state.kept.value.map(({ name }) => (
+                  <option key={name} value={KEPT + name}>
+                    {name}
+                  </option>
+                ))}
+              </optgroup>
+            )}
             {SYNC_SOURCES.map((each) => (
               <option key={each} value={each}>
                 {t(`sync.from.${each.replace(".", "-")}`)}
@@ -61,7 +80,11 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
         )}
         {isShipped ? <CompareButton isBusy={isBusy.value} /> : null}
       </div>
-      <p className="mt-1 text-xs text-muted">{t(`sync.about.${source.value.replace(".", "-")}`)}</p>
+      {chosen ? (
+        <KeptSource state={state} kept={chosen} />
+      ) : (
+        <p className="mt-1 text-xs text-muted">{t(`sync.about.${source.value.replace(".", "-")}`)}</p>
+      )}
       {isShipped ? null : (
         <div className="mt-3 flex flex-wrap items-start gap-x-4 gap-y-3">
           {way.value === "address" && canFetch ? (

@@ -9,7 +9,7 @@ import type { SyncSource } from "../../../src/shared/price-sync.ts";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
-import type { PriceComparison } from "../../lib/wire.ts";
+import type { KeptPriceSource, PriceComparison } from "../../lib/wire.ts";
 import type { Desk } from "./desk.ts";
 import { filterCounts, isBulk, isTakeable, passes } from "./sync-rows.ts";
 import type { SyncFilter, SyncLine } from "./sync-rows.ts";
@@ -21,6 +21,9 @@ const BYTES_PER_MB = 1024 * 1024;
 
 export interface SyncState {
   source: Signal<SyncSource>;
+  /** Sources that the site keeps, and the name of the chosen one; empty: none of them. */
+  kept: Signal<readonly KeptPriceSource[]>;
+  keptName: Signal<string>;
   way: Signal<SyncWay>;
   url: Signal<string>;
   text: Signal<string>;
@@ -53,7 +56,7 @@ export interface SyncState {
 }
 
 /** Beginnings by commas, spaces or lines. */
-const prefixesOf = (text: string): string[] => text.split(/[\s,，、]+/).filter((each) => each !== "");
+export const prefixesOf = (text: string): string[] => text.split(/[\s,，、]+/).filter((each) => each !== "");
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -69,6 +72,8 @@ export function syncStateOf(desk: Desk, canFetch: boolean): SyncState {
 /** What is asked, and how it is typed. */
 function createQuestion(canFetch: boolean) {
   const source = signal<SyncSource>("shipped");
+  const kept = signal<readonly KeptPriceSource[]>([]);
+  const keptName = signal("");
   const way = signal<SyncWay>(canFetch ? "address" : "text");
   const url = signal("");
   const text = signal("");
@@ -77,6 +82,8 @@ function createQuestion(canFetch: boolean) {
   const failure = signal("");
   return {
     source,
+    kept,
+    keptName,
     way,
     url,
     text,
@@ -88,6 +95,7 @@ function createQuestion(canFetch: boolean) {
       // What somebody typed stays; an address that was only the usual one gives way.
       if (url.peek().trim() === usual) url.value = SYNC_ADDRESSES[next] ?? "";
       source.value = next;
+      keptName.value = "";
       failure.value = "";
     },
     async readFile(file: File) {
@@ -104,7 +112,8 @@ function createQuestion(canFetch: boolean) {
 
 type Question = ReturnType<typeof createQuestion>;
 
-function requestOf({ source, way, url, text, strip }: Question) {
+function requestOf({ source, keptName, way, url, text, strip }: Question) {
+  if (keptName.peek() !== "") return { source: "detect" as const, kept: keptName.peek() };
   const strips = prefixesOf(strip.peek());
   const more = strips.length === 0 ? {} : { strip: strips };
   const asked = source.peek();

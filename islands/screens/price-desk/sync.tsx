@@ -1,12 +1,15 @@
 // Section "sync" of the price desk: a source, what it says beside the prices here, and ticks that make changes of the desk.
 // Refuses to apply anything: what is taken is planned and applied like every other change.
 import { useSignals } from "@preact/signals-react/runtime";
+import { useEffect } from "react";
+import { api, call } from "../../lib/api.ts";
 import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import type { PriceComparison } from "../../lib/wire.ts";
 import { Empty, Notice } from "../../ui/feedback.tsx";
 import type { SectionProps } from "./section-props.ts";
+import { KeepForm } from "./sync-kept.tsx";
 import { SyncSheet } from "./sync-sheet.tsx";
 import { SyncSourceForm } from "./sync-source.tsx";
 import { syncStateOf } from "./sync-state.ts";
@@ -16,6 +19,19 @@ export default function SyncSection({ desk, canApply }: SectionProps) {
   const t = useT();
   const state = syncStateOf(desk, canApply);
   const result = state.result.value;
+  useEffect(() => {
+    // Only root may ask them: others are not shown what they cannot use.
+    if (!canApply) return;
+    const load = async () => {
+      state.kept.value = await call(api.price.sync.get());
+    };
+    // Without them a source is chosen as ever.
+    load().catch(() => undefined);
+  }, [state, canApply]);
+  const mayKeep =
+    canApply &&
+    state.keptName.value === "" &&
+    (state.way.value === "address" || state.source.value === "shipped");
   return (
     <div className="pt-4">
       <SyncSourceForm state={state} canFetch={canApply} />
@@ -40,6 +56,7 @@ export default function SyncSection({ desk, canApply }: SectionProps) {
       {result ? (
         <section className="mt-5" aria-label={t("sync.result")} aria-busy={state.isBusy.value}>
           <Summary result={result} />
+          {mayKeep ? <KeepForm state={state} /> : null}
           {result.rows.length === 0 ? (
             <Empty title={t("sync.equal")} text={t("sync.equalText")} />
           ) : (

@@ -70,6 +70,11 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
       "absent): `old` at the prices in force, `new` at the planned ones, `charged` as it was, in units.",
     body: { parent: 0, changes: [change], days: 7 },
   },
+  "GET /api/price/sync": {
+    tag: "Prices",
+    summary: "List the kept sources of prices",
+    description: "As option PriceSources has them; `auto`: small steps of their prices are taken every day.",
+  },
   "POST /api/price/sync": {
     tag: "Prices",
     summary: "Compare prices with a source",

@@ -358,6 +358,7 @@ describe("taking", () => {
   test("the comparison is still there after another section was open", async () => {
     const { desk, rerender } = await compared();
     rerender(<SyncSection key="again" desk={desk} canApply reload={() => Promise.resolve()} />);
+    await settle();
     expect(names()).toHaveLength(5);
   });
 });

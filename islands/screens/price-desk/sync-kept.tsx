@@ -84,7 +84,7 @@ export function KeepForm({ state }: { state: SyncState }) {
           </label>
           <input
             id={`${id}-name`}
-            className="input w-56 max-sm:w-full"
+            className="input w-72 max-sm:w-full"
             maxLength={64}
             value={name}
             onChange={(event) => setName(event.target.value)}
@@ -120,7 +120,7 @@ export function KeepForm({ state }: { state: SyncState }) {
           {t("sync.keepSave")}
         </button>
       </div>
-      <p className="mt-1 max-w-[80ch] text-xs text-muted">{t("sync.keepHint")}</p>
+      <p className="mt-1 max-w-[60ch] text-xs text-muted">{t("sync.keepHint")}</p>
       {failure === "" ? null : (
         <p role="alert" className="mt-1 text-error">
           {failure}

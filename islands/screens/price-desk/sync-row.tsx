@@ -16,8 +16,6 @@ interface RowProps {
   onTick: (isOn: boolean) => void;
 }
 
-const CELL = "align-top max-sm:block max-sm:border-0 max-sm:p-0";
-
 export function SyncRow({ line, pending, isTicked, onTick }: RowProps) {
   const t = useT();
   const [isOpen, setOpen] = useState(false);
@@ -26,13 +24,8 @@ export function SyncRow({ line, pending, isTicked, onTick }: RowProps) {
   const after = isTicked ? theirs : (pending ?? null);
   return (
     <>
-      <tr
-        className="max-sm:relative max-sm:mb-1.5 max-sm:grid max-sm:grid-cols-3 max-sm:gap-x-3 max-sm:gap-y-1 max-sm:rounded-box max-sm:border max-sm:border-base-300 max-sm:py-2 max-sm:pr-3 max-sm:pl-11"
-        aria-selected={isTicked}
-      >
-        <td
-          className={`${CELL} max-sm:absolute max-sm:inset-y-0 max-sm:left-0 max-sm:w-11 max-sm:pt-2 max-sm:pl-3`}
-        >
+      <tr aria-selected={isTicked}>
+        <td className="sync-tick align-top">
           <input
             type="checkbox"
             className="checkbox"
@@ -42,10 +35,10 @@ export function SyncRow({ line, pending, isTicked, onTick }: RowProps) {
             onChange={(event) => onTick(event.target.checked)}
           />
         </td>
-        <th scope="row" className={`${CELL} text-left max-sm:col-span-3`}>
+        <th scope="row" className="text-left align-top">
           <button
             type="button"
-            className="mono cursor-pointer text-left wrap-anywhere hover:text-primary"
+            className="mono cursor-pointer text-left wrap-anywhere"
             aria-expanded={isOpen}
             onClick={() => setOpen(!isOpen)}
           >
@@ -74,9 +67,9 @@ export function SyncRow({ line, pending, isTicked, onTick }: RowProps) {
         />
       </tr>
       {isOpen ? (
-        <tr className="max-sm:block">
-          <td className="max-sm:hidden" />
-          <td colSpan={4} className="max-sm:block max-sm:border-0">
+        <tr className="sync-open">
+          <td />
+          <td colSpan={4}>
             <Kinds line={line} />
           </td>
         </tr>
@@ -127,7 +120,7 @@ function PriceCell({
   const t = useT();
   const share = row && against ? mainShare(against, row) : undefined;
   return (
-    <td className={`${CELL} tabular-nums sm:whitespace-nowrap ${isStrong ? "font-semibold" : ""}`}>
+    <td className={`align-top tabular-nums ${isStrong ? "font-semibold" : ""}`}>
       <span className="text-xs text-muted sm:hidden">{label}</span>
       {row ? (
         <span className="block">
@@ -159,9 +152,7 @@ function Change({ share }: { share: number }): ReactNode {
   const percent = Number((share * PERCENT).toPrecision(2));
   const text = `${percent > 0 ? "+" : "−"}${Math.abs(percent)} %`;
   return (
-    <span
-      className={`ml-1.5 text-xs whitespace-nowrap max-sm:ml-0 max-sm:block ${percent > 0 ? "text-error" : "text-success"}`}
-    >
+    <span className={`ml-2 text-xs whitespace-nowrap ${percent > 0 ? "text-error" : "text-success"}`}>
       {text}
     </span>
   );
@@ -175,7 +166,7 @@ function Kinds({ line }: { line: SyncLine }) {
   const share = (pair: PricePair) => (pair.isChanged ? changeShare(pair) : undefined);
   return (
     <div className="mb-2 text-xs">
-      <table className="table sum-table w-auto max-sm:w-full">
+      <table className="table sum-table w-auto">
         <thead>
           <tr>
             <th scope="col">{t("sync.unit")}</th>

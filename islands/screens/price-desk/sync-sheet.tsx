@@ -44,9 +44,9 @@ export function SyncSheet({ desk, state }: SheetProps) {
       {visible.length === 0 ? (
         <p className="py-10 text-center text-dense text-muted">{t("sync.noneShown")}</p>
       ) : (
-        <table className="table w-full max-sm:block">
+        <table className="table sync-table w-full">
           <caption className="sr-only">{t("sync.caption")}</caption>
-          <thead className="max-sm:sr-only">
+          <thead>
             <tr>
               <th scope="col" className="w-9">
                 <input
@@ -69,13 +69,13 @@ export function SyncSheet({ desk, state }: SheetProps) {
               <th scope="col">{t("sync.column.model")}</th>
               <th scope="col">
                 {t("sync.column.ours")}
-                <span className="ml-1.5 font-normal">{t("sync.inOut")}</span>
+                <span className="ml-2 font-normal">{t("sync.inOut")}</span>
               </th>
               <th scope="col">{t("sync.column.theirs")}</th>
               <th scope="col">{t("sync.column.taken")}</th>
             </tr>
           </thead>
-          <tbody ref={body} className="max-sm:block" onKeyDown={onKeyDown}>
+          <tbody ref={body} onKeyDown={onKeyDown}>
             {visible.map((line) => (
               <SyncRow
                 key={line.name}
@@ -120,7 +120,7 @@ function Filters({ state }: { state: SyncState }) {
             <button
               key={each}
               type="button"
-              className="badge cursor-pointer pointer-coarse:min-h-9"
+              className="badge cursor-pointer"
               aria-pressed={filter.value === each}
               title={t(`sync.filterHint.${each}`)}
               onClick={() => set(() => (filter.value = each))}
@@ -143,7 +143,7 @@ function Filters({ state }: { state: SyncState }) {
       <input
         id={`${id}-search`}
         type="search"
-        className="input input-sm ml-auto w-56 max-sm:w-full"
+        className="input input-sm ml-auto w-72 max-sm:w-full"
         aria-label={t("sync.search")}
         placeholder={t("sync.search")}
         value={search.value}
@@ -159,7 +159,7 @@ function TakeBar({ state, count }: { state: SyncState; count: number }) {
   const bulk = state.bulk.value;
   return (
     <div className="mb-2 flex flex-wrap items-center gap-2 text-dense">
-      <span className="tabular-nums max-sm:mr-auto" role="status">
+      <span className="tabular-nums" role="status">
         {t("sync.ticked", { count })}
       </span>
       <button type="button" className="btn btn-sm btn-default" onClick={() => state.tick(bulk, true)}>

@@ -30,7 +30,7 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
     void state.compare();
   };
   return (
-    <form className="max-w-300" onSubmit={submit} noValidate>
+    <form onSubmit={submit} noValidate>
       <div className="flex flex-wrap items-end gap-x-4 gap-y-3">
         <div className="max-sm:w-full">
           <label className="mb-0.5 block text-dense font-semibold" htmlFor={`${id}-source`}>
@@ -38,7 +38,7 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
           </label>
           <select
             id={`${id}-source`}
-            className="select w-64 max-sm:w-full"
+            className="select w-72 max-sm:w-full"
             value={chosen ? KEPT + chosen.name : source.value}
             onChange={(event) => {
               const { value } = event.target;
@@ -110,7 +110,7 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
               {t("sync.stripHint")}
             </p>
           </div>
-          <div className="pt-5.5 max-sm:pt-0">
+          <div className="self-center">
             <CompareButton isBusy={isBusy.value} />
           </div>
         </div>
@@ -144,7 +144,7 @@ function AddressField({ state, id }: PartProps) {
   useSignals();
   const t = useT();
   return (
-    <div className="min-w-72 grow max-sm:w-full">
+    <div className="w-72 grow max-sm:w-full">
       <label className="mb-0.5 block text-dense font-semibold" htmlFor={`${id}-url`}>
         {t("sync.address")}
       </label>
@@ -173,8 +173,8 @@ function TextField({ state, id }: PartProps) {
   const file = useRef<HTMLInputElement>(null);
   const { text, fileName } = state;
   return (
-    <div className="min-w-72 grow max-sm:w-full">
-      <div className="mb-0.5 flex min-h-5 items-center gap-3">
+    <div className="w-72 grow max-sm:w-full">
+      <div className="mb-0.5 flex min-h-6 items-center gap-3">
         <label
           className="text-dense font-semibold"
           {...(fileName.value === "" ? { htmlFor: `${id}-text` } : {})}

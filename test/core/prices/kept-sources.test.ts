@@ -202,6 +202,8 @@ describe.each(DATABASE_KINDS)("kept sources on %s", (database) => {
         )
       ).body;
     expect((await ask(root, "lists")).data).toMatchObject({ source: "lists", rows: [{ name: "served" }] });
+    const list = await app.call<{ data: unknown[] }>("GET", "/api/price/sync", undefined, root);
+    expect(list.body.data).toMatchObject([{ name: "lists", auto: true, limit: 10 }]);
     expect((await ask(root, "unknown")).code).toBe("record_missing");
     expect((await ask(await app.createUser({ role: 10 }), "lists")).code).toBe("price_source_root");
   });

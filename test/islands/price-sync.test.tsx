@@ -196,8 +196,8 @@ describe("kept sources", () => {
     await user.click(screen.getByRole("switch"));
     await user.click(screen.getByRole("button", { name: "Keep" }));
     await settle();
-    const { value } = requests.at(-1)?.body as { value: string };
-    expect(JSON.parse(value)).toEqual([
+    const sent = requests.at(-1)?.body as { value: string } | undefined;
+    expect(JSON.parse(sent?.value ?? "")).toEqual([
       LISTS,
       {
         name: "daily",

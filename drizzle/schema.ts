@@ -100,7 +100,7 @@ export function buildSchema(d: Dialect) {
     name: d.text().primaryKey(),
     /** JSON of the row in dollars (shared/price-row.ts). */
     price: d.text().notNull(),
-    /** shipped, or whose prices they are. */
+    /** shipped, or whose prices they are; own: an operator's that was taken away, kept so that nobody adds it again. */
     source: d.text().notNull(),
     version: d.text().notNull().default(""),
     takenAt: d.big().notNull(),
@@ -473,7 +473,7 @@ export function buildSchema(d: Dialect) {
     "price_revisions",
     {
       id: d.big().primaryKey(),
-      /** write, reset, apply, schedule or undo. */
+      /** write, reset, apply, schedule, sync or undo. */
       kind: d.text().notNull(),
       /** 0: the program itself. */
       userId: d.big().notNull().default(0),
@@ -507,6 +507,8 @@ export function buildSchema(d: Dialect) {
       state: d.text().notNull().default("open"),
       /** When a scheduled one is applied, Unix seconds; 0 = by hand. */
       effectiveAt: d.big().notNull().default(0),
+      /** While it is scheduled, users read what it changes and when. */
+      announce: d.bool().notNull().default(false),
       /** Raised by each change: two who edit at once notice. */
       version: d.int().notNull().default(1),
       /** The revision that applied it. */

@@ -15,6 +15,7 @@ import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
 import { options } from "./api/options.ts";
 import { priceDrafts } from "./api/price-drafts.ts";
+import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { redemptions } from "./api/redemptions.ts";
@@ -48,6 +49,7 @@ function settingRoutes(deps: Deps, session: SessionSettings) {
     .use(options(deps, session)) //       /api/option
     .use(prices(deps, session)) //        /api/price
     .use(priceDrafts(deps, session)) //   /api/price/drafts
+    .use(priceSync(deps, session)) //     /api/price/sync
     .use(optionPreviews(deps, session)) // /api/option/preview, version
     .use(config(deps, session)); //       /api/config
 }

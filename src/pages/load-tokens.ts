@@ -1,11 +1,13 @@
 // First rows of the API key screen, with the groups and models that its editor offers.
 import type { TokenPageData } from "../../islands/screens/token/row.ts";
+import { buyerOf } from "../core/channels/catalogue.ts";
 import { modelsForUser } from "../core/channels/models.ts";
 import { noticesInForce } from "../core/site/model-notices.ts";
 import { autoGroups, groupChoices, usableGroups } from "../core/users/groups.ts";
 import { listTokens } from "../core/users/tokens.ts";
 import { sentBy } from "../http/queries/sent.ts";
 import { tokenFilterOf, tokenSearchFields } from "../http/queries/tokens.ts";
+import { announcedFor, pricesToCome } from "./announced-prices.ts";
 import { firstGroups, firstNames } from "./choices.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
@@ -30,5 +32,6 @@ export async function loadTokens(context: LoaderContext): Promise<TokenPageData>
     isCut: groups.isCut || models.isCut,
     pageSize,
     notices: noticesInForce(deps, Object.keys(usableGroups(deps, user))),
+    pricesToCome: pricesToCome(await announcedFor(deps, buyerOf(deps, user))),
   };
 }

@@ -214,6 +214,29 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
     ],
   ]),
   PriceAddNew: turned(false),
+  PriceSources: {
+    good: '[{"name":"lists","source":"litellm","strip":["openai/"],"auto":true,"limit":5}]',
+    read: [{ name: "lists", source: "litellm", url: "", strip: ["openai/"], auto: true, limit: 5 }],
+    refused: [
+      ["{}", "option_not_list"],
+      ["[", "option_not_json"],
+      ...[
+        '{"name":"a","source":"nowhere"}',
+        '{"name":"","source":"litellm"}',
+        '{"name":"own","source":"litellm"}',
+        '{"name":"a@b","source":"litellm"}',
+        '{"name":"a","source":"detect","url":"file:///etc/passwd"}',
+        '{"name":"a","source":"litellm","limit":0}',
+        '{"name":"a","source":"litellm","limit":101}',
+        '{"name":"a","source":"litellm","key":"x"}',
+      ].map((entry) => [`[${entry}]`, "option_bad_price_source", { position: 1 }] as const),
+      [
+        '[{"name":"a","source":"litellm"},{"name":"a","source":"openrouter"}]',
+        "option_bad_price_source",
+        { position: 2 },
+      ],
+    ],
+  },
   ExposeRatioEnabled: turned(true),
   GroupRatio: table("GroupRatio", { default: 1, vip: 0.5 }, [
     ["{}", "option_table_empty", { name: "GroupRatio" }],

@@ -514,6 +514,19 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
     });
   });
 
+  test("a draft that somebody changed since it was read is not applied, and nothing of it is lost", async () => {
+    const changes = [{ key: "ModelRatio", name: "a", after: 4 }];
+    const draft = (await call<{ id: number; version: number }>("POST", "/drafts", { changes }, admin)).data;
+    const made = await plan(changes);
+    const more = [...changes, { key: "ModelRatio", name: "b", after: 9 }];
+    await call("PUT", "/drafts", { id: draft.id, version: draft.version, changes: more }, admin);
+    const before = await latest();
+    const of = { draft_id: draft.id, draft_version: draft.version };
+    expect((await apply(made, changes, of)).code).toBe("price_draft_changed");
+    expect(await latest()).toBe(before);
+    expect((await apply(made, changes, { ...of, draft_version: draft.version + 1 })).success).toBe(true);
+  });
+
   test("a draft that is applied is done with, by the revision that it became", async () => {
     const changes = [{ key: "ModelRatio", name: "a", after: 1.5 }];
     const draft = (await call<{ id: number }>("POST", "/drafts", { title: "May", changes }, admin)).data;

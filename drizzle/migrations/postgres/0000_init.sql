@@ -157,6 +157,7 @@ CREATE TABLE "price_drafts" (
 	"parent" bigint DEFAULT 0 NOT NULL,
 	"state" text DEFAULT 'open' NOT NULL,
 	"effective_at" bigint DEFAULT 0 NOT NULL,
+	"announce" boolean DEFAULT false NOT NULL,
 	"version" integer DEFAULT 1 NOT NULL,
 	"revision_id" bigint DEFAULT 0 NOT NULL,
 	"failure" text DEFAULT '' NOT NULL,

@@ -173,6 +173,7 @@ CREATE TABLE `price_drafts` (
 	`parent` integer DEFAULT 0 NOT NULL,
 	`state` text DEFAULT 'open' NOT NULL,
 	`effective_at` integer DEFAULT 0 NOT NULL,
+	`announce` integer DEFAULT false NOT NULL,
 	`version` integer DEFAULT 1 NOT NULL,
 	`revision_id` integer DEFAULT 0 NOT NULL,
 	`failure` text DEFAULT '' NOT NULL,

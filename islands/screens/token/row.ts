@@ -1,6 +1,7 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { MAX_TOKEN_NAME } from "../../../src/shared/name-limits.ts";
+import type { PricesToCome } from "../../../src/shared/prices-to-come.ts";
 import type { GroupMap, ListPageData, ModelNotice, TokenRow } from "../../lib/wire.ts";
 
 export interface TokenPageData extends ListPageData<TokenRow> {
@@ -12,6 +13,8 @@ export interface TokenPageData extends ListPageData<TokenRow> {
   isCut?: boolean;
   /** What administrators tell about the models. */
   notices?: ModelNotice[];
+  /** Announced changes of their prices. */
+  pricesToCome?: PricesToCome[];
 }
 
 export interface TokenValues extends Record<string, unknown> {

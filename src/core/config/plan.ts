@@ -3,6 +3,7 @@
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { FailureParams } from "../../shared/failures.ts";
+import type { SyncGuard } from "../../shared/price-sync.ts";
 import { missingNeeds } from "../options/guards.ts";
 import type { OptionKey } from "../options/definitions.ts";
 import { definitionOf } from "../options/definitions.ts";
@@ -11,7 +12,6 @@ import { changesAgainst, differences, isPriceOption, textOf, writesOf } from "..
 import type { PriceChange, SentChange } from "../prices/changes.ts";
 import { isUsed, usedGroups } from "../prices/group-use.ts";
 import { mergePrices } from "../prices/merge.ts";
-import type { MergeGuard } from "../prices/merge.ts";
 import { planPrices } from "../prices/plan.ts";
 import { shippedPrices } from "../prices/shipped.ts";
 import { namesOf } from "../channels/input.ts";
@@ -60,7 +60,7 @@ export interface ConfigRequest {
 }
 
 /** The sentences of what an automatic sync would not do either (money.md 2.3). */
-const ROW_GUARDS: Record<MergeGuard, FailureCode> = {
+const ROW_GUARDS: Record<SyncGuard, FailureCode> = {
   above_double: "config_price_doubled",
   below_half: "config_price_halved",
   free: "config_price_free",

@@ -11,6 +11,7 @@ import {
   defaultTopupGroupRatio,
   defaultUserUsableGroups,
 } from "./default-prices.ts";
+import { priceSources } from "./price-sources.ts";
 import { isHidden } from "./hidden.ts";
 import {
   bool,
@@ -144,6 +145,8 @@ const optionsByGroup = {
     ExposeRatioEnabled: { kind: bool, default: "false" },
     /** Whether a release's new models get the prices that it ships; known ones are only proposed. */
     PriceAddNew: { kind: bool, default: "true" },
+    /** Where prices are compared with, and what of them is taken every day. */
+    PriceSources: { kind: priceSources, default: "[]" },
   },
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },

@@ -9,8 +9,6 @@ import type { PriceTables } from "./prices.ts";
 import { comparePrices, replay } from "./replay.ts";
 import type { Comparison } from "./replay.ts";
 
-export const WHAT_IF_DAYS = [1, 7, 30] as const;
-
 /** Sums in units: at the prices in force, at the planned ones, and as they were charged. */
 export interface Sums {
   calls: number;

@@ -392,6 +392,13 @@ export function forRequest(price: CallPrice, facts: () => RequestFacts): CallPri
   return price.rules ? { ...price, rules: { ...price.rules, request: facts() } } : price;
 }
 
+/** The price of a request as its upstream got it: with the tier that it names there, where it names one. */
+export function withTier(price: CallPrice, tier: string | undefined): CallPrice {
+  const { rules } = price;
+  if (!rules || rules.request.tier === tier) return price;
+  return { ...price, rules: { ...rules, request: { ...rules.request, tier } } };
+}
+
 /** What else a charge depends on: facts of the call, none of them a price. */
 export interface CallFacts extends Pick<
   CostExtras,

@@ -83,6 +83,11 @@ export function rulesAt(when: readonly PriceRule[], atMs: number): readonly Pric
     : when.filter((each) => isHour(each, atMs) && isMoment(each, atMs));
 }
 
+/** Whether one of the entries is about the tier: only then has it a price. */
+export function hasTier({ when }: Pick<FrozenRules, "when">, tier: string): boolean {
+  return when.some((each) => each.tier !== undefined && isOneOf(each.tier, tier));
+}
+
 /** Whether the request is of the size and quality that an entry is about. */
 function isAsked({ size, quality }: PriceCondition, request: RequestFacts): boolean {
   return isOneOf(size, request.size) && isOneOf(quality, request.quality);
@@ -135,14 +140,18 @@ export function settledPrices(rules: FrozenRules, input: number, servedTier: str
 
 /**
  * The dearest that the call can still come to, kind by kind. `input`: tokens of the prompt as far as they are known;
- * undefined: any number.
+ * undefined: any number. `tiers`: those that some channel may ask its upstream for; the usual one is always possible.
  */
-export function dearestPrices(rules: FrozenRules, input: number | undefined): RulePrices {
+export function dearestPrices(
+  rules: FrozenRules,
+  input: number | undefined,
+  tiers: readonly string[] = [],
+): RulePrices {
   const { request } = rules;
   const possible = rules.when.filter(
     (each) =>
       (each.over === undefined || input === undefined || input >= each.over * NEAR) &&
-      isOneOf(each.tier, request.tier) &&
+      [undefined, ...tiers].some((tier) => isOneOf(each.tier, tier)) &&
       isAsked(each, request),
   );
   let dearest = settledPrices({ ...rules, when: [] }, 0, undefined);
@@ -151,7 +160,7 @@ export function dearestPrices(rules: FrozenRules, input: number | undefined): Ru
   let { call } = dearest;
   // Which of them will act is open: every choice of thresholds and tiers, of which the later ones build on the earlier.
   for (const inputAt of new Set([0, ...possible.map(({ over }) => (over ?? -1) + 1)])) {
-    for (const tier of new Set([undefined, request.tier])) {
+    for (const tier of new Set([undefined, ...tiers])) {
       dearest = settledPrices(
         { ...rules, when: possible, request: { ...request, tier } },
         inputAt,

@@ -267,13 +267,11 @@ describe("holds", () => {
   });
   test("a cheaper tier that was asked for may not be served; a dearer one that was may", () => {
     const price = priceOf("gpt-5", { rows: GPT_5 });
-    const held = (tier: string) =>
-      ratesOf(
-        forRequest(price, () => ({ tier })),
-        { ...plain, inputTokens: 1 },
-      );
+    const held = (...tiers: string[]) => ratesOf(price, { ...plain, inputTokens: 1, tiers });
+    expect(held()).toEqual({ text: 0.625, media: 0.625, output: 5 });
     expect(held("flex")).toEqual({ text: 0.625, media: 0.625, output: 5 });
     expect(held("priority")).toEqual({ text: 1.25, media: 1.25, output: 10 });
+    expect(held("flex", "priority")).toEqual({ text: 1.25, media: 1.25, output: 10 });
   });
   test("no charge is above what the rates hold, whichever entries act", () => {
     const price = priceOf("m", {

@@ -131,7 +131,11 @@ export function priceMapsOf(tables: PriceTables): PriceMaps {
   };
 }
 
-/** The model's whole price in dollars. */
+/** The model's whole price in dollars; `model` as requested. */
+export function priceRowOf(tables: PriceTables, model: string): PriceRow | undefined {
+  return rowIn(tables, priceName(model));
+}
+
 function rowIn(tables: PriceTables, name: string): PriceRow | undefined {
   return rowOf(priceMapsOf(tables), name, tables.quotaPerUnit);
 }

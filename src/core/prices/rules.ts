@@ -83,6 +83,20 @@ export function rulesAt(when: readonly PriceRule[], atMs: number): readonly Pric
     : when.filter((each) => isHour(each, atMs) && isMoment(each, atMs));
 }
 
+/** By so much the beginning of a logged call may be off. */
+const UNSURE_MS = 1000;
+
+/** Whether other entries would act on a call that began a second earlier or later. */
+export function isNearEdge(when: readonly PriceRule[], atMs: number): boolean {
+  const [before, after] = [atMs - UNSURE_MS, atMs + UNSURE_MS];
+  // Hours and days change with the minute: most calls are nowhere near.
+  const isOneMinute = Math.floor(before / MINUTE_MS) === Math.floor(after / MINUTE_MS);
+  return when.some((each) => {
+    if (isMoment(each, before) !== isMoment(each, after)) return true;
+    return !isOneMinute && isHour(each, before) !== isHour(each, after);
+  });
+}
+
 /** Whether one of the entries is about the tier: only then has it a price. */
 export function hasTier({ when }: Pick<FrozenRules, "when">, tier: string): boolean {
   return when.some((each) => each.tier !== undefined && isOneOf(each.tier, tier));

@@ -59,7 +59,8 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Plan a change of prices",
     description:
       "Changes nothing. `diff` is in dollars; `effect` replays the log of the last 1, 7 or 30 days (0: no replay; 7 where " +
-      "absent): `old` at the prices in force, `new` at the planned ones, `charged` as it was, in units.",
+      "absent): `old` at the prices in force, `new` at the planned ones, `charged` as it was, in units; `uncertain` calls began " +
+      "within a second of a moment at which their price changes.",
     body: { parent: 0, changes: [change], days: 7 },
   },
   "POST /api/price/apply": {

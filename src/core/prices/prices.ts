@@ -27,9 +27,10 @@ import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "./completio
 import { everyKind, ONE_HOUR_WRITE, rowOf } from "./row-maps.ts";
 import type { PriceMaps } from "./row-maps.ts";
 import { settledPrices } from "./rules.ts";
-import type { FrozenRules, RequestFacts, RulePrices } from "./rules.ts";
+import type { FrozenRules, RulePrices } from "./rules.ts";
 import { TOKEN_KINDS } from "../../shared/price-row.ts";
 import type { PriceRow, PriceRule, PriceRules } from "../../shared/price-row.ts";
+import type { RequestFacts } from "../../shared/price-rules.ts";
 
 type RatioTable = Readonly<Record<string, number>>;
 

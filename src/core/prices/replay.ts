@@ -4,8 +4,8 @@ import { COST_FIELD, explainCost, storedInputs } from "../../shared/cost.ts";
 import type { CostInputs, RowCounts } from "../../shared/cost.ts";
 import { freezePrice, groupRatioOf, lookupPrice, missingPrice, settledRatios, TASK_PRICE } from "./prices.ts";
 import type { CallPrice, PriceTables, SearchSize } from "./prices.ts";
-import { isNearEdge, rulesAt } from "./rules.ts";
-import type { RequestFacts } from "./rules.ts";
+import { isNearEdge, rulesAt } from "../../shared/price-rules.ts";
+import type { RequestFacts } from "../../shared/price-rules.ts";
 
 /** What a replay reads of a consume row. */
 export interface LoggedCall extends RowCounts {

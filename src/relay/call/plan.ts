@@ -3,7 +3,6 @@
 import { allowsTiers, upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
-import { hasTier } from "../../core/prices/rules.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
 import type { Dialect } from "../../protocol/dialect.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
@@ -21,6 +20,7 @@ import { buildUpstreamRequest } from "../../providers/request.ts";
 import { sessionHeaders } from "../../providers/session-headers.ts";
 import type { ProviderCall, ProviderRequest } from "../../providers/request.ts";
 import { Failure } from "../../shared/failures.ts";
+import { hasTier } from "../../shared/price-rules.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";

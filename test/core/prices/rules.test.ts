@@ -6,7 +6,7 @@ import { createPriceBook } from "../../../src/core/prices/price-book.ts";
 import { costOf, forRequest, modelPriceLines } from "../../../src/core/prices/prices.ts";
 import type { CallFacts, CallPrice } from "../../../src/core/prices/prices.ts";
 import { emptyMaps, putRow } from "../../../src/core/prices/row-maps.ts";
-import { isNearEdge, rulesAt } from "../../../src/core/prices/rules.ts";
+import { isNearEdge, rulesAt } from "../../../src/shared/price-rules.ts";
 import { explainStored } from "../../../src/shared/cost.ts";
 import type { PriceCondition, PriceRow } from "../../../src/shared/price-row.ts";
 import type { Usage } from "../../../src/shared/usage.ts";

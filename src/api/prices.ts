@@ -2,6 +2,7 @@
 // Administrators read and plan; root applies and undoes.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { deskPrices } from "../core/prices/desk.ts";
 import { planPrices } from "../core/prices/plan.ts";
 import {
   applyPlan,
@@ -71,6 +72,7 @@ function priceChanges(deps: Deps, session: SessionSettings) {
   return (
     new Elysia({ prefix: "/api/price" })
       .use(policy(session))
+      .get("/desk", async () => ok(await deskPrices(deps)), { access: "admin" })
       .get(
         "/revisions",
         async ({ query }) => {

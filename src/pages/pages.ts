@@ -11,6 +11,7 @@ import Playground from "../../islands/screens/playground.tsx";
 import MidjourneyScreen from "../../islands/screens/midjourney.tsx";
 import Personal from "../../islands/screens/personal.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
+import PriceDesk from "../../islands/screens/price-desk.tsx";
 import SettingScreen from "../../islands/screens/setting.tsx";
 import Setup from "../../islands/screens/setup.tsx";
 import TaskScreen from "../../islands/screens/task.tsx";
@@ -27,6 +28,7 @@ import { loadPersonal } from "./load-personal.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
 import { loadDrawings, loadTasks } from "./load-task-lists.ts";
 import { loadTokens } from "./load-tokens.ts";
+import { loadPriceDesk } from "./load-price-desk.ts";
 import { loadSetting, settingTextKeys } from "./load-setting.ts";
 import { loadSetup } from "./load-setup.ts";
 import { loadUsers } from "./load-users.ts";
@@ -196,6 +198,16 @@ export const pages: readonly Page[] = [
     areas: ["user"],
     screen: { name: "user", component: UserScreen },
     loader: loadUsers,
+  },
+  {
+    path: "/prices",
+    shell: "console",
+    access: "admin",
+    title: "shell.nav.prices",
+    current: "prices",
+    areas: ["desk", "price", "failure"],
+    screen: { name: "price-desk", component: PriceDesk },
+    loader: loadPriceDesk,
   },
   {
     path: "/setting",

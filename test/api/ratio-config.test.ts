@@ -1,8 +1,8 @@
 // The ratios that other instances read: closed by default, and read back they are the prices in force.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readSource } from "../../src/core/prices/sources/read.ts";
-import { everyKind, PRICE_MAPS, rowOf } from "../../src/core/prices/row-maps.ts";
-import type { PriceMaps } from "../../src/core/prices/row-maps.ts";
+import { everyKind, PRICE_MAPS, rowOf } from "../../src/shared/row-maps.ts";
+import type { PriceMaps } from "../../src/shared/row-maps.ts";
 import { isSameRow } from "../../src/shared/price-row.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp } from "../support/app.ts";

@@ -3,7 +3,7 @@ import type { Deps, UserAccount } from "../deps.ts";
 import { OWN_GROUP_DESCRIPTION, usableGroups } from "../users/groups.ts";
 import { hostedToolPrices, MISSING_MODEL_RATIO, priceRulesOf } from "../prices/prices.ts";
 import type { ModelPricing, PriceTables, SearchSize } from "../prices/prices.ts";
-import { completionRatio } from "../prices/completion-rules.ts";
+import { completionRatio } from "../../shared/completion-rules.ts";
 import { priceLines } from "../../shared/cost.ts";
 import type { PriceLine } from "../../shared/cost.ts";
 import type { PriceRule } from "../../shared/price-row.ts";

@@ -2,7 +2,7 @@
 // Refuses to tick what an operator made his own, what changes by more than a factor of two, and what is or becomes free.
 import { isSamePrice, isSameRow, TOKEN_KINDS } from "../../shared/price-row.ts";
 import type { PriceRow } from "../../shared/price-row.ts";
-import { everyKind } from "./row-maps.ts";
+import { everyKind } from "../../shared/row-maps.ts";
 
 export type MergeCase =
   /** In force as it was taken, and the source has another price now. */

@@ -13,7 +13,7 @@ import { mergePrices } from "./merge.ts";
 import type { MergeGuard } from "./merge.ts";
 import { lookupPrice, priceMapsOf } from "./prices.ts";
 import { lockPrices, priceState, textsInside } from "./revisions.ts";
-import { PRICE_MAPS, putRow, rowOf } from "./row-maps.ts";
+import { PRICE_MAPS, putRow, rowOf } from "../../shared/row-maps.ts";
 import { shippedPrices, shippedVersion } from "./shipped.ts";
 
 /** A model without a price, and what the table says. */

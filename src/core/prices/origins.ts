@@ -8,9 +8,9 @@ import type { Clock } from "../deps.ts";
 import { definitionOf } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
 import type { OptionRecorder, OptionStore, OptionWrite } from "../options/store.ts";
-import { withoutSilenced } from "./completion-rules.ts";
-import { emptyMaps, heldRow, PRICE_MAPS, pricedNames, putRow, rowOf } from "./row-maps.ts";
-import type { PriceMaps } from "./row-maps.ts";
+import { withoutSilenced } from "../../shared/completion-rules.ts";
+import { emptyMaps, heldRow, PRICE_MAPS, pricedNames, putRow, rowOf } from "../../shared/row-maps.ts";
+import type { PriceMaps } from "../../shared/row-maps.ts";
 import { shippedPrices, shippedVersion } from "./shipped.ts";
 
 /** Beside the options: which table this site has seen. */

@@ -2,7 +2,7 @@
 // Refuses to tell them as long as the operator has not switched ExposeRatioEnabled on.
 import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
 import type { PriceRow, TokenKind } from "../../shared/price-row.ts";
-import { everyKind, pricedNames, rowOf } from "./row-maps.ts";
+import { everyKind, pricedNames, rowOf } from "../../shared/row-maps.ts";
 import { priceMapsOf } from "./prices.ts";
 import type { PriceTables } from "./prices.ts";
 

@@ -5,7 +5,7 @@ import type { PriceCondition, PriceRow, PriceRule } from "../../shared/price-row
 import { isAsked, isOneOf, pricesUnder } from "../../shared/price-rules.ts";
 import type { RequestFacts } from "../../shared/price-rules.ts";
 import type { TokenRates } from "../../shared/cost.ts";
-import { everyKind } from "./row-maps.ts";
+import { everyKind } from "../../shared/row-maps.ts";
 
 /** A model's price with the entries that may still act on a call: those whose time it is. */
 export interface FrozenRules {

@@ -4,6 +4,13 @@ import type { ConsoleOperation } from "../schema.ts";
 const change = { key: "ModelRatio", name: "gpt-4o", after: 1.5 };
 
 export const prices: Readonly<Record<string, ConsoleOperation>> = {
+  "GET /api/price/desk": {
+    tag: "Prices",
+    summary: "Prices, groups and their uses",
+    description:
+      "`texts`: the options that hold prices, as stored; `revision` is theirs. `refused`: calls of the last day that were " +
+      "refused for want of a price, by model.",
+  },
   "GET /api/price/revisions": {
     tag: "Prices",
     summary: "List the changes of prices",

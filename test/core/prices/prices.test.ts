@@ -1,6 +1,6 @@
 // The charge against the worked examples of the reference, section by section.
 import { describe, expect, test } from "bun:test";
-import { audioRatio, completionRatio } from "../../../src/core/prices/completion-rules.ts";
+import { audioRatio, completionRatio } from "../../../src/shared/completion-rules.ts";
 import * as shipped from "../../../src/core/options/default-prices.ts";
 import { pictureFactor } from "../../../src/core/prices/picture-factor.ts";
 import {

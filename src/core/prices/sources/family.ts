@@ -1,8 +1,8 @@
 // What other instances of the family tell of their prices: /api/ratio_config and /api/pricing.
 // Refuses expressions that no row can say: such a model is dropped and listed, with the place.
 import { DEFAULT_QUOTA_PER_UNIT } from "../../../shared/money.ts";
-import { emptyMaps, rowOf } from "../row-maps.ts";
-import type { PriceMaps } from "../row-maps.ts";
+import { emptyMaps, rowOf } from "../../../shared/row-maps.ts";
+import type { PriceMaps } from "../../../shared/row-maps.ts";
 import { MAX_RATIO } from "../../../shared/cost.ts";
 import { rowOfExpression } from "./billing-expr.ts";
 import { BadEntry, badSource, collector, isRecord, jsonOf } from "./source.ts";

@@ -1,7 +1,7 @@
 // Rows in dollars to the maps of ratios that options hold, and back.
 // Refuses to round what is charged: a ratio is kept with as few digits as give the same price, else as the double it is.
-import { MAX_DOLLARS, TOKEN_KINDS } from "../../shared/price-row.ts";
-import type { PriceRow, PriceRules, TokenKind } from "../../shared/price-row.ts";
+import { MAX_DOLLARS, TOKEN_KINDS } from "./price-row.ts";
+import type { PriceRow, PriceRules, TokenKind } from "./price-row.ts";
 import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "./completion-rules.ts";
 
 /** The options that together hold the prices of models, in the order in which they are shown. */

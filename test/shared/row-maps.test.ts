@@ -1,11 +1,11 @@
 // Rows in dollars and the maps of ratios say the same, in both directions.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { withoutSilenced } from "../../../src/core/prices/completion-rules.ts";
-import { emptyMaps, heldRow, pricedNames, putRow, rowOf } from "../../../src/core/prices/row-maps.ts";
-import { shippedPrices } from "../../../src/core/prices/shipped.ts";
-import { isSameRow, readPriceRow, readPriceRules } from "../../../src/shared/price-row.ts";
-import type { PriceRow } from "../../../src/shared/price-row.ts";
+import { withoutSilenced } from "../../src/shared/completion-rules.ts";
+import { emptyMaps, heldRow, pricedNames, putRow, rowOf } from "../../src/shared/row-maps.ts";
+import { shippedPrices } from "../../src/core/prices/shipped.ts";
+import { isSameRow, readPriceRow, readPriceRules } from "../../src/shared/price-row.ts";
+import type { PriceRow } from "../../src/shared/price-row.ts";
 
 const QPU = 500_000;
 

@@ -91,7 +91,7 @@ export function DeskBar({ desk, isHidden }: { desk: Desk; isHidden: boolean }) {
           </button>
           <button
             type="button"
-            className="btn btn-primary btn-sm max-sm:ml-auto"
+            className="btn btn-primary btn-sm"
             aria-keyshortcuts="Control+Enter"
             disabled={changes.length === 0}
             onClick={toPlan}

@@ -15,7 +15,7 @@ export function FromTo({ before, after }: { before: string; after: string }) {
   return (
     <>
       <span className="sr-only">{t("plan.from")} </span>
-      <s className="text-muted decoration-1">{before}</s>
+      <s className="text-muted">{before}</s>
       <span aria-hidden> → </span>
       <span className="sr-only"> {t("plan.to")} </span>
       <b className="font-medium">{after}</b>

@@ -2,7 +2,8 @@
 // Refuses to repeat what follows by itself: kinds that move along with input or output are counted.
 import { useState } from "react";
 import { percentOf, tellingSteps } from "../../../src/shared/price-steps.ts";
-import { useT } from "../../lib/i18n.ts";
+import { compareNames } from "../../lib/format.ts";
+import { language, useT } from "../../lib/i18n.ts";
 import type { PricePlan } from "../../lib/wire.ts";
 import { dollarText, entryText, isModelKey } from "./change-words.ts";
 import { FromTo, percentText } from "./from-to.tsx";
@@ -27,8 +28,9 @@ export function PlanDifference({ plan }: { plan: PricePlan }) {
   const shown = diff.slice(0, most);
   const inDiff = new Set(diff.map(({ model }) => model));
   const others = plan.changes.filter(({ key, name }) => !isModelKey(key) || !inDiff.has(name));
+  const compare = compareNames(language.value);
   const makers = Map.groupBy(shown, ({ vendor }) => vendor);
-  const names = [...makers.keys()].sort((a, b) => (a === "" ? 1 : b === "" ? -1 : a < b ? -1 : 1));
+  const names = [...makers.keys()].sort((a, b) => (a === "" ? 1 : b === "" ? -1 : compare(a, b)));
   return (
     <section className="min-w-0" aria-labelledby="plan-difference">
       <h2 id="plan-difference" className="mb-2">

@@ -1,11 +1,13 @@
 // The sheet over all models: every name that has a price or is served, with its prices as dollars or ratios.
 // Refuses to change anything by itself: what is typed waits as changes for a plan.
+import { Ellipsis, ListChecks, Trash2, X } from "lucide-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
 import type { DeskPrices } from "../../../src/shared/price-desk.ts";
 import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { setQuery, useQuery } from "../../lib/url-state.ts";
+import { Menu } from "../../ui/menu.tsx";
 import { Sheet } from "../../ui/sheet.tsx";
 import type { Desk } from "./desk.ts";
 import { BatchDrawer } from "./models/batch.tsx";
@@ -48,7 +50,6 @@ function ModelSheet({ desk, prices }: { desk: Desk; prices: DeskPrices }) {
   const remove = (names: readonly string[]) => {
     const label = t("desk.models.step.remove", { count: names.length, model: names[0] ?? "" });
     desk.writeRows(new Map(names.map((name) => [name, undefined])), label);
-    setTicked(NO_NAMES);
   };
   const { undo, redo } = stepsOf(desk);
   const open = query["model"];
@@ -77,6 +78,7 @@ function ModelSheet({ desk, prices }: { desk: Desk; prices: DeskPrices }) {
         onTick={tick}
         sort={sort}
         onSort={(column) => setQuery({ sort: nextSort(sort, column) }, { replace: true })}
+        goTo={shown.goTo}
         empty={<Empty isSearched={(query["q"] ?? "") !== ""} view={query["view"] ?? "all"} />}
       />
       {isBatch ? (
@@ -84,10 +86,7 @@ function ModelSheet({ desk, prices }: { desk: Desk; prices: DeskPrices }) {
           desk={desk}
           names={[...ticked]}
           onClose={() => setBatch(false)}
-          onDone={() => {
-            setBatch(false);
-            setTicked(NO_NAMES);
-          }}
+          onDone={() => setBatch(false)}
         />
       ) : null}
       {query["import"] === undefined ? null : (
@@ -125,10 +124,9 @@ interface SelectionProps {
 /** Stands above the sheet all the time: nothing moves when the first row is ticked. */
 function Selection({ shown, ticked, onAll, onNone, onBatch, onRemove }: SelectionProps) {
   const t = useT();
-  const button = "btn btn-sm btn-default pointer-coarse:min-h-11";
   const { length } = shown.rows;
   return (
-    <div className="mb-1 flex min-h-9 flex-wrap items-center gap-2 text-dense">
+    <div className="mb-1 flex min-h-9 items-center gap-2 text-dense pointer-coarse:min-h-11">
       <p role="status" className="text-muted">
         {ticked.size === 0
           ? t("desk.models.count", { count: length, number: formatNumber(length) })
@@ -136,20 +134,35 @@ function Selection({ shown, ticked, onAll, onNone, onBatch, onRemove }: Selectio
       </p>
       {ticked.size === 0 ? null : (
         <>
-          <button type="button" className={button} onClick={onBatch}>
+          <button type="button" className="btn btn-sm btn-default pointer-coarse:min-h-11" onClick={onBatch}>
             {t("desk.models.batch")}
           </button>
-          <button type="button" className={button} onClick={onRemove}>
-            {t("desk.models.remove")}
-          </button>
-          {ticked.size < length ? (
-            <button type="button" className={button} onClick={onAll}>
-              {t("desk.models.tickAll", { count: length, number: formatNumber(length) })}
-            </button>
-          ) : null}
-          <button type="button" className="btn btn-sm btn-ghost pointer-coarse:min-h-11" onClick={onNone}>
-            {t("table.clearSelection")}
-          </button>
+          <Menu
+            label={t("desk.models.selection")}
+            className="btn btn-default btn-square btn-sm pointer-coarse:size-11"
+            groups={[
+              [
+                {
+                  id: "all",
+                  label: t("desk.models.tickAll", { count: length, number: formatNumber(length) }),
+                  icon: ListChecks,
+                  onSelect: onAll,
+                },
+                { id: "none", label: t("table.clearSelection"), icon: X, onSelect: onNone },
+              ],
+              [
+                {
+                  id: "remove",
+                  label: t("desk.models.removeOf", { count: ticked.size }),
+                  icon: Trash2,
+                  isDanger: true,
+                  onSelect: onRemove,
+                },
+              ],
+            ]}
+          >
+            <Ellipsis aria-hidden />
+          </Menu>
         </>
       )}
     </div>

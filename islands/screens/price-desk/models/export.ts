@@ -1,20 +1,18 @@
 // The sheet of models as a file: rows in dollars for spreadsheets, or the maps of the options as other instances read them.
 import { PRICE_MAPS, emptyMaps } from "../../../../src/shared/row-maps.ts";
 import { csvText, downloadText } from "../../../lib/csv.ts";
-import type { Translate } from "../../../lib/i18n.ts";
 import type { Desk } from "../desk.ts";
 import { billingOf } from "./cells.ts";
 import { BASE_COLUMNS, MORE_COLUMNS } from "./columns.ts";
 
 interface ExportOptions {
-  t: Translate;
   desk: Desk;
   /** Models of the view. */
   names: readonly string[];
 }
 
 /** Rows of the view in dollars, every column; heads are names that the import knows in any language. */
-export function modelsCsv({ desk, names }: Omit<ExportOptions, "t">): string {
+export function modelsCsv({ desk, names }: ExportOptions): string {
   const columns = [...BASE_COLUMNS, ...MORE_COLUMNS];
   const rows = names.map((name) => {
     const row = desk.rowOf(name);

@@ -63,9 +63,10 @@ export function FirstModels() {
       <div className="mb-2 flex min-h-9 flex-wrap items-center gap-2">
         <ModelViews counts={first?.counts ?? {}} />
       </div>
-      <div className="skeleton mb-2 h-9" aria-hidden />
+      <div className="skeleton mb-1 h-9 pointer-coarse:h-11" aria-hidden />
+      <div className="mb-1 min-h-9 pointer-coarse:min-h-11" aria-hidden />
       {first && unit === "dollars" ? (
-        <div className="sheet" role="table" aria-label={t("desk.models.sheet")} tabIndex={0}>
+        <div className="sheet max-sm:hidden" role="table" aria-label={t("desk.models.sheet")} tabIndex={0}>
           <div role="rowgroup" className="sheet-head">
             <div role="row">
               {BASE_COLUMNS.map(({ id, width, isNumber }) => (

@@ -86,8 +86,9 @@ export interface ShownModels {
   rows: readonly string[];
   counts: Record<ModelView, number>;
   facts: Facts;
-  /** Puts a new name on top. */
+  /** Puts a new name on top, and the focus there. */
   add: (name: string) => void;
+  goTo: { rowKey: string; columnId: string } | undefined;
   /** Looks again which models fit the view. */
   refresh: () => void;
   isKnown: (name: string) => boolean;
@@ -95,6 +96,7 @@ export interface ShownModels {
 
 export function useShownModels(desk: Desk, prices: DeskPrices, query: Query): ShownModels {
   const [added, setAdded] = useState<readonly string[]>([]);
+  const [goTo, setGoTo] = useState<ShownModels["goTo"]>();
   const [looks, setLooks] = useState(0);
   const facts = useMemo(() => factsOf(desk, prices), [desk, prices, language.value]);
   const changed = changedModels(desk);
@@ -129,7 +131,11 @@ export function useShownModels(desk: Desk, prices: DeskPrices, query: Query): Sh
     rows,
     counts,
     facts,
-    add: (name) => setAdded([name, ...added.filter((each) => each !== name)]),
+    add(name) {
+      setAdded([name, ...added.filter((each) => each !== name)]);
+      setGoTo({ rowKey: name, columnId: "in" });
+    },
+    goTo,
     refresh: () => setLooks(looks + 1),
     isKnown: (name) => rows.includes(name) || namesNow().includes(name),
   };

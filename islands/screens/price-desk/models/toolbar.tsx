@@ -3,8 +3,10 @@
 import { Columns3, Ellipsis, FileDown, FileJson, FileUp, Plus, Search } from "lucide-react";
 import { useId, useEffect, useRef, useState } from "react";
 import { isPriceName } from "../../../../src/shared/price-row.ts";
+import { giveFocusBack } from "../../../lib/focus.ts";
 import { useT } from "../../../lib/i18n.ts";
 import { useShortcut } from "../../../lib/keys.ts";
+import { useIsPhone } from "../../../lib/phone.ts";
 import { toastFailure } from "../../../lib/toasts.ts";
 import { setQuery, useQuery } from "../../../lib/url-state.ts";
 import type { Query } from "../../../lib/url-state.ts";
@@ -24,117 +26,123 @@ export const unitOfQuery = ({ unit }: Query): PriceUnit => (unit === "ratio" ? "
 /** Ids of the columns on demand; "." stands between them. */
 export const moreColumns = ({ columns = "" }: Query): string[] => columns.split(".").filter(Boolean);
 
+/** On phones everything but the search and the way back folds into one menu. */
 export function ModelToolbar({ desk, shown }: { desk: Desk; shown: ShownModels }) {
   const t = useT();
   const query = useQuery();
-  const unit = unitOfQuery(query);
-  const more = moreColumns(query);
+  const isPhone = useIsPhone();
   const [isAdding, setAdding] = useState(false);
-  const exportAs = (kind: "csv" | "json") => {
-    import("./export.ts")
-      .then(({ exportModels }) => exportModels(kind, { t, desk, names: shown.rows }))
-      .catch((error: unknown) => toastFailure(error, "export"));
+  const { billing, unit, columns, files } = useChoices(desk, shown);
+  const square = "btn btn-default btn-square btn-sm pointer-coarse:size-11";
+  const add = {
+    id: "add",
+    label: t("desk.models.add"),
+    icon: Plus,
+    onSelect: () => setAdding(true),
   };
   return (
     <>
       <div className="mb-2 flex min-h-9 flex-wrap items-center gap-2">
         <ModelViews counts={shown.counts} />
+      </div>
+      {isAdding ? <AddModel shown={shown} onDone={() => setAdding(false)} /> : null}
+      <div className="mb-1 flex min-h-9 items-center gap-2" role="search">
+        <SearchField text={query["q"] ?? ""} />
+        {isPhone ? null : (
+          <>
+            <select
+              className="select select-sm w-auto"
+              aria-label={t("desk.models.billing")}
+              value={query["billing"] ?? ""}
+              onChange={(event) => setQuery({ billing: event.target.value })}
+            >
+              {billing.map(({ id, label }) => (
+                <option key={id} value={id}>
+                  {label}
+                </option>
+              ))}
+            </select>
+            <span className="join" role="group" aria-label={t("desk.models.unit")}>
+              {unit.map(({ id, label, isChecked, onSelect }) => (
+                <button
+                  key={id}
+                  type="button"
+                  className="btn btn-default btn-sm join-item pointer-coarse:min-h-11"
+                  aria-pressed={isChecked}
+                  onClick={onSelect}
+                >
+                  {label}
+                </button>
+              ))}
+            </span>
+            <Menu label={t("table.columns")} className={square} groups={[columns]}>
+              <Columns3 aria-hidden />
+            </Menu>
+          </>
+        )}
         <span className="ml-auto flex gap-2">
           <UndoButtons desk={desk} />
-          <button
-            type="button"
-            className="btn btn-default btn-sm pointer-coarse:min-h-11"
-            aria-expanded={isAdding}
-            onClick={() => setAdding(!isAdding)}
-          >
-            <Plus aria-hidden size={14} />
-            {t("desk.models.add")}
-          </button>
           <Menu
             label={t("common.more")}
-            className="btn btn-default btn-square btn-sm pointer-coarse:size-11"
-            groups={[
-              [
-                {
-                  id: "import",
-                  label: t("desk.models.import"),
-                  icon: FileUp,
-                  onSelect: () => setQuery({ import: 1 }),
-                },
-              ],
-              [
-                {
-                  id: "csv",
-                  label: t("desk.models.exportCsv"),
-                  icon: FileDown,
-                  onSelect: () => exportAs("csv"),
-                },
-                {
-                  id: "json",
-                  label: t("desk.models.exportJson"),
-                  icon: FileJson,
-                  onSelect: () => exportAs("json"),
-                },
-              ],
-            ]}
+            className={square}
+            groups={isPhone ? [[add], billing, unit, columns, ...files] : [[add], ...files]}
           >
             <Ellipsis aria-hidden />
           </Menu>
         </span>
       </div>
-      {isAdding ? (
-        <AddModel
-          shown={shown}
-          onDone={() => {
-            setAdding(false);
-          }}
-        />
-      ) : null}
-      <div className="mb-1 flex min-h-9 flex-wrap items-center gap-2" role="search">
-        <SearchField text={query["q"] ?? ""} />
-        <select
-          className="select select-sm w-auto"
-          aria-label={t("desk.models.billing")}
-          value={query["billing"] ?? ""}
-          onChange={(event) => setQuery({ billing: event.target.value })}
-        >
-          <option value="">{t("desk.models.billing.any")}</option>
-          <option value="tokens">{t("desk.models.billing.tokens")}</option>
-          <option value="call">{t("desk.models.billing.call")}</option>
-        </select>
-        <span className="join" role="group" aria-label={t("desk.models.unit")}>
-          {UNITS.map((each) => (
-            <button
-              key={each}
-              type="button"
-              className="btn btn-default btn-sm join-item pointer-coarse:min-h-11"
-              aria-pressed={unit === each}
-              onClick={() => setQuery({ unit: each === "dollars" ? undefined : each })}
-            >
-              {t(`desk.models.unit.${each}`)}
-            </button>
-          ))}
-        </span>
-        <Menu
-          label={t("table.columns")}
-          className="btn btn-default btn-square btn-sm pointer-coarse:size-11"
-          groups={[
-            MORE_COLUMNS.filter(({ id }) => unit === "dollars" || id in RATIO_OF).map(({ id }) => ({
-              id,
-              label: t(`desk.models.column.${id}`),
-              isChecked: more.includes(id),
-              onSelect: () => {
-                const next = more.includes(id) ? more.filter((each) => each !== id) : [...more, id];
-                setQuery({ columns: next.join(".") }, { replace: true });
-              },
-            })),
-          ]}
-        >
-          <Columns3 aria-hidden />
-        </Menu>
-      </div>
     </>
   );
+}
+
+/** What may be chosen for the sheet, and what is done with the whole of it. */
+function useChoices(desk: Desk, shown: ShownModels) {
+  const t = useT();
+  const query = useQuery();
+  const current = unitOfQuery(query);
+  const more = moreColumns(query);
+  const exportAs = (kind: "csv" | "json") => {
+    import("./export.ts")
+      .then(({ exportModels }) => exportModels(kind, { desk, names: shown.rows }))
+      .catch((error: unknown) => toastFailure(error, "export"));
+  };
+  return {
+    billing: ["", "tokens", "call"].map((id) => ({
+      id,
+      label: t(`desk.models.billing.${id === "" ? "any" : id}`),
+      isChecked: (query["billing"] ?? "") === id,
+      onSelect: () => setQuery({ billing: id }),
+    })),
+    unit: UNITS.map((id) => ({
+      id,
+      label: t(`desk.models.unit.${id}`),
+      isChecked: current === id,
+      onSelect: () => setQuery({ unit: id === "dollars" ? undefined : id }),
+    })),
+    columns: MORE_COLUMNS.filter(({ id }) => current === "dollars" || id in RATIO_OF).map(({ id }) => ({
+      id,
+      label: t(`desk.models.column.${id}`),
+      isChecked: more.includes(id),
+      onSelect: () => {
+        const next = more.includes(id) ? more.filter((each) => each !== id) : [...more, id];
+        setQuery({ columns: next.join(".") }, { replace: true });
+      },
+    })),
+    files: [
+      [
+        {
+          id: "import",
+          label: t("desk.models.import"),
+          icon: FileUp,
+          onSelect: () => setQuery({ import: 1 }),
+        },
+      ],
+      [
+        { id: "csv", label: t("desk.models.exportCsv"), icon: FileDown, onSelect: () => exportAs("csv") },
+        { id: "json", label: t("desk.models.exportJson"), icon: FileJson, onSelect: () => exportAs("json") },
+      ],
+    ],
+  };
 }
 
 /** Searches while it is typed in, but not in the middle of a composition. */
@@ -146,7 +154,7 @@ function SearchField({ text: applied }: { text: string }) {
   useShortcut({ keys: "/", label: "table.key.filter", run: () => input.current?.focus() });
   const apply = (typed: string) => setQuery({ q: typed }, { replace: true });
   return (
-    <div className="input input-sm w-64 max-sm:w-full">
+    <div className="input input-sm w-64 max-sm:w-0 max-sm:grow">
       <Search aria-hidden size={14} className="text-muted" />
       <input
         ref={input}
@@ -169,6 +177,7 @@ function SearchField({ text: applied }: { text: string }) {
 function AddModel({ shown, onDone }: { shown: ShownModels; onDone: () => void }) {
   const t = useT();
   const id = useId();
+  const [opener] = useState(() => document.activeElement);
   const [name, setName] = useState("");
   const [problem, setProblem] = useState<string>();
   const add = () => {
@@ -205,7 +214,9 @@ function AddModel({ shown, onDone }: { shown: ShownModels; onDone: () => void })
         spellCheck={false}
         value={name}
         onKeyDown={(event) => {
-          if (event.key === "Escape") onDone();
+          if (event.key !== "Escape") return;
+          onDone();
+          giveFocusBack(opener);
         }}
         onChange={(event) => {
           setName(event.target.value);

@@ -25,6 +25,7 @@ export function deskPrices(part: Partial<DeskPrices> = {}): DeskPrices {
     served: [{ name: "gpt-4o", vendor: "openai" }],
     refused: {},
     groups: [],
+    makers: [],
     ...part,
   };
 }
@@ -179,7 +180,7 @@ export function openSection(
   };
   const Both = () => [
     createElement(Section, { key: "section", ...props }),
-    createElement(DeskBar, { key: "bar", desk, isHidden: false }),
+    createElement(DeskBar, { key: "bar", desk, isHidden: false, hasSteps: true }),
   ];
   const island = renderScreen(Both, { url: "/prices", user: { role: canApply ? 100 : 10 }, ...options });
   prepare(island, options);

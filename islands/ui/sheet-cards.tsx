@@ -167,14 +167,15 @@ function Field<Row>(own: FieldProps<Row>) {
       type="button"
       className="sheet-field"
       data-column-id={column.id}
-      aria-label={t("sheet.edit", { cell: label, text: column.read(row) })}
       data-changed={before === undefined ? undefined : ""}
       data-muted={column.isMuted?.(row) || undefined}
       onClick={() => field.open()}
     >
       {head}
+      <span className="sr-only">{t("sheet.ofRow", { row: name })} </span>
       {shown === "" ? "–" : shown}
       {before === undefined ? null : <Before text={before} />}
+      <span className="sr-only"> {t("sheet.edit")}</span>
     </button>
   );
 }

@@ -84,6 +84,7 @@ export function effectOf(part: Partial<PriceEffect> = {}): PriceEffect {
     approximate: { calls: 0, charged: 0 },
     lost_calls: 0,
     refused_calls: 0,
+    uncertain: 0,
     by_model: [{ model: "gpt-4o", ...sums }],
     by_group: [{ group: "vip", ...sums }],
     by_user: [

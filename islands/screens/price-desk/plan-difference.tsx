@@ -4,8 +4,9 @@ import { useState } from "react";
 import { percentOf, tellingSteps } from "../../../src/shared/price-steps.ts";
 import { compareNames } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
+import { priceText } from "../../lib/rule-words.ts";
 import type { PricePlan } from "../../lib/wire.ts";
-import { dollarText, entryText, isModelKey } from "./change-words.ts";
+import { entryText, isModelKey } from "./change-words.ts";
 import { FromTo, percentText } from "./from-to.tsx";
 
 type Model = PricePlan["diff"][number];
@@ -103,7 +104,7 @@ function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
 function Step({ line: { kind, per, before, after } }: { line: Line }) {
   const t = useT();
   const percent = percentOf(before, after);
-  const text = (dollars: number | null) => (dollars === null ? t("plan.none") : dollarText(dollars));
+  const text = (dollars: number | null) => (dollars === null ? t("plan.none") : priceText(dollars));
   return (
     <div className="flex flex-wrap items-baseline gap-x-2">
       <dt className="grow text-muted">{t(`log.line.${kind}`)}</dt>

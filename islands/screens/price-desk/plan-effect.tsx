@@ -136,6 +136,7 @@ function Caveats({ effect }: { effect: PriceEffect }) {
     approximate.calls > 0
       ? t("plan.approximate", { count: approximate.calls, amount: formatQuota(approximate.charged) })
       : "",
+    effect.uncertain > 0 ? t("plan.uncertain", { count: effect.uncertain }) : "",
     effect.charged === effect.old ? "" : t("plan.charged", { amount: formatQuota(effect.charged) }),
     effect.refused_calls > 0 ? t("plan.refused", { count: effect.refused_calls }) : "",
     effect.calls > 0 ? t("plan.assumed") : "",

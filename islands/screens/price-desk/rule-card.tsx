@@ -42,7 +42,12 @@ export function RuleCard(props: RuleCardProps) {
     >
       <div className="flex items-start gap-2">
         <p className="min-w-0 grow wrap-anywhere" aria-live="polite">
-          <b>{number}.</b> {isWhole ? ruleText(t, ruleOf(draft), { unit: base.unit }) : null}
+          <b>{number}.</b>{" "}
+          {isWhole ? (
+            ruleText(t, ruleOf(draft), { unit: base.unit })
+          ) : (
+            <span className="text-muted">{t("rule.edit.unfinished")}</span>
+          )}
         </p>
         <span className="flex shrink-0">
           <IconButton
@@ -190,7 +195,7 @@ function TimeFields({ time, problemOf, onLeave, onChange, onRemove }: TimeFields
       ))}
       <button
         type="button"
-        className="btn btn-ghost btn-sm mt-1 text-primary"
+        className="btn btn-ghost btn-sm mt-1 -ml-3 text-primary"
         onClick={() => onChange({ ...time, ranges: [...ranges, { from: "", to: "" }] })}
       >
         <Plus aria-hidden size={14} />

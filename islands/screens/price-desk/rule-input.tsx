@@ -26,7 +26,7 @@ export function RuleInput(props: RuleInputProps) {
   const about = [problem === undefined ? "" : `${id}-problem`, hint === undefined ? "" : `${id}-hint`];
   return (
     <div className="min-w-0">
-      <label className="text-xs text-muted" htmlFor={id}>
+      <label className="block text-xs text-muted first-letter:uppercase" htmlFor={id}>
         {label}
       </label>
       <div className="flex items-center gap-1">
@@ -112,7 +112,7 @@ export function AddMenu({
   if (choices.length === 0) return null;
   return (
     <details ref={details} className="mt-2">
-      <summary className="btn btn-ghost btn-sm text-primary">
+      <summary className="btn btn-ghost btn-sm -ml-3 text-primary">
         <Plus aria-hidden size={14} />
         {label}
       </summary>

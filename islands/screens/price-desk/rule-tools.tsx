@@ -50,7 +50,7 @@ export function RuleTools({ tools, problemOf, onLeave, onChange, onAdd }: RuleTo
           </span>
         </div>
       ))}
-      <button type="button" className="btn btn-ghost btn-sm mt-1 text-primary" onClick={onAdd}>
+      <button type="button" className="btn btn-ghost btn-sm mt-1 -ml-3 text-primary" onClick={onAdd}>
         <Plus aria-hidden size={14} />
         {t("rule.edit.addTool")}
       </button>

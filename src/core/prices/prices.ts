@@ -27,9 +27,10 @@ import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "../../share
 import { everyKind, ONE_HOUR_WRITE, rowOf } from "../../shared/row-maps.ts";
 import type { PriceMaps } from "../../shared/row-maps.ts";
 import { settledPrices } from "./rules.ts";
-import type { FrozenRules, RequestFacts, RulePrices } from "./rules.ts";
+import type { FrozenRules, RulePrices } from "./rules.ts";
 import { TOKEN_KINDS } from "../../shared/price-row.ts";
 import type { PriceRow, PriceRule, PriceRules } from "../../shared/price-row.ts";
+import type { RequestFacts } from "../../shared/price-rules.ts";
 
 type RatioTable = Readonly<Record<string, number>>;
 
@@ -131,7 +132,11 @@ export function priceMapsOf(tables: PriceTables): PriceMaps {
   };
 }
 
-/** The model's whole price in dollars. */
+/** The model's whole price in dollars; `model` as requested. */
+export function priceRowOf(tables: PriceTables, model: string): PriceRow | undefined {
+  return rowIn(tables, priceName(model));
+}
+
 function rowIn(tables: PriceTables, name: string): PriceRow | undefined {
   return rowOf(priceMapsOf(tables), name, tables.quotaPerUnit);
 }
@@ -392,6 +397,13 @@ export function forRequest(price: CallPrice, facts: () => RequestFacts): CallPri
   return price.rules ? { ...price, rules: { ...price.rules, request: facts() } } : price;
 }
 
+/** The price of a request as its upstream got it: with the tier that it names there, where it names one. */
+export function withTier(price: CallPrice, tier: string | undefined): CallPrice {
+  const { rules } = price;
+  if (!rules || rules.request.tier === tier) return price;
+  return { ...price, rules: { ...rules, request: { ...rules.request, tier } } };
+}
+
 /** What else a charge depends on: facts of the call, none of them a price. */
 export interface CallFacts extends Pick<
   CostExtras,
@@ -455,24 +467,6 @@ export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): C
   if (facts.servedTier !== undefined) stored["tier"] = facts.servedTier;
   if (facts.isTask === true) stored["task"] = true;
   return charge;
-}
-
-const SIZE_FACTORS: Readonly<Record<string, number>> = {
-  "256x256": 0.4,
-  "512x512": 0.45,
-  "1024x1024": 1,
-  "1024x1792": 2,
-  "1792x1024": 2,
-};
-
-/**
- * Size times quality of a picture at a fixed price (billing reference, section 8); the number of pictures is
- * callCount. `upstreamModel` is the mapped name.
- */
-export function pictureFactor(upstreamModel: string, size = "", quality = ""): number {
-  const bySize = Object.hasOwn(SIZE_FACTORS, size) ? (SIZE_FACTORS[size] ?? 1) : 1;
-  if (upstreamModel !== "dall-e-3" || quality !== "hd") return bySize;
-  return bySize * (bySize === 2 ? 1.5 : 2);
 }
 
 /** Dollars per thousand calls. */

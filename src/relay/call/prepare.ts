@@ -97,7 +97,9 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   const pinned = channelFor(services, caller, model);
   endpoint.check(body.json, body.form);
   const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
-  const price = forRequest(priceFor(services, caller, model), () => requestFacts(body.json));
+  const price = forRequest(priceFor(services, caller, model), () =>
+    requestFacts(endpoint.dialect, body.json),
+  );
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
   const request: CallRequest = {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { audioRatio, completionRatio } from "../../../src/shared/completion-rules.ts";
 import * as shipped from "../../../src/core/options/default-prices.ts";
+import { pictureFactor } from "../../../src/core/prices/picture-factor.ts";
 import {
   cost,
   estimateReserve,
@@ -10,7 +11,6 @@ import {
   lookupPrice,
   missingPrice,
   modelPriceLines,
-  pictureFactor,
   roundingOf,
   webSearchPrice,
 } from "../../../src/core/prices/prices.ts";

@@ -11,7 +11,7 @@ import { lazyPart } from "../lib/lazy-part.tsx";
 import { useT } from "../lib/i18n.ts";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
-import { DeskBar } from "./price-desk/bar.tsx";
+import type { DeskBarProps } from "./price-desk/bar.tsx";
 import { createDesk } from "./price-desk/desk.ts";
 import { FirstModels } from "./price-desk/models/first.tsx";
 import { useKeptFocus } from "./price-desk/keep-focus.ts";
@@ -24,6 +24,8 @@ const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
   drafts: lazyPart(() => import("./price-desk/drafts.tsx")),
   history: lazyPart(() => import("./price-desk/history.tsx")),
 };
+
+const DeskBar = lazyPart<DeskBarProps>(() => import("./price-desk/bar.tsx"));
 
 /** Has something to show before the prices are there. */
 const AT_ONCE: ReadonlySet<DeskSection> = new Set(["models"]);

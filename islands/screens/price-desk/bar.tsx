@@ -4,16 +4,13 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useState } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { useShortcut } from "../../lib/keys.ts";
-import { lazyPart } from "../../lib/lazy-part.tsx";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { countsText } from "./change-words.ts";
 import type { Desk } from "./desk.ts";
 import { draftName } from "./open-draft.ts";
 import { UndoButtons } from "./undo-buttons.tsx";
-import type { SaveDraftProps } from "./save-draft.tsx";
-
-export const SaveDraft = lazyPart<SaveDraftProps>(() => import("./save-draft.tsx"));
+import SaveDraft from "./save-draft.tsx";
 
 /** The browser asks before the page goes. */
 function useLeaveQuestion(isUnsaved: boolean): void {
@@ -34,7 +31,7 @@ export interface DeskBarProps {
   hasSteps: boolean;
 }
 
-export function DeskBar({ desk, isHidden, hasSteps }: DeskBarProps) {
+export default function DeskBar({ desk, isHidden, hasSteps }: DeskBarProps) {
   useSignals();
   const t = useT();
   const [isSaving, setSaving] = useState(false);

@@ -8,8 +8,8 @@ import { useT } from "../../lib/i18n.ts";
 import { toast } from "../../lib/toasts.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import type { PriceEffect, PricePlan } from "../../lib/wire.ts";
-import { SaveDraft } from "./bar.tsx";
 import type { Desk } from "./desk.ts";
+import SaveDraft from "./save-draft.tsx";
 import { undoRevision } from "./undo-revision.ts";
 import type { PlanDays } from "./use-plan.ts";
 

@@ -52,15 +52,25 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
             ) : beside === 0 ? (
               <RowName {...{ props, row, column }} rowKey={key} />
             ) : (
-              <span className="sheet-text max-w-full truncate">
-                {column.render?.(row) ?? column.read(row)}
-              </span>
+              <CellText {...{ row, column }} />
             )}
             {before === undefined || (isCurrent && editor !== undefined) ? null : <Before text={before} />}
           </div>
         );
       })}
     </div>
+  );
+}
+
+/** Longer texts may be cut: the whole one is at hand. */
+const MOST_SHOWN = 9;
+
+function CellText<Row>({ row, column }: { row: Row; column: SheetColumn<Row> }) {
+  const text = column.read(row);
+  return (
+    <span className="sheet-text max-w-full truncate" title={text.length > MOST_SHOWN ? text : undefined}>
+      {column.render?.(row) ?? text}
+    </span>
   );
 }
 

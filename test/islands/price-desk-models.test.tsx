@@ -231,6 +231,36 @@ describe("changing", () => {
   });
 });
 
+describe("rules", () => {
+  test("are edited in the model's drawer, and kept as one step", async () => {
+    const { user } = open({ url: "/prices?model=plain" });
+    await settle();
+    const drawer = screen.getByRole("dialog", { name: "plain" });
+    await user.click(await within(drawer).findByRole("button", { name: "Service tier" }));
+    const rule = within(within(drawer).getByRole("listitem", { name: "Rule 1" }));
+    const factor = rule.getByLabelText("Factor");
+    await user.clear(factor);
+    await user.type(factor, "half");
+    await user.click(within(drawer).getByRole("button", { name: "Keep these rules" }));
+    // They are not whole: the drawer stays, and nothing is written.
+    expect([location.search, changes()]).toEqual(["?model=plain", []]);
+    await user.clear(factor);
+    await user.type(factor, "0.5");
+    await user.type(rule.getByLabelText("Service tier"), "flex");
+    await user.click(within(drawer).getByRole("button", { name: "Keep these rules" }));
+    expect(desk.rowOf("plain")?.when?.map(({ times }) => times)).toEqual([0.5]);
+    expect(desk.undoable.value).toBe("rules of plain");
+    expect(rowOf("plain")?.textContent).toContain("1 rule");
+  });
+
+  test("of a model that nobody touched are no change", async () => {
+    const { user } = open({ url: "/prices?model=o3" });
+    await screen.findByRole("listitem", { name: "Rule 1" });
+    await user.click(screen.getByRole("button", { name: "Keep these rules" }));
+    expect([changes(), location.search]).toEqual([[], ""]);
+  });
+});
+
 describe("several models at once", () => {
   async function tick(user: ReturnType<typeof open>["user"], ...which: string[]) {
     for (const name of which) await user.click(screen.getByRole("checkbox", { name: `Select ${name}` }));

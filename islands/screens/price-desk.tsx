@@ -11,18 +11,28 @@ import { useT } from "../lib/i18n.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
-import { DeskBar } from "./price-desk/bar.tsx";
+import type { DeskBarProps } from "./price-desk/bar.tsx";
 import { createDesk } from "./price-desk/desk.ts";
+import { FirstModels } from "./price-desk/models/first.tsx";
 import { useKeptFocus } from "./price-desk/keep-focus.ts";
 import type { SectionProps } from "./price-desk/section-props.ts";
 
 /** A section that is there; one line each. */
 const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
+  models: lazyPart<SectionProps>(() => import("./price-desk/models.tsx"), FirstModels),
   sync: lazyPart(() => import("./price-desk/sync.tsx")),
   plan: lazyPart(() => import("./price-desk/plan.tsx")),
   drafts: lazyPart(() => import("./price-desk/drafts.tsx")),
   history: lazyPart(() => import("./price-desk/history.tsx")),
 };
+
+const DeskBar = lazyPart<DeskBarProps>(() => import("./price-desk/bar.tsx"));
+
+/** Has something to show before the prices are there. */
+const AT_ONCE: ReadonlySet<DeskSection> = new Set(["models"]);
+
+/** Sheets have the way back and forth beside what they show. */
+const WITH_STEPS: ReadonlySet<DeskSection> = new Set(["models", "groups", "overrides", "special", "auto"]);
 
 const hrefOf = (section: DeskSection): string =>
   section === "models" ? "/prices" : `/prices?section=${section}`;
@@ -69,9 +79,11 @@ export default function PriceDesk() {
         </p>
       )}
       <div ref={around} tabIndex={-1} className="outline-0">
-        {Section && desk.prices.value ? <Section desk={desk} canApply={canApply} reload={reload} /> : null}
+        {Section && (desk.prices.value || AT_ONCE.has(section)) ? (
+          <Section desk={desk} canApply={canApply} reload={reload} />
+        ) : null}
       </div>
-      <DeskBar desk={desk} isHidden={section === "plan"} />
+      <DeskBar desk={desk} isHidden={section === "plan"} hasSteps={!WITH_STEPS.has(section)} />
     </div>
   );
 }

@@ -15,9 +15,17 @@ export function SheetCards<Row>(props: SheetProps<Row>) {
   const { rows, keyOf, label } = props;
   const [most, setMost] = useState(PAGE);
   const rest = rows.length - most;
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    if (!props.goTo) return;
+    const { rowKey, columnId } = props.goTo;
+    const at = rows.findIndex((row) => keyOf(row) === rowKey);
+    const field = list.current?.children[at]?.querySelector<HTMLElement>(`[data-column-id="${columnId}"]`);
+    field?.focus();
+  }, [props.goTo]);
   return (
     <>
-      <ul aria-label={label} className="grid gap-1.5">
+      <ul ref={list} aria-label={label} className="grid gap-1.5">
         {rows.slice(0, most).map((row) => (
           <Card key={keyOf(row)} props={props} row={row} />
         ))}
@@ -49,7 +57,10 @@ function Card<Row>({ props, row }: CardProps<Row>) {
   const name = first.read(row);
   const text = <span className="min-w-0 font-medium wrap-anywhere">{first.render?.(row) ?? name}</span>;
   return (
-    <li className="sheet-card" data-ticked={ticked?.has(key) || undefined}>
+    <li
+      className="rounded-box border border-base-300 px-2 pb-1 text-sm data-ticked:border-primary"
+      data-ticked={ticked?.has(key) || undefined}
+    >
       <div className="flex min-h-11 items-center gap-1">
         {onTick ? (
           <label className="grid size-11 flex-none place-items-center">
@@ -157,15 +168,17 @@ function Field<Row>(own: FieldProps<Row>) {
     <button
       ref={field.button}
       type="button"
-      className="sheet-field"
-      aria-label={t("sheet.edit", { cell: label, text: column.read(row) })}
+      className="min-h-11 rounded-field px-1.5 py-1 text-left tabular-nums"
+      data-column-id={column.id}
       data-changed={before === undefined ? undefined : ""}
       data-muted={column.isMuted?.(row) || undefined}
       onClick={() => field.open()}
     >
       {head}
+      <span className="sr-only">{t("sheet.ofRow", { row: name })} </span>
       {shown === "" ? "–" : shown}
       {before === undefined ? null : <Before text={before} />}
+      <span className="sr-only"> {t("sheet.edit")}</span>
     </button>
   );
 }
@@ -203,7 +216,7 @@ function OpenField<Row>({
     },
   };
   return (
-    <div className={problem === undefined ? "py-0.5" : "col-span-2 py-0.5"}>
+    <div className={problem === undefined ? "px-1.5 py-0.5" : "col-span-2 px-1.5 py-0.5"}>
       {head}
       {column.choices ? (
         <select

@@ -24,7 +24,7 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
     <div
       role="row"
       aria-rowindex={at + 2}
-      className="sheet-row"
+      className="absolute inset-x-0"
       data-ticked={ticked?.has(key) || undefined}
       style={{ top: at * ROW_HEIGHT }}
     >
@@ -52,7 +52,7 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
             ) : beside === 0 ? (
               <RowName {...{ props, row, column }} rowKey={key} />
             ) : (
-              <span className="sheet-text">{column.render?.(row) ?? column.read(row)}</span>
+              <CellText {...{ row, column }} />
             )}
             {before === undefined || (isCurrent && editor !== undefined) ? null : <Before text={before} />}
           </div>
@@ -62,11 +62,23 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
   );
 }
 
+/** Longer texts may be cut: the whole one is at hand. */
+const MOST_SHOWN = 9;
+
+function CellText<Row>({ row, column }: { row: Row; column: SheetColumn<Row> }) {
+  const text = column.read(row);
+  return (
+    <span className="sheet-text max-w-full truncate" title={text.length > MOST_SHOWN ? text : undefined}>
+      {column.render?.(row) ?? text}
+    </span>
+  );
+}
+
 /** What stood in a changed cell. */
 export function Before({ text }: { text: string }) {
   const t = useT();
   return (
-    <span className="sheet-before">
+    <span className="text-xs/3 text-muted line-through">
       <span className="sr-only">{t("sheet.before")} </span>
       {text === "" ? "–" : text}
     </span>
@@ -100,11 +112,17 @@ function RowName<Row>({
         />
       ) : null}
       {props.onOpenRow ? (
-        <button type="button" tabIndex={-1} className="sheet-text cursor-pointer text-left" data-open-row>
+        <button
+          type="button"
+          tabIndex={-1}
+          className="sheet-text max-w-full cursor-pointer truncate text-left"
+          title={name}
+          data-open-row
+        >
           {text}
         </button>
       ) : (
-        <span className="sheet-text">{text}</span>
+        <span className="sheet-text max-w-full truncate">{text}</span>
       )}
     </>
   );

@@ -113,6 +113,26 @@ describe("what is told", () => {
     ]);
   });
 
+  test("prices to come, with their moment in the visitor's zone and the way to them", () => {
+    const vip = { group: "vip", before: 0.5, after: 0.8 };
+    renderPart(
+      <ModelNotices
+        notices={[]}
+        pricesToCome={[
+          { effective_at: NOW + 3600, models: ["gpt-4o", "o1"], groups: [] },
+          { effective_at: NOW + 7200, models: ["claude"], groups: [vip] },
+          { effective_at: NOW + 9000, models: ["claude"], groups: [] },
+        ]}
+        models={["o1"]}
+      />,
+    );
+    expect(screen.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual([
+      "o1: new prices from 2026-11-20 13:00 (UTC) See prices",
+      "vip: ratio of this group 0.5 → 0.8 from 2026-11-20 14:00 (UTC)",
+    ]);
+    expect(screen.getByRole("link").getAttribute("href")).toBe("/pricing?model=o1");
+  });
+
   test("nothing stands there for models that nobody tells about", () => {
     renderPart(
       <ModelNotices notices={[{ id: "a", models: ["o1"], text: "Slow", until: 0 }]} models={["gpt-4o"]} />,

@@ -224,6 +224,9 @@ describe("the history", () => {
     }),
     revisionRow({ id: 1, kind: "write", user_id: 0, username: "" }),
     revisionRow({ id: 2, kind: "something-new" }),
+    ...["write", "reset", "apply", "schedule", "undo", "sync", "cli"].map((kind, at) =>
+      revisionRow({ id: 20 + at, kind }),
+    ),
   ];
   const detail = {
     ...revisionRow({ id: 8, note: "Autumn", created_at: NOW }),
@@ -247,6 +250,15 @@ describe("the history", () => {
     expect(rows[1]).toContain("Undone by change 9");
     expect(rows[2]).toContain("the programby itself");
     expect(rows[3]).toContain("something-new");
+    expect(rows.slice(4).map((row) => /^chief(.*?)5 min/.exec(row)?.[1])).toEqual([
+      "in the settings",
+      "reset in the settings",
+      "at the price desk",
+      "as scheduled",
+      "undo",
+      "by a price sync",
+      "from a file",
+    ]);
   });
 
   test("is narrowed to one name by its address and by its field", async () => {

@@ -4,7 +4,7 @@ import type { ComponentType } from "react";
 import PriceDesk from "../../islands/screens/price-desk.tsx";
 import { createDesk } from "../../islands/screens/price-desk/desk.ts";
 import type { Desk } from "../../islands/screens/price-desk/desk.ts";
-import { DeskBar } from "../../islands/screens/price-desk/bar.tsx";
+import DeskBar from "../../islands/screens/price-desk/bar.tsx";
 import type { SectionProps } from "../../islands/screens/price-desk/section-props.ts";
 import type { PriceDraft, PriceEffect, PricePlan, PriceRevision } from "../../islands/lib/wire.ts";
 import type { DeskPrices } from "../../src/shared/price-desk.ts";
@@ -25,6 +25,7 @@ export function deskPrices(part: Partial<DeskPrices> = {}): DeskPrices {
     served: [{ name: "gpt-4o", vendor: "openai" }],
     refused: {},
     groups: [],
+    makers: [],
     ...part,
   };
 }
@@ -83,6 +84,7 @@ export function effectOf(part: Partial<PriceEffect> = {}): PriceEffect {
     approximate: { calls: 0, charged: 0 },
     lost_calls: 0,
     refused_calls: 0,
+    uncertain: 0,
     by_model: [{ model: "gpt-4o", ...sums }],
     by_group: [{ group: "vip", ...sums }],
     by_user: [
@@ -179,7 +181,7 @@ export function openSection(
   };
   const Both = () => [
     createElement(Section, { key: "section", ...props }),
-    createElement(DeskBar, { key: "bar", desk, isHidden: false }),
+    createElement(DeskBar, { key: "bar", desk, isHidden: false, hasSteps: true }),
   ];
   const island = renderScreen(Both, { url: "/prices", user: { role: canApply ? 100 : 10 }, ...options });
   prepare(island, options);

@@ -164,6 +164,7 @@ describe("the effect", () => {
       effectOf({
         lost_calls: 312,
         refused_calls: 45,
+        uncertain: 2,
         approximate: { calls: 12, charged: 1_500_000 },
         every_hours: 3,
         charged: 500_000_000,
@@ -173,6 +174,7 @@ describe("the effect", () => {
     expect(text()).toContain("312 calls were of models that would have no price: they would be refused.");
     expect(text()).toContain("45 calls failed in this time");
     expect(text()).toContain("12 calls could only be estimated (charged $3.00).");
+    expect(text()).toContain("2 calls began so near the edge");
     expect(text()).toContain("one hour in 3 was read");
     expect(text()).toContain("At the prices of that time $1,000.00 was charged.");
   });

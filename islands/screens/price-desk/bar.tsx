@@ -1,19 +1,16 @@
 // What was changed at the desk and is nowhere yet, in one bar over the foot of the window: how much, back and forth, away with
 // it, keep it as a draft, plan it. Refuses to let the page be left with such changes without a question.
 import { useSignals } from "@preact/signals-react/runtime";
-import { Redo2, Undo2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { useShortcut } from "../../lib/keys.ts";
-import { lazyPart } from "../../lib/lazy-part.tsx";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { countsText } from "./change-words.ts";
 import type { Desk } from "./desk.ts";
 import { draftName } from "./open-draft.ts";
-import type { SaveDraftProps } from "./save-draft.tsx";
-
-export const SaveDraft = lazyPart<SaveDraftProps>(() => import("./save-draft.tsx"));
+import { UndoButtons } from "./undo-buttons.tsx";
+import SaveDraft from "./save-draft.tsx";
 
 /** The browser asks before the page goes. */
 function useLeaveQuestion(isUnsaved: boolean): void {
@@ -27,12 +24,18 @@ function useLeaveQuestion(isUnsaved: boolean): void {
 
 const toPlan = () => setQuery({ section: "plan" });
 
-export function DeskBar({ desk, isHidden }: { desk: Desk; isHidden: boolean }) {
+export interface DeskBarProps {
+  desk: Desk;
+  isHidden: boolean;
+  /** With the way back and forth; a section may have its own. */
+  hasSteps: boolean;
+}
+
+export default function DeskBar({ desk, isHidden, hasSteps }: DeskBarProps) {
   useSignals();
   const t = useT();
   const [isSaving, setSaving] = useState(false);
   const changes = desk.changes.value;
-  const undoable = desk.undoable.value;
   const redoable = desk.redoable.value;
   const draft = desk.draft.value;
   const isUnsaved = desk.isUnsaved.value;
@@ -71,8 +74,7 @@ export function DeskBar({ desk, isHidden }: { desk: Desk; isHidden: boolean }) {
               </span>
             ) : null}
           </span>
-          <StepButton kind="undo" label={undoable} onPress={desk.undo} />
-          <StepButton kind="redo" label={redoable} onPress={desk.redo} />
+          {hasSteps ? <UndoButtons desk={desk} /> : null}
           <button
             type="button"
             className="btn btn-ghost btn-sm"
@@ -91,7 +93,7 @@ export function DeskBar({ desk, isHidden }: { desk: Desk; isHidden: boolean }) {
           </button>
           <button
             type="button"
-            className="btn btn-primary btn-sm max-sm:ml-auto"
+            className="btn btn-primary btn-sm"
             aria-keyshortcuts="Control+Enter"
             disabled={changes.length === 0}
             onClick={toPlan}
@@ -102,30 +104,5 @@ export function DeskBar({ desk, isHidden }: { desk: Desk; isHidden: boolean }) {
       ) : null}
       {isSaving ? <SaveDraft desk={desk} onClose={() => setSaving(false)} /> : null}
     </>
-  );
-}
-
-interface StepButtonProps {
-  kind: "undo" | "redo";
-  /** What it takes back or does again; undefined: there is nothing. */
-  label: string | undefined;
-  onPress: () => void;
-}
-
-function StepButton({ kind, label, onPress }: StepButtonProps) {
-  const t = useT();
-  const Icon = kind === "undo" ? Undo2 : Redo2;
-  const text = t(`desk.bar.${kind}`, { what: label ?? "" }).trim();
-  return (
-    <button
-      type="button"
-      className="btn btn-ghost btn-square btn-sm"
-      aria-label={text}
-      title={text}
-      disabled={label === undefined}
-      onClick={onPress}
-    >
-      <Icon aria-hidden size={14} />
-    </button>
   );
 }

@@ -1,9 +1,11 @@
 // Changes of prices in words: which option, which name, and its values as people read them.
 // Refuses to tell dollars where a change alone does not say them.
+import type { PriceRow } from "../../../src/shared/price-row.ts";
 import { PRICE_MAPS } from "../../../src/shared/row-maps.ts";
 import { status } from "../../lib/boot.ts";
 import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
+import { priceText, ruleTexts } from "../../lib/rule-words.ts";
 
 const MODEL_KEYS: ReadonlySet<string> = new Set(PRICE_MAPS);
 
@@ -33,12 +35,6 @@ export function countsText(t: Translate, changes: readonly Place[]): string {
   return texts.filter((text) => text !== "").join(t("desk.bar.comma"));
 }
 
-/** A price in dollars, to the six decimals that one may have. */
-export function dollarText(dollars: number): string {
-  if (dollars > 0 && dollars < 0.000001) return "<$0.000001";
-  return `$${dollars.toLocaleString("en-US", { minimumFractionDigits: dollars === 0 ? 0 : 2, maximumFractionDigits: 6 })}`;
-}
-
 const isScalar = (value: unknown): value is string | number =>
   typeof value === "string" || typeof value === "number";
 
@@ -55,7 +51,7 @@ const LONGEST = 300;
 /** An entry as it is stored, readable: null is "none", short maps and lists are told without their brackets. */
 export function entryText(t: Translate, key: string, value: unknown): string {
   if (value === null || value === undefined) return t("plan.none");
-  if (key === "PriceRules") return t("plan.ruleCount", { count: ruleCount(value) });
+  if (key === "PriceRules") return rulesText(t, value);
   if (typeof value === "number") return formatNumber(value);
   const plain = typeof value === "string" && /^[[{]/.test(value) ? parsed(value) : value;
   const text = Array.isArray(plain)
@@ -71,10 +67,14 @@ export function entryText(t: Translate, key: string, value: unknown): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 
-function ruleCount(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
-  const { when, ...others } = value as { when?: unknown[] };
-  return (when?.length ?? 0) + Object.keys(others).length;
+/** The rules as sentences; what has none is counted. */
+function rulesText(t: Translate, value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const rules = value as PriceRow;
+  const text = ruleTexts(t, rules).join(t("plan.semicolon"));
+  if (text !== "" && text.length <= LONGEST) return text;
+  const { when = [], ...others } = rules;
+  return t("plan.ruleCount", { count: when.length + Object.keys(others).length });
 }
 
 interface Change extends Place {
@@ -115,11 +115,11 @@ export function changeLines(t: Translate, changes: readonly Change[]): ChangeLin
     const told = (value: unknown, at: "before" | "after"): string => {
       const number = asNumber(value);
       if (number === undefined || !isModelKey(key)) return entryText(t, key, value);
-      if (key === "ModelPrice") return dollarText(number);
-      if (key === "ModelRatio") return dollarText(dollarsOf(number) ?? 0);
+      if (key === "ModelPrice") return priceText(number);
+      if (key === "ModelRatio") return priceText(dollarsOf(number) ?? 0);
       const base = inputs[at];
       if (!TIMES_INPUT.has(key) || base === undefined) return `${formatNumber(number)}×`;
-      return dollarText(base * number);
+      return priceText(base * number);
     };
     return {
       key,

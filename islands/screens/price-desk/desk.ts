@@ -2,14 +2,14 @@
 // Refuses to keep a change that puts a value back to what is stored: what counts as changed would be a lie.
 import { computed, signal } from "@preact/signals-react";
 import type { ReadonlySignal, Signal } from "@preact/signals-react";
-import { emptyMaps, PRICE_MAPS, putRow, rowOf } from "../../../src/shared/row-maps.ts";
-import type { PriceMaps } from "../../../src/shared/row-maps.ts";
 import type { DeskPrices } from "../../../src/shared/price-desk.ts";
 import type { PriceRow } from "../../../src/shared/price-row.ts";
+import { priceRows } from "./price-rows.ts";
+import type { PriceRows } from "./price-rows.ts";
 import { createSteps } from "./steps.ts";
 
 /** One entry of an option that holds prices; `name` is empty where the option is one value. */
-interface Edit {
+export interface Edit {
   key: string;
   name: string;
   /** null: the entry goes. */
@@ -38,7 +38,7 @@ export interface OpenDraft {
 type Maps = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 type Edits = ReadonlyMap<string, Edit>;
 
-export interface Desk {
+export interface Desk extends PriceRows {
   /** Undefined until `open`. */
   prices: ReadonlySignal<DeskPrices | undefined>;
   /** Stored entries by option, then by name; an option that is one value has the name "". */
@@ -59,9 +59,6 @@ export interface Desk {
   storedValueOf: (key: string, name: string) => unknown;
   /** Names of an option's entries with the changes. */
   namesOf: (key: string) => string[];
-  /** A model's price in dollars with the changes; undefined: it has none. */
-  rowOf: (model: string) => PriceRow | undefined;
-  storedRowOf: (model: string) => PriceRow | undefined;
   /** Several edits as one step. */
   write: (edits: readonly Edit[], label: string) => void;
   /** Whole prices of models as one step; undefined takes a price away. `taken`: whose they are, by model. */
@@ -99,16 +96,6 @@ function isSameEntry(one: unknown, other: unknown): boolean {
   return Object.is(one, other) || JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** The maps of one model, as far as they say something of it. */
-function mapsOf(model: string, valueOf: (key: string, name: string) => unknown): PriceMaps {
-  const maps = emptyMaps();
-  for (const key of PRICE_MAPS) {
-    const value = valueOf(key, model);
-    if (value !== null) (maps[key] as Record<string, unknown>)[model] = value;
-  }
-  return maps;
-}
-
 const NO_EDITS: Edits = new Map();
 
 function isSameSet(one: readonly DeskChange[], other: readonly DeskChange[]): boolean {
@@ -134,7 +121,6 @@ export function createDesk(): Desk {
     const edit = edits.value.get(placeOf(key, name));
     return edit ? edit.after : storedValueOf(key, name);
   };
-  const quotaPerUnit = (): number => Number(valueOf("QuotaPerUnit", "")) || 500_000;
   const isChange = ({ key, name, after }: Edit): boolean => !isSameEntry(after, storedValueOf(key, name));
   const onlyChanges = (all: Edits): Edits => new Map([...all].filter(([, edit]) => isChange(edit)));
   const baseOf = ({ key, name }: Omit<Edit, "after">): unknown => {
@@ -153,6 +139,7 @@ export function createDesk(): Desk {
     bases.value = new Map([...bases.peek()].filter(([place]) => !places.has(place)));
     steps.step(next, label);
   };
+  const rows = priceRows({ valueOf, storedValueOf });
   const changes = computed(() =>
     [...edits.value.values()].map((edit): DeskChange => ({ ...edit, before: baseOf(edit) })),
   );
@@ -200,22 +187,9 @@ export function createDesk(): Desk {
       }
       return [...names];
     },
-    rowOf: (model) => rowOf(mapsOf(model, valueOf), model, quotaPerUnit()),
-    storedRowOf: (model) =>
-      rowOf(mapsOf(model, storedValueOf), model, Number(storedValueOf("QuotaPerUnit", "")) || quotaPerUnit()),
+    ...rows,
     write,
-    writeRows(rows, label, taken) {
-      const maps = emptyMaps();
-      const list: Edit[] = [];
-      for (const [model, row] of rows) {
-        putRow(maps, model, row, quotaPerUnit());
-        const mark = taken?.get(model);
-        const more = mark === undefined ? {} : { taken: mark };
-        for (const key of PRICE_MAPS)
-          list.push({ key, name: model, after: maps[key][model] ?? null, ...more });
-      }
-      write(list, label);
-    },
+    writeRows: (all, label, taken) => write(rows.editsOfRows(all, taken), label),
     undo: steps.undo,
     redo: steps.redo,
     discard(label) {

@@ -67,7 +67,7 @@ export default function DraftsSection(props: SectionProps) {
         <Empty title={t("plan.draft.none")} text={t("plan.draft.noneText")} />
       ) : (
         <>
-          <ul className="rounded-box border border-base-300">
+          <ul className="border-t border-base-300">
             {found.items.map((draft) => (
               <DraftRow key={draft.id} draft={draft} refresh={refresh} {...props} />
             ))}
@@ -103,7 +103,7 @@ function DraftRow(props: RowProps) {
   const isHere = desk.draft.value?.id === draft.id;
   const items = useActions(props, setOpened);
   return (
-    <li className="flex items-start gap-3 border-b border-base-300 px-4 py-3 last:border-b-0 max-sm:px-3">
+    <li className="flex items-start gap-3 border-b border-base-300 px-4 py-3">
       <div className="min-w-0 grow">
         <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <span className="min-w-0 font-medium wrap-anywhere">{name}</span>

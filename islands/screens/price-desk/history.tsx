@@ -49,7 +49,7 @@ export default function HistorySection(props: SectionProps) {
       {failure === undefined ? null : <FailureNotice text={failure} onRetry={refresh} />}
       {found === undefined ? (
         failure === undefined ? (
-          <div className="skeleton h-60 rounded-box" aria-hidden />
+          <div className="skeleton h-64 rounded-box" aria-hidden />
         ) : null
       ) : found.items.length === 0 ? (
         <Empty
@@ -58,7 +58,7 @@ export default function HistorySection(props: SectionProps) {
         />
       ) : (
         <>
-          <ul className="rounded-box border border-base-300">
+          <ul className="border-t border-base-300">
             {found.items.map((revision) => (
               <RevisionRow key={revision.id} revision={revision} isOpen={revision.id === opened} />
             ))}
@@ -137,10 +137,10 @@ function RevisionRow({ revision, isOpen }: { revision: PriceRevision; isOpen: bo
   const zone = siteZone.value;
   const { id, note, names, change_count: count, created_at: at } = revision;
   return (
-    <li className="border-b border-base-300 last:border-b-0">
+    <li className="border-b border-base-300">
       <a
         href={patchUrl("/prices?section=history", { revision: id })}
-        className="block px-4 py-3 hover:bg-base-200 aria-[current=true]:bg-base-200 max-sm:px-3"
+        className="block px-4 py-3 hover:bg-base-200"
         aria-current={isOpen ? "true" : undefined}
         onClick={(event) => {
           if (event.metaKey || event.ctrlKey || event.shiftKey) return;

@@ -8,9 +8,10 @@ import { useT } from "../../lib/i18n.ts";
 import { toast } from "../../lib/toasts.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import type { PriceEffect, PricePlan } from "../../lib/wire.ts";
-import { SaveDraft } from "./bar.tsx";
 import type { Desk } from "./desk.ts";
+import SaveDraft from "./save-draft.tsx";
 import { undoRevision } from "./undo-revision.ts";
+import { sentOf } from "./use-plan.ts";
 import type { PlanDays } from "./use-plan.ts";
 
 export interface ApplyPlanProps {
@@ -44,7 +45,7 @@ export function ApplyPlan({ desk, plan, effect, days, canApply, reload, onStale 
         api.price.apply.post({
           plan_hash: plan.plan_hash,
           parent: plan.parent,
-          changes: plan.changes as Parameters<typeof api.price.apply.post>[0]["changes"],
+          changes: sentOf(desk.changes.peek()),
           note: note.trim(),
           ...(draft ? { draft_id: draft.id, draft_version: draft.version } : {}),
         }),

@@ -2,9 +2,11 @@
 // Refuses to repeat what follows by itself: kinds that move along with input or output are counted.
 import { useState } from "react";
 import { percentOf, tellingSteps } from "../../../src/shared/price-steps.ts";
-import { useT } from "../../lib/i18n.ts";
+import { compareNames } from "../../lib/format.ts";
+import { language, useT } from "../../lib/i18n.ts";
+import { priceText } from "../../lib/rule-words.ts";
 import type { PricePlan } from "../../lib/wire.ts";
-import { dollarText, entryText, isModelKey } from "./change-words.ts";
+import { entryText, isModelKey } from "./change-words.ts";
 import { FromTo, percentText } from "./from-to.tsx";
 
 type Model = PricePlan["diff"][number];
@@ -27,8 +29,9 @@ export function PlanDifference({ plan }: { plan: PricePlan }) {
   const shown = diff.slice(0, most);
   const inDiff = new Set(diff.map(({ model }) => model));
   const others = plan.changes.filter(({ key, name }) => !isModelKey(key) || !inDiff.has(name));
+  const compare = compareNames(language.value);
   const makers = Map.groupBy(shown, ({ vendor }) => vendor);
-  const names = [...makers.keys()].sort((a, b) => (a === "" ? 1 : b === "" ? -1 : a < b ? -1 : 1));
+  const names = [...makers.keys()].sort((a, b) => (a === "" ? 1 : b === "" ? -1 : compare(a, b)));
   return (
     <section className="min-w-0" aria-labelledby="plan-difference">
       <h2 id="plan-difference" className="mb-2">
@@ -43,7 +46,7 @@ export function PlanDifference({ plan }: { plan: PricePlan }) {
           <h3 className="mb-1 text-xs font-semibold text-muted">
             {maker === "" ? t("plan.noMaker") : maker}
           </h3>
-          <ul className="rounded-box border border-base-300">
+          <ul className="border-t border-base-300">
             {(makers.get(maker) ?? []).map((each) => (
               <ModelChange key={each.model} model={each} />
             ))}
@@ -79,7 +82,7 @@ function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
   const { told } = tellingSteps(lines);
   const mark = markOf(lines);
   return (
-    <li className="border-b border-base-300 px-3 py-2 last:border-b-0">
+    <li className="border-b border-base-300 px-3 py-2">
       <p className="flex flex-wrap items-center gap-x-2">
         <span className="mono min-w-0 font-medium wrap-anywhere">{model}</span>
         {mark === undefined ? null : (
@@ -101,16 +104,16 @@ function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
 function Step({ line: { kind, per, before, after } }: { line: Line }) {
   const t = useT();
   const percent = percentOf(before, after);
-  const text = (dollars: number | null) => (dollars === null ? t("plan.none") : dollarText(dollars));
+  const text = (dollars: number | null) => (dollars === null ? t("plan.none") : priceText(dollars));
   return (
-    <div className="flex flex-wrap items-baseline gap-x-2 py-px">
-      <dt className="min-w-20 grow text-muted">{t(`log.line.${kind}`)}</dt>
+    <div className="flex flex-wrap items-baseline gap-x-2">
+      <dt className="grow text-muted">{t(`log.line.${kind}`)}</dt>
       <dd className="ml-auto text-right">
         <FromTo
           before={text(before)}
           after={after === null ? text(after) : t(PER_TEXT[per], { price: text(after) })}
         />
-        <span className="ml-2 inline-block text-xs sm:min-w-14 text-muted">
+        <span className="ml-2 inline-block text-xs text-muted">
           {percent === undefined ? "" : percentText(percent)}
         </span>
       </dd>
@@ -130,8 +133,8 @@ function OtherChanges({ changes }: { changes: readonly Change[] }) {
           <p className="font-medium">{t(`option.title.${key}`)}</p>
           <dl className="text-dense">
             {own.map(({ name, before, after }) => (
-              <div key={name} className="flex flex-wrap items-baseline gap-x-2 py-px">
-                <dt className="mono min-w-28 grow text-muted wrap-anywhere">{name}</dt>
+              <div key={name} className="flex flex-wrap items-baseline gap-x-2">
+                <dt className="mono grow text-muted wrap-anywhere">{name}</dt>
                 <dd className="ml-auto min-w-0 text-right wrap-anywhere">
                   <FromTo before={entryText(t, key, before)} after={entryText(t, key, after)} />
                 </dd>

@@ -49,7 +49,7 @@ export function PlanEffect({ effect, days, onDays, by, onBy, onCancel, onAgain }
       </div>
       {effect.is === "loading" ? (
         <div className="flex items-center gap-3 rounded-box border border-base-300 p-4" role="status">
-          <span className="loading loading-sm" aria-hidden />
+          <span className="loading loading-xs" aria-hidden />
           <span className="grow text-muted">{t("plan.effectLoading", { count: days })}</span>
           <button type="button" className="btn btn-sm btn-default" onClick={onCancel}>
             {t("common.cancel")}
@@ -136,6 +136,7 @@ function Caveats({ effect }: { effect: PriceEffect }) {
     approximate.calls > 0
       ? t("plan.approximate", { count: approximate.calls, amount: formatQuota(approximate.charged) })
       : "",
+    effect.uncertain > 0 ? t("plan.uncertain", { count: effect.uncertain }) : "",
     effect.charged === effect.old ? "" : t("plan.charged", { amount: formatQuota(effect.charged) }),
     effect.refused_calls > 0 ? t("plan.refused", { count: effect.refused_calls }) : "",
     effect.calls > 0 ? t("plan.assumed") : "",
@@ -148,7 +149,7 @@ function Caveats({ effect }: { effect: PriceEffect }) {
         </div>
       ) : null}
       {texts.length === 0 ? null : (
-        <ul className="mt-2 list-disc pl-4 text-dense text-muted">
+        <ul className="mt-2 list-disc pl-5 text-dense text-muted">
           {texts.map((text) => (
             <li key={text}>{text}</li>
           ))}

@@ -59,7 +59,7 @@ function Planned({ desk, canApply, reload }: SectionProps) {
       {state.is === "there" ? (
         <>
           <Warnings plan={state.plan} />
-          <div className="grid items-start gap-x-8 gap-y-6 lg:grid-cols-[minmax(0,6fr)_minmax(0,5fr)]">
+          <div className="grid items-start gap-x-10 gap-y-8 lg:grid-cols-2">
             <PlanDifference plan={state.plan} />
             <PlanEffect
               effect={plan.effect}
@@ -93,7 +93,7 @@ function Waiting() {
       <p className="sr-only" role="status">
         {t("plan.planning")}
       </p>
-      <div className="grid gap-8 lg:grid-cols-[minmax(0,6fr)_minmax(0,5fr)]" aria-hidden>
+      <div className="grid gap-8 lg:grid-cols-2" aria-hidden>
         <div className="skeleton h-64 rounded-box" />
         <div className="skeleton h-64 rounded-box" />
       </div>
@@ -116,7 +116,7 @@ function Stale({ since, onAgain }: { since: readonly PriceRevision[]; onAgain: (
     >
       <div role="status">
         <p className="font-semibold">{t("plan.stale", { count: since.length })}</p>
-        <ul className="mt-1 list-disc pl-4">
+        <ul className="mt-1 list-disc pl-5">
           {since.map((revision) => (
             <li key={revision.id} className="wrap-anywhere">
               {t("plan.staleBy", {
@@ -151,7 +151,7 @@ function Warnings({ plan }: { plan: PricePlan }) {
         <h2 id="plan-warnings" className="text-sm font-semibold">
           {t("plan.warnings", { count: sorted.length })}
         </h2>
-        <ul className="mt-1 list-disc pl-4">
+        <ul className="mt-1 list-disc pl-5">
           {shown.map((warning) => (
             <li key={`${warning.code} ${warning.key} ${warning.name}`} className="wrap-anywhere">
               {warning.blocking ? <b>{t("plan.blocking")} </b> : null}

@@ -126,7 +126,7 @@ function Changes({ changes }: { changes: readonly Change[] }) {
   const all = byName(changes);
   return (
     <>
-      <ul className="mt-4 rounded-box border border-base-300">
+      <ul className="mt-4 border-t border-base-300">
         {all.slice(0, most).map(([id, own]) => (
           <NameChanges key={id} changes={own} />
         ))}
@@ -149,12 +149,12 @@ function NameChanges({ changes }: { changes: readonly Change[] }) {
     ? changeLines(t, changes)
     : changeLines(t, changes).map((line) => ({ ...line, title: t(`option.title.${line.key}`) }));
   return (
-    <li className="border-b border-base-300 px-3 py-2 last:border-b-0">
+    <li className="border-b border-base-300 px-3 py-2">
       {first.name === "" ? null : <p className="mono font-medium wrap-anywhere">{first.name}</p>}
       <dl className="text-dense tabular-nums">
         {lines.map(({ key, title, before, after }) => (
-          <div key={key} className="flex flex-wrap items-baseline gap-x-2 py-px">
-            <dt className="min-w-20 grow text-muted">{title}</dt>
+          <div key={key} className="flex flex-wrap items-baseline gap-x-2">
+            <dt className="grow text-muted">{title}</dt>
             <dd className="ml-auto min-w-0 text-right wrap-anywhere">
               <FromTo before={before} after={after} />
             </dd>
@@ -224,7 +224,7 @@ function UndoForm({ undo, onBack, onDone }: UndoFormProps) {
             {t("plan.history.skipped", { count: undo.skipped.length })}
           </legend>
           <p className="text-dense text-muted">{t("plan.history.skippedText")}</p>
-          <ul className="mt-2 rounded-box border border-base-300">
+          <ul className="mt-2 border-t border-base-300">
             {undo.skipped.map((each) => (
               <SkippedName
                 key={placeKey(each)}
@@ -282,11 +282,11 @@ function SkippedName({ change, isTicked, onTick }: SkippedProps) {
   const [line] = changeLines(t, [change]);
   const title = isModelKey(change.key) ? (line?.title ?? "") : t(`option.title.${change.key}`);
   return (
-    <li className="border-b border-base-300 last:border-b-0">
+    <li className="border-b border-base-300">
       <label className="flex cursor-pointer items-start gap-3 px-3 py-2">
         <input
           type="checkbox"
-          className="checkbox checkbox-sm mt-0.5"
+          className="checkbox mt-0.5"
           checked={isTicked}
           onChange={(event) => onTick(event.target.checked)}
         />

@@ -176,8 +176,18 @@ describe.each(DATABASE_KINDS)("service tiers on %s", (database) => {
   test("a stream that ends before it says what it served is charged by what was asked for, not by an echo", async () => {
     const steps = responsesStream("auto", "priority").steps?.slice(0, 2) ?? [];
     const body = { model: MODEL, input: "hi", service_tier: "flex", stream: true };
-    g.upstream.always(streamed(...steps, CUT));
-    const row = await g.charged(async () => (await g.post("/v1/responses", body)).text());
+    const door = gate();
+    g.upstream.always(streamed(...steps, door, CUT));
+    const row = await g.charged(async () => {
+      const { body: sent } = await g.post("/v1/responses", body);
+      const reader = sent?.pipeThrough(new TextDecoderStream()).getReader();
+      let seen = "";
+      // Cut before the client has its first word, the call would be tried anew.
+      for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+        seen += part.value;
+        if (seen.includes("hello")) door.open();
+      }
+    });
     expect(row.other["cost"]).toMatchObject({
       asked: { tier: "flex" },
       rules: [{ tier: ["flex", "batch"] }],

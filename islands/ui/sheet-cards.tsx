@@ -177,7 +177,12 @@ function Field<Row>(own: FieldProps<Row>) {
       {head}
       <span className="sr-only">{t("sheet.ofRow", { row: name })} </span>
       {shown === "" ? "–" : shown}
-      {before === undefined ? null : <Before text={before} />}
+      {before === undefined ? null : (
+        <>
+          {" "}
+          <Before text={before} />
+        </>
+      )}
       <span className="sr-only"> {t("sheet.edit")}</span>
     </button>
   );

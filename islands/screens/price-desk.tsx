@@ -8,13 +8,19 @@ import type { DeskPageData, DeskSection } from "../../src/shared/price-desk.ts";
 import { api, call, failureMessage } from "../lib/api.ts";
 import { bootData } from "../lib/boot.ts";
 import { useT } from "../lib/i18n.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { createDesk } from "./price-desk/desk.ts";
 import type { SectionProps } from "./price-desk/section-props.ts";
 
 /** A section that is there; one line each. */
-const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {};
+const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
+  groups: lazyPart(() => import("./price-desk/groups.tsx")),
+  overrides: lazyPart(() => import("./price-desk/overrides.tsx")),
+  special: lazyPart(() => import("./price-desk/special.tsx")),
+  auto: lazyPart(() => import("./price-desk/auto.tsx")),
+};
 
 const hrefOf = (section: DeskSection): string =>
   section === "models" ? "/prices" : `/prices?section=${section}`;

@@ -54,6 +54,8 @@ test("the figures are of real pages: lists come with their rows, screens with th
   expect(scripts).toContain(manifest.entries["mount"]?.file ?? "");
 });
 
+const kilobytes = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KB`;
+
 test("a page above any budget is named with its figure", () => {
   const good: Weight = {
     path: "/x",
@@ -71,12 +73,12 @@ test("a page above any budget is named with its figure", () => {
   expect(
     aboveBudget([{ ...good, html: BUDGETS.html + 1024, firstScript: SCRIPT_BUDGETS.list + 512 }]),
   ).toEqual([
-    "/x as user: html 16.0 KB, budget 15.0 KB",
-    "/x as user: firstScript 110.5 KB, budget 110.0 KB",
+    `/x as user: html ${kilobytes(BUDGETS.html + 1024)}, budget ${kilobytes(BUDGETS.html)}`,
+    `/x as user: firstScript ${kilobytes(SCRIPT_BUDGETS.list + 512)}, budget ${kilobytes(SCRIPT_BUDGETS.list)}`,
   ]);
   expect(aboveBudget([{ ...good, kind: "screen", firstScript: SCRIPT_BUDGETS.screen }])).toEqual([]);
   expect(aboveBudget([{ ...good, kind: "plain" }])).toEqual([
-    "/x as user: firstScript 110.0 KB, budget 20.0 KB",
+    `/x as user: firstScript ${kilobytes(SCRIPT_BUDGETS.list)}, budget ${kilobytes(SCRIPT_BUDGETS.plain)}`,
   ]);
   expect(aboveBudget([{ ...good, status: 500 }])).toEqual(["/x as user: answered 500"]);
 });

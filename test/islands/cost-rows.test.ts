@@ -48,6 +48,23 @@ test("any charge adds up, in money and in units", () => {
   );
 });
 
+test("amounts beyond what doubles count to the last decimal still add up", () => {
+  const input = {
+    fresh: 0,
+    cacheRead: 1_264_918,
+    output: 0,
+    modelRatio: 35.4669472907331,
+    completionRatio: 0,
+    cacheRatio: 39.999999390428016,
+    groupRatio: 39.99999999999939,
+    webSearchCalls: 8,
+    webSearchPrice: 10,
+    quotaPerUnit: 777,
+  };
+  const sum = explainCost(input);
+  expectToAddUp(costRows(sum, sum.quota, { unitsPerDollar: 777 }));
+});
+
 test("half a unit that rounds up has a line of its own", () => {
   // 3 × 1.5 + 2 × 3 = 10.5 units, charged 11.
   const sum = explainCost({ fresh: 3, output: 2, modelRatio: 1.5, completionRatio: 2 });

@@ -19,11 +19,15 @@ export interface CostDisplay {
 const DOLLAR_DECIMALS = 8;
 const UNIT_DECIMALS = 4;
 const LEAST_DOLLAR_DECIMALS = 2;
+const LEAST_DECIMALS = 2;
+/** Half of what doubles count exactly: a sum of a step with its way back stays below that. */
+const MOST_SCALED = Number.MAX_SAFE_INTEGER / 2;
 
 /** `charged`: quota units of the log row, which the rows end in whatever the explanation says. */
 export function costRows(sum: CostSum, charged: number, { unitsPerDollar }: CostDisplay): CostRow[] {
   const isMoney = unitsPerDollar !== undefined;
-  const decimals = isMoney ? DOLLAR_DECIMALS : UNIT_DECIMALS;
+  const most = sum.lines.reduce((all, { amount }) => all + amount, charged) / (unitsPerDollar ?? 1);
+  const decimals = exactDecimals(Math.max(most, sum.exact / (unitsPerDollar ?? 1)), isMoney ? DOLLAR_DECIMALS : UNIT_DECIMALS);
   const scale = 10 ** decimals / (unitsPerDollar ?? 1);
   const shown = (units: number): number => Math.round(units * scale);
 
@@ -47,6 +51,13 @@ export function costRows(sum: CostSum, charged: number, { unitsPerDollar }: Cost
   const least = isMoney ? LEAST_DOLLAR_DECIMALS : 0;
   const places = steps.reduce((most, { value }) => Math.max(most, decimalsOf(value, decimals)), least);
   return steps.map(({ value, ...row }) => ({ ...row, text: textOf(value, { decimals, places, isMoney }) }));
+}
+
+/** Fewer where the amounts are so large that whole numbers of the last decimal could not be added exactly. */
+function exactDecimals(most: number, wanted: number): number {
+  let decimals = wanted;
+  while (decimals > LEAST_DECIMALS && most * 10 ** decimals > MOST_SCALED) decimals--;
+  return decimals;
 }
 
 /** Decimals that a scaled number needs. */

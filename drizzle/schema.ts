@@ -143,6 +143,8 @@ export function buildSchema(d: Dialect) {
       modelLimits: d.text().notNull().default(""),
       allowIps: d.text().notNull().default(""),
       group: d.text().notNull().default(""),
+      /** Of a key with the group `auto`: the groups that are tried in place of the site's, separated by commas. */
+      autoGroups: d.text().notNull().default(""),
       deletedAt: d.big(),
     },
     (t) => [d.uniqueIndex("tokens_key").on(t.keyHash), d.index("tokens_user").on(t.userId)],

@@ -73,7 +73,7 @@ export function loadPricing(context: LoaderContext): PricingData {
     isGuest: user === undefined,
     buyer,
     group,
-    groupRatio: deps.prices.groupRatio(group),
+    groupRatio: deps.prices.groupRatio(group, buyer.ownGroup),
     quotaPerUnit: tables.quotaPerUnit,
     groups: first,
     areGroupsCut: isCut,

@@ -123,7 +123,7 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
       });
       expect(Math.abs(revision.created_at - Date.now() / 1000)).toBeLessThan(60);
       // Rows of the log name the tables that they were charged by.
-      expect(revision.fingerprint).toBe(app.deps.prices.callPrice("a", "default")?.revision ?? "");
+      expect(revision.fingerprint).toBe(app.deps.prices.callPrice("a", "default", "default")?.revision ?? "");
     });
 
     test("so is the reset, with every name that it changes", async () => {
@@ -322,7 +322,7 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
       });
       expect(app.deps.options.get("ModelRatio")).toEqual({ a: 1.5, b: 2 });
       expect(app.deps.options.get("ModelPrice")).toEqual({});
-      expect(app.deps.prices.callPrice("a", "vip")).toMatchObject({
+      expect(app.deps.prices.callPrice("a", "vip", "vip")).toMatchObject({
         ratios: { modelRatio: 1.5, completionRatio: 2 },
         groupRatio: 0.5,
         quotaPerUnit: 250_000,

@@ -46,6 +46,7 @@ function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
     model_limits: "",
     allow_ips: "",
     group: "",
+    auto_groups: "",
     ...part,
   };
 }

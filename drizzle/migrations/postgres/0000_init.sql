@@ -316,6 +316,7 @@ CREATE TABLE "tokens" (
 	"model_limits" text DEFAULT '' NOT NULL,
 	"allow_ips" text DEFAULT '' NOT NULL,
 	"group" text DEFAULT '' NOT NULL,
+	"auto_groups" text DEFAULT '' NOT NULL,
 	"deleted_at" bigint
 );
 --> statement-breakpoint

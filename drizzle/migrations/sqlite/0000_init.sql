@@ -345,6 +345,7 @@ CREATE TABLE `tokens` (
 	`model_limits` text DEFAULT '' NOT NULL,
 	`allow_ips` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
+	`auto_groups` text DEFAULT '' NOT NULL,
 	`deleted_at` integer
 );
 --> statement-breakpoint

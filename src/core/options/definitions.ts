@@ -18,6 +18,8 @@ import {
   domains,
   endpoint,
   float,
+  groupList,
+  groupOverrideMap,
   groupRatioMap,
   groupTextMap,
   headerMap,
@@ -29,6 +31,7 @@ import {
   priceRulesMap,
   rateLimitMap,
   ratioMap,
+  specialGroupMap,
   text,
   textList,
   textMap,
@@ -145,6 +148,10 @@ const optionsByGroup = {
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
     UserUsableGroups: { kind: groupTextMap, default: JSON.stringify(defaultUserUsableGroups) },
+    GroupGroupRatio: { kind: groupOverrideMap, default: "{}" },
+    GroupSpecialUsableGroup: { kind: specialGroupMap, default: "{}" },
+    AutoGroups: { kind: groupList, default: "[]" },
+    DefaultUseAutoGroup: { kind: bool, default: "false" },
   },
   rate_limit: {
     ModelRequestRateLimitEnabled: { kind: bool, default: "false" },

@@ -8,6 +8,8 @@ import {
   chatList,
   domains,
   endpoint,
+  groupList,
+  groupOverrideMap,
   groupRatioMap,
   groupTextMap,
   headerMap,
@@ -16,6 +18,7 @@ import {
   priceRulesMap,
   rateLimitMap,
   ratioMap,
+  specialGroupMap,
   textList,
   textMap,
   timeZone,
@@ -40,8 +43,11 @@ const CONTROLS = new Map<OptionDefinition["kind"], OptionControl>([
   [headerMap, "json_map"],
   [priceRulesMap, "json_map"],
   [rateLimitMap, "json_map"],
+  [groupOverrideMap, "json_map"],
+  [specialGroupMap, "json_map"],
   [chatList, "json_list"],
   [textList, "json_list"],
+  [groupList, "json_list"],
   [modelNotices, "json_list"],
 ]);
 

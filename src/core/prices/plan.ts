@@ -9,7 +9,7 @@ import type { Deps } from "../deps.ts";
 import { changesAgainst, isSame, MODEL_OPTIONS, tablesIn, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
 import { isUsed, usedGroups } from "./group-use.ts";
-import { lookupPrice, MISSING_MODEL_RATIO } from "./prices.ts";
+import { groupRatioOf, lookupPrice, MISSING_MODEL_RATIO } from "./prices.ts";
 import type { ModelPricing, PriceTables } from "./prices.ts";
 import { planHash, priceState, refuseStale } from "./revisions.ts";
 import { whatIf } from "./what-if.ts";
@@ -105,6 +105,7 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
       ...movedSince(request.changes, changes),
       ...models.flatMap((each) => modelWarnings(each, before, after)),
       ...changes.flatMap(groupWarnings),
+      ...changes.flatMap((change) => overrideWarnings(change, before, after)),
       ...(await usedGroups(db, texts, changes))
         .filter(isUsed)
         .map(({ group, users, keys, channels, options }): PlanWarning => ({
@@ -209,6 +210,23 @@ function groupWarnings({ key, name, before, after }: PriceChange): PlanWarning[]
   return code
     ? [{ code, key, name, isBlocking: false, params: { before: Number(before), after: Number(after) } }]
     : [];
+}
+
+/** Of what users of one group pay in others; a ratio of their own that comes or goes is a step from or to the group's. */
+function overrideWarnings(
+  { key, name: userGroup, before, after }: PriceChange,
+  old: PriceTables,
+  fresh: PriceTables,
+): PlanWarning[] {
+  if (key !== "GroupGroupRatio") return [];
+  const used = new Set([before, after].flatMap((ratios) => Object.keys(ratios ?? {})));
+  return [...used].sort().flatMap((group): PlanWarning[] => {
+    const was = groupRatioOf(old, group, userGroup).groupRatio;
+    const is = groupRatioOf(fresh, group, userGroup).groupRatio;
+    const code = stepWarning(was, is);
+    const name = `${userGroup}: ${group}`;
+    return code ? [{ code, key, name, isBlocking: false, params: { before: was, after: is } }] : [];
+  });
 }
 
 /** Names that were drafted against another value than the one that they would replace. */

@@ -319,7 +319,7 @@ function scaleUnknown({ cells }: Totals, comparison: Comparison): void {
   for (const cell of cells.values()) {
     if (cell.unknown === 0) continue;
     const sums = known.get(cell.model);
-    const pair = comparison.pricesOf([cell.model], cell.group);
+    const pair = comparison.pricesOf([cell.model], cell.group, cell.group);
     if (sums && sums.old > 0 && sums.charged > 0) {
       cell.old += Math.round((cell.unknown * sums.old) / sums.charged);
       cell.new += Math.round((cell.unknown * sums.new) / sums.charged);

@@ -335,9 +335,7 @@ describe("the automatic choice", () => {
     await user.selectOptions(screen.getByLabelText("Group to try"), "spare");
     await user.click(screen.getByRole("button", { name: "Add group" }));
     await user.click(screen.getByRole("button", { name: "Remove default from the automatic choice" }));
-    expect(changesOf(desk)).toEqual([
-      ["AutoGroups", "", START.AutoGroups, '["premium","vip","spare"]'],
-    ]);
+    expect(changesOf(desk)).toEqual([["AutoGroups", "", START.AutoGroups, '["premium","vip","spare"]']]);
     for (const _ of [1, 2, 3, 4]) await user.keyboard("{Control>}z{/Control}");
     expect(changesOf(desk)).toEqual([]);
     expect(order()).toEqual(["default", "vip", "premium"]);

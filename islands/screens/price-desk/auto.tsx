@@ -49,8 +49,7 @@ function useAutoList(desk: Desk) {
         t("desk.sheet.auto.stepRemove", { group }),
       );
       if (groups.length > 1) focus(Math.min(at, groups.length - 2), "remove");
-      else
-        setTimeout(() => list.current?.parentElement?.querySelector<HTMLElement>("form select")?.focus());
+      else setTimeout(() => list.current?.parentElement?.querySelector<HTMLElement>("form select")?.focus());
     },
     /** `part`: what had the focus. */
     move(at: number, by: -1 | 1, part: string | undefined) {

@@ -10,7 +10,7 @@ export const USABLE = "UserUsableGroups";
 export const TOPUP = "TopupGroupRatio";
 export const OVERRIDES = "GroupGroupRatio";
 export const SPECIAL = "GroupSpecialUsableGroup";
-export const AUTO = "AutoGroups";
+const AUTO = "AutoGroups";
 
 type Edit = Parameters<Desk["write"]>[0][number];
 
@@ -25,7 +25,7 @@ export interface SpecialEntry {
 }
 
 /** Sheets that name a group beside its own row. */
-export type GroupPlace = "overrides" | "special" | "auto";
+type GroupPlace = "overrides" | "special" | "auto";
 
 export interface GroupUses {
   users: number;
@@ -113,7 +113,8 @@ export const autoList = (desk: Desk): string[] => listIn(desk.valueOf(AUTO, ""))
 export const storedAutoList = (desk: Desk): string[] => listIn(desk.storedValueOf(AUTO, ""));
 
 /** Groups that are known for certain: those with a ratio, in the order of their map. */
-export const pricedGroups = (desk: Desk): string[] => desk.namesOf(RATIO).filter((name) => name !== AUTO_GROUP);
+export const pricedGroups = (desk: Desk): string[] =>
+  desk.namesOf(RATIO).filter((name) => name !== AUTO_GROUP);
 
 /** Every group that anything names: those with a ratio first, the rest by name. */
 export function knownGroups(desk: Desk): string[] {
@@ -135,7 +136,9 @@ export function knownGroups(desk: Desk): string[] {
 /** Whether any account, key, channel or map of groups names it: else its name was a slip. */
 export const isKnown = (desk: Desk, group: string): boolean =>
   ratioOf(desk, group) !== undefined ||
-  (desk.prices.value?.groups ?? []).some(({ name, users, channels }) => name === group && users + channels > 0);
+  (desk.prices.value?.groups ?? []).some(
+    ({ name, users, channels }) => name === group && users + channels > 0,
+  );
 
 /** Who names a group besides its own row. */
 export function usesOf(desk: Desk, group: string): GroupUses {
@@ -168,7 +171,7 @@ function specialGroups(entries: readonly SpecialEntry[]): SpecialGroups {
 }
 
 /** The maps as the gateway would read them with the changes. */
-export function mapsOf(desk: Desk): GroupMaps {
+function mapsOf(desk: Desk): GroupMaps {
   return {
     usable: mapOf(desk, USABLE, (name) => descriptionOf(desk, name)),
     special: mapOf(desk, SPECIAL, (name) => specialGroups(specialOf(desk, name))),
@@ -178,8 +181,7 @@ export function mapsOf(desk: Desk): GroupMaps {
 }
 
 /** What the users of a group may choose for their keys, and where an automatic key of theirs is tried. */
-export const userChoices = (desk: Desk, userGroup: string): UserChoices =>
-  choicesOf(mapsOf(desk), userGroup);
+export const userChoices = (desk: Desk, userGroup: string): UserChoices => choicesOf(mapsOf(desk), userGroup);
 
 /** What users of one group pay in another, times the model's price; without `isOverridden` as if nothing replaced it. */
 export function ratioWith(desk: Desk, userGroup: string, group: string, isOverridden = true): number {

@@ -94,7 +94,9 @@ export function GroupSection({
           <StepButton
             text={undoable}
             label={
-              undoable === undefined ? t("desk.sheet.nothingToUndo") : t("desk.sheet.undo", { step: undoable })
+              undoable === undefined
+                ? t("desk.sheet.nothingToUndo")
+                : t("desk.sheet.undo", { step: undoable })
             }
             icon={<Undo2 aria-hidden size={16} />}
             onPress={undo}
@@ -102,7 +104,9 @@ export function GroupSection({
           <StepButton
             text={redoable}
             label={
-              redoable === undefined ? t("desk.sheet.nothingToRedo") : t("desk.sheet.redo", { step: redoable })
+              redoable === undefined
+                ? t("desk.sheet.nothingToRedo")
+                : t("desk.sheet.redo", { step: redoable })
             }
             icon={<Redo2 aria-hidden size={16} />}
             onPress={redo}

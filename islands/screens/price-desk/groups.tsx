@@ -120,16 +120,14 @@ function columnsOf(t: Translate): SheetColumn<GroupRow>[] {
       render: ({ topup }) => (topup === undefined ? <Faint text="1" /> : String(topup)),
       parse: (text) => parseRatio(t, text),
     },
-    ...(["users", "keys", "channels"] as const).map(
-      (id): SheetColumn<GroupRow> => ({
-        id,
-        label: t(`desk.sheet.groups.${id}`),
-        kind: "number",
-        width: 90,
-        read: (row) => String(row[id]),
-        isMuted: (row) => row[id] === 0,
-      }),
-    ),
+    ...(["users", "keys", "channels"] as const).map((id): SheetColumn<GroupRow> => ({
+      id,
+      label: t(`desk.sheet.groups.${id}`),
+      kind: "number",
+      width: 90,
+      read: (row) => String(row[id]),
+      isMuted: (row) => row[id] === 0,
+    })),
   ];
 }
 

@@ -74,7 +74,12 @@ function useEntries(desk: Desk, userGroup: string) {
     list,
     entries,
     add(group: string, isRemoval: boolean) {
-      const entry = { key: `${isRemoval ? "-" : "+"}:${group}`, group, isRemoval, text: isRemoval ? "" : group };
+      const entry = {
+        key: `${isRemoval ? "-" : "+"}:${group}`,
+        group,
+        isRemoval,
+        text: isRemoval ? "" : group,
+      };
       const step = isRemoval ? "desk.sheet.special.stepHide" : "desk.sheet.special.stepAdd";
       write([...entries, entry], t(step, { group, userGroup }));
       focus(entries.length, "text");

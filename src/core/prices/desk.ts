@@ -2,6 +2,7 @@
 import { and, isNull, ne, sql } from "drizzle-orm";
 import { countRows } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
+import { autoGroupsOf } from "../../shared/auto-group.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { DeskGroup, DeskPrices } from "../../shared/price-desk.ts";
 import type { Deps } from "../deps.ts";
@@ -14,10 +15,10 @@ const DAY = 86_400;
 const MOST_REFUSALS = 20_000;
 const FAR = Number.MAX_SAFE_INTEGER;
 
-type DeskDeps = Pick<Deps, "db" | "clock" | "catalogue">;
+type DeskDeps = Pick<Deps, "db" | "clock" | "catalogue" | "options">;
 
 /** Prices, groups and their uses, all read now. */
-export async function deskPrices({ db, clock, catalogue }: DeskDeps): Promise<DeskPrices> {
+export async function deskPrices({ db, clock, catalogue, options }: DeskDeps): Promise<DeskPrices> {
   const since = Math.floor(clock.nowMs() / 1000) - DAY;
   const [{ revision, texts }, refused, groups] = await Promise.all([
     priceState(db),
@@ -30,6 +31,7 @@ export async function deskPrices({ db, clock, catalogue }: DeskDeps): Promise<De
     served: catalogue.models().map(({ name, vendor }) => ({ name, vendor })),
     refused,
     groups,
+    isAutoDefault: options.get("DefaultUseAutoGroup"),
   };
 }
 
@@ -55,10 +57,10 @@ async function refusals(db: Database, since: number): Promise<Record<string, num
   return Object.fromEntries(rows.map(({ model, count }) => [model, count]));
 }
 
-/** Every group that a user, a key or a channel names, with how many do. */
+/** Every group that a user, a key (its list of an automatic choice, too) or a channel names, with how many do. */
 async function namedGroups(db: Database): Promise<DeskGroup[]> {
   const { users, tokens, abilities } = db.t;
-  const [ofUsers, ofKeys, ofChannels] = await Promise.all([
+  const [ofUsers, ofKeys, ofLists, ofChannels] = await Promise.all([
     db.reader
       .select({ group: users.group, count: countRows() })
       .from(users)
@@ -69,6 +71,11 @@ async function namedGroups(db: Database): Promise<DeskGroup[]> {
       .from(tokens)
       .where(and(isNull(tokens.deletedAt), ne(tokens.group, "")))
       .groupBy(tokens.group),
+    db.reader
+      .select({ list: tokens.autoGroups, count: countRows() })
+      .from(tokens)
+      .where(and(isNull(tokens.deletedAt), ne(tokens.autoGroups, "")))
+      .groupBy(tokens.autoGroups),
     db.reader.selectDistinct({ group: abilities.group, channelId: abilities.channelId }).from(abilities),
   ]);
   const found = new Map<string, DeskGroup>();
@@ -79,6 +86,9 @@ async function namedGroups(db: Database): Promise<DeskGroup[]> {
   };
   for (const { group, count } of ofUsers) groupOf(group).users = count;
   for (const { group, count } of ofKeys) groupOf(group).keys = count;
+  for (const { list, count } of ofLists) {
+    for (const group of autoGroupsOf(list)) groupOf(group).keys += count;
+  }
   for (const { group } of ofChannels) groupOf(group).channels += 1;
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

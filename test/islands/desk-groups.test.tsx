@@ -357,14 +357,15 @@ describe("the automatic choice", () => {
   test("what users of each group get in the end is said, at their ratio", () => {
     open(AutoGroups, {
       ...START,
-      GroupGroupRatio: '{"vip":{"vip":0.5}}',
-      GroupSpecialUsableGroup: '{"old":{"-:default":"","-:vip":""}}',
+      GroupGroupRatio: '{"vip":{"premium":0.5}}',
+      // vip has no channel.
+      GroupSpecialUsableGroup: '{"old":{"-:default":""},"vip":{"+:premium":"Best"}}',
     });
     const said = [...document.querySelectorAll("[data-preview]")].map((each) => each.textContent);
     expect(said).toEqual([
-      "Users of default: default ×1 → vip ×1.2",
+      "Users of default: default ×1",
       "Users of old: no group, so calls are refused",
-      "Users of vip: default ×1 → vip ×0.5",
+      "Users of vip: default ×1 → premium ×0.5",
     ]);
   });
 

@@ -15,6 +15,7 @@ import {
   pricedGroups,
   ratioWith,
   storedAutoList,
+  usesOf,
   userChoices,
   userGroupsOf,
 } from "./group-book.ts";
@@ -92,7 +93,7 @@ export default function AutoGroups(props: SectionProps) {
             label={t("desk.sheet.auto.toAdd")}
             action={t("desk.sheet.auto.add")}
             groups={pricedGroups(desk).filter((group) => !groups.includes(group))}
-            onPick={edit.add}
+            onPick={(group) => edit.add(group)}
           />
         </div>
         {groups.length === 0 ? null : <Outcome desk={desk} />}
@@ -112,7 +113,7 @@ function Outcome({ desk }: { desk: Desk }) {
       <h2 className="text-sm font-semibold">{t("desk.sheet.auto.outcome")}</h2>
       <ul className="mt-1 text-dense">
         {userGroups.slice(0, MOST_PREVIEWS).map((userGroup) => {
-          const { auto } = userChoices(desk, userGroup);
+          const auto = userChoices(desk, userGroup).auto.filter((group) => usesOf(desk, group).channels > 0);
           const order = auto.map((group) => `${group} ×${ratioWith(desk, userGroup, group)}`).join(" → ");
           return (
             <li key={userGroup} className="py-0.5 wrap-anywhere" data-preview>

@@ -100,8 +100,9 @@ export const storedSpecialOf = (desk: Desk, userGroup: string): SpecialEntry[] =
   entriesIn(desk.storedValueOf(SPECIAL, userGroup));
 
 function listIn(text: unknown): string[] {
+  if (typeof text !== "string") return [];
   try {
-    const list: unknown = JSON.parse(String(text ?? "[]"));
+    const list: unknown = JSON.parse(text);
     return Array.isArray(list) ? list.filter((each) => typeof each === "string") : [];
   } catch {
     return [];

@@ -90,7 +90,7 @@ export function GroupSection({
       <div className="mb-3 flex items-start gap-3">
         <p className="max-w-[75ch] grow text-dense text-muted">{intro}</p>
         {tools}
-        <div className="flex flex-none">
+        <div className="ml-auto flex flex-none">
           <StepButton
             text={undoable}
             label={
@@ -215,7 +215,7 @@ export function CommitText({
 /** What a thing was before it was changed, under it. */
 export function Was({ children }: { children: ReactNode }) {
   return (
-    <span className="flex items-baseline gap-1.5 text-xs text-muted">
+    <span className="mt-1 flex items-baseline gap-1.5 text-xs text-muted">
       <span className="status status-primary flex-none self-center" aria-hidden />
       <span className="min-w-0 wrap-anywhere">{children}</span>
     </span>

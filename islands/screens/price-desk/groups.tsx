@@ -58,7 +58,7 @@ function NameCell({ row }: { row: GroupRow }) {
     <span className="flex min-w-0 items-baseline gap-2">
       <span className="mono min-w-0 truncate">{row.name}</span>
       {row.ratio === undefined ? (
-        <span className="badge badge-soft badge-warning badge-sm flex-none">
+        <span className="badge badge-ghost badge-sm flex-none" data-tone="attention">
           {t("desk.sheet.groups.unpriced")}
         </span>
       ) : row.isNew ? (
@@ -137,7 +137,8 @@ function changedText(desk: Desk, t: Translate, name: string, columnId: string): 
   if (columnId === "ratio" || columnId === "topup") {
     const key = columnId === "ratio" ? RATIO : TOPUP;
     const [before, now] = [desk.storedValueOf(key, name), desk.valueOf(key, name)];
-    return before === now ? undefined : before === null ? none : String(before);
+    if (before === now) return undefined;
+    return typeof before === "number" ? String(before) : none;
   }
   const [before, now] = [storedDescriptionOf(desk, name), descriptionOf(desk, name)];
   if (columnId === "usable" && (before === undefined) !== (now === undefined))
@@ -174,7 +175,7 @@ export default function Groups({ desk }: SectionProps) {
         </div>
       )}
       <NewGroup desk={desk} />
-      <p className="mt-3 max-w-[75ch] text-xs text-muted">{t("desk.sheet.groups.noRename")}</p>
+      <p className="mt-3 max-w-[75ch] text-xs text-muted">{t("desk.sheet.groups.openHint")}</p>
       {opened !== undefined && names.includes(opened) ? (
         <GroupDrawer desk={desk} group={opened} onClose={() => setQuery({ group: undefined })} />
       ) : null}

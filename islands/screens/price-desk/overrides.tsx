@@ -58,7 +58,7 @@ function UserGroupName({ row }: { row: UserGroupRow }) {
     <span className="flex min-w-0 items-baseline gap-2">
       <span className="mono min-w-0 truncate">{row.name}</span>
       {row.isKnown ? null : (
-        <span className="badge badge-soft badge-warning badge-sm flex-none">
+        <span className="badge badge-ghost badge-sm flex-none" data-tone="attention">
           {t("desk.sheet.unknownBadge")}
         </span>
       )}
@@ -166,7 +166,7 @@ function Meaning({
   const t = useT();
   if (rows.length === 0) return null;
   return (
-    <section className="mt-6" aria-label={t("desk.sheet.overrides.meaning")}>
+    <section className="mt-6 max-w-3xl" aria-label={t("desk.sheet.overrides.meaning")}>
       <h2 className="text-sm font-semibold">{t("desk.sheet.overrides.meaning")}</h2>
       <ul>
         {rows.map(({ name, ratios }) => {

@@ -33,7 +33,7 @@ export default function SpecialGroups({ desk }: SectionProps) {
   const others = knownGroups(desk).filter((name) => !shown.includes(name));
   return (
     <GroupSection desk={desk} intro={t("desk.sheet.special.intro")}>
-      <div ref={section}>
+      <div ref={section} className="max-w-3xl">
         {shown.length === 0 ? (
           <Empty title={t("desk.sheet.special.none")} text={t("desk.sheet.special.noneText")} />
         ) : null}

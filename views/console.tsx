@@ -81,7 +81,7 @@ export function ConsoleFrame(props: FrameProps) {
             </a>
           ) : null}
           <NewYear t={t} site={site} />
-          <InboxBell t={t} language={language} inbox={visitor?.inbox} />
+          <InboxBell t={t} language={language} visitor={visitor} />
           <LanguageMenu t={t} language={language} />
           <ThemeMenu t={t} theme={theme} />
           <AccountMenu t={t} visitor={visitor} />

@@ -1,21 +1,17 @@
 // The bell of the console's top bar, for administrators: how many things wait for a person, and the newest of them.
 // Refuses colour as the only carrier: the number is there, and its name says what it counts.
 import { Bell } from "lucide-react";
-import { inboxHref, inboxSentence } from "../src/shared/inbox.ts";
+import { inboxHref, inboxKinds, inboxSentence } from "../src/shared/inbox.ts";
 import { shortText } from "../src/shared/short-text.ts";
-import type { FrameProps, FrameVisitor } from "./frame.ts";
+import type { FrameProps } from "./frame.ts";
 
 const MOST_SHOWN = 99;
 /** Of a sentence, which may quote an upstream: it stands on every page. */
-const MOST_SAID = 160;
+const MOST_SAID = 100;
 
-export function InboxBell({
-  t,
-  language,
-  inbox,
-}: Pick<FrameProps, "t" | "language"> & { inbox: FrameVisitor["inbox"] }) {
-  if (!inbox) return null;
-  const { count, tone, newest } = inbox;
+export function InboxBell({ t, language, visitor }: Pick<FrameProps, "t" | "language" | "visitor">) {
+  if (!visitor?.inbox) return null;
+  const { count, tone, newest } = visitor.inbox;
   const label = count === 0 ? t("inbox.title") : t("shell.inbox.count", { count });
   return (
     <>
@@ -43,7 +39,8 @@ export function InboxBell({
       >
         {newest.map((item) => (
           <li key={item.id}>
-            <a href={inboxHref(item) ?? "/inbox"} className="items-start whitespace-normal">
+            <a href={inboxHref(item, visitor.role) ?? "/inbox"} className="items-start whitespace-normal">
+              <i className="bell-dot" data-tone={inboxKinds[item.kind].tone} aria-hidden />
               <span className="line-clamp-3 wrap-anywhere whitespace-normal">
                 {shortText(inboxSentence(t, language, item), MOST_SAID)}
               </span>

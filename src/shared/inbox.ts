@@ -1,5 +1,6 @@
 // The kinds of the operator's inbox as rows: how grave an item is, what leads to its cure, and how it is said.
 // A new kind is a row here, its two texts in locales/*/inbox.json, and whoever meets the cause.
+import { Role } from "./enums.ts";
 
 /** What an item names: figures and names, by the placeholders of its sentence. */
 export type InboxParams = Readonly<Record<string, string | number>>;
@@ -19,6 +20,8 @@ interface InboxKindRow {
   tellsBack?: boolean;
   /** Where an administrator goes on; absent: nothing in the console cures it. */
   href?: (subject: string) => string;
+  /** Only root may go there. */
+  isForRoot?: boolean;
 }
 
 const ROWS = {
@@ -39,7 +42,7 @@ const ROWS = {
   journal_put_away: { tone: "broken", letters: "settlement", isLasting: true },
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },
-  mail: { tone: "attention", letters: "mail" },
+  mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
 } as const satisfies Record<string, InboxKindRow>;
 
 export type InboxKind = keyof typeof ROWS;
@@ -75,7 +78,11 @@ export function inboxSentence(
   return t(`inbox.say.${kind}`, own);
 }
 
-/** Where the item's cure is; undefined: not in the console. */
-export function inboxHref({ kind, subject }: Pick<SaidItem, "kind" | "subject">): string | undefined {
-  return inboxKinds[kind].href?.(subject);
+/** Where the item's cure is for somebody of the role; undefined: not in the console, or not open to them. */
+export function inboxHref(
+  { kind, subject }: Pick<SaidItem, "kind" | "subject">,
+  role: number,
+): string | undefined {
+  const { href, isForRoot } = inboxKinds[kind];
+  return isForRoot && role < Role.root ? undefined : href?.(subject);
 }

@@ -85,6 +85,18 @@ describe("the list", () => {
     expect(within(rowOf(/disk of node/)).queryByRole("link")).toBeNull();
   });
 
+  test("letters that cannot be sent lead to the mail server, for whoever may set it", () => {
+    const MAIL = item(4, { kind: "mail", subject: "" });
+    const links = (role: number) => {
+      const { container, unmount } = open({ rows: [MAIL], user: { role } });
+      const hrefs = [...container.querySelectorAll("td a")].map((each) => each.getAttribute("href"));
+      unmount();
+      return hrefs;
+    };
+    expect(links(100)).toEqual(["/setting?tab=system#SMTPServer"]);
+    expect(links(10)).toEqual([]);
+  });
+
   test("readers of Chinese get the Chinese reason", () => {
     open({ language: "zh" });
     expect(document.body.textContent).toContain("渠道「main」（#7）已被自动禁用：余额不足");

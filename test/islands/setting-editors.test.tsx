@@ -167,7 +167,7 @@ describe("rate limits", () => {
     const { user, container } = open();
     await settle();
     expect(container.querySelector(".setting-line")?.textContent).toContain(
-      "Each user: at mostrequests, of whichsuccessful, inminutes",
+      "Each user: at mostrequests, of whichsuccessful, inmin",
     );
     const minutes = screen.getByLabelText<HTMLInputElement>("Window");
     await user.clear(minutes);
@@ -214,7 +214,7 @@ describe("rate limits", () => {
     const { user } = open();
     await settle();
     const said = () => document.querySelector("output")?.textContent;
-    expect(said()).toContain("At most 1,000 successful requests in 1 minutes");
+    expect(said()).toContain("At most 1,000 successful requests in 1 min");
     expect(said()).toContain("the rule for everybody");
     await user.selectOptions(screen.getByLabelText("In force for the group"), "vip");
     expect(said()).toContain("the group's own rule");

@@ -1,5 +1,7 @@
 // Columns of the inbox: what it is in one sentence, of which kind, since when and how often.
 import { inboxHref, inboxSentence } from "../../../src/shared/inbox.ts";
+import { Role } from "../../../src/shared/enums.ts";
+import { user } from "../../lib/boot.ts";
 import { formatNumber } from "../../lib/format.ts";
 import { language } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
@@ -18,7 +20,7 @@ export function inboxColumns(t: Translate, nowSeconds: number, isOpenView: boole
       card: "title",
       cell: (row) => {
         const said = inboxSentence(t, language.value, row);
-        const href = row.closed_at > 0 ? undefined : inboxHref(row);
+        const href = row.closed_at > 0 ? undefined : inboxHref(row, user.value?.role ?? Role.admin);
         return (
           <span className="line-clamp-5 wrap-anywhere sm:line-clamp-3" title={said}>
             {href === undefined ? (

@@ -2,6 +2,8 @@
 // Refuses to offer what would not last: what closes itself can only be put off.
 import { AlarmClock, AlarmClockOff, ArrowUpRight, CircleCheck } from "lucide-react";
 import { inboxHref } from "../../../src/shared/inbox.ts";
+import { Role } from "../../../src/shared/enums.ts";
+import { user } from "../../lib/boot.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { ListState } from "../../lib/list.ts";
 import type { InboxRow } from "../../lib/wire.ts";
@@ -23,7 +25,7 @@ interface RowMenuContext {
 export function rowMenu({ t, list, row, nowSeconds }: RowMenuContext): MenuGroups {
   const state = stateOf(row, nowSeconds);
   if (state === "closed") return [];
-  const href = inboxHref(row);
+  const href = inboxHref(row, user.value?.role ?? Role.admin);
   const run = (body: Parameters<typeof change>[2]) => () => void change(list, [row], body);
   return [
     href === undefined ? [] : [{ id: "open", label: t("inbox.open"), icon: ArrowUpRight, href }],

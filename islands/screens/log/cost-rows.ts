@@ -27,7 +27,10 @@ const MOST_SCALED = Number.MAX_SAFE_INTEGER / 2;
 export function costRows(sum: CostSum, charged: number, { unitsPerDollar }: CostDisplay): CostRow[] {
   const isMoney = unitsPerDollar !== undefined;
   const most = sum.lines.reduce((all, { amount }) => all + amount, charged) / (unitsPerDollar ?? 1);
-  const decimals = exactDecimals(Math.max(most, sum.exact / (unitsPerDollar ?? 1)), isMoney ? DOLLAR_DECIMALS : UNIT_DECIMALS);
+  const decimals = exactDecimals(
+    Math.max(most, sum.exact / (unitsPerDollar ?? 1)),
+    isMoney ? DOLLAR_DECIMALS : UNIT_DECIMALS,
+  );
   const scale = 10 ** decimals / (unitsPerDollar ?? 1);
   const shown = (units: number): number => Math.round(units * scale);
 

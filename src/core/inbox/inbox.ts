@@ -47,7 +47,8 @@ const LAST_LETTERS_MS = 2000;
 /** What merely lasts is written down again this seldom. */
 const SEEN_STEP_SECONDS = 600;
 const MOST_SUBJECT = 255;
-const NEWEST = 3;
+/** What the bell lists; it stands on every page. */
+const NEWEST = 8;
 
 /** What waits for the database. */
 interface Waiting extends Omit<MetCause, "toldAt"> {

@@ -3,7 +3,7 @@
 import enTexts from "../../../locales/en/inbox.json" with { type: "json" };
 import zhTexts from "../../../locales/zh/inbox.json" with { type: "json" };
 import type { Notice } from "../../net/notify.ts";
-import { ChannelStatus } from "../../shared/enums.ts";
+import { ChannelStatus, Role } from "../../shared/enums.ts";
 import type { Language } from "../../shared/enums.ts";
 import { inboxHref, inboxKinds, inboxSentence } from "../../shared/inbox.ts";
 import type { InboxKind, SaidItem } from "../../shared/inbox.ts";
@@ -58,10 +58,14 @@ function noticeOf({ item, isBack }: Letter, language: Language, serverAddress: s
   const t = translatorOf(language);
   const title = t(`inbox.kind.${item.kind}`);
   const said = inboxSentence(t, language, item);
-  return withLink({ type: `inbox_${item.kind}`, title, content: said }, inboxHref(item) ?? "/inbox", {
-    label: t("inbox.letter.link"),
-    serverAddress,
-  });
+  return withLink(
+    { type: `inbox_${item.kind}`, title, content: said },
+    inboxHref(item, Role.root) ?? "/inbox",
+    {
+      label: t("inbox.letter.link"),
+      serverAddress,
+    },
+  );
 }
 
 function withLink(notice: Notice, href: string, about: { label: string; serverAddress: string }): Notice {

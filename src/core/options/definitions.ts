@@ -115,7 +115,7 @@ const optionsByGroup = {
     "inbox.letters.mail": { kind: bool, default: "true" },
     /** Hours between two audits of the books, and the share of the disk that has to be free; 0 = never. */
     "inbox.audit_hours": { kind: int(0, 8760), default: "24", unit: "hours" },
-    "inbox.disk_free_share": { kind: float(0, 0.9), default: "0.1", unit: "share" },
+    "inbox.disk_free_share": { kind: float(0, 0.9), default: "0.1", unit: "partShare" },
   },
   quota: {
     QuotaForNewUser: { kind: int(), default: "0", unit: "quota" },

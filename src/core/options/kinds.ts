@@ -48,6 +48,7 @@ export const OPTION_UNITS = [
   "requests",
   "seconds",
   "share",
+  "partShare",
   "tokens",
 ] as const;
 type OptionUnit = (typeof OPTION_UNITS)[number];

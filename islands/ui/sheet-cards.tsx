@@ -158,14 +158,16 @@ function Field<Row>(own: FieldProps<Row>) {
       ref={field.button}
       type="button"
       className="sheet-field"
-      aria-label={t("sheet.edit", { cell: label, text: column.read(row) })}
       data-changed={before === undefined ? undefined : ""}
       data-muted={column.isMuted?.(row) || undefined}
       onClick={() => field.open()}
     >
+      {/* Named by what it shows, so that whoever speaks what they see presses it. */}
+      <span className="sr-only">{name}: </span>
       {head}
       {shown === "" ? "–" : shown}
       {before === undefined ? null : <Before text={before} />}
+      <span className="sr-only">, {t("sheet.edit")}</span>
     </button>
   );
 }

@@ -2,6 +2,7 @@
 // Each works by keyboard, says in words what it means, and collects steps that undo takes back.
 import { describe, expect, test } from "bun:test";
 import { fireEvent, screen, within } from "@testing-library/react";
+import { useEffect, useState } from "react";
 import type { ComponentType } from "react";
 import AutoGroups from "../../islands/screens/price-desk/auto.tsx";
 import { createDesk } from "../../islands/screens/price-desk/desk.ts";
@@ -49,9 +50,13 @@ function open(Section: ComponentType<SectionProps>, texts: Partial<typeof TEXTS>
   const reload = async () => {
     reloads++;
   };
-  const island = renderPart(<Section desk={desk} canApply={canApply} reload={reload} />, {
-    url: "/prices?section=groups",
-  });
+  // As on the page: the section comes when its prices are there, after everything around it.
+  function Late() {
+    const [isThere, setThere] = useState(false);
+    useEffect(() => setThere(true), []);
+    return isThere ? <Section desk={desk} canApply={canApply} reload={reload} /> : null;
+  }
+  const island = renderPart(<Late />, { url: "/prices?section=groups" });
   return { ...island, desk, reloads: () => reloads };
 }
 
@@ -369,18 +374,21 @@ describe("the automatic choice", () => {
     ]);
   });
 
-  test("the switch saves at once, and its toast takes it back", async () => {
+  test("the switch saves at once, and its message takes it back: before any step of the desk", async () => {
     const { answer, requests, user, desk, reloads } = open(AutoGroups, START);
     answer("PUT /api/option", { success: true, message: "", data: null });
+    await user.click(screen.getByRole("button", { name: "Move vip up" }));
     await user.click(screen.getByRole("switch"));
     await settle();
-    await user.click(screen.getByRole("button", { name: "Undo" }));
+    await user.keyboard("{Control>}z{/Control}");
     await settle();
     expect(requests.map(({ body }) => body)).toEqual([
       { key: "DefaultUseAutoGroup", value: "true" },
       { key: "DefaultUseAutoGroup", value: "false" },
     ]);
     expect(reloads()).toBe(2);
+    expect(changesOf(desk)).toHaveLength(1);
+    await user.keyboard("{Control>}z{/Control}");
     expect(changesOf(desk)).toEqual([]);
   });
 

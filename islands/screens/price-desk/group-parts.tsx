@@ -1,116 +1,25 @@
-// What the sheets of groups share: the way back step by step, a group to choose, a text that is one step however it was
-// typed. Refuses to take undo away from a field while somebody types in it.
-import { useSignals } from "@preact/signals-react/runtime";
-import { Plus, Redo2, Undo2 } from "lucide-react";
+// What the sheets of groups share: a head with the way back, a group to choose, a text that is one step however it was typed.
+import { Plus } from "lucide-react";
 import { useId, useState } from "react";
-import type { KeyboardEvent, ReactNode } from "react";
+import type { ReactNode } from "react";
 import { language, useT } from "../../lib/i18n.ts";
-import { announce } from "../../lib/toasts.ts";
 import type { Desk } from "./desk.ts";
+import { UndoButtons } from "./undo-buttons.tsx";
 
-const lists: Partial<Record<string, Intl.ListFormat>> = {};
+const inEnglish = new Intl.ListFormat("en", { type: "conjunction" });
 
-/** Names as a list of the language: "a, b, and c". */
-export function joinNames(names: readonly string[]): string {
-  const to = language.value;
-  return (lists[to] ??= new Intl.ListFormat(to, { type: "conjunction" })).format(names);
-}
+/** Names as a list of the language: "a, b, and c", in Chinese between its own commas. */
+export const joinNames = (names: readonly string[]): string =>
+  language.value === "zh" ? names.join("、") : inEnglish.format(names);
 
-const isField = (target: EventTarget): boolean =>
-  target instanceof HTMLTextAreaElement ||
-  target instanceof HTMLSelectElement ||
-  (target instanceof HTMLInputElement && target.type === "text");
-
-/** Takes the last step back, or does it again, and says which. */
-export function stepsOf(desk: Desk): { undo: () => void; redo: () => void } {
-  return {
-    undo: () => {
-      const step = desk.undoable.peek();
-      if (step === undefined) return;
-      desk.undo();
-      announce("desk.sheet.undone", { step });
-    },
-    redo: () => {
-      const step = desk.redoable.peek();
-      if (step === undefined) return;
-      desk.redo();
-      announce("desk.sheet.redone", { step });
-    },
-  };
-}
-
-function StepButton({ text, label, icon, onPress }: StepButtonProps) {
+/** A section of sheets: what it is for, and the way back. */
+export function GroupSection({ desk, intro, children }: { desk: Desk; intro: string; children: ReactNode }) {
   return (
-    <button
-      type="button"
-      className="btn btn-ghost btn-square btn-sm"
-      aria-label={label}
-      title={label}
-      aria-disabled={text === undefined}
-      onClick={onPress}
-    >
-      {icon}
-    </button>
-  );
-}
-
-interface StepButtonProps {
-  /** What it takes back or does again. */
-  text: string | undefined;
-  label: string;
-  icon: ReactNode;
-  onPress: () => void;
-}
-
-/** A section of sheets: what it is for, the way back, and its keys (Ctrl Z, Ctrl Shift Z) outside of fields. */
-export function GroupSection({
-  desk,
-  intro,
-  tools,
-  children,
-}: {
-  desk: Desk;
-  intro: string;
-  tools?: ReactNode;
-  children: ReactNode;
-}) {
-  useSignals();
-  const t = useT();
-  const { undo, redo } = stepsOf(desk);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || isField(event.target) || event.altKey) return;
-    if (!(event.ctrlKey || event.metaKey) || !["z", "y"].includes(event.key.toLowerCase())) return;
-    event.preventDefault();
-    if (event.shiftKey || event.key.toLowerCase() === "y") redo();
-    else undo();
-  };
-  const [undoable, redoable] = [desk.undoable.value, desk.redoable.value];
-  return (
-    <div className="pt-4" onKeyDown={onKeyDown}>
-      <div className="mb-3 flex items-start gap-3">
-        <p className="max-w-[75ch] grow text-dense text-muted">{intro}</p>
-        {tools}
-        <div className="ml-auto flex flex-none">
-          <StepButton
-            text={undoable}
-            label={
-              undoable === undefined
-                ? t("desk.sheet.nothingToUndo")
-                : t("desk.sheet.undo", { step: undoable })
-            }
-            icon={<Undo2 aria-hidden size={16} />}
-            onPress={undo}
-          />
-          <StepButton
-            text={redoable}
-            label={
-              redoable === undefined
-                ? t("desk.sheet.nothingToRedo")
-                : t("desk.sheet.redo", { step: redoable })
-            }
-            icon={<Redo2 aria-hidden size={16} />}
-            onPress={redo}
-          />
+    <div className="pt-4">
+      <div className="mb-3 flex items-start justify-between gap-3">
+        <p className="max-w-[75ch] text-dense text-muted">{intro}</p>
+        <div className="flex-none">
+          <UndoButtons desk={desk} />
         </div>
       </div>
       {children}

@@ -26,8 +26,9 @@ import {
 import type { NameProblem } from "./group-book.ts";
 import { groupEdits, parseRatio, parseUsable } from "./group-cells.ts";
 import { GroupDrawer } from "./group-drawer.tsx";
-import { GroupSection, joinNames, stepsOf, Was } from "./group-parts.tsx";
+import { GroupSection, joinNames, Was } from "./group-parts.tsx";
 import type { SectionProps } from "./section-props.ts";
+import { stepsOf } from "./undo-buttons.tsx";
 
 interface GroupRow {
   name: string;

@@ -21,8 +21,9 @@ import {
   storedOverridesOf,
 } from "./group-book.ts";
 import { matrixEdits, parseRatio } from "./group-cells.ts";
-import { GroupPicker, GroupSection, stepsOf, Was } from "./group-parts.tsx";
+import { GroupPicker, GroupSection, Was } from "./group-parts.tsx";
 import type { SectionProps } from "./section-props.ts";
+import { stepsOf } from "./undo-buttons.tsx";
 
 interface UserGroupRow {
   name: string;

@@ -151,7 +151,8 @@ const optionsByGroup = {
     GroupGroupRatio: { kind: groupOverrideMap, default: "{}" },
     GroupSpecialUsableGroup: { kind: specialGroupMap, default: "{}" },
     AutoGroups: { kind: groupList, default: "[]" },
-    DefaultUseAutoGroup: { kind: bool, default: "false" },
+    /** Of keys that are made without a word about their group; consoles offer it first. */
+    DefaultUseAutoGroup: { kind: bool, default: "false", public: "default_use_auto_group" },
   },
   rate_limit: {
     ModelRequestRateLimitEnabled: { kind: bool, default: "false" },

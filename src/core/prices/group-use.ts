@@ -41,6 +41,20 @@ function holds(value: unknown, wanted: ReadonlySet<string>): boolean {
   return Object.entries(value).some(([key, each]) => wanted.has(key) || holds(each, wanted));
 }
 
+/** How many automatic keys list each group for themselves. */
+export async function listedGroups(db: Database): Promise<ReadonlyMap<string, number>> {
+  const { tokens } = db.t;
+  const rows = await db.reader
+    .select({ autoGroups: tokens.autoGroups, count: countRows() })
+    .from(tokens)
+    .where(and(ne(tokens.autoGroups, ""), isNull(tokens.deletedAt)))
+    .groupBy(tokens.autoGroups);
+  const keys = new Map<string, number>();
+  for (const { autoGroups, count } of rows)
+    for (const group of autoGroupsOf(autoGroups)) keys.set(group, (keys.get(group) ?? 0) + count);
+  return keys;
+}
+
 /** The use of every group that loses its ratio by the changes, as the other options are after them. */
 export async function usedGroups(
   db: Database,
@@ -63,11 +77,7 @@ export async function usedGroups(
       .from(tokens)
       .where(and(inArray(tokens.group, groups), isNull(tokens.deletedAt)))
       .groupBy(tokens.group),
-    db.reader
-      .select({ autoGroups: tokens.autoGroups, count: countRows() })
-      .from(tokens)
-      .where(and(ne(tokens.autoGroups, ""), isNull(tokens.deletedAt)))
-      .groupBy(tokens.autoGroups),
+    listedGroups(db),
     db.reader
       .selectDistinct({ group: abilities.group, channelId: abilities.channelId })
       .from(abilities)
@@ -77,12 +87,7 @@ export async function usedGroups(
   return groups.map((group) => ({
     group,
     users: ofUsers.find((row) => row.group === group)?.count ?? 0,
-    keys:
-      (ofKeys.find((row) => row.group === group)?.count ?? 0) +
-      ofLists.reduce(
-        (sum, { autoGroups, count }) => sum + (autoGroupsOf(autoGroups).includes(group) ? count : 0),
-        0,
-      ),
+    keys: (ofKeys.find((row) => row.group === group)?.count ?? 0) + (ofLists.get(group) ?? 0),
     channels: ofChannels.filter((row) => row.group === group).length,
     options: NAMING.filter((key) => names(textOf(after, key), group)),
   }));

@@ -27,6 +27,7 @@ import { MAX_TOKEN_COUNT, promptTokens } from "../../shared/usage.ts";
 import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "../../shared/completion-rules.ts";
 import { everyKind, ONE_HOUR_WRITE, rowOf } from "../../shared/row-maps.ts";
 import type { PriceMaps } from "../../shared/row-maps.ts";
+import { FILE_SEARCH_PRICE, webSearchPrice } from "./piece-prices.ts";
 import { settledPrices } from "./rules.ts";
 import type { FrozenRules, RequestFacts, RulePrices } from "./rules.ts";
 import { TOKEN_KINDS } from "../../shared/price-row.ts";
@@ -347,7 +348,9 @@ export function modelPriceLines(
   userGroup = group,
 ): PriceLine[] | undefined {
   const pricing = lookupPrice(tables, model);
-  return pricing && priceLines(pricing, groupRatioOf(tables, group, userGroup).groupRatio, tables.quotaPerUnit);
+  return (
+    pricing && priceLines(pricing, groupRatioOf(tables, group, userGroup).groupRatio, tables.quotaPerUnit)
+  );
 }
 
 /** How much of the web a search reads, as clients say it; what they do not say is medium. */
@@ -489,37 +492,4 @@ export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): C
   if (facts.servedTier !== undefined) stored["tier"] = facts.servedTier;
   if (facts.isTask === true) stored["task"] = true;
   return charge;
-}
-
-const SIZE_FACTORS: Readonly<Record<string, number>> = {
-  "256x256": 0.4,
-  "512x512": 0.45,
-  "1024x1024": 1,
-  "1024x1792": 2,
-  "1792x1024": 2,
-};
-
-/**
- * Size times quality of a picture at a fixed price (billing reference, section 8); the number of pictures is
- * callCount. `upstreamModel` is the mapped name.
- */
-export function pictureFactor(upstreamModel: string, size = "", quality = ""): number {
-  const bySize = Object.hasOwn(SIZE_FACTORS, size) ? (SIZE_FACTORS[size] ?? 1) : 1;
-  if (upstreamModel !== "dall-e-3" || quality !== "hd") return bySize;
-  return bySize * (bySize === 2 ? 1.5 : 2);
-}
-
-/** Dollars per thousand calls. */
-export const FILE_SEARCH_PRICE = 2.5;
-
-const WEB_SEARCH_PRICES = {
-  high: { low: 30, medium: 35, high: 50 },
-  other: { low: 25, medium: 27.5, high: 30 },
-} as const;
-
-/** Dollars per thousand web searches (billing reference, section 5). */
-export function webSearchPrice(model: string, contextSize: string): number {
-  const isHigh = /^gpt-4(\.1|o)/.test(model) && !model.includes("mini");
-  const prices = WEB_SEARCH_PRICES[isHigh ? "high" : "other"];
-  return contextSize === "low" || contextSize === "high" ? prices[contextSize] : prices.medium;
 }

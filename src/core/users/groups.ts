@@ -70,7 +70,8 @@ export function groupChoices(
   const userGroup = user?.group ?? GUEST_GROUP;
   const choices: Record<string, { ratio: number; desc: string }> = {};
   for (const [group, desc] of Object.entries(usableGroups(deps, user)))
-    if (Object.hasOwn(ratios, group)) choices[group] = { ratio: effectiveRatio(maps, group, userGroup), desc };
+    if (Object.hasOwn(ratios, group))
+      choices[group] = { ratio: effectiveRatio(maps, group, userGroup), desc };
   return choices;
 }
 

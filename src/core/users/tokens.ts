@@ -243,7 +243,7 @@ function groupChanges(
 ): Pick<TokenChanges, "group" | "autoGroups"> {
   const changes: Pick<TokenChanges, "group" | "autoGroups"> = {};
   if (typeof input.group === "string") changes.group = input.group.trim();
-  if (!before && !changes.group && isAutoByDefault(deps, owner)) changes.group = AUTO_GROUP;
+  else if (!before && isAutoByDefault(deps, owner)) changes.group = AUTO_GROUP;
   const group = changes.group ?? before?.group ?? "";
   if (group !== AUTO_GROUP) {
     if (group !== "" && group !== before?.group) refuseUnusable(deps, owner, group, "group");

@@ -382,15 +382,13 @@ function heldFor(
   const { amount } = reservation;
   const { price, groupPrices, prompt } = request;
   const hold = holdOf(terms, amount, growsAlong);
-  const groups = groupPrices?.map(
-    (each): GroupTerms => ({
-      ...each,
-      hold:
-        each.price.groupRatio === price.groupRatio
-          ? hold
-          : holdOf(termsAt(terms, each.price.groupRatio / price.groupRatio), amount, growsAlong),
-    }),
-  );
+  const groups = groupPrices?.map((each): GroupTerms => ({
+    ...each,
+    hold:
+      each.price.groupRatio === price.groupRatio
+        ? hold
+        : holdOf(termsAt(terms, each.price.groupRatio / price.groupRatio), amount, growsAlong),
+  }));
   return { reservation, prompt, hold, groups };
 }
 

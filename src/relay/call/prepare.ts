@@ -71,7 +71,14 @@ export async function receiveInSession(
   const { user } = session;
   exchange.omitsId = true;
   // Until the body says which group.
-  exchange.caller = { user, token: undefined, tokenName: "playground", group: user.group, auto: undefined, pinned: undefined };
+  exchange.caller = {
+    user,
+    token: undefined,
+    tokenName: "playground",
+    group: user.group,
+    auto: undefined,
+    pinned: undefined,
+  };
   const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, user.id);
   exchange.work = visitors.working(exchange.request);
   const body = withoutZeroLimits(exchange.endpoint.dialect, session.bodyOf(sent));

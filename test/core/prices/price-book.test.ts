@@ -68,7 +68,8 @@ test("a frozen price keeps everything that a charge is made of, whatever is chan
 test("a revision names the tables: equal texts on two nodes are one revision, every change makes another", () => {
   const one = bookOf({ ModelRatio: { a: 1, b: 2 } });
   const other = bookOf({ ModelRatio: { b: 2, a: 1 } });
-  const revisionOf = ({ book }: ReturnType<typeof bookOf>) => book.callPrice("a", "default", "default")?.revision;
+  const revisionOf = ({ book }: ReturnType<typeof bookOf>) =>
+    book.callPrice("a", "default", "default")?.revision;
   const first = revisionOf(one);
   expect(first).toMatch(/^[0-9a-f]{12}$/);
   expect(revisionOf(other)).toBe(first);

@@ -5,15 +5,13 @@ import * as shipped from "../../../src/core/options/default-prices.ts";
 import {
   cost,
   estimateReserve,
-  FILE_SEARCH_PRICE,
   groupRatioOf,
   lookupPrice,
   missingPrice,
   modelPriceLines,
-  pictureFactor,
   roundingOf,
-  webSearchPrice,
 } from "../../../src/core/prices/prices.ts";
+import { FILE_SEARCH_PRICE, pictureFactor, webSearchPrice } from "../../../src/core/prices/piece-prices.ts";
 import { price, tables, usage } from "./support.ts";
 
 describe("worked examples of the billing reference", () => {

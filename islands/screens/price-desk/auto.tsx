@@ -78,7 +78,7 @@ export default function AutoGroups(props: SectionProps) {
   const wasText = stored.length === 0 ? t("desk.sheet.auto.empty") : stored.join(" → ");
   return (
     <GroupSection desk={desk} intro={t("desk.sheet.auto.intro")}>
-      <div className="max-w-2xl">
+      <div className="max-w-160">
         {groups.length === 0 ? (
           <Empty title={t("desk.sheet.auto.none")} text={t("desk.sheet.auto.noneText")} />
         ) : null}
@@ -156,7 +156,7 @@ function AutoLine({
   ] as const;
   return (
     <li
-      className="flex flex-wrap items-center gap-x-3 border-b border-base-300 py-1.5"
+      className="flex items-center gap-x-3 border-b border-base-300 py-1.5"
       onKeyDown={(event) => {
         if (!event.altKey || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
         event.preventDefault();
@@ -164,14 +164,17 @@ function AutoLine({
         edit.move(at, event.key === "ArrowUp" ? -1 : 1, part);
       }}
     >
-      <span className="w-5 flex-none text-right text-dense text-muted tabular-nums" aria-hidden>
+      <span className="w-6 flex-none text-right text-dense text-muted tabular-nums" aria-hidden>
         {at + 1}
       </span>
-      <span className="mono min-w-0 grow text-dense wrap-anywhere">
-        {group}
+      <div className="min-w-0 grow wrap-anywhere">
+        <span className="mono text-dense">{group}</span>
         {isNew ? <span className="status status-primary ml-2" aria-hidden /> : null}
         {isNew ? <span className="sr-only"> {t("desk.sheet.isNew")}</span> : null}
-      </span>
+        {problem === undefined ? null : (
+          <p className="text-xs text-error">{t(`desk.sheet.auto.problem.${problem}`)}</p>
+        )}
+      </div>
       <span className="flex flex-none">
         {buttons.map(([part, Icon, isDisabled, run]) => (
           <button
@@ -188,9 +191,6 @@ function AutoLine({
           </button>
         ))}
       </span>
-      {problem === undefined ? null : (
-        <p className="basis-full pl-8 text-xs text-error">{t(`desk.sheet.auto.problem.${problem}`)}</p>
-      )}
     </li>
   );
 }

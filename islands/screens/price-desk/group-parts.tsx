@@ -2,7 +2,7 @@
 import { Plus } from "lucide-react";
 import { useId, useState } from "react";
 import type { ReactNode } from "react";
-import { language, useT } from "../../lib/i18n.ts";
+import { language } from "../../lib/i18n.ts";
 import type { Desk } from "./desk.ts";
 import { UndoButtons } from "./undo-buttons.tsx";
 
@@ -17,7 +17,7 @@ export function GroupSection({ desk, intro, children }: { desk: Desk; intro: str
   return (
     <div className="pt-4">
       <div className="mb-3 flex items-start justify-between gap-3">
-        <p className="max-w-[75ch] text-dense text-muted">{intro}</p>
+        <p className="max-w-[76ch] text-dense text-muted">{intro}</p>
         <div className="flex-none">
           <UndoButtons desk={desk} />
         </div>

@@ -176,7 +176,7 @@ export default function Groups({ desk }: SectionProps) {
         </div>
       )}
       <NewGroup desk={desk} />
-      <p className="mt-3 max-w-[75ch] text-xs text-muted">{t("desk.sheet.groups.openHint")}</p>
+      <p className="mt-3 max-w-[76ch] text-xs text-muted">{t("desk.sheet.groups.openHint")}</p>
       {opened !== undefined && names.includes(opened) ? (
         <GroupDrawer desk={desk} group={opened} onClose={() => setQuery({ group: undefined })} />
       ) : null}
@@ -211,7 +211,7 @@ function NewGroup({ desk }: { desk: Desk }) {
         <input
           id={id}
           type="text"
-          className="input mono w-52 min-w-0"
+          className="input mono w-47 min-w-0"
           placeholder={t("desk.sheet.groups.newName")}
           autoComplete="off"
           spellCheck={false}

@@ -188,15 +188,15 @@ function EntryLine({ desk, userGroup, entry, before, onText, onRemove }: EntryLi
   const remove = t("desk.sheet.special.remove", { group, userGroup });
   return (
     <li className="py-1.5">
-      <div className="grid grid-cols-[minmax(0,1fr)_2rem] items-center gap-x-2 gap-y-1 sm:grid-cols-[16rem_minmax(0,1fr)_2rem]">
-        <p className="min-w-0 text-dense">
+      <div className="flex flex-wrap items-center gap-2">
+        <p className="min-w-0 flex-1 text-dense">
           <span className="badge badge-ghost badge-sm mr-2">
             {t(isRemoval ? "desk.sheet.special.hides" : "desk.sheet.special.adds")}
           </span>
           <span className="mono wrap-anywhere">{group}</span>
         </p>
-        <div className="min-w-0 max-sm:col-span-full max-sm:row-start-2">
-          {isRemoval ? null : (
+        {isRemoval ? null : (
+          <div className="min-w-0 flex-1 max-sm:order-last max-sm:basis-full">
             <CommitText
               part="text"
               value={text}
@@ -204,12 +204,12 @@ function EntryLine({ desk, userGroup, entry, before, onText, onRemove }: EntryLi
               placeholder={t("desk.sheet.special.textHint")}
               onCommit={onText}
             />
-          )}
-        </div>
+          </div>
+        )}
         <button
           type="button"
           data-part="remove"
-          className="btn btn-ghost btn-square btn-sm max-sm:col-start-2 max-sm:row-start-1"
+          className="btn btn-ghost btn-square btn-sm"
           aria-label={remove}
           title={remove}
           onClick={onRemove}

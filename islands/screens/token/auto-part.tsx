@@ -24,8 +24,8 @@ export function AutoPart({ form, groups, site }: AutoPartProps) {
     return shortText(name, MOST_LABEL) + (ratio === undefined ? "" : ` ${ratio}×`);
   };
   const inOrder = (names: readonly string[]) => names.map(shown).join(" → ");
-  // Those that are chosen stay in sight, also where they may not be used any more.
-  const offered = [...new Set([...chosen, ...Object.keys(groups)])].filter((name) => name !== AUTO_GROUP);
+  // Each keeps its place when it is pressed; those that are chosen stay in sight, also where they may not be used any more.
+  const offered = [...new Set([...Object.keys(groups), ...chosen])].filter((name) => name !== AUTO_GROUP);
   const order =
     chosen.length > 0
       ? t("token.autoGroupsOwn", { groups: inOrder(chosen) })
@@ -42,7 +42,7 @@ export function AutoPart({ form, groups, site }: AutoPartProps) {
     >
       {({ "aria-describedby": describedBy }) => (
         <div role="group" aria-label={t("token.autoGroups")} aria-describedby={describedBy}>
-          <div className="flex flex-wrap gap-1 max-h-40 overflow-auto">
+          <div className="flex flex-wrap gap-2 max-h-40 overflow-auto">
             {offered.map((name) => {
               const at = chosen.indexOf(name);
               return (
@@ -65,7 +65,7 @@ export function AutoPart({ form, groups, site }: AutoPartProps) {
               );
             })}
           </div>
-          <p className="mt-1 text-dense wrap-anywhere" role="status">
+          <p className="mt-2 text-dense wrap-anywhere" role="status">
             {order}
           </p>
         </div>

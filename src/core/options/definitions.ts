@@ -148,6 +148,8 @@ const optionsByGroup = {
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
     UserUsableGroups: { kind: groupTextMap, default: JSON.stringify(defaultUserUsableGroups) },
+  },
+  group_choices: {
     GroupGroupRatio: { kind: groupOverrideMap, default: "{}" },
     GroupSpecialUsableGroup: { kind: specialGroupMap, default: "{}" },
     AutoGroups: { kind: groupList, default: "[]" },

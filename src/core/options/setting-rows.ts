@@ -8,8 +8,6 @@ import {
   chatList,
   domains,
   endpoint,
-  groupList,
-  groupOverrideMap,
   groupRatioMap,
   groupTextMap,
   headerMap,
@@ -18,7 +16,6 @@ import {
   priceRulesMap,
   rateLimitMap,
   ratioMap,
-  specialGroupMap,
   textList,
   textMap,
   timeZone,
@@ -43,11 +40,8 @@ const CONTROLS = new Map<OptionDefinition["kind"], OptionControl>([
   [headerMap, "json_map"],
   [priceRulesMap, "json_map"],
   [rateLimitMap, "json_map"],
-  [groupOverrideMap, "json_map"],
-  [specialGroupMap, "json_map"],
   [chatList, "json_list"],
   [textList, "json_list"],
-  [groupList, "json_list"],
   [modelNotices, "json_list"],
 ]);
 
@@ -87,7 +81,7 @@ export function settingRows(
 ): OptionRow[] {
   return optionRows.flatMap((row): OptionRow[] => {
     const tab = tabs.get(row.group) ?? "none";
-    if (tab === "none" || row.hidden || (only !== undefined && tab !== only)) return [];
+    if (tab === "none" || tab === "desk" || row.hidden || (only !== undefined && tab !== only)) return [];
     const text = options.text(row.key);
     const byDefault = shipped[row.key] ?? row.default;
     const isLong = !isFull && text.length + byDefault.length > MOST_CHARACTERS;

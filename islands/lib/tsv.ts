@@ -1,7 +1,8 @@
 // A block of cells as spreadsheets put it on the clipboard: lines of cells between tabs, quoted where a cell holds either.
+// Files have commas in place of the tabs.
 
 /** Cells of a pasted text; the line break that spreadsheets end with is none of them. */
-export function readBlock(text: string): string[][] {
+export function readBlock(text: string, separator: "\t" | "," = "\t"): string[][] {
   const rows: string[][] = [[]];
   let cell = "";
   let at = 0;
@@ -12,14 +13,14 @@ export function readBlock(text: string): string[][] {
   while (at < text.length) {
     const sign = text[at] ?? "";
     if (sign === '"' && cell === "") {
-      const end = quotedEnd(text, at);
+      const end = quotedEnd(text, at, separator);
       if (end > 0) {
         cell = text.slice(at + 1, end).replaceAll('""', '"');
         at = end + 1;
         continue;
       }
     }
-    if (sign === "\t") endCell();
+    if (sign === separator) endCell();
     else if (sign === "\n" || sign === "\r") {
       endCell();
       if (sign === "\r" && text[at + 1] === "\n") at += 1;
@@ -33,11 +34,11 @@ export function readBlock(text: string): string[][] {
 }
 
 /** Place of the quote that ends the cell which begins at `start`; -1 where the quote is a sign like any other. */
-function quotedEnd(text: string, start: number): number {
+function quotedEnd(text: string, start: number, separator: string): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] !== '"') continue;
     if (text[at + 1] === '"') at += 1;
-    else return /^[\t\n\r]?$/.test(text[at + 1] ?? "") ? at : -1;
+    else return ["", separator, "\n", "\r"].includes(text[at + 1] ?? "") ? at : -1;
   }
   return -1;
 }

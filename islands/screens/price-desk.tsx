@@ -12,15 +12,20 @@ import { lazyPart } from "../lib/lazy-part.tsx";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import { createDesk } from "./price-desk/desk.ts";
+import { FirstModels } from "./price-desk/models/first.tsx";
 import type { SectionProps } from "./price-desk/section-props.ts";
 
 /** A section that is there; one line each. */
 const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
+  models: lazyPart<SectionProps>(() => import("./price-desk/models.tsx"), FirstModels),
   groups: lazyPart(() => import("./price-desk/groups.tsx")),
   overrides: lazyPart(() => import("./price-desk/overrides.tsx")),
   special: lazyPart(() => import("./price-desk/special.tsx")),
   auto: lazyPart(() => import("./price-desk/auto.tsx")),
 };
+
+/** Has something to show before the prices are there. */
+const AT_ONCE: ReadonlySet<DeskSection> = new Set(["models"]);
 
 const hrefOf = (section: DeskSection): string =>
   section === "models" ? "/prices" : `/prices?section=${section}`;
@@ -62,7 +67,9 @@ export default function PriceDesk() {
           {failure}
         </p>
       )}
-      {Section && desk.prices.value ? <Section desk={desk} canApply={canApply} reload={reload} /> : null}
+      {Section && (desk.prices.value || AT_ONCE.has(section)) ? (
+        <Section desk={desk} canApply={canApply} reload={reload} />
+      ) : null}
     </div>
   );
 }

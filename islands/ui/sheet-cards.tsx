@@ -15,9 +15,17 @@ export function SheetCards<Row>(props: SheetProps<Row>) {
   const { rows, keyOf, label } = props;
   const [most, setMost] = useState(PAGE);
   const rest = rows.length - most;
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    if (!props.goTo) return;
+    const { rowKey, columnId } = props.goTo;
+    const at = rows.findIndex((row) => keyOf(row) === rowKey);
+    const field = list.current?.children[at]?.querySelector<HTMLElement>(`[data-column-id="${columnId}"]`);
+    field?.focus();
+  }, [props.goTo]);
   return (
     <>
-      <ul aria-label={label} className="grid gap-1.5">
+      <ul ref={list} aria-label={label} className="grid gap-1.5">
         {rows.slice(0, most).map((row) => (
           <Card key={keyOf(row)} props={props} row={row} />
         ))}
@@ -158,6 +166,7 @@ function Field<Row>(own: FieldProps<Row>) {
       ref={field.button}
       type="button"
       className="sheet-field"
+      data-column-id={column.id}
       data-changed={before === undefined ? undefined : ""}
       data-muted={column.isMuted?.(row) || undefined}
       onClick={() => field.open()}
@@ -205,7 +214,7 @@ function OpenField<Row>({
     },
   };
   return (
-    <div className={problem === undefined ? "py-0.5" : "col-span-2 py-0.5"}>
+    <div className={problem === undefined ? "px-1.5 py-0.5" : "col-span-2 px-1.5 py-0.5"}>
       {head}
       {column.choices ? (
         <select

@@ -134,6 +134,22 @@ export function SheetGrid<Row>(props: SheetProps<Row>) {
   const widths = columns.map(({ width }) => width);
   useCellInSight(box, selected, widths);
   const focus = () => box.current?.focus({ preventScroll: true });
+  useEffect(() => {
+    if (!props.goTo) return;
+    const { rowKey, columnId } = props.goTo;
+    const row = rows.findIndex((each) => keyOf(each) === rowKey);
+    if (row >= 0)
+      sheet.select(
+        cellAt(
+          row,
+          Math.max(
+            0,
+            columns.findIndex(({ id: each }) => each === columnId),
+          ),
+        ),
+      );
+    focus();
+  }, [props.goTo]);
   const size = { rows: rows.length, columns: columns.length, page, hasHeads: props.onSort !== undefined };
   const pointer = usePointer(sheet, props, focus);
   const onKeyDown = (event: KeyboardEvent) => {

@@ -100,7 +100,13 @@ function RowName<Row>({
         />
       ) : null}
       {props.onOpenRow ? (
-        <button type="button" tabIndex={-1} className="sheet-text cursor-pointer text-left" data-open-row>
+        <button
+          type="button"
+          tabIndex={-1}
+          className="sheet-text cursor-pointer text-left"
+          title={name}
+          data-open-row
+        >
           {text}
         </button>
       ) : (

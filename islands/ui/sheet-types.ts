@@ -72,6 +72,8 @@ export interface SheetProps<Row> {
   onTick?: (rowKeys: readonly string[], isOn: boolean) => void;
   sort?: SheetSort | undefined;
   onSort?: (columnId: string) => void;
+  /** Takes the focus to a cell, each time another object is given: to what was just added. */
+  goTo?: { rowKey: string; columnId: string } | undefined;
   /** In place of rows. */
   empty?: ReactNode;
 }

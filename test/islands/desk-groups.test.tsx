@@ -39,6 +39,7 @@ function prices(texts: Partial<typeof TEXTS>): DeskPrices {
     served: [],
     refused: {},
     groups: GROUPS,
+    makers: [],
     isAutoDefault: false,
   };
 }

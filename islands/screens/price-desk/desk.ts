@@ -2,13 +2,14 @@
 // Refuses to keep a change that puts a value back to what is stored: what counts as changed would be a lie.
 import { computed, signal } from "@preact/signals-react";
 import type { ReadonlySignal } from "@preact/signals-react";
+import { completionRatio } from "../../../src/shared/completion-rules.ts";
 import { emptyMaps, PRICE_MAPS, putRow, rowOf } from "../../../src/shared/row-maps.ts";
 import type { PriceMaps } from "../../../src/shared/row-maps.ts";
 import type { DeskPrices } from "../../../src/shared/price-desk.ts";
 import type { PriceRow } from "../../../src/shared/price-row.ts";
 
 /** One entry of an option that holds prices; `name` is empty where the option is one value. */
-interface Edit {
+export interface Edit {
   key: string;
   name: string;
   /** null: the entry goes. */
@@ -49,10 +50,14 @@ export interface Desk {
   /** A model's price in dollars with the changes; undefined: it has none. */
   rowOf: (model: string) => PriceRow | undefined;
   storedRowOf: (model: string) => PriceRow | undefined;
+  /** The price that a model would have after further edits. */
+  rowAfter: (model: string, edits: readonly Edit[]) => PriceRow | undefined;
   /** Several edits as one step. */
   write: (edits: readonly Edit[], label: string) => void;
   /** Whole prices of models as one step; undefined takes a price away. */
   writeRows: (rows: ReadonlyMap<string, PriceRow | undefined>, label: string) => void;
+  /** The edits that this would be. */
+  editsOfRows: (rows: ReadonlyMap<string, PriceRow | undefined>) => Edit[];
   undo: () => void;
   redo: () => void;
   /** Back to what is stored, as one step. */
@@ -92,6 +97,15 @@ function mapsOf(model: string, valueOf: (key: string, name: string) => unknown):
   return maps;
 }
 
+/** Doubles differ by this when they are divided and multiplied back; a price that somebody meant differs by more. */
+const DRIFT = 1e-9;
+
+function isNear(one: unknown, other: unknown): boolean {
+  return (
+    typeof one === "number" && typeof other === "number" && Math.abs(one - other) <= DRIFT * Math.abs(other)
+  );
+}
+
 const NO_EDITS: Edits = new Map();
 
 export function createDesk(): Desk {
@@ -122,6 +136,24 @@ export function createDesk(): Desk {
       else next.delete(place);
     }
     step(next, label);
+  };
+  const editsOfRows = (rows: ReadonlyMap<string, PriceRow | undefined>): Edit[] => {
+    const maps = emptyMaps();
+    const list: Edit[] = [];
+    for (const [model, row] of rows) {
+      putRow(maps, model, row, quotaPerUnit());
+      for (const key of PRICE_MAPS) {
+        const before = valueOf(key, model);
+        const fresh = maps[key][model] ?? null;
+        // What nobody touched keeps the very number that is stored.
+        const after = isNear(fresh, before) ? before : fresh;
+        // Output that costs what the model's name says needs no entry that says so.
+        const isDerived =
+          key === "CompletionRatio" && before === null && isNear(after, completionRatio(model, {}));
+        list.push({ key, name: model, after: isDerived ? null : after });
+      }
+    }
+    return list;
   };
   const changes = computed(() =>
     [...edits.value.values()].map((edit): DeskChange => ({
@@ -158,15 +190,16 @@ export function createDesk(): Desk {
     storedRowOf: (model) =>
       rowOf(mapsOf(model, storedValueOf), model, Number(storedValueOf("QuotaPerUnit", "")) || quotaPerUnit()),
     write,
-    writeRows(rows, label) {
-      const maps = emptyMaps();
-      const list: Edit[] = [];
-      for (const [model, row] of rows) {
-        putRow(maps, model, row, quotaPerUnit());
-        for (const key of PRICE_MAPS) list.push({ key, name: model, after: maps[key][model] ?? null });
-      }
-      write(list, label);
+    rowAfter(model, list) {
+      const after = new Map(list.map((edit) => [placeOf(edit.key, edit.name), edit.after]));
+      const value = (key: string, name: string): unknown => {
+        const place = placeOf(key, name);
+        return after.has(place) ? after.get(place) : valueOf(key, name);
+      };
+      return rowOf(mapsOf(model, value), model, quotaPerUnit());
     },
+    editsOfRows,
+    writeRows: (rows, label) => write(editsOfRows(rows), label),
     undo() {
       const last = past.peek().at(-1);
       if (!last) return;

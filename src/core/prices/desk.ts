@@ -4,7 +4,8 @@ import { countRows } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { AUTO_GROUP } from "../../shared/auto-group.ts";
-import type { DeskGroup, DeskPrices } from "../../shared/price-desk.ts";
+import type { DeskGroup, DeskMaker, DeskPrices } from "../../shared/price-desk.ts";
+import { priceName } from "../../shared/price-name.ts";
 import type { Deps } from "../deps.ts";
 import { rareWhere } from "../logs/filter.ts";
 import { PRICE_OPTIONS, textOf } from "./changes.ts";
@@ -16,10 +17,11 @@ const DAY = 86_400;
 const MOST_REFUSALS = 20_000;
 const FAR = Number.MAX_SAFE_INTEGER;
 
-type DeskDeps = Pick<Deps, "db" | "clock" | "catalogue" | "options">;
+type DeskDeps = Pick<Deps, "db" | "clock" | "catalogue" | "options" | "prices" | "vendors">;
 
 /** Prices, groups and their uses, all read now. */
-export async function deskPrices({ db, clock, catalogue, options }: DeskDeps): Promise<DeskPrices> {
+export async function deskPrices(deps: DeskDeps): Promise<DeskPrices> {
+  const { db, clock, catalogue, options } = deps;
   const since = Math.floor(clock.nowMs() / 1000) - DAY;
   const [{ revision, texts }, refused, groups] = await Promise.all([
     priceState(db),
@@ -33,7 +35,33 @@ export async function deskPrices({ db, clock, catalogue, options }: DeskDeps): P
     refused,
     groups,
     isAutoDefault: options.get("DefaultUseAutoGroup"),
+    makers: makersOf(deps),
   };
+}
+
+/** Makers that are known, of every model that has a price or is served. */
+export function makersOf({
+  catalogue,
+  prices,
+  vendors,
+}: Pick<Deps, "catalogue" | "prices" | "vendors">): DeskMaker[] {
+  const { modelRatio, modelPrice } = prices.tables();
+  const names = new Set([...Object.keys(modelRatio), ...Object.keys(modelPrice)]);
+  for (const { name } of catalogue.models()) names.add(priceName(name));
+  const byMaker = new Map<string, string[]>();
+  for (const name of names) {
+    const id = vendors.of(name);
+    // The beginning of a name alone is no maker.
+    if (vendors.title(id, "en") === id) continue;
+    const models = byMaker.get(id);
+    if (models) models.push(name);
+    else byMaker.set(id, [name]);
+  }
+  return [...byMaker].map(([id, models]) => ({
+    zh: vendors.title(id, "zh"),
+    en: vendors.title(id, "en"),
+    models,
+  }));
 }
 
 /** Calls that were refused because their model had no price, by model; the latest ones where there are many. */

@@ -230,6 +230,11 @@ export interface Arrival {
 
 /** A busy machine may paint between two pieces of the document: a hairline then moves by a fraction of a pixel. */
 const MOST_SHIFT = 0.002;
+/**
+ * What a page shows the first rows of and edits as a whole: thousands of models do not travel in its markup, and are asked for
+ * while those rows are read.
+ */
+const BEYOND_FIRST_ROWS = new Set(["/api/price/desk"]);
 const DATA_REQUESTS = new Set(["fetch", "xhr", "eventsource", "websocket"]);
 
 export interface Visitor {
@@ -272,8 +277,9 @@ export async function watchArrival(
     const calls: string[] = [];
     visit.page.on("request", (request) => {
       // Texts for what may be opened later are a file below /a/, no data.
-      if (!DATA_REQUESTS.has(request.resourceType()) || new URL(request.url()).pathname.startsWith("/a/"))
-        return;
+      const { pathname } = new URL(request.url());
+      if (!DATA_REQUESTS.has(request.resourceType()) || pathname.startsWith("/a/")) return;
+      if (BEYOND_FIRST_ROWS.has(pathname)) return;
       calls.push(`${request.method()} ${request.url()}`);
     });
     // Scripts come after the first paint, as on a slow line: what they move is then seen, however quick this machine is.

@@ -171,12 +171,11 @@ function Field<Row>(own: FieldProps<Row>) {
       data-muted={column.isMuted?.(row) || undefined}
       onClick={() => field.open()}
     >
-      {/* Named by what it shows, so that whoever speaks what they see presses it. */}
-      <span className="sr-only">{name}: </span>
       {head}
+      <span className="sr-only">{t("sheet.ofRow", { row: name })} </span>
       {shown === "" ? "–" : shown}
       {before === undefined ? null : <Before text={before} />}
-      <span className="sr-only">, {t("sheet.edit")}</span>
+      <span className="sr-only"> {t("sheet.edit")}</span>
     </button>
   );
 }

@@ -1,6 +1,6 @@
 // First state of the price desk: which section is open, what its visitor may do, and the first rows of the sheet of models.
-import { makersOf } from "../core/prices/desk.ts";
-import { DESK_SECTIONS, modelQuestion, modelsShown, usedNames } from "../shared/price-desk.ts";
+import { makerTitle } from "../core/prices/desk.ts";
+import { DESK_SECTIONS, isInView, modelQuestion, modelsShown, usedNames } from "../shared/price-desk.ts";
 import type { DeskPageData, FirstModels, ModelQuestion } from "../shared/price-desk.ts";
 import { Role } from "../shared/enums.ts";
 import { emptyMaps, pricedNames, rowOf } from "../shared/row-maps.ts";
@@ -40,9 +40,6 @@ function firstModels(deps: FirstDeps, question: ModelQuestion, language: "zh" | 
     ModelPrice: tables.modelPrice,
     PriceRules: tables.priceRules,
   };
-  const makers = new Map(
-    makersOf(deps).flatMap((maker) => maker.models.map((name) => [name, maker[language]] as const)),
-  );
   const used = usedNames(deps.catalogue.models());
   const facts = {
     billingOf: (name: string) =>
@@ -52,19 +49,19 @@ function firstModels(deps: FirstDeps, question: ModelQuestion, language: "zh" | 
           ? ("tokens" as const)
           : undefined,
     isChanged: () => false,
-    makerOf: (name: string) => makers.get(name) ?? "",
+    makerOf: (name: string) => makerTitle(deps, name, language),
     used,
   };
   const names = [...pricedNames(maps), ...used];
-  const count = (view: ModelQuestion["view"]) =>
-    modelsShown(names, { view, search: "", billing: undefined }, facts).length;
+  const all = [...new Set(names)];
+  const count = (view: ModelQuestion["view"]) => all.filter((name) => isInView(name, view, facts)).length;
   const rows = modelsShown(names, question, facts)
     .slice(0, FIRST_ROWS)
     .map((name) => {
       const rules = Object.hasOwn(maps.PriceRules, name) ? maps.PriceRules[name] : undefined;
       return {
         name,
-        maker: makers.get(name) ?? "",
+        maker: makerTitle(deps, name, language),
         row: rowOf(maps, name, tables.quotaPerUnit),
         isOutputDerived: !Object.hasOwn(maps.CompletionRatio, name) && rules?.out === undefined,
         rules: rules?.when?.length ?? 0,

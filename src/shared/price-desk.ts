@@ -89,19 +89,29 @@ export function usedNames(served: readonly { name: string }[]): Set<string> {
   return new Set(served.map(({ name }) => priceName(name)));
 }
 
+/** Whether a model belongs to a view. */
+export function isInView(
+  name: string,
+  view: ModelView,
+  { billingOf, isChanged, used }: Pick<ModelFacts, "billingOf" | "isChanged" | "used">,
+): boolean {
+  if (view === "unpriced") return used.has(name) && billingOf(name) === undefined;
+  if (view === "changed") return isChanged(name);
+  return view === "all" || used.has(name);
+}
+
 const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** The models of a view: those in use first, each part by name. */
 export function modelsShown(
   names: Iterable<string>,
   { view, search, billing }: ModelQuestion,
-  { billingOf, isChanged, makerOf, used }: ModelFacts,
+  facts: ModelFacts,
 ): string[] {
+  const { billingOf, makerOf, used } = facts;
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const isShown = (name: string): boolean => {
-    if (view === "unpriced" && (billingOf(name) !== undefined || !used.has(name))) return false;
-    if (view === "changed" && !isChanged(name)) return false;
-    if (view === "used" && !used.has(name)) return false;
+    if (!isInView(name, view, facts)) return false;
     if (billing !== undefined && billingOf(name) !== billing) return false;
     if (words.length === 0) return true;
     const text = `${name} ${makerOf(name)}`.toLowerCase();

@@ -193,7 +193,7 @@ describe("an override and a special group", () => {
       await page.waitForSelector(PAGE_IS_UP, { state: "attached" });
       await pick(texts.userGroup, "vip", texts.addRow);
       if (manner === "finger") {
-        await hand.press(page.getByRole("button", { name: /^vip: premium/ }));
+        await hand.press(page.getByRole("button", { name: /^premium of vip/ }));
         await page.keyboard.type("0.5");
         await page.keyboard.press("Enter");
       } else {

@@ -30,8 +30,8 @@ function opened(texts: Texts = TEXTS): Desk {
 
 const changesOf = (desk: Desk) =>
   desk.changes.value
-    .map(({ key, name, before, after }) => [key, name, before, after])
-    .toSorted((a, b) => (`${a[0]} ${a[1]}` < `${b[0]} ${b[1]}` ? -1 : 1));
+    .toSorted((a, b) => (`${a.key} ${a.name}` < `${b.key} ${b.name}` ? -1 : 1))
+    .map(({ key, name, before, after }) => [key, name, before, after]);
 
 describe("changes", () => {
   test("are kept with what stood there; what is put back is none", () => {

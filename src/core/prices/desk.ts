@@ -4,6 +4,7 @@ import { countRows } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { AUTO_GROUP } from "../../shared/auto-group.ts";
+import type { Language } from "../../shared/enums.ts";
 import type { DeskGroup, DeskMaker, DeskPrices } from "../../shared/price-desk.ts";
 import { priceName } from "../../shared/price-name.ts";
 import type { Deps } from "../deps.ts";
@@ -39,8 +40,15 @@ export async function deskPrices(deps: DeskDeps): Promise<DeskPrices> {
   };
 }
 
+/** Who makes a model; "" where its name does not say it: the beginning of a name alone is no maker. */
+export function makerTitle({ vendors }: Pick<Deps, "vendors">, name: string, language: Language): string {
+  const id = vendors.of(name);
+  const title = vendors.title(id, language);
+  return title === id ? "" : title;
+}
+
 /** Makers that are known, of every model that has a price or is served. */
-export function makersOf({
+function makersOf({
   catalogue,
   prices,
   vendors,
@@ -51,8 +59,7 @@ export function makersOf({
   const byMaker = new Map<string, string[]>();
   for (const name of names) {
     const id = vendors.of(name);
-    // The beginning of a name alone is no maker.
-    if (vendors.title(id, "en") === id) continue;
+    if (makerTitle({ vendors }, name, "en") === "") continue;
     const models = byMaker.get(id);
     if (models) models.push(name);
     else byMaker.set(id, [name]);

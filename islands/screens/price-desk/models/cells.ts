@@ -113,7 +113,7 @@ export function editedRow({ row, stored, cells }: RowEdit): EditedRow {
 }
 
 /** The model's rules without prices of these kinds, which would win over a ratio; undefined where they have none. */
-export function rulesWithout(rules: unknown, kinds: readonly TokenKind[]): Edit["after"] | undefined {
+export function rulesWithout(rules: unknown, kinds: readonly TokenKind[]): object | null | undefined {
   if (typeof rules !== "object" || rules === null || !kinds.some((kind) => kind in rules)) return undefined;
   const rest = Object.entries(rules).filter(([name]) => !(kinds as readonly string[]).includes(name));
   return rest.length === 0 ? null : Object.fromEntries(rest);

@@ -58,6 +58,8 @@ export function FirstModels() {
   const query = useQuery();
   const { first } = bootData<DeskPageData>();
   const unit = query["unit"] === "ratio" ? "ratio" : "dollars";
+  // Beside the dollars that the server wrote, ratios would be work for nothing.
+  const hasRows = first !== undefined && unit === "dollars";
   return (
     <>
       <div className="mb-2 flex min-h-9 flex-wrap items-center gap-2">
@@ -65,7 +67,8 @@ export function FirstModels() {
       </div>
       <div className="skeleton mb-1 h-9 pointer-coarse:h-11" aria-hidden />
       <div className="mb-1 min-h-9 pointer-coarse:min-h-11" aria-hidden />
-      {first && unit === "dollars" ? (
+      <div className={`skeleton h-dvh ${hasRows ? "sm:hidden" : ""}`} aria-hidden />
+      {hasRows ? (
         <div className="sheet max-sm:hidden" role="table" aria-label={t("desk.models.sheet")} tabIndex={0}>
           <div role="rowgroup" className="sheet-head">
             <div role="row">
@@ -91,9 +94,7 @@ export function FirstModels() {
             ))}
           </div>
         </div>
-      ) : (
-        <div className="skeleton h-96" aria-hidden />
-      )}
+      ) : null}
     </>
   );
 }

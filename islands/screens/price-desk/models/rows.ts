@@ -2,7 +2,13 @@
 // Refuses to take a row away while it is edited: what no longer fits the view stays until the view is opened again.
 import { useMemo, useState } from "react";
 import { language } from "../../../lib/i18n.ts";
-import { MODEL_VIEWS, modelQuestion, modelsShown, usedNames } from "../../../../src/shared/price-desk.ts";
+import {
+  isInView,
+  MODEL_VIEWS,
+  modelQuestion,
+  modelsShown,
+  usedNames,
+} from "../../../../src/shared/price-desk.ts";
 import type { DeskPrices, ModelFacts, ModelView } from "../../../../src/shared/price-desk.ts";
 import { priceName } from "../../../../src/shared/price-name.ts";
 import { PRICE_MAPS } from "../../../../src/shared/row-maps.ts";
@@ -115,17 +121,12 @@ export function useShownModels(desk: Desk, prices: DeskPrices, query: Query): Sh
     return [...added, ...inOrder.filter((name) => !added.includes(name))];
   }, [prices, facts, added, looks, JSON.stringify([question, sort])]);
   const counts = useMemo(() => {
-    const all = namesNow();
-    const of = (view: ModelView) =>
-      modelsShown(
-        all,
-        { view, search: "", billing: undefined },
-        {
-          ...facts,
-          isChanged: (name) => changed.has(name),
-        },
-      ).length;
-    return Object.fromEntries(MODEL_VIEWS.map((view) => [view, of(view)])) as Record<ModelView, number>;
+    const now = { ...facts, isChanged: (name: string) => changed.has(name) };
+    const found = { all: 0, unpriced: 0, changed: 0, used: 0 };
+    for (const name of new Set(namesNow())) {
+      for (const view of MODEL_VIEWS) if (isInView(name, view, now)) found[view] += 1;
+    }
+    return found;
   }, [facts, desk.changes.value]);
   return {
     rows,

@@ -219,6 +219,19 @@ describe("overrides", () => {
     expect(changesOf(desk)).toEqual([]);
   });
 
+  test("changed cells alone say what stood there; a row without numbers is no entry", async () => {
+    const { desk, user } = open(Overrides, START);
+    const before = () =>
+      [...row("vip").querySelectorAll(".sheet-before")].map((each) => each.textContent?.trim());
+    expect(before()).toEqual([]);
+    await goTo(user, 0, 3);
+    await user.keyboard("{Delete}");
+    expect(before()).toEqual(["before: 0.8"]);
+    expect(changesOf(desk)).toEqual([["GroupGroupRatio", "vip", { premium: 0.8 }, null]]);
+    // Its row stays, and says what comes of it.
+    expect(screen.getByText("Its overrides are to be removed")).toBeTruthy();
+  });
+
   test("what says the same in another order is no change", async () => {
     const { desk, user } = open(Overrides, { GroupGroupRatio: '{"vip":{"premium":0.8,"default":2}}' });
     await goTo(user, 0, 3);
@@ -286,6 +299,8 @@ describe("special groups", () => {
     const { desk, user } = open(SpecialGroups, START);
     await user.click(screen.getByRole("button", { name: "Remove default from the rules of vip" }));
     const words = screen.getByLabelText<HTMLInputElement>("What users of vip read about premium");
+    await user.type(words, "x{Backspace}{Enter}");
+    expect(desk.undoable.value).toBe("remove default from the rules of vip");
     await user.type(words, "x{Control>}z{/Control}{Escape}");
     expect(words.value).toBe("For you");
     expect(desk.valueOf("GroupSpecialUsableGroup", "vip")).toEqual({ "+:premium": "For you" });

@@ -6,6 +6,7 @@ import { catalog } from "./api/catalog.ts";
 import { channelBulk } from "./api/channel-bulk.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
+import { config } from "./api/config.ts";
 import { data } from "./api/data.ts";
 import { logClearing } from "./api/log-clearing.ts";
 import { inbox } from "./api/inbox.ts";
@@ -41,6 +42,16 @@ export interface Gateway {
   probe: ChannelProbe;
 }
 
+/** A chain of its own: the types of one longer than some thirty are too deep for the compiler. */
+function settingRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(options(deps, session)) //       /api/option
+    .use(prices(deps, session)) //        /api/price
+    .use(priceDrafts(deps, session)) //   /api/price/drafts
+    .use(optionPreviews(deps, session)) // /api/option/preview, version
+    .use(config(deps, session)); //       /api/config
+}
+
 export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
   return new Elysia()
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
@@ -50,10 +61,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(users(deps, session)) //         /api/user (administration)
-    .use(options(deps, session)) //       /api/option
-    .use(prices(deps, session)) //        /api/price
-    .use(priceDrafts(deps, session)) //   /api/price/drafts
-    .use(optionPreviews(deps, session)) // /api/option/preview, version
+    .use(settingRoutes(deps, session)) // what the site is set to: see above
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)) //      /api/channel

@@ -23,7 +23,7 @@ export interface OptionAuthor {
   userId: number;
   username: string;
   /** How it came about where it is more than a plain write. */
-  kind?: "reset" | "apply" | "schedule" | "undo";
+  kind?: "reset" | "apply" | "schedule" | "undo" | "cli";
   note?: string;
   /** The revision that is undone, and the draft that is applied. */
   undoOf?: number;

@@ -101,7 +101,7 @@ function admitKnown({ deps, visitors, limiter }: CallServices, exchange: Exchang
   const { request } = exchange;
   exchange.caller = caller;
   checkAddress(caller, request, visitors);
-  const rule = rateRule(deps.options, caller.group);
+  const rule = rateRule(deps.options, caller);
   if (rule) {
     const rate = { rule, userId: caller.user.id, isAdmitted: false };
     exchange.rate = rate;
@@ -178,13 +178,17 @@ export function checkAddress(caller: Caller, request: Request, visitors: Pick<Vi
   if (!inRanges(visitors.addressOf(request), ranges)) throw new Failure("forbidden", "ip_not_allowed");
 }
 
-/** The rule in force for a group; undefined when the limit is off. */
-export function rateRule(options: Deps["options"], group: string): RateRule | undefined {
+/**
+ * The rule in force for the caller's group; undefined when the limit is off. Automatic keys have one of their own, else that
+ * of their owner's group: which group will serve is not known yet.
+ */
+export function rateRule(options: Deps["options"], { group, auto, user }: Caller): RateRule | undefined {
   if (!options.get("ModelRequestRateLimitEnabled")) return undefined;
   const minutes = options.get("ModelRequestRateLimitDurationMinutes");
   if (minutes === 0) return undefined;
   const groups = options.get("ModelRequestRateLimitGroup");
-  const own = Object.hasOwn(groups, group) ? groups[group] : undefined;
+  const named = auto && !Object.hasOwn(groups, group) ? user.group : group;
+  const own = Object.hasOwn(groups, named) ? groups[named] : undefined;
   return {
     windowMs: minutes * 60_000,
     total: own ? own[0] : options.get("ModelRequestRateLimitCount"),

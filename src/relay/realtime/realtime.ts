@@ -111,7 +111,7 @@ async function admitAndOpen(
 ): Promise<void> {
   const { deps, parts } = services;
   const { limiter } = parts;
-  const rule = rateRule(deps.options, caller.group);
+  const rule = rateRule(deps.options, caller);
   if (!rule) return openFor(services, request, requestId, caller);
   checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
   let isSuccess = false;

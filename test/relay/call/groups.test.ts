@@ -269,6 +269,16 @@ describe.each(DATABASE_KINDS)("groups on %s", (database) => {
       expect(failed).toMatchObject({ group: "cheap", modelName: name });
     });
 
+    test("what no channel can serve is not held for, however dear its group is", async () => {
+      await set({ AutoGroups: ["cheap", "dear"] });
+      const name = await model(["cheap"]);
+      // Pays 50 tokens of an answer in the first group, and no answer worth having in the other.
+      const poor = await g.app.createUser({ quota: 30 * 50 + 50 * 200 });
+      const key = await keyOf(poor, { group: "auto" });
+      await charged(() => chat(key, name, { max_tokens: 50 }));
+      expect((await g.upstream.request(0)).json()).toMatchObject({ max_tokens: 50 });
+    });
+
     test("a stream that goes on grows by the price of the group that answers", async () => {
       await set({ AutoGroups: ["cheap", "dear"] });
       const name = await model(["cheap", "dear"]);
@@ -338,6 +348,20 @@ describe.each(DATABASE_KINDS)("groups on %s", (database) => {
       expect([one, two, three].map((name) => names.includes(name))).toEqual([true, true, false]);
     });
 
+    test("are limited as their owner's group is, or by a rule of their own", async () => {
+      await set({ AutoGroups: ["cheap"], ModelRequestRateLimitGroup: { default: [1, 1] } });
+      await g.setOption("ModelRequestRateLimitEnabled", "true");
+      const name = await model(["cheap"]);
+      const statuses = async () => {
+        const key = await keyOf(await g.app.createUser({ quota: 1_000_000 }), { group: "auto" });
+        return [(await chat(key, name)).status, (await chat(key, name)).status];
+      };
+      expect(await statuses()).toEqual([200, 429]);
+      await set({ ModelRequestRateLimitGroup: { default: [1, 1], auto: [2, 2] } });
+      expect(await statuses()).toEqual([200, 200]);
+      await g.setOption("ModelRequestRateLimitEnabled", "false");
+    });
+
     test("without another try the first group's failure is the answer", async () => {
       await set({ AutoGroups: ["cheap", "dear"] });
       await g.setOption("RetryTimes", "0");
@@ -353,6 +377,13 @@ describe.each(DATABASE_KINDS)("groups on %s", (database) => {
       await set({ AutoGroups: ["cheap", "dear"], ModelPrice: { "dall-e-3": 0.02, mj_imagine: 0.1 } });
       for (const group of ["cheap", "dear"])
         await g.app.createChannel({ baseUrl: g.upstream.url, models: "dall-e-3", group, key: group });
+      // The first group has a channel for drawings by its list alone: it cannot make any.
+      await g.app.createChannel({
+        baseUrl: g.upstream.url,
+        models: "mj_imagine",
+        group: "cheap",
+        key: "cheap",
+      });
       const setting = JSON.stringify({ allow_networks: ["127.0.0.1"] });
       await g.app.createChannel({
         type: 2,

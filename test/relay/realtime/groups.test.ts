@@ -86,6 +86,13 @@ describe.each(DATABASE_KINDS)("groups of sessions on %s", (database) => {
     expect(row?.group).toBe("cheap");
   });
 
+  test("a session that is idle ends when its group is closed", async () => {
+    const { client, peer } = await session();
+    await set({ UserUsableGroups: { default: "" } });
+    expect((await client.closed).code).toBe(1008);
+    await peer.closed;
+  });
+
   test("no group with a channel: the handshake is refused as for any key", async () => {
     await set({ AutoGroups: ["default"] });
     expect((await g.refused({ key })).status).toBe(404);

@@ -57,7 +57,10 @@ function Card<Row>({ props, row }: CardProps<Row>) {
   const name = first.read(row);
   const text = <span className="min-w-0 font-medium wrap-anywhere">{first.render?.(row) ?? name}</span>;
   return (
-    <li className="sheet-card" data-ticked={ticked?.has(key) || undefined}>
+    <li
+      className="rounded-box border border-base-300 px-2 pb-1 text-sm data-ticked:border-primary"
+      data-ticked={ticked?.has(key) || undefined}
+    >
       <div className="flex min-h-11 items-center gap-1">
         {onTick ? (
           <label className="grid size-11 flex-none place-items-center">
@@ -165,7 +168,7 @@ function Field<Row>(own: FieldProps<Row>) {
     <button
       ref={field.button}
       type="button"
-      className="sheet-field"
+      className="min-h-11 rounded-field px-1.5 py-1 text-left tabular-nums"
       data-column-id={column.id}
       data-changed={before === undefined ? undefined : ""}
       data-muted={column.isMuted?.(row) || undefined}

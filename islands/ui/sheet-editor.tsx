@@ -64,7 +64,7 @@ export function CellEditor<Row>({
   const common = {
     ref: field,
     "data-editor": "",
-    className: "sheet-input",
+    className: "sheet-input size-full",
     "aria-label": t("sheet.cell", { column: column.label, row: sheet.nameOfRow }),
     "aria-invalid": editor.problem === undefined ? undefined : true,
     "aria-describedby": editor.problem === undefined ? undefined : id,
@@ -100,7 +100,11 @@ export function CellEditor<Row>({
         />
       )}
       {editor.problem === undefined ? null : (
-        <span id={id} role="alert" className={`sheet-problem ${isLow ? "bottom-full" : "top-full"}`}>
+        <span
+          id={id}
+          role="alert"
+          className={`absolute right-0 z-5 w-max max-w-64 rounded-field border border-error bg-base-100 px-2 py-1 text-left text-xs text-error ${isLow ? "bottom-full" : "top-full"}`}
+        >
           {editor.problem}
         </span>
       )}

@@ -226,7 +226,7 @@ export function SheetGrid<Row>(props: SheetProps<Row>) {
               })
             : told.text}
         </p>
-        <p id={`${id}keys`} className="ml-auto max-lg:sr-only">
+        <p id={`${id}keys`} className="ml-auto max-lg:hidden">
           {t("sheet.keys")}
         </p>
       </div>

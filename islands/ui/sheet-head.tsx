@@ -16,7 +16,7 @@ export function SheetHead<Row>({ props, selected, width, cellId }: SheetHeadProp
   const sortOf = ({ id }: SheetColumn<Row>) =>
     sort?.column === id ? (sort.isDescending ? "descending" : "ascending") : undefined;
   return (
-    <div role="rowgroup" className="sheet-head" style={{ minWidth: width }}>
+    <div role="rowgroup" className="sticky top-0 z-4" style={{ minWidth: width }}>
       <div role="row" aria-rowindex={1}>
         {columns.map((column, at) => (
           <div

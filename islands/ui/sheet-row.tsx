@@ -24,7 +24,7 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
     <div
       role="row"
       aria-rowindex={at + 2}
-      className="sheet-row"
+      className="absolute inset-x-0"
       data-ticked={ticked?.has(key) || undefined}
       style={{ top: at * ROW_HEIGHT }}
     >
@@ -52,7 +52,9 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
             ) : beside === 0 ? (
               <RowName {...{ props, row, column }} rowKey={key} />
             ) : (
-              <span className="sheet-text">{column.render?.(row) ?? column.read(row)}</span>
+              <span className="sheet-text max-w-full truncate">
+                {column.render?.(row) ?? column.read(row)}
+              </span>
             )}
             {before === undefined || (isCurrent && editor !== undefined) ? null : <Before text={before} />}
           </div>
@@ -66,7 +68,7 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
 export function Before({ text }: { text: string }) {
   const t = useT();
   return (
-    <span className="sheet-before">
+    <span className="text-xs/3 text-muted line-through">
       <span className="sr-only">{t("sheet.before")} </span>
       {text === "" ? "–" : text}
     </span>
@@ -103,14 +105,14 @@ function RowName<Row>({
         <button
           type="button"
           tabIndex={-1}
-          className="sheet-text cursor-pointer text-left"
+          className="sheet-text max-w-full cursor-pointer truncate text-left"
           title={name}
           data-open-row
         >
           {text}
         </button>
       ) : (
-        <span className="sheet-text">{text}</span>
+        <span className="sheet-text max-w-full truncate">{text}</span>
       )}
     </>
   );

@@ -48,7 +48,11 @@ function ModelSheet({ desk, prices }: { desk: Desk; prices: DeskPrices }) {
     setTicked(next);
   };
   const remove = (names: readonly string[]) => {
-    const label = t("desk.models.step.remove", { count: names.length, model: names[0] ?? "" });
+    const [model = ""] = names;
+    const label =
+      names.length === 1
+        ? t("desk.models.step.removeOne", { model })
+        : t("desk.models.step.remove", { count: names.length });
     desk.writeRows(new Map(names.map((name) => [name, undefined])), label);
   };
   const { undo, redo } = stepsOf(desk);

@@ -70,7 +70,7 @@ export function FirstModels() {
       <div className={`skeleton h-dvh ${hasRows ? "sm:hidden" : ""}`} aria-hidden />
       {hasRows ? (
         <div className="sheet max-sm:hidden" role="table" aria-label={t("desk.models.sheet")} tabIndex={0}>
-          <div role="rowgroup" className="sheet-head">
+          <div role="rowgroup" className="sticky top-0 z-4">
             <div role="row">
               {BASE_COLUMNS.map(({ id, width, isNumber }) => (
                 <div
@@ -112,7 +112,7 @@ function FirstRow({ name, maker, rules, row, isOutputDerived }: FirstModel) {
           data-muted={(id === "out" && isOutputDerived) || undefined}
           style={{ width }}
         >
-          <span className="sheet-text">
+          <span className="sheet-text max-w-full truncate">
             {id === "name" ? (
               <ModelName {...{ name, maker, rules }} />
             ) : id === "billing" ? (

@@ -55,8 +55,8 @@ async function visitOf(manner: Manner, language: JourneyLanguage, isDark = false
 
 /** What is there once a section is. */
 const PARTS = {
-  groups: "[role=grid], .sheet-card",
-  overrides: "[role=grid], .sheet-card",
+  groups: "[role=grid], [data-column-id]",
+  overrides: "[role=grid], [data-column-id]",
   special: "[data-preview]",
   auto: "[role=switch]",
 };

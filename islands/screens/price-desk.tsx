@@ -24,6 +24,10 @@ const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
   plan: lazyPart(() => import("./price-desk/plan.tsx")),
   drafts: lazyPart(() => import("./price-desk/drafts.tsx")),
   history: lazyPart(() => import("./price-desk/history.tsx")),
+  groups: lazyPart(() => import("./price-desk/groups.tsx")),
+  overrides: lazyPart(() => import("./price-desk/overrides.tsx")),
+  special: lazyPart(() => import("./price-desk/special.tsx")),
+  auto: lazyPart(() => import("./price-desk/auto.tsx")),
 };
 
 const DeskBar = lazyPart<DeskBarProps>(() => import("./price-desk/bar.tsx"));

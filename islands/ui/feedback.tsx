@@ -25,14 +25,17 @@ function undo(entry: Toast): void {
 export function Toasts() {
   useSignals();
   // The button goes after seconds and lies at the end of the page: too far for Tab.
-  useShortcut({
+  const shortcut = {
     keys: UNDO_KEYS,
     label: "common.undo",
     run: () => {
       const entry = shown.peek().findLast((each) => each.undo);
       if (entry) undo(entry);
     },
-  });
+  };
+  useShortcut(shortcut);
+  // While something offers to be taken back the keys are its own, whatever screen took them over since.
+  useShortcut(shown.value.some((each) => each.undo) ? shortcut : undefined);
   const told = (
     <>
       <div className="toast toast-end">

@@ -46,6 +46,8 @@ export interface DeskPrices {
   /** Calls of the last day that were refused for want of a price, by model. */
   refused: Record<string, number>;
   groups: DeskGroup[];
+  /** Keys that are made without a group choose theirs by themselves. */
+  isAutoDefault: boolean;
   makers: DeskMaker[];
 }
 

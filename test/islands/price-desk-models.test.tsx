@@ -29,6 +29,7 @@ const PRICES: DeskPrices = {
   refused: { "new-b": 12, "gpt-4-gizmo-g-1": 1 },
   groups: [],
   makers: [{ zh: "开放", en: "OpenAI", models: ["gpt-4o", "o3", "gpt-4-gizmo-*"] }],
+  isAutoDefault: false,
 };
 
 let desk: Desk;

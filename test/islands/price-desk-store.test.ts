@@ -19,7 +19,7 @@ const TEXTS: Texts = {
 };
 
 function pricesOf(texts: Texts = TEXTS, revision = 1): DeskPrices {
-  return { revision, texts, served: [], refused: {}, groups: [], makers: [] };
+  return { revision, texts, served: [], refused: {}, groups: [], makers: [], isAutoDefault: false };
 }
 
 function opened(texts: Texts = TEXTS): Desk {

@@ -20,7 +20,15 @@ const TEXTS: Record<string, string> = {
 
 function opened(): Desk {
   const desk = createDesk();
-  desk.open({ revision: 1, texts: TEXTS, served: [], refused: {}, groups: [], makers: [] });
+  desk.open({
+    revision: 1,
+    texts: TEXTS,
+    served: [],
+    refused: {},
+    groups: [],
+    makers: [],
+    isAutoDefault: false,
+  });
   return desk;
 }
 

@@ -21,6 +21,7 @@ const PRICES: DeskPrices = {
   served: [],
   refused: {},
   groups: [],
+  makers: [],
 };
 
 const row = (name: string, theirs: PriceRow | null, more: Partial<SyncRow> = {}): SyncRow => ({

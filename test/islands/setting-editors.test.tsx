@@ -395,6 +395,7 @@ describe("groups", () => {
 
   test("ratio and words stand in one row and go into two options, each only where it changed", async () => {
     const { user } = open();
+    expect(screen.getByRole("link").getAttribute("href")).toBe("/prices?section=groups");
     await user.click(screen.getByRole("checkbox", { name: "Users may choose vip" }));
     await user.type(screen.getByLabelText("Description of vip"), "Fast");
     expect(saved("UserUsableGroups")).toEqual({ default: "Everybody", vip: "Fast" });

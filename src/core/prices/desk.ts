@@ -18,11 +18,11 @@ const DAY = 86_400;
 const MOST_REFUSALS = 20_000;
 const FAR = Number.MAX_SAFE_INTEGER;
 
-type DeskDeps = Pick<Deps, "db" | "clock" | "catalogue" | "prices" | "vendors">;
+type DeskDeps = Pick<Deps, "db" | "clock" | "catalogue" | "options" | "prices" | "vendors">;
 
 /** Prices, groups and their uses, all read now. */
 export async function deskPrices(deps: DeskDeps): Promise<DeskPrices> {
-  const { db, clock, catalogue } = deps;
+  const { db, clock, catalogue, options } = deps;
   const since = Math.floor(clock.nowMs() / 1000) - DAY;
   const [{ revision, texts }, refused, groups] = await Promise.all([
     priceState(db),
@@ -35,6 +35,7 @@ export async function deskPrices(deps: DeskDeps): Promise<DeskPrices> {
     served: catalogue.models().map(({ name, vendor }) => ({ name, vendor })),
     refused,
     groups,
+    isAutoDefault: options.get("DefaultUseAutoGroup"),
     makers: makersOf(deps),
   };
 }

@@ -105,7 +105,12 @@ export function GroupsPanel(panel: OptionPanelProps) {
     <div id={RATIO} data-option={RATIO} className="setting-line">
       <div id={USABLE} data-option={USABLE}>
         <p className="font-medium">{label}</p>
-        <p className="setting-help mb-2 text-dense text-muted">{t("editor.groups.help")}</p>
+        <p className="setting-help mb-2 text-dense text-muted">
+          {t("editor.groups.help")}{" "}
+          <a className="link" href="/prices?section=groups">
+            {t("editor.groups.desk")}
+          </a>
+        </p>
         <TableOrText label={label} isReadable={rows !== undefined} isText={isText} onText={setText}>
           {rows === undefined || isText ? (
             <>

@@ -16,6 +16,7 @@ import { options } from "./api/options.ts";
 import { priceDrafts } from "./api/price-drafts.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
+import { registration } from "./api/registration.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
@@ -41,6 +42,14 @@ export interface Gateway {
   probe: ChannelProbe;
 }
 
+/** By themselves: one chain of all controllers is longer than the checker follows types. */
+function peopleRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
+    .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(users(deps, session)); //        /api/user (administration)
+}
+
 export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
   return new Elysia()
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
@@ -48,8 +57,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(geminiRelay(deps, session, relay)) // /v1beta
     .use(billingRelay(deps, session)) //  /v1/dashboard/billing, /dashboard/billing
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
-    .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
-    .use(users(deps, session)) //         /api/user (administration)
+    .use(peopleRoutes(deps, session))
     .use(options(deps, session)) //       /api/option
     .use(prices(deps, session)) //        /api/price
     .use(priceDrafts(deps, session)) //   /api/price/drafts

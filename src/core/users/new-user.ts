@@ -6,7 +6,7 @@ import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { LogType, UserStatus } from "../../shared/enums.ts";
-import { refuse } from "../../shared/failures.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
 import { logQuotaText } from "../../shared/money.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { Credit, Deps } from "../deps.ts";
@@ -70,7 +70,7 @@ export async function addUser(deps: UserDeps, account: NewAccount): Promise<numb
     if (made.tokenId !== undefined) await deps.accounts.tokenChanged(made.tokenId);
     return made.user.id;
   } catch (error) {
-    if (isUniqueViolation(error)) throw refuse("username_taken");
+    if (isUniqueViolation(error)) throw new Failure("client", "username_taken", { param: "username" });
     throw error;
   }
 }

@@ -44,7 +44,12 @@ const ROWS = {
   database: { tone: "broken", letters: "database", isLasting: true },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
   /** Letters that were given up. */
-  letter: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
+  letter: {
+    tone: "attention",
+    letters: "mail",
+    href: () => "/setting?tab=system#SMTPServer",
+    isForRoot: true,
+  },
 } as const satisfies Record<string, InboxKindRow>;
 
 export type InboxKind = keyof typeof ROWS;

@@ -75,12 +75,22 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     ["nothing sent", undefined, yes, "human_check_empty"],
     ["an empty token", "", yes, "human_check_empty"],
     ["a token beyond all measure", "x".repeat(2049), yes, "human_check_failed"],
-    ["a no", "t", () => Response.json({ success: false, "error-codes": ["timeout-or-duplicate"] }), "human_check_failed"],
+    [
+      "a no",
+      "t",
+      () => Response.json({ success: false, "error-codes": ["timeout-or-duplicate"] }),
+      "human_check_failed",
+    ],
     ["a yes in words", "t", () => Response.json({ success: "true" }), "human_check_failed"],
     ["another site's token", "t", () => yes({ hostname: "evil.example" }), "human_check_failed"],
     ["another route's token", "t", () => yes({ action: "register" }), "human_check_failed"],
     ["no host named", "t", () => yes({ hostname: undefined }), "human_check_failed"],
-    ["a test key on a real site", "t", () => yes({ metadata: { result_with_testing_key: true } }), "human_check_failed"],
+    [
+      "a test key on a real site",
+      "t",
+      () => yes({ metadata: { result_with_testing_key: true } }),
+      "human_check_failed",
+    ],
     ["a page in place of an answer", "t", () => new Response("<html>"), "human_check_failed"],
     ["a redirect", "t", () => Response.redirect("https://gate.example/", 302), "human_check_failed"],
     ["too long an answer", "t", () => new Response("x".repeat(20_000)), "human_check_failed"],
@@ -101,7 +111,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const method = path.includes("?") ? "GET" : "POST";
       const to = `${path}${path.includes("?") ? "&" : "?"}turnstile=t`;
       const body = method === "GET" ? undefined : { username: "new", password: "a good password" };
-      expect((await app.call<Told>(method, to, body, visitor("203.0.113.2"))).body.code).toBe("human_check_failed");
+      expect((await app.call<Told>(method, to, body, visitor("203.0.113.2"))).body.code).toBe(
+        "human_check_failed",
+      );
     }
     const reset = { email: "a@b.example", token: "0" };
     expect((await app.call<Told>("POST", "/api/user/reset", reset, visitor("203.0.113.2"))).body.code).toBe(

@@ -98,7 +98,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   const member = async (more = "") => {
     await set("EmailVerificationEnabled", "true");
     expect((await askCode(address(more))).body).toMatchObject({ success: true });
-    const made = await register({ username: name(more), email: address(more), verification_code: lastCode() });
+    const made = await register({
+      username: name(more),
+      email: address(more),
+      verification_code: lastCode(),
+    });
     expect(made.body).toEqual({ success: true, message: "" });
     mail.letters.length = 0;
     clock.advance(2 * MINUTE_MS);
@@ -160,7 +164,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const codes = answers.map(({ body }) => body.code ?? "made").toSorted();
       expect(codes).toEqual(["made", ...Array.from({ length: 17 }, () => "username_taken")]);
       const { users, credits, tokens, logs } = app.deps.db.t;
-      const rows = await app.deps.db.orm.select().from(users).where(eq(users.usernameKey, name("q").toLowerCase()));
+      const rows = await app.deps.db.orm
+        .select()
+        .from(users)
+        .where(eq(users.usernameKey, name("q").toLowerCase()));
       expect(rows).toHaveLength(1);
       const userId = rows[0]?.id ?? 0;
       expect(rows[0]?.quota).toBe(700);
@@ -168,7 +175,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       expect(given).toMatchObject([{ kind: "register", amount: 700, ref: String(userId) }]);
       const keys = await app.deps.db.orm.select().from(tokens).where(eq(tokens.userId, userId));
       expect(keys).toMatchObject([
-        { name: `${rows[0]?.username}的初始令牌`, unlimitedQuota: true, remainQuota: 500_000, expiredTime: -1 },
+        {
+          name: `${rows[0]?.username}的初始令牌`,
+          unlimitedQuota: true,
+          remainQuota: 500_000,
+          expiredTime: -1,
+        },
       ]);
       const told = await app.deps.db.orm
         .select({ content: logs.content })
@@ -185,7 +197,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const code = String((await app.call<Told>("GET", "/api/user/aff", undefined, inviter)).body.data);
       await register({ username: name("I"), aff_code: code });
       expect(await rowOf(name("I"))).toMatchObject({ inviterId: inviter.id, quota: 300 });
-      expect(await rowOf(inviter.username)).toMatchObject({ affCount: 1, affQuota: 500, affHistoryQuota: 500 });
+      expect(await rowOf(inviter.username)).toMatchObject({
+        affCount: 1,
+        affQuota: 500,
+        affHistoryQuota: 500,
+      });
       const { users } = app.deps.db.t;
       for (const gone of [{ status: UserStatus.disabled }, { status: UserStatus.enabled, deletedAt: 1 }]) {
         await app.deps.db.orm.update(users).set(gone).where(eq(users.id, inviter.id));
@@ -259,9 +275,16 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       expect(letter?.text).toContain("Weir &amp; Co");
       expect(letter?.text).toContain('src="https://gate.example/logo.png"');
       const code = lastCode();
-      const fields = { username: name("C"), email: address("C").toUpperCase(), verification_code: ` ${code} ` };
+      const fields = {
+        username: name("C"),
+        email: address("C").toUpperCase(),
+        verification_code: ` ${code} `,
+      };
       expect((await register(fields)).body).toEqual({ success: true, message: "" });
-      expect(await rowOf(name("C"))).toMatchObject({ email: address("C"), emailKey: address("C").toLowerCase() });
+      expect(await rowOf(name("C"))).toMatchObject({
+        email: address("C"),
+        emailKey: address("C").toLowerCase(),
+      });
       // A second use, and the account's own address.
       expect((await register({ ...fields, username: name("D") })).body.code).toBe("code_wrong");
       expect((await signIn(address("C").toUpperCase())).body.success).toBe(true);
@@ -291,7 +314,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       await askCode(address("C"));
       const first = lastCode();
       const wrong = { username: name("C"), email: address("C"), verification_code: wrongOf(first) };
-      const tries = await Promise.all(Array.from({ length: 6 }, (_, i) => register(wrong, `192.0.2.${i + 1}`)));
+      const tries = await Promise.all(
+        Array.from({ length: 6 }, (_, i) => register(wrong, `192.0.2.${i + 1}`)),
+      );
       expect(new Set(tries.map(({ body }) => body.code))).toEqual(new Set(["code_wrong"]));
       expect((await register({ ...wrong, verification_code: first })).body.code).toBe("code_wrong");
       clock.advance(MINUTE_MS);
@@ -311,7 +336,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const { username } = await app.createUser({ username: name("taken") });
       const fields = { email: address("A"), verification_code: code };
       expect((await register({ ...fields, username })).body.code).toBe("username_taken");
-      const both = await Promise.all([name("Y"), name("Z")].map((each) => register({ ...fields, username: each })));
+      const both = await Promise.all(
+        [name("Y"), name("Z")].map((each) => register({ ...fields, username: each })),
+      );
       expect(both.map(({ body }) => body.code ?? "made").toSorted()).toEqual(["code_wrong", "made"]);
       await askCode(address("C"));
       clock.advance(10 * MINUTE_MS);
@@ -371,12 +398,24 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       await set("EmailDomainRestrictionEnabled", "true");
       const codeFor = async (email: string, from: number) =>
         (await askCode(email, `192.0.2.${100 + from}`)).body.code ?? "sent";
-      const listed = ["a@x.org", "a@X.ORG", "a@cs.uni.example", "a@deep.cs.uni.example", "a@xn--bcher-kva.example"];
+      const listed = [
+        "a@x.org",
+        "a@X.ORG",
+        "a@cs.uni.example",
+        "a@deep.cs.uni.example",
+        "a@xn--bcher-kva.example",
+      ];
       const local = (email: string, i: number) => email.replace("a@", `${name()}${i}@`);
       expect(await Promise.all(listed.map((each, i) => codeFor(local(each, i), i)))).toEqual(
         listed.map(() => "sent"),
       );
-      const foreign = ["a@x.org.evil.com", "a@evilx.org", "a@uni.example", "a@sub.x.org", "a@eviluni.example"];
+      const foreign = [
+        "a@x.org.evil.com",
+        "a@evilx.org",
+        "a@uni.example",
+        "a@sub.x.org",
+        "a@eviluni.example",
+      ];
       expect(await Promise.all(foreign.map((each, i) => codeFor(each, 20 + i)))).toEqual(
         foreign.map(() => "mail_domain_refused"),
       );
@@ -426,13 +465,28 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const session: TestUser = {
         id,
         username,
-        headers: { cookie: before.headers.getSetCookie().map((line) => line.split(";")[0]).join("; "), "new-api-user": String(id) },
+        headers: {
+          cookie: before.headers
+            .getSetCookie()
+            .map((line) => line.split(";")[0])
+            .join("; "),
+          "new-api-user": String(id),
+        },
       };
       const access = String((await app.call<Told>("GET", "/api/user/token", undefined, session)).body.data);
-      const byToken: TestUser = { id, username, headers: { authorization: access, "new-api-user": String(id) } };
+      const byToken: TestUser = {
+        id,
+        username,
+        headers: { authorization: access, "new-api-user": String(id) },
+      };
       expect((await app.call("GET", "/api/user/self", undefined, byToken)).status).toBe(200);
       const evil = visitor(home(), "en", { host: "evil.example" });
-      await app.call("GET", `/api/reset_password?email=${encodeURIComponent(email.toUpperCase())}`, undefined, evil);
+      await app.call(
+        "GET",
+        `/api/reset_password?email=${encodeURIComponent(email.toUpperCase())}`,
+        undefined,
+        evil,
+      );
       await letters(1);
       expect(mail.letters[0]?.to).toEqual([email]);
       expect(mail.letters[0]?.subject).toBe("Reset your password at Weir & Co");
@@ -479,7 +533,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       clock.advance(2 * MINUTE_MS);
       await askReset(email);
       await letters(4);
-      const link = mail.letters.map(({ text }) => /token=([0-9a-f]{32})/.exec(text)?.[1] ?? "").findLast((each) => each);
+      const link = mail.letters
+        .map(({ text }) => /token=([0-9a-f]{32})/.exec(text)?.[1] ?? "")
+        .findLast((each) => each);
       clock.advance(10 * MINUTE_MS);
       expect((await reset(link ?? "", password)).body.code).toBe("reset_link_wrong");
     });

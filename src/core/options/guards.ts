@@ -72,7 +72,11 @@ const OTHER_METHODS: readonly OptionKey[] = [];
 /** Throws a Failure where the change would leave an option acting without what it needs; `textOf` tells what is stored now. */
 export function checkGuards(key: OptionKey, value: string, textOf: (key: OptionKey) => string): void {
   const after = (each: OptionKey): string => (each === key ? value : textOf(each));
-  if (key === "PasswordLoginEnabled" && value === "false" && !OTHER_METHODS.some((each) => isActing(after(each))))
+  if (
+    key === "PasswordLoginEnabled" &&
+    value === "false" &&
+    !OTHER_METHODS.some((each) => isActing(after(each)))
+  )
     throw refuse("last_method");
   for (const guard of GUARDS) {
     if (!isActing(after(guard.key))) continue;

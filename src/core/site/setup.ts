@@ -91,7 +91,13 @@ export async function runSetup(deps: Deps, input: SetupInput, language: Language
       const [user] = yield* q(
         tx
           .insert(users)
-          .values({ ...account, ...accountKeys(account.username), displayName: "Root User", role: Role.root, createdAt: now })
+          .values({
+            ...account,
+            ...accountKeys(account.username),
+            displayName: "Root User",
+            role: Role.root,
+            createdAt: now,
+          })
           .returning({ id: users.id }),
       );
       if (user) yield* credit({ userId: user.id, amount: ROOT_INITIAL_QUOTA, kind: "setup" });

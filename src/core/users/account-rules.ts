@@ -1,6 +1,12 @@
 // What names and passwords of accounts must be, wherever they come from.
 // Refuses names that cannot be told from others, and passwords that are the name or the address again.
-import { charactersIn, MAX_DISPLAY_NAME, MAX_PASSWORD, MAX_USERNAME, MIN_PASSWORD } from "../../shared/name-limits.ts";
+import {
+  charactersIn,
+  MAX_DISPLAY_NAME,
+  MAX_PASSWORD,
+  MAX_USERNAME,
+  MIN_PASSWORD,
+} from "../../shared/name-limits.ts";
 import { Failure } from "../../shared/failures.ts";
 import { foldName, isPlainName, isReservedName, nameKey } from "./folding.ts";
 

@@ -82,6 +82,7 @@ export function passwordWasResetWords(language: Language, site: string, url: str
           "Your password has just been reset by a link in a letter. Every device was signed out, and the system access token has ended.",
         ],
         links,
-        remark: "If this was not you, reset it again at once, and make sure that nobody else reads your mail.",
+        remark:
+          "If this was not you, reset it again at once, and make sure that nobody else reads your mail.",
       };
 }

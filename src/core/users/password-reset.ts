@@ -33,11 +33,7 @@ function languageOf(deps: Pick<Deps, "options">, setting: string, asked: Languag
 }
 
 /** Answers alike for every address; `asked`: what the visitor's browser prefers. Never waits for the mail server. */
-export async function requestReset(
-  deps: Deps,
-  typed: string,
-  asked: Language | undefined,
-): Promise<void> {
+export async function requestReset(deps: Deps, typed: string, asked: Language | undefined): Promise<void> {
   if (!canReset(deps)) throw refuse("reset_unavailable");
   const mail = foldMail(typed);
   if (!mail) throw new Failure("client", "mail_wrong", { param: "email" });

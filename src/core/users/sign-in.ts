@@ -45,9 +45,7 @@ async function rowFor(deps: Deps, name: string): Promise<UserRow | undefined> {
     )
     .limit(3);
   return (
-    rows.find((each) => each.username === name) ??
-    rows.find((each) => each.usernameKey === key) ??
-    rows[0]
+    rows.find((each) => each.username === name) ?? rows.find((each) => each.usernameKey === key) ?? rows[0]
   );
 }
 

@@ -306,12 +306,7 @@ export function newTokenKey(
 type KeyDeps = Pick<Deps, "db" | "clock" | "seal">;
 
 /** The row of a new key, whose quota is still to be set. */
-function* insertSteps(
-  tx: Orm,
-  deps: KeyDeps,
-  userId: number,
-  fields: TokenChanges,
-): Steps<{ id: number }> {
+function* insertSteps(tx: Orm, deps: KeyDeps, userId: number, fields: TokenChanges): Steps<{ id: number }> {
   const { tokens } = deps.db.t;
   const key = newTokenKey();
   const [made] = yield* q(

@@ -52,8 +52,14 @@ describe("an address", () => {
   });
 
   test("a sender may have a name of its own", () => {
-    expect(senderOf("Weir <site@mail.example>", "Site")).toEqual({ name: "Weir", address: "site@mail.example" });
-    expect(senderOf('"A, B" <site@mail.example>', "Site")).toEqual({ name: "A, B", address: "site@mail.example" });
+    expect(senderOf("Weir <site@mail.example>", "Site")).toEqual({
+      name: "Weir",
+      address: "site@mail.example",
+    });
+    expect(senderOf('"A, B" <site@mail.example>', "Site")).toEqual({
+      name: "A, B",
+      address: "site@mail.example",
+    });
     expect(senderOf(" site@mail.example ", "Site")).toEqual({ name: "Site", address: "site@mail.example" });
   });
 });

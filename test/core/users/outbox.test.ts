@@ -97,7 +97,9 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     await post("ada@mail.example");
     const { outbox } = app().deps.db.t;
     // What a claim leaves.
-    await app().deps.db.orm.update(outbox).set({ nextAt: Math.floor(clock.nowMs() / 1000) + 120 });
+    await app()
+      .deps.db.orm.update(outbox)
+      .set({ nextAt: Math.floor(clock.nowMs() / 1000) + 120 });
     expect(await sendDue(app().deps)).toBe(0);
     clock.advance(120_000);
     expect(await sendDue(app().deps)).toBe(1);

@@ -14,7 +14,7 @@ import { Notice } from "../ui/feedback.tsx";
 import { TextField } from "../ui/form.tsx";
 import { HumanCheckField, useHumanCheck } from "../ui/human-check.tsx";
 import { ChangePassword } from "./login/change-password.tsx";
-import { nextAddress } from "./login/next-address.ts";
+import { nextAddress } from "../lib/next-address.ts";
 
 export default function LoginScreen() {
   const t = useT();

@@ -14,7 +14,7 @@ import { useQuery } from "../lib/url-state.ts";
 import { Notice } from "../ui/feedback.tsx";
 import { TextField } from "../ui/form.tsx";
 import { HumanCheckField, useHumanCheck } from "../ui/human-check.tsx";
-import { nextAddress } from "./login/next-address.ts";
+import { nextAddress } from "../lib/next-address.ts";
 import { CodeFields } from "./register/code-field.tsx";
 import { hasGoodLength, isHardToGuess, PasswordRules } from "./register/password-rules.tsx";
 import type { RegisterData, RegisterValues } from "./register/values.ts";

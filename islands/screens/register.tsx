@@ -135,7 +135,12 @@ function RegisterForm() {
         isRequired
         input={{ autoComplete: "new-password" }}
       />
-      <PasswordRules id={rulesId} password={values.password} context={values} />
+      <PasswordRules
+        id={rulesId}
+        password={values.password}
+        context={values}
+        hasError={form.errors.password !== undefined}
+      />
       <TextField
         form={plain}
         name="password2"

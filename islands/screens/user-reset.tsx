@@ -1,7 +1,7 @@
 // A forgotten password, second half: the link's page. One press gives a new password, which is shown and copied.
 // Refuses to act by being opened: scanners of letters follow every link. The token leaves the address after its use.
 import { useSignals } from "@preact/signals-react/runtime";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api, call, failureMessage } from "../lib/api.ts";
 import { useT } from "../lib/i18n.ts";
 import { setQuery, useQuery } from "../lib/url-state.ts";
@@ -86,8 +86,11 @@ function Confirm({
 
 function NewPassword({ password }: { password: string }) {
   const t = useT();
+  const place = useRef<HTMLDivElement>(null);
+  // The button that was pressed is gone: readers and keyboards go on here.
+  useEffect(() => place.current?.focus(), []);
   return (
-    <>
+    <div ref={place} tabIndex={-1} className="outline-none">
       <Notice tone="success">{t("reset.done")}</Notice>
       <p className="mb-4 flex items-center gap-2 rounded-field border border-base-300 px-3 py-2">
         <code className="mono grow text-lg select-all" data-new-password>
@@ -99,6 +102,6 @@ function NewPassword({ password }: { password: string }) {
         {t("reset.signIn")}
       </a>
       <p className="mt-2 text-sm text-muted">{t("reset.change")}</p>
-    </>
+    </div>
   );
 }

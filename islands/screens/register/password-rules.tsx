@@ -25,10 +25,13 @@ export function PasswordRules({
   id,
   password,
   context,
+  hasError,
 }: {
   id: string;
   password: string;
   context: PasswordContext;
+  /** The field above has a line below it. */
+  hasError: boolean;
 }) {
   const t = useT();
   const rules = [
@@ -36,7 +39,7 @@ export function PasswordRules({
     [t("register.ruleOwn"), isHardToGuess(password, context)],
   ] as const;
   return (
-    <ul id={id} className="-mt-4 mb-4 text-xs">
+    <ul id={id} className={`mb-4 text-xs ${hasError ? "" : "-mt-5"}`}>
       {rules.map(([text, isMet]) => (
         <li key={text} className={`flex items-center gap-1 ${isMet ? "text-success" : "text-muted"}`}>
           {isMet ? <Check aria-hidden size={14} /> : <Dot aria-hidden size={14} />}

@@ -117,7 +117,7 @@ export function buildSchema(d: Dialect) {
     name: d.text().primaryKey(),
     /** JSON of the row in dollars (shared/price-row.ts). */
     price: d.text().notNull(),
-    /** shipped, or whose prices they are. */
+    /** shipped, or whose prices they are; own: an operator's that was taken away, kept so that nobody adds it again. */
     source: d.text().notNull(),
     version: d.text().notNull().default(""),
     takenAt: d.big().notNull(),
@@ -216,6 +216,8 @@ export function buildSchema(d: Dialect) {
       modelLimits: d.text().notNull().default(""),
       allowIps: d.text().notNull().default(""),
       group: d.text().notNull().default(""),
+      /** Of a key with the group `auto`: the groups that are tried in place of the site's, separated by commas. */
+      autoGroups: d.text().notNull().default(""),
       deletedAt: d.big(),
     },
     (t) => [d.uniqueIndex("tokens_key").on(t.keyHash), d.index("tokens_user").on(t.userId)],
@@ -544,7 +546,7 @@ export function buildSchema(d: Dialect) {
     "price_revisions",
     {
       id: d.big().primaryKey(),
-      /** write, reset, apply, schedule or undo. */
+      /** write, reset, apply, schedule, sync or undo. */
       kind: d.text().notNull(),
       /** 0: the program itself. */
       userId: d.big().notNull().default(0),
@@ -578,6 +580,8 @@ export function buildSchema(d: Dialect) {
       state: d.text().notNull().default("open"),
       /** When a scheduled one is applied, Unix seconds; 0 = by hand. */
       effectiveAt: d.big().notNull().default(0),
+      /** While it is scheduled, users read what it changes and when. */
+      announce: d.bool().notNull().default(false),
       /** Raised by each change: two who edit at once notice. */
       version: d.int().notNull().default(1),
       /** The revision that applied it. */

@@ -1,5 +1,7 @@
-// The subcommands of the binary: serve (default), audit, journal, migrate, version.
+// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp, createServices } from "./app.ts";
 import { audit, formatAudit } from "./core/ledger/audit.ts";
@@ -9,12 +11,12 @@ import { countWaiting, JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { findStorePosition, NodeTaken } from "./core/ledger/node-lease.ts";
 import { WrongEncryptionKey } from "./core/options/store.ts";
-import { connect, DatabaseUnreachable } from "./db/connect.ts";
+import { connect, DatabaseUnreachable, SQLITE_FILE } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
 import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
-import { EnvError, readEnv } from "./env.ts";
+import { EnvError, readEnv, readVariables } from "./env.ts";
 import type { Env } from "./env.ts";
 import { serve } from "./serve.ts";
 
@@ -61,6 +63,18 @@ const COMMANDS: Record<
       }
     },
   },
+  export: {
+    about: "print the settings of the site as a file: prices, groups, options, channels, nothing secret",
+    run: (env, args) => settings(env, "export", args),
+  },
+  plan: {
+    about: "FILE: what applying such a file would change; ends with 3 where something would",
+    run: (env, args) => settings(env, "plan", args),
+  },
+  apply: {
+    about: "FILE [--plan HASH]: make the site as the file says, all of it or nothing",
+    run: (env, args) => settings(env, "apply", args),
+  },
   migrate: {
     about: "bring the database to the current schema and end",
     run: async (env) => {
@@ -77,6 +91,36 @@ const COMMANDS: Record<
     },
   },
 };
+
+/** Settings as a file: loaded where it is asked for, a start of the server has no use for it. */
+async function settings(env: Env, verb: "export" | "plan" | "apply", args: string[]): Promise<number> {
+  const { configCommand } = await import("./cli/config-command.ts");
+  const { localSite, remoteSite, SiteError } = await import("./cli/config-site.ts");
+  return configCommand({
+    verb,
+    args,
+    variables: readVariables,
+    async open(address) {
+      if (address) return remoteSite(address, fetch);
+      // A wrong DATA_DIR would be a new site, and its plan everything that the file says.
+      if (env.databaseUrl === "" && !existsSync(join(env.dataDir, SQLITE_FILE)))
+        throw new SiteError(
+          `there is no site in ${env.dataDir}: set DATA_DIR, name a server by --url and --token, or run weir migrate for a new one`,
+        );
+      try {
+        const services = await createServices(env, { logger: createLogger("error") });
+        return localSite(services.deps, () => services.close());
+      } catch (error) {
+        if (!(error instanceof DataDirInUse)) throw error;
+        throw new SiteError(
+          `a server holds the data directory ${env.dataDir}: name it by --url and --token, or stop it first`,
+        );
+      }
+    },
+    say: (text) => console.log(text),
+    complain: (text) => console.error(text),
+  });
+}
 
 /** What this data directory has accepted and the tables do not have yet. */
 async function waitingCalls(db: Database, dataDir: string): Promise<number> {

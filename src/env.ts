@@ -201,6 +201,17 @@ function readLimits(source: Record<string, string | undefined>): LimitSettings {
   };
 }
 
+/** Variables that a file of settings names, as they are set; the others are left out. */
+export function readVariables(names: readonly string[]): Record<string, string> {
+  const source = process.env;
+  return Object.fromEntries(
+    names.flatMap((name): [string, string][] => {
+      const value = source[name];
+      return value === undefined || value.trim() === "" ? [] : [[name, value]];
+    }),
+  );
+}
+
 const REQUEST_LIMIT_VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 const REQUEST_LIMIT = "16384";
 

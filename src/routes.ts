@@ -6,6 +6,7 @@ import { catalog } from "./api/catalog.ts";
 import { channelBulk } from "./api/channel-bulk.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
+import { config } from "./api/config.ts";
 import { data } from "./api/data.ts";
 import { logClearing } from "./api/log-clearing.ts";
 import { inbox } from "./api/inbox.ts";
@@ -14,6 +15,7 @@ import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
 import { options } from "./api/options.ts";
 import { priceDrafts } from "./api/price-drafts.ts";
+import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { registration } from "./api/registration.ts";
@@ -50,6 +52,17 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(users(deps, session)); //        /api/user (administration)
 }
 
+/** A chain of its own: the types of one longer than some thirty are too deep for the compiler. */
+function settingRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(options(deps, session)) //       /api/option
+    .use(prices(deps, session)) //        /api/price
+    .use(priceDrafts(deps, session)) //   /api/price/drafts
+    .use(priceSync(deps, session)) //     /api/price/sync
+    .use(optionPreviews(deps, session)) // /api/option/preview, version
+    .use(config(deps, session)); //       /api/config
+}
+
 export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
   return new Elysia()
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
@@ -57,11 +70,8 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(geminiRelay(deps, session, relay)) // /v1beta
     .use(billingRelay(deps, session)) //  /v1/dashboard/billing, /dashboard/billing
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
-    .use(peopleRoutes(deps, session))
-    .use(options(deps, session)) //       /api/option
-    .use(prices(deps, session)) //        /api/price
-    .use(priceDrafts(deps, session)) //   /api/price/drafts
-    .use(optionPreviews(deps, session)) // /api/option/preview, version
+    .use(peopleRoutes(deps, session)) //  sign-in, registration, accounts: see above
+    .use(settingRoutes(deps, session)) // what the site is set to: see above
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)) //      /api/channel

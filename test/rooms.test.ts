@@ -67,6 +67,16 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
     "drizzle",
   ],
+  /** Settings as a document: everything that an operator sets. */
+  "src/core/config": [
+    "src/core/deps.ts",
+    "src/core/kit",
+    "src/core/options",
+    "src/core/prices",
+    "src/core/channels",
+    "src/db",
+    "src/shared",
+  ],
   "src/core/tasks": [
     "src/core/deps.ts",
     "src/core/kit",
@@ -125,6 +135,8 @@ const RULES: Record<string, readonly string[]> = {
   /** The routes: on top of everything that they need. */
   "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
   "src/api": ["src/core", "src/http", "src/shared"],
+  /** What single subcommands of the binary do. */
+  "src/cli": ["src/core", "src/http", "src/shared"],
   "src/jobs": ["src/core"],
   views: ["src/shared"],
   "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],

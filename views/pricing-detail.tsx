@@ -35,6 +35,8 @@ export interface PricingDetailProps {
   banner: PricingBanner;
   notices: readonly PricingNotice[];
   back: string;
+  /** Where administrators read who changed the price; "" for others. */
+  history: string;
   /** Empty where nobody has set a price. */
   facts: readonly PriceFact[];
   /** Kinds that few calls have: pictures, sound, thinking, hosted tools. */
@@ -71,6 +73,11 @@ export function PricingDetailView(props: PricingDetailProps) {
           {props.status}
         </span>
         {vendor === "" ? null : <span className="text-muted">{vendor}</span>}
+        {props.history === "" ? null : (
+          <a className="text-dense text-primary underline" href={props.history}>
+            {t("pricing.history")}
+          </a>
+        )}
       </div>
       <div className="mt-3" data-part="pricing-banner">
         <Banner {...banner} />

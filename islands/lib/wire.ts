@@ -14,6 +14,9 @@ export type CodeRow = ResponseData<typeof api.redemption.search.get>["items"][nu
 export type CodeResult = ResponseData<typeof api.user.topup.batch.post>[number];
 export type DrawingRow = ResponseData<typeof api.mj.get>[number];
 export type TaskRow = ResponseData<typeof api.task.get>[number];
+/** What a source of prices says beside the prices in force. */
+export type PriceComparison = ResponseData<typeof api.price.sync.post>;
+export type KeptPriceSource = ResponseData<typeof api.price.sync.get>[number];
 export type InboxRow = ResponseData<typeof api.inbox.get>["items"][number];
 export type LogRow = ResponseData<typeof api.log.get>["items"][number];
 export type LogStat = ResponseData<typeof api.log.stat.get>;
@@ -34,3 +37,11 @@ export type Self = ResponseData<typeof api.user.self.get>;
 export interface ListPageData<Row> extends ListPage<Row> {
   pageSize: number;
 }
+
+export type PricePlan = ResponseData<typeof api.price.plan.post>;
+export type PriceEffect = NonNullable<PricePlan["effect"]>;
+export type PriceDraft = ResponseData<typeof api.price.drafts.get>["items"][number];
+export type PriceRevision = ResponseData<typeof api.price.revisions.get>["items"][number];
+type Revision = ReturnType<typeof api.price.revisions>;
+export type PriceRevisionDetail = ResponseData<Revision["get"]>;
+export type PriceUndo = ResponseData<Revision["undo"]["get"]>;

@@ -121,6 +121,7 @@ export default function TokenScreen() {
               {...used}
               models={data.models}
               notices={data.notices ?? []}
+              pricesToCome={data.pricesToCome ?? []}
               onClose={() => setUsed({ keys: [], isNew: false })}
             />
           ) : null}

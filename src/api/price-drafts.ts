@@ -13,6 +13,7 @@ import type { SessionSettings } from "../http/session.ts";
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const note = t.Optional(plainText(1000));
 const title = t.Optional(plainText(200));
+const announce = t.Optional(t.Boolean());
 
 function draftJson(draft: Draft) {
   const { changes, effectiveAt, revisionId, userId, createdAt, updatedAt, ...more } = draft;
@@ -46,10 +47,10 @@ export function priceDrafts(deps: Deps, session: SessionSettings) {
     .post(
       "",
       async ({ body, actor }) => {
-        const input = { title: body.title ?? "", note: body.note ?? "", changes: body.changes };
+        const input = { ...body, title: body.title ?? "", note: body.note ?? "" };
         return ok(draftJson(await createDraft(deps, input, actor)));
       },
-      { access: "admin", body: t.Object({ title, note, changes: sentChanges }) },
+      { access: "admin", body: t.Object({ title, note, changes: sentChanges, announce }) },
     )
     .put(
       "",
@@ -65,6 +66,7 @@ export function priceDrafts(deps: Deps, session: SessionSettings) {
           title,
           note,
           changes: t.Optional(sentChanges),
+          announce,
           effective_at: t.Optional(t.Integer({ minimum: 0, maximum: 100_000_000_000 })),
           parent: t.Optional(revisionNumber),
         }),

@@ -12,7 +12,6 @@ import {
   undoRevision,
 } from "../core/prices/revisions.ts";
 import type { Revision } from "../core/prices/revisions.ts";
-import { WHAT_IF_DAYS } from "../core/prices/what-if.ts";
 import type { Sums, WhatIf } from "../core/prices/what-if.ts";
 import { ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
@@ -116,14 +115,17 @@ export function prices(deps: Deps, session: SessionSettings) {
       )
       .post(
         "/plan",
-        async ({ body, request }) => {
+        async ({ body, request, language }) => {
           const { parent, changes: sent, days = 7 } = body;
           const plan = await planPrices(deps, { parent, changes: sent, days, signal: request.signal });
           return ok({
             parent: plan.parent,
             plan_hash: plan.planHash,
             changes: plainChanges(plan.changes),
-            diff: plan.models,
+            diff: plan.models.map((each) => ({
+              ...each,
+              vendor: deps.vendors.title(deps.vendors.of(each.model), language),
+            })),
             diff_count: plan.modelCount,
             warnings: plan.warnings.map(({ isBlocking, ...each }) => ({ ...each, blocking: isBlocking })),
             effect: plan.effect === null ? null : effectJson(plan.effect),
@@ -134,7 +136,7 @@ export function prices(deps: Deps, session: SessionSettings) {
           body: t.Object({
             parent: t.Optional(revisionNumber),
             changes: sentChanges,
-            days: t.Optional(t.Union([t.Literal(0), ...WHAT_IF_DAYS.map((days) => t.Literal(days))])),
+            days: t.Optional(t.Union([t.Literal(0), t.Literal(1), t.Literal(7), t.Literal(30)])),
           }),
         },
       )
@@ -147,6 +149,7 @@ export function prices(deps: Deps, session: SessionSettings) {
             changes: body.changes,
             note: body.note ?? "",
             draftId: body.draft_id,
+            draftVersion: body.draft_version,
           };
           return ok(await applyPlan(deps, plan, { userId: actor.id, username: actor.username }));
         },
@@ -158,6 +161,7 @@ export function prices(deps: Deps, session: SessionSettings) {
             changes: sentChanges,
             note,
             draft_id: t.Optional(id),
+            draft_version: t.Optional(t.Integer({ minimum: 1, maximum: 2_147_483_647 })),
           }),
         },
       )

@@ -27,6 +27,7 @@ const fields = {
   model_limits: given(plainText(65_536)),
   allow_ips: given(plainText(65_536)),
   group: given(plainText(64)),
+  auto_groups: given(plainText(1024)),
 };
 
 export function tokens(deps: Deps, session: SessionSettings) {

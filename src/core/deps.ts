@@ -89,6 +89,8 @@ export interface TokenAccount {
   /** Empty: no restriction. Valid addresses or CIDR ranges only. */
   allowIps: readonly string[];
   group: string;
+  /** The groups that the automatic choice of this key tries; empty: the site's. */
+  autoGroups: readonly string[];
 }
 
 /** In-memory accounts: filled on first use, corrected by each write and by other nodes' announcements. */

@@ -6,12 +6,14 @@ import type { Deps } from "../core/deps.ts";
 import { applyDueDrafts } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { purgeItems } from "../core/inbox/items.ts";
+import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
 import { sendDue } from "../core/users/outbox.ts";
 import type { Job } from "./scheduler.ts";
 
 const MINUTE = 60;
 const HOUR = 3600;
+const DAY = 24 * HOUR;
 
 /** Seconds between two looks at open tasks; the scheduler's own pace is the lower bound. */
 const TASK_SECONDS = 15;
@@ -23,7 +25,20 @@ const PRICE_SECONDS = 10;
 const OUTBOX_SECONDS = 15;
 
 export function jobsOf(
-  deps: Pick<Deps, "options" | "sessions" | "db" | "clock" | "ledger" | "logger" | "inbox" | "seal">,
+  deps: Pick<
+    Deps,
+    | "options"
+    | "sessions"
+    | "db"
+    | "clock"
+    | "ledger"
+    | "logger"
+    | "inbox"
+    | "guard"
+    | "reach"
+    | "routing"
+    | "seal"
+  >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
 ): Job[] {
@@ -60,6 +75,11 @@ export function jobsOf(
       run: () => purgeRemoteObjects(deps),
     },
     { name: "price-schedule", everySeconds: () => PRICE_SECONDS, run: () => applyDueDrafts(deps) },
+    {
+      name: "price-sync",
+      everySeconds: () => (options.get("PriceSources").some(({ auto }) => auto) ? DAY : 0),
+      run: () => syncKeptSources(deps),
+    },
     {
       name: "inbox-audit",
       everySeconds: () => auditHours(deps) * HOUR,

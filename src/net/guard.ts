@@ -19,6 +19,8 @@ export interface GuardOptions {
   /** Networks that an administrator opened, as CIDR or single addresses; other private addresses stay closed. */
   allow?: readonly string[];
   maxRedirects?: number;
+  /** Redirects to another host, or from TLS to none, are refused with `address_redirected`. */
+  staysOnHost?: boolean;
   /** Address of an outgoing proxy, which resolves names by itself; "" = none. */
   proxy?: string;
   signal?: AbortSignal;
@@ -153,6 +155,10 @@ function pinned(
   };
 }
 
+function isSameHost(from: URL, to: URL): boolean {
+  return from.hostname === to.hostname && (to.protocol === "https:" || to.protocol === from.protocol);
+}
+
 async function capped(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const announced = Number(response.headers.get("content-length") ?? 0);
   const tooLarge = (): Failure =>
@@ -183,7 +189,7 @@ async function capped(response: Response, maxBytes: number): Promise<Uint8Array<
 
 /**
  * Makes the guard. The answer is read in full, whatever its status; throws Failures `address_refused`,
- * `address_unreachable` and `address_answer_too_large`. Redirects are followed hop by hop, each checked anew; from the
+ * `address_unreachable`, `address_redirected` and `address_answer_too_large`. Redirects are followed hop by hop, each checked anew; from the
  * second host on no header of the caller goes along, and a redirected POST is refused.
  */
 export function createGuard(lookup: Lookup = systemLookup, fetcher: typeof fetch = fetch): Guard {
@@ -221,9 +227,14 @@ export function createGuard(lookup: Lookup = systemLookup, fetcher: typeof fetch
       const location = response.headers.get("location");
       if (REDIRECTS.has(response.status) && location !== null) {
         response.body?.cancel().catch(() => {});
+        if (hop >= maxRedirects && options.staysOnHost === true)
+          throw new Failure("client", "address_unreachable", { internal: "too many redirects" });
         if (hop >= maxRedirects) throw refused("too many redirects");
         if (method === "POST") throw refused("redirected POST");
-        url = parsed(location, url);
+        const next = parsed(location, url);
+        if (options.staysOnHost === true && !isSameHost(url, next))
+          throw new Failure("client", "address_redirected", { params: { host: next.host } });
+        url = next;
         continue;
       }
       try {

@@ -4,6 +4,7 @@ import { toOpenAPISchema } from "@elysiajs/openapi";
 import type { AnyElysia } from "elysia";
 import generated from "./console-answers.json" with { type: "json" };
 import { channels } from "./console/channels.ts";
+import { config } from "./console/config.ts";
 import { PARAMETERS } from "./console/parameters.ts";
 import { people } from "./console/people.ts";
 import { prices } from "./console/prices.ts";
@@ -35,6 +36,7 @@ const CONSOLE: Readonly<Record<string, ConsoleOperation>> = {
   ...people,
   ...site,
   ...prices,
+  ...config,
   ...channels,
   ...usage,
 };

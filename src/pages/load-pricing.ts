@@ -11,6 +11,8 @@ import type { PricingQuery } from "../http/queries/pricing.ts";
 import { sentBy } from "../http/queries/sent.ts";
 import type { PriceRatios } from "../shared/cost.ts";
 import { firstGroups } from "./choices.ts";
+import type { Announced } from "../core/prices/announced.ts";
+import { announcedFor } from "./announced-prices.ts";
 import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
@@ -33,6 +35,8 @@ export interface PricingData {
   groups: Readonly<Record<string, { ratio: number; desc: string }>>;
   areGroupsCut: boolean;
   notices: NoticeInForce[];
+  /** Prices to come of what the buyer may call. */
+  announced: Announced;
   rows: PricedModel[];
   total: number;
   vendors: CatalogueAnswer["vendors"];
@@ -43,7 +47,7 @@ export interface PricingData {
   vendorTitle: (id: string) => string;
 }
 
-export function loadPricing(context: LoaderContext): PricingData {
+export async function loadPricing(context: LoaderContext): Promise<PricingData> {
   const { deps, user, url, language } = context;
   const query = pricingQueryOf(sentBy(pricingFields, url.searchParams));
   const buyer = buyerOf(deps, user);
@@ -73,11 +77,12 @@ export function loadPricing(context: LoaderContext): PricingData {
     isGuest: user === undefined,
     buyer,
     group,
-    groupRatio: deps.prices.groupRatio(group),
+    groupRatio: deps.prices.groupRatio(group, buyer.ownGroup),
     quotaPerUnit: tables.quotaPerUnit,
     groups: first,
     areGroupsCut: isCut,
     notices: noticesInForce(deps, Object.keys(buyer.groups)),
+    announced: await announcedFor(deps, buyer),
     rows: answer.hits.map((hit) => priced(hit.model, hit.isAvailable)),
     total: answer.total,
     vendors: answer.vendors,

@@ -22,7 +22,10 @@ import { MOST_MODEL_NAME, MOST_VENDOR, pricingAddress } from "../http/queries/pr
 import type { PricingQuery } from "../http/queries/pricing.ts";
 import { dollarsPerMTok, explainCost, priceLines } from "../shared/cost.ts";
 import type { CostCounts, PriceLine, PriceRatios } from "../shared/cost.ts";
+import { Role } from "../shared/enums.ts";
 import { shortText } from "../shared/short-text.ts";
+import { announcedNotices, announcedPricesOf } from "./announced-prices.ts";
+import type { AnnouncedTexts } from "./announced-prices.ts";
 import { loadPricing } from "./load-pricing.ts";
 import type { PricedModel, PricingData } from "./load-pricing.ts";
 import type { Page, RenderContext } from "./page.ts";
@@ -94,6 +97,13 @@ function noticesOf({ t, data, context }: Shown, model?: string): PricingNotice[]
           : t("notice.until", { time: formatDateTime(until * 1000, context.timeZone).slice(0, 16) }),
     }));
 }
+
+const announcedTexts = ({ t, context }: Shown): AnnouncedTexts => ({
+  t,
+  timeZone: context.timeZone,
+  priceText,
+  perText: (per, price) => t(PER_TEXT[per], { price }),
+});
 
 function statusOf(t: Translate, { model, isAvailable }: PricedModel): string {
   if (isAvailable) return t(model.pricing ? "pricing.available" : "pricing.availableUnpriced");
@@ -416,7 +426,18 @@ function detailView(shown: Shown, detail: Exclude<PricingData["detail"], "missin
     isAvailable,
     status: statusOf(t, detail),
     banner: bannerOf(shown),
-    notices: noticesOf(shown, model.name),
+    notices: [
+      ...noticesOf(shown, model.name),
+      ...announcedPricesOf(announcedTexts(shown), data.announced, {
+        model: model.name,
+        group: data.group,
+        groupRatio: data.groupRatio,
+      }),
+    ],
+    history:
+      (context.user?.role ?? 0) >= Role.admin
+        ? `/prices?section=history&name=${encodeURIComponent(model.name)}`
+        : "",
     back: pricingAddress({ ...query, model: "", input: undefined, output: undefined, cached: undefined }),
     ...factsOf(shown, detail, { web_search: tools.webSearch.medium, file_search: tools.fileSearch }),
     isPerCall,
@@ -452,7 +473,7 @@ export const pricingPage: Page = {
       t,
       title,
       banner: bannerOf(shown),
-      notices: noticesOf(shown),
+      notices: [...noticesOf(shown), ...announcedNotices(announcedTexts(shown), shown.data.announced)],
       missing: detail === "missing" ? shortText(query.model, SHORT) : "",
       filters: filtersOf(shown),
       results: resultsOf(shown),

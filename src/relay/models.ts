@@ -1,4 +1,4 @@
-// The model list as the key sees it: its own limits, else what the channels of its group serve.
+// The model list as the key sees it: its own limits, else what the channels of its groups serve.
 import type { Deps } from "../core/deps.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import type { DialectName } from "../protocol/canonical.ts";
@@ -52,7 +52,9 @@ function answer(request: Request, body: unknown): Response {
 
 function namesFor(deps: Pick<Deps, "routing">, caller: Caller): string[] {
   const limits = caller.token?.modelLimits;
-  return limits ? [...limits].sort() : deps.routing.modelsOf(caller.group);
+  if (limits) return [...limits].sort();
+  if (!caller.auto) return deps.routing.modelsOf(caller.group);
+  return [...new Set(caller.auto.flatMap((group) => deps.routing.modelsOf(group)))].sort();
 }
 
 /** The dialect a caller of /v1/models expects: Anthropic's clients name the version of their API, Google's bring their own header. */

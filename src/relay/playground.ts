@@ -2,9 +2,10 @@
 // Refuses groups that the user may not use; there is no key, hence no key limits and no key charges.
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { refuseInMaintenance } from "../core/site/maintenance.ts";
+import { mayUseGroup } from "../core/users/groups.ts";
 import { UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
-import { mayUseGroup, modelNotFound } from "./call/admission.ts";
+import { modelNotFound } from "./call/admission.ts";
 import type { Caller } from "./call/admission.ts";
 import { asList, asObject } from "../protocol/json.ts";
 import { familyName } from "./endpoints/model-name.ts";
@@ -66,5 +67,12 @@ export function playgroundCaller(
     throw deps.routing.knows(group, familyName(model))
       ? new Failure("no-channel", "playground_no_channel", { params: { group, model } })
       : modelNotFound(model);
-  return { user, token: undefined, tokenName: `playground-${group}`, group, pinned: undefined };
+  return {
+    user,
+    token: undefined,
+    tokenName: `playground-${group}`,
+    group,
+    auto: undefined,
+    pinned: undefined,
+  };
 }

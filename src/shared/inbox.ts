@@ -36,6 +36,8 @@ const ROWS = {
     letters: "price",
     href: (model) => `/channel?model=${encodeURIComponent(model)}`,
   },
+  price_sync: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
+  price_sync_waits: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   audit: { tone: "broken", letters: "audit", isLasting: true },
   settlement_lost: { tone: "broken", letters: "settlement", isLasting: true },
   settlement_refused: { tone: "broken", letters: "settlement", isLasting: true },

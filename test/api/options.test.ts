@@ -148,11 +148,14 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
     expect(tables.toSorted()).toEqual([
       "AudioCompletionRatio",
       "AudioRatio",
+      "AutoGroups",
       "CacheRatio",
       "CompletionRatio",
       "CreateCache1hRatio",
       "CreateCacheRatio",
+      "GroupGroupRatio",
       "GroupRatio",
+      "GroupSpecialUsableGroup",
       "ImageRatio",
       "ModelPrice",
       "ModelRatio",
@@ -164,7 +167,9 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
     ]);
     for (const key of tables) {
       const before = app.deps.options.text(key);
-      const isEmptyShipped = definitionOf(key).default === "{}";
+      const shipped = definitionOf(key).default;
+      const isList = shipped === "[]";
+      const isEmptyShipped = shipped === "{}" || isList;
       const nothing = [undefined, null, "", " ", "\n\t ", "\ufeff"];
       for (const value of isEmptyShipped ? nothing : [...nothing, "{}", " { } "]) {
         const body = value === undefined ? { key } : { key, value };
@@ -184,11 +189,12 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
         expect(answer.body.message).toContain(key);
         expect([key, app.deps.options.text(key)]).toEqual([key, before]);
       }
-      for (const value of ["null", "[]", "false"])
-        expect([key, value, (await put(key, value)).body.code]).toEqual([key, value, "option_not_map"]);
+      const code = isList ? "option_not_list" : "option_not_map";
+      for (const value of ["null", isList ? "{}" : "[]", "false"])
+        expect([key, value, (await put(key, value)).body.code]).toEqual([key, value, code]);
       // Where nothing is shipped, nothing is what an operator may go back to.
-      if (isEmptyShipped) expect((await put(key, "{}")).body.success).toBe(true);
-      expect((await put(key, definitionOf(key).default)).body.success).toBe(true);
+      if (isEmptyShipped) expect((await put(key, isList ? "[]" : "{}")).body.success).toBe(true);
+      expect((await put(key, shipped)).body.success).toBe(true);
     }
     const rows = await app.deps.db.orm.select().from(app.deps.db.t.options);
     for (const { key, value } of rows)

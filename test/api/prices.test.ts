@@ -1,6 +1,7 @@
 // Changes of prices over the wire: every write is a revision, a plan is applied whole on the revision that it was made on or
 // not at all, an undo leaves alone what was changed since, and only root acts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
@@ -123,7 +124,7 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
       });
       expect(Math.abs(revision.created_at - Date.now() / 1000)).toBeLessThan(60);
       // Rows of the log name the tables that they were charged by.
-      expect(revision.fingerprint).toBe(app.deps.prices.callPrice("a", "default")?.revision ?? "");
+      expect(revision.fingerprint).toBe(app.deps.prices.callPrice("a", "default", "default")?.revision ?? "");
     });
 
     test("so is the reset, with every name that it changes", async () => {
@@ -322,7 +323,7 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
       });
       expect(app.deps.options.get("ModelRatio")).toEqual({ a: 1.5, b: 2 });
       expect(app.deps.options.get("ModelPrice")).toEqual({});
-      expect(app.deps.prices.callPrice("a", "vip")).toMatchObject({
+      expect(app.deps.prices.callPrice("a", "vip", "vip")).toMatchObject({
         ratios: { modelRatio: 1.5, completionRatio: 2 },
         groupRatio: 0.5,
         quotaPerUnit: 250_000,
@@ -406,6 +407,124 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
       expect((await put("GroupRatio", '{"default":1,"vip":0.5}')).body.success).toBe(true);
       expect(app.deps.options.get("GroupRatio")).toEqual({ default: 1, vip: 0.5 });
     });
+  });
+
+  describe("groups", () => {
+    const options = () => {
+      const { get } = app.deps.options;
+      return [get("GroupGroupRatio"), get("AutoGroups"), get("GroupSpecialUsableGroup")];
+    };
+    beforeEach(async () => {
+      for (const [key, value] of [
+        ["GroupRatio", { default: 1, vip: 0.5, beta: 2 }],
+        ["GroupGroupRatio", { vip: { default: 0.8 } }],
+        ["AutoGroups", ["default"]],
+        ["GroupSpecialUsableGroup", {}],
+      ] as const)
+        await app.deps.options.set(key, JSON.stringify(value));
+    });
+    afterAll(async () => {
+      for (const [key, value] of [
+        ["GroupGroupRatio", "{}"],
+        ["AutoGroups", "[]"],
+        ["GroupSpecialUsableGroup", "{}"],
+        ["GroupRatio", '{"default":1,"vip":0.5}'],
+      ] as const)
+        await app.deps.options.set(key, value);
+    });
+
+    test("their maps are planned, applied, kept in the history and undone, one entry per group of users", async () => {
+      const before = options();
+      const changes = [
+        { key: "GroupGroupRatio", name: "vip", after: { default: 0, beta: 2.5 } },
+        { key: "GroupSpecialUsableGroup", name: "vip", after: { "+:beta": "Try it", "-:default": "" } },
+        { key: "AutoGroups", name: "", after: ["beta", "default"] },
+      ];
+      const made = await plan(changes);
+      expect(made.warnings).toMatchObject([
+        {
+          code: "price_free",
+          key: "GroupGroupRatio",
+          name: "vip: default",
+          params: { before: 0.8, after: 0 },
+        },
+      ]);
+      expect((await apply(made, changes)).success).toBe(true);
+      const special = { added: { beta: "Try it" }, removed: new Set(["default"]) };
+      expect(options()).toEqual([
+        { vip: { default: 0, beta: 2.5 } },
+        ["beta", "default"],
+        { vip: special },
+      ] as never);
+      expect(app.deps.prices.callPrice("a", "default", "vip")).toMatchObject({
+        groupRatio: 0,
+        userGroupRatio: 0,
+      });
+      const { id, changes: written = [] } = await newest();
+      expect(written.map(({ key, name }) => `${key} ${name}`)).toEqual([
+        "AutoGroups ",
+        "GroupGroupRatio vip",
+        "GroupSpecialUsableGroup vip",
+      ]);
+      expect((await call("POST", `/revisions/${id}/undo`, {})).success).toBe(true);
+      expect(options()).toEqual(before);
+    });
+
+    test("what is wrong in them is refused before it is planned", async () => {
+      const refused = async (key: string, name: string, after: unknown) =>
+        (await call("POST", "/plan", { changes: [{ key, name, after }], days: 0 })).code;
+      expect(await refused("GroupGroupRatio", "vip", { default: -1 })).toBe("option_group_ratio_negative");
+      expect(await refused("GroupGroupRatio", "vip", 0.5)).toBe("option_bad_override");
+      expect(await refused("AutoGroups", "", ["auto"])).toBe("option_group_auto");
+      expect(await refused("GroupSpecialUsableGroup", "vip", { "+:a": 1 })).toBe("option_bad_special");
+    });
+
+    test("a group that one of them names, or a key's own list, keeps its ratio", async () => {
+      const holding = async (): Promise<string[]> => {
+        const after = '{"default":1,"vip":0.5}';
+        const { body } = await put("GroupRatio", after);
+        if (body.success) await app.deps.options.set("GroupRatio", '{"default":1,"vip":0.5,"beta":2}');
+        else expect(body.code).toBe("price_group_in_use");
+        const made = await plan([{ key: "GroupRatio", name: "beta", after: null }]);
+        const [warning] = made.warnings.filter(({ code }) => code === "group_in_use");
+        expect(warning !== undefined).toBe(!body.success);
+        return warning ? [String(warning.params["options"]), String(warning.params["keys"])] : [];
+      };
+      expect(await holding()).toEqual([]);
+      const { options: store } = app.deps;
+      for (const [key, value] of [
+        ["GroupGroupRatio", { beta: { default: 1 } }],
+        ["GroupGroupRatio", { vip: { beta: 1 } }],
+        ["AutoGroups", ["default", "beta"]],
+        ["GroupSpecialUsableGroup", { vip: { "+:beta": "" } }],
+        ["GroupSpecialUsableGroup", { beta: { "-:default": "" } }],
+      ] as const) {
+        const old = store.text(key);
+        await store.set(key, JSON.stringify(value));
+        expect([key, await holding()]).toEqual([key, [key, "0"]]);
+        await store.set(key, old);
+      }
+      const member = await app.createUser();
+      const { id } = await app.createToken(member.id, { group: "auto", autoGroups: "default,beta" });
+      await app.createToken(member.id, { group: "auto", autoGroups: "default,betamax" });
+      expect(await holding()).toEqual(["", "1"]);
+      const { tokens } = app.deps.db.t;
+      await app.deps.db.orm.update(tokens).set({ autoGroups: "" }).where(eq(tokens.id, id));
+      expect(await holding()).toEqual([]);
+    });
+  });
+
+  test("a draft that somebody changed since it was read is not applied, and nothing of it is lost", async () => {
+    const changes = [{ key: "ModelRatio", name: "a", after: 4 }];
+    const draft = (await call<{ id: number; version: number }>("POST", "/drafts", { changes }, admin)).data;
+    const made = await plan(changes);
+    const more = [...changes, { key: "ModelRatio", name: "b", after: 9 }];
+    await call("PUT", "/drafts", { id: draft.id, version: draft.version, changes: more }, admin);
+    const before = await latest();
+    const of = { draft_id: draft.id, draft_version: draft.version };
+    expect((await apply(made, changes, of)).code).toBe("price_draft_changed");
+    expect(await latest()).toBe(before);
+    expect((await apply(made, changes, { ...of, draft_version: draft.version + 1 })).success).toBe(true);
   });
 
   test("a draft that is applied is done with, by the revision that it became", async () => {

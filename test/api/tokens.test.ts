@@ -16,6 +16,7 @@ interface Token {
   used_quota: number;
   expired_time: number;
   group: string;
+  auto_groups: string;
   allow_ips: string;
   model_limits: string;
 }
@@ -222,6 +223,73 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
     const kept = await call("PUT", "/", { id: token.id, name: "renamed", group: "vip" });
     expect(kept.body.data).toMatchObject({ name: "renamed", group: "vip" });
     expect((await call("PUT", "/", { id: token.id, group: "svip" })).body.code).toBe("token_group_unusable");
+  });
+
+  describe("the automatic choice of a group", () => {
+    const set = async (options: Record<string, unknown>): Promise<void> => {
+      for (const [key, value] of Object.entries(options))
+        await app.deps.options.set(key, JSON.stringify(value));
+    };
+    const refused = async (fields: Record<string, unknown>) => {
+      const { body } = await call("POST", "/", { name: "key", ...fields });
+      return [body.code, body.field];
+    };
+    beforeAll(() =>
+      set({
+        GroupRatio: { default: 1, vip: 1, beta: 1 },
+        UserUsableGroups: { default: "d", vip: "v" },
+        AutoGroups: ["beta", "vip"],
+      }),
+    );
+    afterAll(() => set({ AutoGroups: [], DefaultUseAutoGroup: false }));
+
+    test("a key has it, by the site's order or its own, and calls find it at once", async () => {
+      const token = await create({ group: "auto" });
+      expect(token).toMatchObject({ group: "auto", auto_groups: "" });
+      const listed = await create({ group: "auto", auto_groups: " vip, default,vip" });
+      expect(listed).toMatchObject({ group: "auto", auto_groups: "vip,default" });
+      expect(await known(listed.key)).toMatchObject({ group: "auto", autoGroups: ["vip", "default"] });
+      const { body } = await call("PUT", "/", { id: listed.id, auto_groups: "default" });
+      expect(body.data.auto_groups).toBe("default");
+      expect(await known(listed.key)).toMatchObject({ autoGroups: ["default"] });
+      // A group of its own ends the list; so does the owner's.
+      expect((await call("PUT", "/", { id: listed.id, group: "vip" })).body.data).toMatchObject({
+        group: "vip",
+        auto_groups: "",
+      });
+    });
+
+    test("a list names at most ten groups, each open to the owner; without any the site must have one", async () => {
+      const many = Array.from({ length: 11 }, (_, at) => `g${at}`).join(",");
+      expect(await refused({ group: "auto", auto_groups: many })).toEqual(["token_auto_many", "auto_groups"]);
+      expect(await refused({ group: "auto", auto_groups: "vip,beta" })).toEqual([
+        "token_group_unusable",
+        "auto_groups",
+      ]);
+      await set({ AutoGroups: ["beta"] });
+      expect(await refused({ group: "auto" })).toEqual(["token_auto_empty", "group"]);
+      expect((await create({ group: "auto", auto_groups: "vip" })).auto_groups).toBe("vip");
+      await set({ AutoGroups: ["beta", "vip"] });
+    });
+
+    test("an edit of other fields leaves a key alone whose groups were closed meanwhile", async () => {
+      const token = await create({ group: "auto", auto_groups: "vip" });
+      await set({ UserUsableGroups: { default: "d" } });
+      const { body } = await call("PUT", "/", { id: token.id, name: "renamed" });
+      expect(body.data).toMatchObject({ name: "renamed", group: "auto", auto_groups: "vip" });
+      await set({ UserUsableGroups: { default: "d", vip: "v" } });
+    });
+
+    test("where the site wants it, a key that is made without a word about its group has it", async () => {
+      expect((await create()).group).toBe("");
+      await set({ DefaultUseAutoGroup: true });
+      expect((await create()).group).toBe("auto");
+      expect((await create({ group: "" })).group).toBe("");
+      expect((await create({ group: "vip" })).group).toBe("vip");
+      await set({ AutoGroups: ["beta"] });
+      expect((await create()).group).toBe("");
+      await set({ AutoGroups: ["beta", "vip"] });
+    });
   });
 
   test("enabling an expired or used-up key is refused; changing what stood in the way enables it again", async () => {

@@ -381,6 +381,13 @@ describe("detail", () => {
     expect(within(sum).getByRole("row", { name: /^Total/ }).textContent).toContain("$0.00525");
   });
 
+  test("a ratio of the user's group and an automatic choice of the group are told", async () => {
+    open({ url: "/log?id=1", page: { rows: [row(1, {}, { ...OTHER, user_group_ratio: 0.8, auto: true })] } });
+    const sum = await screen.findByRole("region", { name: "How the cost came about" });
+    expect(sum.textContent).toContain("The user’s group pays 0.8× in this group");
+    expect(within(screen.getByRole("dialog")).getByText("chosen automatically")).toBeTruthy();
+  });
+
   test.each([
     ["en", "Next entry", false],
     ["zh", "下一条", true],

@@ -146,7 +146,15 @@ describe("a list of which the page brought only the beginning", () => {
     const names = Array.from({ length: 150 }, (_, index) => `model-${String(index).padStart(3, "0")}`);
     const island = renderScreen(TokenScreen, {
       url: "/token?new=1",
-      data: { rows: [], total: 0, pageSize: 10, groups: {}, models: names.slice(0, 100), isCut: true },
+      data: {
+        rows: [],
+        total: 0,
+        pageSize: 10,
+        groups: {},
+        auto: [],
+        models: names.slice(0, 100),
+        isCut: true,
+      },
     });
     island.answer("GET /api/user/models", { success: true, message: "", data: names });
     island.answer("GET /api/user/self/groups", { success: true, message: "", data: {} });

@@ -46,6 +46,7 @@ function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
     model_limits: "",
     allow_ips: "",
     group: "",
+    auto_groups: "",
     ...part,
   };
 }
@@ -63,14 +64,16 @@ const ROWS = [
   }),
 ];
 
-function open(options: IslandOptions & { rows?: TokenRow[] } = {}): Island {
-  const { rows = ROWS, ...rest } = options;
+function open(options: IslandOptions & { rows?: TokenRow[]; page?: Partial<TokenPageData> } = {}): Island {
+  const { rows = ROWS, page = {}, ...rest } = options;
   const data: TokenPageData = {
     rows,
     total: rows.length,
     pageSize: 10,
     groups: { default: { desc: "standard", ratio: 1 }, vip: { desc: "fast", ratio: 2.5 } },
+    auto: [],
     models: ["gpt-4o", "gpt-4o-mini", "claude-sonnet-4"],
+    ...page,
   };
   const island = renderScreen(TokenScreen, { data, url: "/token", ...rest });
   const list = { success: true, data: rows, total: rows.length };
@@ -144,7 +147,7 @@ describe("the list", () => {
 });
 
 describe("making keys", () => {
-  async function drawer(options: IslandOptions = {}) {
+  async function drawer(options: Parameters<typeof open>[0] = {}) {
     const island = open({ rows: [], ...options });
     let made = 100;
     island.answer("POST /api/token", ({ body }: { body: Partial<TokenRow> }) => ({
@@ -244,6 +247,7 @@ describe("making keys", () => {
     const group = screen.getByLabelText<HTMLSelectElement>("Group");
     expect([...group.options].map((each) => each.textContent)).toEqual([
       "Your own group",
+      "Automatic (auto)",
       "default · standard · 1×",
       "vip · fast · 2.5×",
     ]);
@@ -262,6 +266,67 @@ describe("making keys", () => {
       model_limits: "gpt-4o",
     });
     expect(Math.abs(body.expired_time - before - 3600)).toBeLessThanOrEqual(60);
+  });
+
+  const select = () => screen.getByLabelText<HTMLSelectElement>("Group");
+  const sent = (island: Island) => writes(island).at(-1)?.body as Partial<TokenRow>;
+
+  test("an automatic key says what it does; its own order is pressed together and sent", async () => {
+    const island = await drawer({ page: { auto: ["default", "vip"] } });
+    await island.user.type(field(/^Name/), "x");
+    expect(screen.queryByRole("group", { name: "Groups to try, in order" })).toBeNull();
+    await island.user.selectOptions(select(), "auto");
+    expect(screen.getByText(/^Each call takes the first group that has a channel/)).toBeTruthy();
+    const order = within(screen.getByRole("group", { name: "Groups to try, in order" }));
+    expect(order.getByRole("status").textContent).toBe("The site’s order: default 1× → vip 2.5×");
+    await island.user.click(order.getByRole("button", { name: "vip 2.5×" }));
+    await island.user.click(order.getByRole("button", { name: "default 1×" }));
+    expect(order.getByRole("status").textContent).toBe("This key’s order: vip 2.5× → default 1×");
+    await island.user.click(order.getByRole("button", { name: "1. vip 2.5×" }));
+    await island.user.click(order.getByRole("button", { name: "vip 2.5×" }));
+    await create(island);
+    await settle();
+    expect(sent(island)).toMatchObject({ group: "auto", auto_groups: "default,vip" });
+  });
+
+  test("where the site offers it first a new key is automatic, and the own group is a press away", async () => {
+    const island = await drawer({ page: { auto: ["vip"] }, status: { default_use_auto_group: true } });
+    expect(select().value).toBe("auto");
+    await island.user.type(field(/^Name/), "x");
+    await island.user.selectOptions(select(), "");
+    await create(island);
+    await settle();
+    expect(sent(island).group).toBe("");
+    expect(sent(island)).not.toHaveProperty("auto_groups");
+  });
+
+  test("with nothing to choose from there is no automatic choice", async () => {
+    await drawer({ page: { groups: { default: { desc: "standard", ratio: 1 } } } });
+    expect([...select().options].map(({ value }) => value)).toEqual(["", "default"]);
+  });
+
+  test("an automatic key stands in the list as one; a group that was closed stays in its order until it is taken out", async () => {
+    const row = token(7, { name: "roaming", group: "auto", auto_groups: "gone,vip" });
+    const island = open({ rows: [row], url: "/token?edit=7" });
+    await screen.findByRole("dialog", { name: "Edit key: roaming" });
+    expect(document.querySelector("table")?.textContent).toContain("Automatic (auto)");
+    const order = within(screen.getByRole("group", { name: "Groups to try, in order" }));
+    expect(order.getByRole("status").textContent).toBe("This key’s order: gone → vip 2.5×");
+    await island.user.click(order.getByRole("button", { name: "1. gone" }));
+    await island.user.click(screen.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(sent(island)).toEqual({ id: 7, auto_groups: "vip" } as Partial<TokenRow>);
+  });
+
+  test("no more than ten groups are taken", async () => {
+    const groups = Object.fromEntries(
+      Array.from({ length: 11 }, (_, at) => [`g${at}`, { desc: "", ratio: 1 }]),
+    );
+    const island = await drawer({ page: { groups } });
+    await island.user.selectOptions(select(), "auto");
+    for (let at = 0; at < 10; at++)
+      await island.user.click(screen.getByRole("button", { name: `g${at} 1×` }));
+    expect(screen.getByRole<HTMLButtonElement>("button", { name: "g10 1×" }).disabled).toBe(true);
   });
 
   test("the same call can be copied as curl before it is made", async () => {

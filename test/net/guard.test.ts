@@ -49,6 +49,22 @@ async function refusal(address: string, options: GuardOptions = LIMITS, names: r
   }
 }
 
+test("told to stay on the host, a redirect elsewhere is refused by name, and one in circles as unreachable", async () => {
+  const stays: GuardOptions = { ...OPEN, staysOnHost: true };
+  const here = `http://127.0.0.1:${port}`;
+  const guard = createGuard(() => Promise.resolve([]));
+  expect((await guard(`${here}/?to=/fine`, stays)).status).toBe(200);
+  // Another port of the same host is the host; another name for it is not, nor is TLS given up.
+  expect(await refusal(`${here}/?to=${encodeURIComponent(`http://127.0.0.2:${port}/`)}`, stays)).toBe(
+    "address_redirected",
+  );
+  expect(await refusal(`${here}/?to=${encodeURIComponent("https://127.0.0.1:1/")}`, stays)).toBe(
+    "address_unreachable",
+  );
+  expect(await refusal(`${here}/loop`, stays)).toBe("address_unreachable");
+  expect(await refusal(`${here}/loop`, OPEN)).toBe("address_refused");
+});
+
 test("what is packed unasked is unpacked up to the cap, piece by piece", async () => {
   const guard = createGuard(() => Promise.resolve([]));
   const { bytes } = await guard(`http://127.0.0.1:${port}/packed`, OPEN);

@@ -184,6 +184,7 @@ CREATE TABLE "price_drafts" (
 	"parent" bigint DEFAULT 0 NOT NULL,
 	"state" text DEFAULT 'open' NOT NULL,
 	"effective_at" bigint DEFAULT 0 NOT NULL,
+	"announce" boolean DEFAULT false NOT NULL,
 	"version" integer DEFAULT 1 NOT NULL,
 	"revision_id" bigint DEFAULT 0 NOT NULL,
 	"failure" text DEFAULT '' NOT NULL,
@@ -343,6 +344,7 @@ CREATE TABLE "tokens" (
 	"model_limits" text DEFAULT '' NOT NULL,
 	"allow_ips" text DEFAULT '' NOT NULL,
 	"group" text DEFAULT '' NOT NULL,
+	"auto_groups" text DEFAULT '' NOT NULL,
 	"deleted_at" bigint
 );
 --> statement-breakpoint

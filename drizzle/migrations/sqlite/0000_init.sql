@@ -205,6 +205,7 @@ CREATE TABLE `price_drafts` (
 	`parent` integer DEFAULT 0 NOT NULL,
 	`state` text DEFAULT 'open' NOT NULL,
 	`effective_at` integer DEFAULT 0 NOT NULL,
+	`announce` integer DEFAULT false NOT NULL,
 	`version` integer DEFAULT 1 NOT NULL,
 	`revision_id` integer DEFAULT 0 NOT NULL,
 	`failure` text DEFAULT '' NOT NULL,
@@ -377,6 +378,7 @@ CREATE TABLE `tokens` (
 	`model_limits` text DEFAULT '' NOT NULL,
 	`allow_ips` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
+	`auto_groups` text DEFAULT '' NOT NULL,
 	`deleted_at` integer
 );
 --> statement-breakpoint

@@ -96,6 +96,11 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
           ))}
         </tfoot>
       </table>
+      {typeof other.user_group_ratio !== "number" || other.user_group_ratio < 0 ? null : (
+        <p className="mt-1 text-xs text-muted">
+          {t("log.cost.userGroupRatio", { ratio: Number(other.user_group_ratio.toFixed(6)) })}
+        </p>
+      )}
       {other.estimated ? <p className="mt-1 text-xs text-muted">{t("log.cost.estimated")}</p> : null}
       {sum.isCapped ? <p className="mt-1 text-xs text-muted">{t("log.cost.capped")}</p> : null}
       {sum.isMinimum ? <p className="mt-1 text-xs text-muted">{t("log.cost.minimum")}</p> : null}

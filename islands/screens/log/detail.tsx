@@ -90,7 +90,17 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
         {isAdmin && row.channel > 0 ? (
           <Fact label={t("log.channel")} value={`${row.channel} ${row.channel_name}`} />
         ) : null}
-        {row.group ? <Fact label={t("log.group")} value={<Chip>{row.group}</Chip>} /> : null}
+        {row.group ? (
+          <Fact
+            label={t("log.group")}
+            value={
+              <span className="inline-flex flex-wrap items-center gap-1">
+                <Chip>{row.group}</Chip>
+                {other.auto === true ? <span className="text-muted">{t("log.groupAuto")}</span> : null}
+              </span>
+            }
+          />
+        ) : null}
         {isCall ? (
           <>
             <Fact label={t("log.duration")} value={formatDuration(row.use_time_ms)} />

@@ -27,6 +27,10 @@ export interface LogOther extends Record<string, unknown> {
   estimated?: boolean;
   sensitive_output?: boolean;
   dropped?: string[];
+  /** The group's ratio is one that only users of the caller's group pay. */
+  user_group_ratio?: number;
+  /** The key was an automatic one: the row's group is the one that answered. */
+  auto?: boolean;
   /** "balance": a lower limit on the answer was sent, because no more could be held. */
   limited?: string;
   error_type?: string;

@@ -1,11 +1,12 @@
 // The price desk while it is open: prices as they are stored, what was changed on top of them, and the way back step by step.
 // Refuses to keep a change that puts a value back to what is stored: what counts as changed would be a lie.
 import { computed, signal } from "@preact/signals-react";
-import type { ReadonlySignal } from "@preact/signals-react";
+import type { ReadonlySignal, Signal } from "@preact/signals-react";
 import { emptyMaps, PRICE_MAPS, putRow, rowOf } from "../../../src/shared/row-maps.ts";
 import type { PriceMaps } from "../../../src/shared/row-maps.ts";
 import type { DeskPrices } from "../../../src/shared/price-desk.ts";
 import type { PriceRow } from "../../../src/shared/price-row.ts";
+import { createSteps } from "./steps.ts";
 
 /** One entry of an option that holds prices; `name` is empty where the option is one value. */
 interface Edit {
@@ -13,22 +14,29 @@ interface Edit {
   name: string;
   /** null: the entry goes. */
   after: unknown;
+  /** Whose price it is where it was taken from a source; the server checks it when a plan is applied. */
+  taken?: string | undefined;
 }
 
 /** As a plan is sent. */
-interface DeskChange extends Edit {
-  /** null: there was no such entry. */
+export interface DeskChange extends Edit {
+  /** What stood there when the change was made; null: no such entry. A plan tells where that is no longer so. */
   before: unknown;
+}
+
+/** The draft that the changes are those of. */
+export interface OpenDraft {
+  id: number;
+  version: number;
+  title: string;
+  note: string;
+  announce: boolean;
+  /** Its changes as they were last loaded or saved. */
+  changes: readonly DeskChange[];
 }
 
 type Maps = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 type Edits = ReadonlyMap<string, Edit>;
-
-interface Step {
-  edits: Edits;
-  /** What the step did, as a sentence in the visitor's language. */
-  label: string;
-}
 
 export interface Desk {
   /** Undefined until `open`. */
@@ -36,6 +44,11 @@ export interface Desk {
   /** Stored entries by option, then by name; an option that is one value has the name "". */
   stored: ReadonlySignal<Maps>;
   changes: ReadonlySignal<readonly DeskChange[]>;
+  draft: Signal<OpenDraft | undefined>;
+  /** There are changes that no draft has. */
+  isUnsaved: ReadonlySignal<boolean>;
+  /** Puts the draft's changes in place of those at hand, as one step. */
+  openDraft: (draft: OpenDraft, label: string) => void;
   /** Label of the step that `undo` would take back, of the one that `redo` would do again. */
   undoable: ReadonlySignal<string | undefined>;
   redoable: ReadonlySignal<string | undefined>;
@@ -51,8 +64,12 @@ export interface Desk {
   storedRowOf: (model: string) => PriceRow | undefined;
   /** Several edits as one step. */
   write: (edits: readonly Edit[], label: string) => void;
-  /** Whole prices of models as one step; undefined takes a price away. */
-  writeRows: (rows: ReadonlyMap<string, PriceRow | undefined>, label: string) => void;
+  /** Whole prices of models as one step; undefined takes a price away. `taken`: whose they are, by model. */
+  writeRows: (
+    rows: ReadonlyMap<string, PriceRow | undefined>,
+    label: string,
+    taken?: ReadonlyMap<string, string>,
+  ) => void;
   undo: () => void;
   redo: () => void;
   /** Back to what is stored, as one step. */
@@ -94,12 +111,23 @@ function mapsOf(model: string, valueOf: (key: string, name: string) => unknown):
 
 const NO_EDITS: Edits = new Map();
 
+function isSameSet(one: readonly DeskChange[], other: readonly DeskChange[]): boolean {
+  if (one.length !== other.length) return false;
+  const known = new Map(other.map((each) => [placeOf(each.key, each.name), each]));
+  return one.every((each) => {
+    const found = known.get(placeOf(each.key, each.name));
+    return found !== undefined && isSameEntry(found.after, each.after);
+  });
+}
+
 export function createDesk(): Desk {
   const prices = signal<DeskPrices>();
   const stored = signal<Maps>(new Map());
-  const edits = signal<Edits>(NO_EDITS);
-  const past = signal<readonly Step[]>([]);
-  const future = signal<readonly Step[]>([]);
+  const steps = createSteps(NO_EDITS);
+  const edits = steps.now;
+  const draft = signal<OpenDraft>();
+  // What stood at a place when it was changed, where something else stands there by now.
+  const bases = signal<ReadonlyMap<string, unknown>>(new Map());
 
   const storedValueOf = (key: string, name: string): unknown => stored.value.get(key)?.get(name) ?? null;
   const valueOf = (key: string, name: string): unknown => {
@@ -108,11 +136,10 @@ export function createDesk(): Desk {
   };
   const quotaPerUnit = (): number => Number(valueOf("QuotaPerUnit", "")) || 500_000;
   const isChange = ({ key, name, after }: Edit): boolean => !isSameEntry(after, storedValueOf(key, name));
-
-  const step = (next: Edits, label: string): void => {
-    past.value = [...past.peek(), { edits: edits.peek(), label }];
-    future.value = [];
-    edits.value = next;
+  const onlyChanges = (all: Edits): Edits => new Map([...all].filter(([, edit]) => isChange(edit)));
+  const baseOf = ({ key, name }: Omit<Edit, "after">): unknown => {
+    const known = bases.value.get(placeOf(key, name));
+    return known === undefined ? storedValueOf(key, name) : known;
   };
   const write = (list: readonly Edit[], label: string): void => {
     const next = new Map(edits.peek());
@@ -121,27 +148,46 @@ export function createDesk(): Desk {
       if (isChange(edit)) next.set(place, edit);
       else next.delete(place);
     }
-    step(next, label);
+    // Whoever changes it again has seen what stands there now.
+    const places = new Set(list.map(({ key, name }) => placeOf(key, name)));
+    bases.value = new Map([...bases.peek()].filter(([place]) => !places.has(place)));
+    steps.step(next, label);
   };
   const changes = computed(() =>
-    [...edits.value.values()].map((edit): DeskChange => ({
-      ...edit,
-      before: storedValueOf(edit.key, edit.name),
-    })),
+    [...edits.value.values()].map((edit): DeskChange => ({ ...edit, before: baseOf(edit) })),
   );
+  const open = (fresh: DeskPrices): void => {
+    const seen = new Map([...edits.peek()].map(([place, edit]) => [place, baseOf(edit)] as const));
+    prices.value = fresh;
+    stored.value = new Map(
+      Object.entries(fresh.texts).map(([key, text]) => [key, entriesOf(key, text)] as const),
+    );
+    steps.revise(onlyChanges);
+    bases.value = new Map([...seen].filter(([place]) => edits.peek().has(place)));
+    if (edits.peek().size > 0) return;
+    // Applied: what led there must not come back as steps.
+    steps.forget();
+    draft.value = undefined;
+  };
 
   return {
     prices,
     stored,
     changes,
-    undoable: computed(() => past.value.at(-1)?.label),
-    redoable: computed(() => future.value.at(-1)?.label),
-    open(fresh) {
-      prices.value = fresh;
-      stored.value = new Map(
-        Object.entries(fresh.texts).map(([key, text]) => [key, entriesOf(key, text)] as const),
-      );
-      edits.value = new Map([...edits.peek()].filter(([, edit]) => isChange(edit)));
+    draft,
+    isUnsaved: computed(
+      () =>
+        changes.value.length > 0 &&
+        !(draft.value && isSameSet(changes.value, draft.value.changes.filter(isChange))),
+    ),
+    undoable: steps.undoable,
+    redoable: steps.redoable,
+    open,
+    openDraft(fresh, label) {
+      const all = fresh.changes.map(({ key, name, after }) => ({ key, name, after }));
+      steps.step(onlyChanges(new Map(all.map((edit) => [placeOf(edit.key, edit.name), edit]))), label);
+      bases.value = new Map(fresh.changes.map(({ key, name, before }) => [placeOf(key, name), before]));
+      draft.value = fresh;
     },
     valueOf,
     storedValueOf,
@@ -158,29 +204,24 @@ export function createDesk(): Desk {
     storedRowOf: (model) =>
       rowOf(mapsOf(model, storedValueOf), model, Number(storedValueOf("QuotaPerUnit", "")) || quotaPerUnit()),
     write,
-    writeRows(rows, label) {
+    writeRows(rows, label, taken) {
       const maps = emptyMaps();
       const list: Edit[] = [];
       for (const [model, row] of rows) {
         putRow(maps, model, row, quotaPerUnit());
-        for (const key of PRICE_MAPS) list.push({ key, name: model, after: maps[key][model] ?? null });
+        const mark = taken?.get(model);
+        const more = mark === undefined ? {} : { taken: mark };
+        for (const key of PRICE_MAPS)
+          list.push({ key, name: model, after: maps[key][model] ?? null, ...more });
       }
       write(list, label);
     },
-    undo() {
-      const last = past.peek().at(-1);
-      if (!last) return;
-      past.value = past.peek().slice(0, -1);
-      future.value = [...future.peek(), { edits: edits.peek(), label: last.label }];
-      edits.value = last.edits;
+    undo: steps.undo,
+    redo: steps.redo,
+    discard(label) {
+      steps.step(NO_EDITS, label);
+      bases.value = new Map();
+      draft.value = undefined;
     },
-    redo() {
-      const next = future.peek().at(-1);
-      if (!next) return;
-      future.value = future.peek().slice(0, -1);
-      past.value = [...past.peek(), { edits: edits.peek(), label: next.label }];
-      edits.value = next.edits;
-    },
-    discard: (label) => step(NO_EDITS, label),
   };
 }

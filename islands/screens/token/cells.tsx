@@ -1,5 +1,6 @@
 // Columns of the API key table.
 // Refuses to print keys: they are masked, and copied from here.
+import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { formatQuota, maskSecret } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, ChipLine, Money, StatusDot, When } from "../../ui/badges.tsx";
@@ -64,7 +65,7 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
         row.group === "" ? (
           <span className="text-muted">{t("token.groupOwn")}</span>
         ) : (
-          <Chip>{row.group}</Chip>
+          <Chip>{row.group === AUTO_GROUP ? t("token.groupAuto") : row.group}</Chip>
         ),
     },
     {

@@ -1,4 +1,5 @@
 // Parts of the API key's drawer: quota, expiry, group, and how many are made.
+import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { shortText } from "../../../src/shared/short-text.ts";
 import { api, call } from "../../lib/api.ts";
 import { status } from "../../lib/boot.ts";
@@ -9,6 +10,7 @@ import { groupText } from "../../lib/group-text.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { GroupMap } from "../../lib/wire.ts";
 import { Field, NO_HINT, NumberField, SelectField, SwitchField } from "../../ui/form.tsx";
+import { AutoPart } from "./auto-part.tsx";
 import { COUNT_PRESETS, localText, QUOTA_PRESETS } from "./row.ts";
 import type { TokenPageData, TokenValues } from "./row.ts";
 
@@ -125,21 +127,31 @@ export function GroupPart({ form, data }: { form: TokenForm; data: TokenPageData
   const { all: groups } = useCompleteChoices<GroupMap>(data.groups, data.isCut === true, () =>
     call(api.user.self.groups.get()),
   );
-  return (
+  const isAuto = group === AUTO_GROUP;
+  // With one group there is nothing to choose from.
+  const offersAuto = isAuto || data.auto.length > 0 || Object.keys(groups).length > 1;
+  const select = (
     <SelectField
       form={form}
       name="group"
       label={t("token.group")}
-      hint={t("token.groupHint")}
+      hint={isAuto ? t("token.groupAutoHint") : t("token.groupHint")}
       choices={[
         { value: "", label: t("token.groupOwn") },
-        ...(group === "" || Object.hasOwn(groups, group) ? [] : [{ value: group, label: group }]),
+        ...(offersAuto ? [{ value: AUTO_GROUP, label: t("token.groupAuto") }] : []),
+        ...(group === "" || isAuto || Object.hasOwn(groups, group) ? [] : [{ value: group, label: group }]),
         ...Object.entries(groups).map(([name, { desc, ratio }]) => ({
           value: name,
           label: `${shortText(name, MOST_LABEL)} · ${shortText(groupText(t, desc), MOST_LABEL)} · ${ratio}×`,
         })),
       ]}
     />
+  );
+  return (
+    <>
+      {select}
+      {isAuto ? <AutoPart form={form} groups={groups} site={data.auto} /> : null}
+    </>
   );
 }
 

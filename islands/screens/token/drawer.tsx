@@ -1,6 +1,8 @@
 // The drawer that makes and changes API keys.
 // Refuses a key without a name and an expiry that is no date; the rest is the server's to refuse.
 import { useState } from "react";
+import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
+import { status } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Errors } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -25,6 +27,10 @@ export interface TokenDrawerProps {
 }
 
 const limitOf = ({ count }: TokenValues, isNew: boolean) => nameLimit(isNew ? (count ?? 1) : 1);
+
+/** What a new key begins with: the automatic choice where the site offers it first. */
+const firstGroup = ({ auto }: TokenPageData) =>
+  status.peek().default_use_auto_group === true && auto.length > 0 ? AUTO_GROUP : "";
 
 /** Rules of the form; `isBadDate`: a date is typed in part. */
 function validator(t: Translate, isNew: boolean, isBadDate: boolean) {
@@ -53,7 +59,7 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
   const isNew = row === undefined;
   const [isBadDate, setBadDate] = useState(false);
   const form = useForm<TokenValues>({
-    initial: row ? valuesOf(row) : NEW_TOKEN,
+    initial: row ? valuesOf(row) : { ...NEW_TOKEN, group: firstGroup(data) },
     ...(isNew ? { draftKey: "token" } : {}),
     validate: validator(t, isNew, isBadDate),
   });

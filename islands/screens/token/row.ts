@@ -1,14 +1,20 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
+import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { MAX_TOKEN_NAME } from "../../../src/shared/name-limits.ts";
+import type { PricesToCome } from "../../../src/shared/prices-to-come.ts";
 import type { GroupMap, ListPageData, ModelNotice, TokenRow } from "../../lib/wire.ts";
 
 export interface TokenPageData extends ListPageData<TokenRow> {
   groups: GroupMap;
+  /** Groups of the site's automatic choice that the user may use, in their order. */
+  auto: readonly string[];
   models: string[];
   /** There are more groups or models than these. */
   isCut?: boolean;
   /** What administrators tell about the models. */
   notices?: ModelNotice[];
+  /** Announced changes of their prices. */
+  pricesToCome?: PricesToCome[];
 }
 
 export interface TokenValues extends Record<string, unknown> {
@@ -18,6 +24,8 @@ export interface TokenValues extends Record<string, unknown> {
   /** `datetime-local` text; empty = never. */
   expires: string;
   group: string;
+  /** Of the group `auto`, in their order, separated by commas; empty: the site's. */
+  autoGroups: string;
   limitModels: boolean;
   models: string;
   ips: string;
@@ -36,6 +44,7 @@ export const NEW_TOKEN: TokenValues = {
   quota: DEFAULT_QUOTA,
   expires: "",
   group: "",
+  autoGroups: "",
   limitModels: false,
   models: "",
   ips: "",
@@ -64,6 +73,7 @@ export function valuesOf(row: TokenRow): TokenValues {
     quota: row.remain_quota,
     expires: localText(row.expired_time),
     group: row.group,
+    autoGroups: row.auto_groups,
     limitModels: row.model_limits_enabled,
     models: row.model_limits,
     ips: row.allow_ips ?? "",
@@ -84,6 +94,7 @@ export function bodyOf(values: TokenValues) {
       .join(","),
     allow_ips: values.ips.trim(),
     group: values.group,
+    ...(values.group === AUTO_GROUP ? { auto_groups: values.autoGroups } : {}),
   };
 }
 

@@ -14,6 +14,7 @@ const FIELD_OF = {
   quota: "remain_quota",
   expires: "expired_time",
   group: "group",
+  autoGroups: "auto_groups",
   limitModels: "model_limits_enabled",
   models: "model_limits",
   ips: "allow_ips",

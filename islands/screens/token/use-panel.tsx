@@ -2,6 +2,7 @@
 // Refuses to print old keys in full: they are masked in the code, and copied in full.
 import { MessageSquare, TriangleAlert } from "lucide-react";
 import { useState } from "react";
+import type { PricesToCome } from "../../../src/shared/prices-to-come.ts";
 import { user } from "../../lib/boot.ts";
 import { chatLinks, serverAddress } from "../../lib/chat-links.ts";
 import { maskSecret } from "../../lib/format.ts";
@@ -25,6 +26,7 @@ export interface UsePanelProps {
   /** Models of the account, for keys without a limit of their own. */
   models: readonly string[];
   notices: readonly ModelNotice[];
+  pricesToCome: readonly PricesToCome[];
   onClose: () => void;
 }
 
@@ -33,7 +35,7 @@ function modelsOf(row: TokenRow | undefined, models: readonly string[]): string[
   return own.length > 0 ? own : [...models];
 }
 
-export default function UsePanel({ keys, isNew, models, notices, onClose }: UsePanelProps) {
+export default function UsePanel({ keys, isNew, models, notices, pricesToCome, onClose }: UsePanelProps) {
   const t = useT();
   const [tab, setTab] = useState<SampleName | "clients">("curl");
   const [first] = keys;
@@ -52,7 +54,11 @@ export default function UsePanel({ keys, isNew, models, notices, onClose }: UseP
   const tabs = [...SAMPLE_NAMES, "clients"] as const;
   return (
     <>
-      <ModelNotices notices={notices} {...(first.model_limits_enabled ? { models: offered } : {})} />
+      <ModelNotices
+        notices={notices}
+        pricesToCome={pricesToCome}
+        {...(first.model_limits_enabled ? { models: offered } : {})}
+      />
       <Notice tone="success" onClose={onClose}>
         <h2 className="font-semibold">
           {keys.length === 1

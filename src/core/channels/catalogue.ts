@@ -3,7 +3,7 @@
 import { lookupPrice } from "../prices/prices.ts";
 import type { ModelPricing, PriceTables } from "../prices/prices.ts";
 import type { Deps, UserAccount } from "../deps.ts";
-import { groupChoices, OWN_GROUP_DESCRIPTION } from "../users/groups.ts";
+import { groupChoices, GUEST_GROUP, OWN_GROUP_DESCRIPTION } from "../users/groups.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 
 export interface CatalogueModel {
@@ -97,8 +97,6 @@ export function createCatalogue({ routing, prices, vendors }: Sources): Catalogu
   };
 }
 
-const GUEST_GROUP = "default";
-
 export interface Buyer {
   /** Whose prices are shown unless another group is chosen: the user's own one, "default" for guests. */
   ownGroup: string;
@@ -115,7 +113,7 @@ export function buyerOf(deps: Pick<Deps, "options" | "prices">, user: UserAccoun
   return {
     ownGroup,
     groups: {
-      [ownGroup]: own ?? { ratio: deps.prices.groupRatio(ownGroup), desc: OWN_GROUP_DESCRIPTION },
+      [ownGroup]: own ?? { ratio: deps.prices.groupRatio(ownGroup, ownGroup), desc: OWN_GROUP_DESCRIPTION },
       ...others,
     },
     acceptsUnpriced:

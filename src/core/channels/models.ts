@@ -1,6 +1,6 @@
 // Models as people may see them: which of them a user's groups serve, and what they cost.
 import type { Deps, UserAccount } from "../deps.ts";
-import { OWN_GROUP_DESCRIPTION, usableGroups } from "../users/groups.ts";
+import { GUEST_GROUP, OWN_GROUP_DESCRIPTION, usableGroups } from "../users/groups.ts";
 import { hostedToolPrices, MISSING_MODEL_RATIO, priceRulesOf } from "../prices/prices.ts";
 import type { ModelPricing, PriceTables, SearchSize } from "../prices/prices.ts";
 import { completionRatio } from "../../shared/completion-rules.ts";
@@ -11,7 +11,6 @@ import type { CatalogueModel } from "./catalogue.ts";
 
 /** The creation time that clients of model lists have always been shown. */
 const MODEL_CREATED = 1_626_777_600;
-const DEFAULT_GROUP = "default";
 
 /** Every model that an enabled channel serves for one of the user's usable groups; or for only that one of them. */
 export function modelsForUser(
@@ -189,10 +188,11 @@ export function pricingFor(
 ): PricingList {
   const tables = deps.prices.tables();
   const usable = usableGroups(deps, visitor);
-  if (!visitor && !Object.hasOwn(usable, DEFAULT_GROUP)) usable[DEFAULT_GROUP] = OWN_GROUP_DESCRIPTION;
-  const ratios = Object.entries(deps.options.get("GroupRatio")).filter(([group]) =>
-    Object.hasOwn(usable, group),
-  );
+  if (!visitor && !Object.hasOwn(usable, GUEST_GROUP)) usable[GUEST_GROUP] = OWN_GROUP_DESCRIPTION;
+  const userGroup = visitor?.group ?? GUEST_GROUP;
+  const ratios = Object.keys(deps.options.get("GroupRatio"))
+    .filter((group) => Object.hasOwn(usable, group))
+    .map((group) => [group, deps.prices.groupRatio(group, userGroup)] as const);
   return {
     data: deps.catalogue.models().map((model) => pricingEntry(tables, model)),
     group_ratio: Object.fromEntries(ratios),

@@ -16,6 +16,12 @@ export type Verdict =
   /** It asked to be left alone for a while. */
   | "limited";
 
+/** A channel, and the group whose call it serves. */
+export interface PickedChannel {
+  channel: Channel;
+  group: string;
+}
+
 export interface Picker extends ChannelHealth {
   /**
    * The next channel for this request, or undefined when none is left. `accepts` leaves out channels that cannot
@@ -28,6 +34,17 @@ export interface Picker extends ChannelHealth {
     nowMs: number,
     accepts?: (channel: Channel) => boolean,
   ): Channel | undefined;
+  /**
+   * The same over several groups in their order: the first one that has a channel which does not rest; where all rest, the one
+   * whose rest ends first.
+   */
+  pickAmong(
+    groups: readonly string[],
+    model: string,
+    excluded: ReadonlySet<number>,
+    nowMs: number,
+    accepts?: (channel: Channel) => boolean,
+  ): PickedChannel | undefined;
 }
 
 /** Smooth weighted round robin: everyone gains its share, the leader serves and pays the sum. Order never clumps. */
@@ -55,26 +72,61 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
     return best;
   }
 
+  /** The next that does not rest; those that do are added to `resting`. */
+  function awake(
+    tiers: readonly Tier[],
+    { model, excluded, nowMs, accepts }: Wanted,
+    resting: (readonly TierEntry[])[],
+  ): Channel | undefined {
+    for (const tier of tiers) {
+      const entries = usable(tier, excluded, accepts);
+      if (entries.length === 0) continue;
+      if (health.isCalm()) return rotate(entries)?.channel;
+      const chosen = rotate(entries.filter(({ channel }) => health.isUsable(channel, model, nowMs)));
+      if (chosen) {
+        health.take(chosen.channel, model, nowMs);
+        return chosen.channel;
+      }
+      resting.push(entries);
+    }
+    return undefined;
+  }
+
   return {
     ...health,
     pick(group, model, excluded, nowMs, accepts) {
-      const candidates: (readonly TierEntry[])[] = [];
-      for (const tier of routing.tiers(group, model)) {
-        const entries = usable(tier, excluded, accepts);
-        if (entries.length === 0) continue;
-        if (health.isCalm()) return rotate(entries)?.channel;
-        const chosen = rotate(entries.filter(({ channel }) => health.isUsable(channel, model, nowMs)));
-        if (chosen) {
-          health.take(chosen.channel, model, nowMs);
-          return chosen.channel;
-        }
-        candidates.push(entries);
-      }
-      const chosen = leastTired(candidates, model);
+      const resting: (readonly TierEntry[])[] = [];
+      const found = awake(routing.tiers(group, model), { model, excluded, nowMs, accepts }, resting);
+      if (found) return found;
+      const chosen = leastTired(resting, model);
       if (chosen) health.take(chosen, model, nowMs);
       return chosen;
     },
+    pickAmong(groups, model, excluded, nowMs, accepts) {
+      const resting: (readonly TierEntry[])[] = [];
+      const groupOf = new Map<readonly TierEntry[], string>();
+      for (const group of groups) {
+        const from = resting.length;
+        const channel = awake(routing.tiers(group, model), { model, excluded, nowMs, accepts }, resting);
+        if (channel) return { channel, group };
+        for (const entries of resting.slice(from)) groupOf.set(entries, group);
+      }
+      const channel = leastTired(resting, model);
+      const entries = resting.find((each) => each.some((entry) => entry.channel === channel));
+      const group = entries && groupOf.get(entries);
+      if (!channel || group === undefined) return undefined;
+      health.take(channel, model, nowMs);
+      return { channel, group };
+    },
   };
+}
+
+/** What a request asks of a channel. */
+interface Wanted {
+  model: string;
+  excluded: ReadonlySet<number>;
+  nowMs: number;
+  accepts: ((channel: Channel) => boolean) | undefined;
 }
 
 function usable(

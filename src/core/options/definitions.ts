@@ -11,6 +11,7 @@ import {
   defaultTopupGroupRatio,
   defaultUserUsableGroups,
 } from "./default-prices.ts";
+import { priceSources } from "./price-sources.ts";
 import { isHidden } from "./hidden.ts";
 import {
   bool,
@@ -18,6 +19,8 @@ import {
   domains,
   endpoint,
   float,
+  groupList,
+  groupOverrideMap,
   groupRatioMap,
   groupTextMap,
   headerMap,
@@ -29,6 +32,7 @@ import {
   priceRulesMap,
   rateLimitMap,
   ratioMap,
+  specialGroupMap,
   text,
   textList,
   textMap,
@@ -141,10 +145,19 @@ const optionsByGroup = {
     ExposeRatioEnabled: { kind: bool, default: "false" },
     /** Whether a release's new models get the prices that it ships; known ones are only proposed. */
     PriceAddNew: { kind: bool, default: "true" },
+    /** Where prices are compared with, and what of them is taken every day. */
+    PriceSources: { kind: priceSources, default: "[]" },
   },
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
     UserUsableGroups: { kind: groupTextMap, default: JSON.stringify(defaultUserUsableGroups) },
+  },
+  group_choices: {
+    GroupGroupRatio: { kind: groupOverrideMap, default: "{}" },
+    GroupSpecialUsableGroup: { kind: specialGroupMap, default: "{}" },
+    AutoGroups: { kind: groupList, default: "[]" },
+    /** Of keys that are made without a word about their group; consoles offer it first. */
+    DefaultUseAutoGroup: { kind: bool, default: "false", public: "default_use_auto_group" },
   },
   rate_limit: {
     ModelRequestRateLimitEnabled: { kind: bool, default: "false" },

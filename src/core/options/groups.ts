@@ -4,7 +4,10 @@
 export const OPTION_TABS = ["operation", "ratelimit", "models", "system", "other"] as const;
 type OptionTab = (typeof OPTION_TABS)[number];
 
-/** A group and its tab, a line each; "none" = shown by no tab, and kept because older clients read and write it. */
+/**
+ * A group and its tab, a line each; "desk" = the price desk shows it; "none" = no screen does, kept because older clients read
+ * and write it.
+ */
 const TAB_OF_GROUP = {
   general: "operation",
   drawing: "operation",
@@ -17,6 +20,7 @@ const TAB_OF_GROUP = {
   chats: "operation",
   prices: "operation",
   groups: "operation",
+  group_choices: "desk",
   rate_limit: "ratelimit",
   global: "models",
   upstream: "models",
@@ -38,13 +42,13 @@ const TAB_OF_GROUP = {
   content: "other",
   version: "other",
   legacy: "none",
-} as const satisfies Record<string, OptionTab | "none">;
+} as const satisfies Record<string, OptionTab | "desk" | "none">;
 
 export type OptionGroupId = keyof typeof TAB_OF_GROUP;
 
 interface OptionGroup {
   id: OptionGroupId;
-  tab: OptionTab | "none";
+  tab: OptionTab | "desk" | "none";
   /** Place among all groups, from 0. */
   order: number;
   /** Key of its name in the dictionaries. */

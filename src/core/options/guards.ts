@@ -88,3 +88,18 @@ export function checkGuards(key: OptionKey, value: string, textOf: (key: OptionK
       throw refuse("option_in_use", { name: key, used: guard.key });
   }
 }
+
+/**
+ * The same for many options that change together: those that would act without what they need, and either begin to act or
+ * lose it now.
+ */
+export function missingNeeds(
+  before: (key: OptionKey) => string,
+  after: (key: OptionKey) => string,
+): { key: OptionKey; code: FailureCode }[] {
+  return GUARDS.filter(({ key, needs }) => {
+    if (!isActing(after(key))) return false;
+    const missing = needs.filter((need) => !isMet(need, after));
+    return missing.length > 0 && (!isActing(before(key)) || missing.some((need) => isMet(need, before)));
+  }).map(({ key, code }) => ({ key, code }));
+}

@@ -1,6 +1,8 @@
 // Kinds of option values: how the stored text is read, checked and shown.
 // Each parse refuses wrong text with a Failure that names what was expected.
+import { AUTO_GROUP } from "../../shared/auto-group.ts";
 import { refusedScheme } from "../../shared/chat-schemes.ts";
+import type { SpecialGroups } from "../../shared/group-rules.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isTimeZone } from "../../shared/local-time.ts";
 import { isPriceName, readPriceRules } from "../../shared/price-row.ts";
@@ -199,13 +201,69 @@ export const priceRulesMap = table((value, key): PriceRules => {
   return row;
 });
 
-export const groupRatioMap = table((value, key) => {
+const groupRatios = table((value, key) => {
   if (typeof value !== "number" || !Number.isFinite(value) || value > MAX_RATIO) {
     throw refuse("option_bad_ratio", { name: key });
   }
   if (value < 0) throw refuse("option_group_ratio_negative", { name: key });
   return value;
 });
+
+function refuseAuto(name: string): void {
+  if (name === AUTO_GROUP) throw refuse("option_group_auto");
+}
+
+/** group -> its factor; `auto` is no group. */
+export const groupRatioMap: OptionKind<Record<string, number>> = {
+  ...groupRatios,
+  check: (value) => Object.keys(groupRatios.parse(value)).forEach(refuseAuto),
+};
+
+const groupOverrides = table((value, userGroup): Record<string, number> => {
+  if (!isRecord(value)) throw refuse("option_bad_override", { name: userGroup });
+  const ratios: Record<string, number> = {};
+  for (const [group, ratio] of Object.entries(value)) {
+    const name = `${userGroup}: ${group}`;
+    if (typeof ratio !== "number" || !Number.isFinite(ratio) || ratio > MAX_RATIO)
+      throw refuse("option_bad_ratio", { name });
+    if (ratio < 0) throw refuse("option_group_ratio_negative", { name });
+    ratios[group] = ratio;
+  }
+  return ratios;
+});
+
+/** group of users -> group that they use -> the factor that replaces that group's own. */
+export const groupOverrideMap: OptionKind<Record<string, Record<string, number>>> = {
+  ...groupOverrides,
+  check: (value) =>
+    Object.values(groupOverrides.parse(value)).forEach((ratios) => Object.keys(ratios).forEach(refuseAuto)),
+};
+
+const specialGroups = table((value, userGroup): SpecialGroups => {
+  if (!isRecord(value)) throw refuse("option_bad_special", { name: userGroup });
+  const added: Record<string, string> = {};
+  const removed = new Set<string>();
+  for (const [entry, words] of Object.entries(value)) {
+    const group = /^[+-]:/.test(entry) ? entry.slice(2) : entry;
+    if (typeof words !== "string" || group.trim() === "")
+      throw refuse("option_bad_special", { name: `${userGroup}: ${entry}` });
+    if (entry.startsWith("-:")) removed.add(group);
+    else added[group] = words;
+  }
+  return { added, removed };
+});
+
+/** group of users -> { "+:group" or "group": its description, "-:group": any text }. */
+export const specialGroupMap: OptionKind<Record<string, SpecialGroups>> = {
+  ...specialGroups,
+  check(value) {
+    for (const [userGroup, { added, removed }] of Object.entries(specialGroups.parse(value))) {
+      [...Object.keys(added), ...removed].forEach(refuseAuto);
+      const both = Object.keys(added).find((group) => removed.has(group));
+      if (both !== undefined) throw refuse("option_special_both", { name: `${userGroup}: ${both}` });
+    }
+  },
+};
 
 function textOf(value: unknown, key: string): string {
   if (typeof value !== "string") throw refuse("option_bad_text", { name: key });
@@ -297,6 +355,18 @@ export const textList: OptionKind<string[]> = {
       throw refuse("option_not_list");
     }
     return parsed;
+  },
+};
+
+/** Groups in the order in which they are tried. */
+export const groupList: OptionKind<string[]> = {
+  ...textList,
+  isTable: true,
+  check(value) {
+    const groups = textList.parse(value);
+    groups.forEach(refuseAuto);
+    const wrong = groups.find((group, at) => group.trim() === "" || groups.indexOf(group) !== at);
+    if (wrong !== undefined) throw refuse("option_bad_group_list", { name: wrong });
   },
 };
 

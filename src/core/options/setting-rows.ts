@@ -23,6 +23,7 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
+import { priceSources } from "./price-sources.ts";
 import type { OptionStore } from "./store.ts";
 
 const CONTROLS = new Map<OptionDefinition["kind"], OptionControl>([
@@ -43,6 +44,7 @@ const CONTROLS = new Map<OptionDefinition["kind"], OptionControl>([
   [chatList, "json_list"],
   [textList, "json_list"],
   [modelNotices, "json_list"],
+  [priceSources, "json_list"],
 ]);
 
 /** Texts of several lines, which people write and nobody parses. */
@@ -83,7 +85,7 @@ export function settingRows(
 ): OptionRow[] {
   return optionRows.flatMap((row): OptionRow[] => {
     const tab = tabs.get(row.group) ?? "none";
-    if (tab === "none" || row.hidden || (only !== undefined && tab !== only)) return [];
+    if (tab === "none" || tab === "desk" || row.hidden || (only !== undefined && tab !== only)) return [];
     const text = options.text(row.key);
     const byDefault = shipped[row.key] ?? row.default;
     const isLong = !isFull && text.length + byDefault.length > MOST_CHARACTERS;

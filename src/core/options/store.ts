@@ -23,11 +23,13 @@ export interface OptionAuthor {
   userId: number;
   username: string;
   /** How it came about where it is more than a plain write. */
-  kind?: "reset" | "apply" | "schedule" | "undo";
+  kind?: "reset" | "apply" | "schedule" | "undo" | "cli" | "sync";
   note?: string;
   /** The revision that is undone, and the draft that is applied. */
   undoOf?: number;
   draftId?: number;
+  /** Whose prices models get, by model, where they were taken from a source (prices/taken.ts). */
+  taken?: ReadonlyMap<string, string>;
 }
 
 /** Runs inside the atomic block of each write, before the rows change. */

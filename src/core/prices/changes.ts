@@ -16,6 +16,8 @@ export interface SentChange {
   after: unknown;
   /** What stood there when the change was thought of, where whoever sends it knows. */
   before?: unknown;
+  /** Whose price it is where it was taken from a source (taken.ts). */
+  taken?: string | undefined;
 }
 
 export interface PriceChange {
@@ -24,6 +26,8 @@ export interface PriceChange {
   /** null: there was, or will be, no such entry. */
   before: unknown;
   after: unknown;
+  /** As it was sent. */
+  taken?: string;
 }
 
 /** The texts of the options that hold prices; an option that is not stored has its default. */
@@ -128,7 +132,7 @@ export function changesAgainst(texts: PriceTexts, sent: readonly SentChange[]): 
   const entries = new Map<OptionKey, Map<string, unknown>>();
   const seen = new Set<string>();
   const changes: PriceChange[] = [];
-  for (const { key, name, after } of sent) {
+  for (const { key, name, after, taken } of sent) {
     const shown = name === "" ? key : `${key}: ${name}`;
     if (!isPriceOption(key) || name.length > MAX_NAME || name.includes("\0")) throw invalid(shown);
     // A prototype's name would not stand in the map as an entry of its own.
@@ -139,7 +143,8 @@ export function changesAgainst(texts: PriceTexts, sent: readonly SentChange[]): 
     if (!known) entries.set(key, (known = entriesOf(key, textOf(texts, key))));
     const before = ofEntry(known, name);
     const wanted = MAPS.has(key) ? (after ?? null) : singleText(key, after);
-    if (!isSame(before, wanted)) changes.push({ key, name, before, after: wanted });
+    if (isSame(before, wanted)) continue;
+    changes.push({ key, name, before, after: wanted, ...(taken === undefined ? {} : { taken }) });
   }
   return changes.sort(byPlace);
 }

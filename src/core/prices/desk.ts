@@ -1,12 +1,14 @@
 // What the price desk begins with: prices as the database has them, and which of them are in use, refused or named.
-import { and, isNull, ne, sql } from "drizzle-orm";
+import { and, isNull, ne, notInArray, sql } from "drizzle-orm";
 import { countRows } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
+import { AUTO_GROUP } from "../../shared/auto-group.ts";
 import type { DeskGroup, DeskPrices } from "../../shared/price-desk.ts";
 import type { Deps } from "../deps.ts";
 import { rareWhere } from "../logs/filter.ts";
 import { PRICE_OPTIONS, textOf } from "./changes.ts";
+import { listedGroups } from "./group-use.ts";
 import { priceState } from "./revisions.ts";
 
 const DAY = 86_400;
@@ -58,7 +60,7 @@ async function refusals(db: Database, since: number): Promise<Record<string, num
 /** Every group that a user, a key or a channel names, with how many do. */
 async function namedGroups(db: Database): Promise<DeskGroup[]> {
   const { users, tokens, abilities } = db.t;
-  const [ofUsers, ofKeys, ofChannels] = await Promise.all([
+  const [ofUsers, ofKeys, ofLists, ofChannels] = await Promise.all([
     db.reader
       .select({ group: users.group, count: countRows() })
       .from(users)
@@ -67,8 +69,9 @@ async function namedGroups(db: Database): Promise<DeskGroup[]> {
     db.reader
       .select({ group: tokens.group, count: countRows() })
       .from(tokens)
-      .where(and(isNull(tokens.deletedAt), ne(tokens.group, "")))
+      .where(and(isNull(tokens.deletedAt), notInArray(tokens.group, ["", AUTO_GROUP])))
       .groupBy(tokens.group),
+    listedGroups(db),
     db.reader.selectDistinct({ group: abilities.group, channelId: abilities.channelId }).from(abilities),
   ]);
   const found = new Map<string, DeskGroup>();
@@ -79,6 +82,7 @@ async function namedGroups(db: Database): Promise<DeskGroup[]> {
   };
   for (const { group, count } of ofUsers) groupOf(group).users = count;
   for (const { group, count } of ofKeys) groupOf(group).keys = count;
+  for (const [group, count] of ofLists) groupOf(group).keys += count;
   for (const { group } of ofChannels) groupOf(group).channels += 1;
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -11,6 +11,7 @@ import type { OptionWrite } from "../options/store.ts";
 import { changesAgainst, placesText, PRICE_OPTIONS, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
 import { lockPrices, priceState, refuseStale, textsInside, writesIfUntouched } from "./revisions.ts";
+import { takenOf } from "./taken.ts";
 
 type Row = Database["t"]["priceDrafts"]["$inferSelect"];
 
@@ -77,6 +78,7 @@ export interface DraftInput {
   title: string;
   note: string;
   changes: readonly SentChange[];
+  announce?: boolean | undefined;
 }
 
 export async function createDraft(deps: DraftDeps, input: DraftInput, actor: Actor): Promise<Draft> {
@@ -91,6 +93,7 @@ export async function createDraft(deps: DraftDeps, input: DraftInput, actor: Act
     .values({
       title: input.title,
       note: input.note,
+      announce: input.announce ?? false,
       changes: JSON.stringify(changes),
       parent: revision,
       userId: actor.id,
@@ -125,6 +128,8 @@ export interface DraftEdit {
   title?: string | undefined;
   note?: string | undefined;
   changes?: readonly SentChange[] | undefined;
+  /** Whether users are told of it while it is scheduled. */
+  announce?: boolean | undefined;
   /** Unix seconds, for root; 0: by hand again. Its changes are then those against the prices of `parent`. */
   effectiveAt?: number | undefined;
   /** The revision that whoever schedules it has looked at. */
@@ -162,6 +167,7 @@ export async function changeDraft(deps: DraftDeps, edit: DraftEdit, actor: Actor
   return save(deps, draft, {
     title: edit.title ?? draft.title,
     note: edit.note ?? draft.note,
+    announce: edit.announce ?? draft.announce,
     changes: JSON.stringify(changes),
     parent: isRebased ? revision : draft.parent,
     state,
@@ -230,6 +236,7 @@ async function applyDraft(deps: DueDeps, draft: Draft): Promise<Outcome> {
     kind: "schedule" as const,
     note: draft.note === "" ? draft.title : draft.note,
     draftId: draft.id,
+    taken: takenOf(draft.changes),
   };
   try {
     return await deps.options.write((tx) => dueSteps(deps, tx, draft), author);

@@ -1,9 +1,11 @@
 // Who still names a group whose ratio is to go: without it their calls would be charged at 1, and nobody would notice.
-import { and, inArray, isNull } from "drizzle-orm";
+import { and, inArray, isNull, ne } from "drizzle-orm";
 import { countRows } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
+import { autoGroupsOf } from "../../shared/auto-group.ts";
 import { refuse } from "../../shared/failures.ts";
-import { isOptionKey, optionDefinitions } from "../options/definitions.ts";
+import { optionDefinitions } from "../options/definitions.ts";
+import type { OptionKey } from "../options/definitions.ts";
 import { differences, textOf, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, PriceTexts } from "./changes.ts";
 
@@ -17,9 +19,12 @@ export interface GroupUse {
 }
 
 /** Options that name groups, besides their ratios. */
-const NAMING = ["UserUsableGroups", "GroupGroupRatio", "GroupSpecialUsableGroup", "AutoGroups"].filter(
-  isOptionKey,
-);
+const NAMING = [
+  "UserUsableGroups",
+  "GroupGroupRatio",
+  "GroupSpecialUsableGroup",
+  "AutoGroups",
+] as const satisfies readonly OptionKey[];
 
 /** Whether the option names the group: as a key at any depth, also as "+:g" and "-:g", or as an item of a list. */
 function names(text: string, group: string): boolean {
@@ -36,6 +41,20 @@ function holds(value: unknown, wanted: ReadonlySet<string>): boolean {
   return Object.entries(value).some(([key, each]) => wanted.has(key) || holds(each, wanted));
 }
 
+/** How many automatic keys list each group for themselves. */
+export async function listedGroups(db: Database): Promise<ReadonlyMap<string, number>> {
+  const { tokens } = db.t;
+  const rows = await db.reader
+    .select({ autoGroups: tokens.autoGroups, count: countRows() })
+    .from(tokens)
+    .where(and(ne(tokens.autoGroups, ""), isNull(tokens.deletedAt)))
+    .groupBy(tokens.autoGroups);
+  const keys = new Map<string, number>();
+  for (const { autoGroups, count } of rows)
+    for (const group of autoGroupsOf(autoGroups)) keys.set(group, (keys.get(group) ?? 0) + count);
+  return keys;
+}
+
 /** The use of every group that loses its ratio by the changes, as the other options are after them. */
 export async function usedGroups(
   db: Database,
@@ -47,7 +66,7 @@ export async function usedGroups(
     .map(({ name }) => name);
   if (groups.length === 0) return [];
   const { users, tokens, abilities } = db.t;
-  const [ofUsers, ofKeys, ofChannels] = await Promise.all([
+  const [ofUsers, ofKeys, ofLists, ofChannels] = await Promise.all([
     db.reader
       .select({ group: users.group, count: countRows() })
       .from(users)
@@ -58,6 +77,7 @@ export async function usedGroups(
       .from(tokens)
       .where(and(inArray(tokens.group, groups), isNull(tokens.deletedAt)))
       .groupBy(tokens.group),
+    listedGroups(db),
     db.reader
       .selectDistinct({ group: abilities.group, channelId: abilities.channelId })
       .from(abilities)
@@ -67,7 +87,7 @@ export async function usedGroups(
   return groups.map((group) => ({
     group,
     users: ofUsers.find((row) => row.group === group)?.count ?? 0,
-    keys: ofKeys.find((row) => row.group === group)?.count ?? 0,
+    keys: (ofKeys.find((row) => row.group === group)?.count ?? 0) + (ofLists.get(group) ?? 0),
     channels: ofChannels.filter((row) => row.group === group).length,
     options: NAMING.filter((key) => names(textOf(after, key), group)),
   }));
@@ -77,8 +97,8 @@ export const isUsed = ({ users, keys, channels, options }: GroupUse): boolean =>
   users + keys + channels + options.length > 0;
 
 /**
- * The same for a text of group ratios that is about to be stored by itself. Other options may name the group still: consoles
- * send them one after the other.
+ * The same for a text of group ratios that is about to be stored by itself. UserUsableGroups may name the group still:
+ * consoles of old send it right after.
  */
 export async function refuseUsedGroupsIn(db: Database, texts: PriceTexts, ratios: string): Promise<void> {
   const { kind } = optionDefinitions.GroupRatio;
@@ -86,7 +106,8 @@ export async function refuseUsedGroupsIn(db: Database, texts: PriceTexts, ratios
   if (Object.keys(kind.parse(ratios)).length === 0) return;
   const changes = differences("GroupRatio", textOf(texts, "GroupRatio"), ratios);
   const used = await usedGroups(db, texts, changes);
-  refuseFirst(used.map((each) => ({ ...each, options: [] })));
+  const later = ({ options }: GroupUse): string[] => options.filter((key) => key !== "UserUsableGroups");
+  refuseFirst(used.map((each) => ({ ...each, options: later(each) })));
 }
 
 /** Refuses, with the counts, changes that take the ratio of a group that is in use. */

@@ -2,39 +2,16 @@
 // Refuses to tick what an operator made his own, what changes by more than a factor of two, and what is or becomes free.
 import { isSamePrice, isSameRow, TOKEN_KINDS } from "../../shared/price-row.ts";
 import type { PriceRow } from "../../shared/price-row.ts";
+import type { SyncCase, SyncGuard } from "../../shared/price-sync.ts";
 import { everyKind } from "../../shared/row-maps.ts";
-
-export type MergeCase =
-  /** In force as it was taken, and the source has another price now. */
-  | "newer"
-  /** The operator's own price. */
-  | "own"
-  /** Not priced here yet. */
-  | "new"
-  /** The operator took the price away. */
-  | "removed"
-  /** The source has it no longer; kept. */
-  | "gone";
-
-/** Why nobody but a person ticks a line. */
-export type MergeGuard =
-  | "above_double"
-  | "below_half"
-  | "free"
-  /** What other instances charge for models that have no price there. */
-  | "unpriced_elsewhere"
-  /** Ten times off every other source. */
-  | "outlier"
-  /** By the call on one side, by the token on the other. */
-  | "other_kind";
 
 export interface MergeLine {
   name: string;
-  case: MergeCase;
+  case: SyncCase;
   base: PriceRow | undefined;
   ours: PriceRow | undefined;
   theirs: PriceRow | undefined;
-  guards: MergeGuard[];
+  guards: SyncGuard[];
   /** Taken unless a person unticks it. */
   ticked: boolean;
 }
@@ -88,10 +65,10 @@ function isFree(row: PriceRow, name: string): boolean {
   return [...pricesOf(row, name).values()].flat().every((price) => price === 0);
 }
 
-function changeGuards(name: string, ours: PriceRow, theirs: PriceRow): MergeGuard[] {
+function changeGuards(name: string, ours: PriceRow, theirs: PriceRow): SyncGuard[] {
   if (isByCall(ours) !== isByCall(theirs) || (ours.unit ?? "call") !== (theirs.unit ?? "call"))
     return ["other_kind"];
-  const guards = new Set<MergeGuard>();
+  const guards = new Set<SyncGuard>();
   const after = pricesOf(theirs, name);
   for (const [kind, before] of pricesOf(ours, name)) {
     const now = after.get(kind) ?? [];
@@ -103,6 +80,19 @@ function changeGuards(name: string, ours: PriceRow, theirs: PriceRow): MergeGuar
   }
   if (isFree(ours, name) !== isFree(theirs, name)) guards.add("free");
   return [...guards];
+}
+
+/** The largest step of any price of the model, as a share of what it is; Infinity where there is nothing to divide by. */
+export function priceChange(name: string, ours: PriceRow, theirs: PriceRow): number {
+  if (changeGuards(name, ours, theirs).includes("other_kind")) return Infinity;
+  const isSameTools = isSameRow({ tools: ours.tools ?? {} }, { tools: theirs.tools ?? {} });
+  if (!isSameTools) return Infinity;
+  const after = pricesOf(theirs, name);
+  const steps = [...pricesOf(ours, name)].flatMap(([kind, before]) => {
+    const now = after.get(kind) ?? [];
+    return [Math.max, Math.min].map((pick) => Math.abs(quotient(pick(...now), pick(...before)) - 1));
+  });
+  return Math.max(0, ...steps);
 }
 
 function isOutlier(name: string, row: PriceRow, others: readonly Rows[]): boolean {
@@ -129,7 +119,7 @@ function guardsOf(
   ours: PriceRow | undefined,
   theirs: PriceRow,
   others: readonly Rows[],
-): MergeGuard[] {
+): SyncGuard[] {
   const guards = ours ? changeGuards(name, ours, theirs) : isFree(theirs, name) ? ["free" as const] : [];
   if (isUnpricedElsewhere(theirs)) guards.push("unpriced_elsewhere");
   if (isOutlier(name, theirs, others)) guards.push("outlier");
@@ -141,7 +131,7 @@ export function mergePrices({ base, ours, theirs, isServed, others = [] }: Merge
   const lines: MergeLine[] = [];
   for (const name of new Set([...theirs.keys(), ...base.keys()])) {
     const rows = { base: base.get(name), ours: ours.get(name), theirs: theirs.get(name) };
-    const line = (kind: MergeCase, guards: MergeGuard[], mayTick: boolean) =>
+    const line = (kind: SyncCase, guards: SyncGuard[], mayTick: boolean) =>
       lines.push({ name, case: kind, ...rows, guards, ticked: mayTick && guards.length === 0 });
     if (!rows.theirs) {
       if (rows.ours) line("gone", [], false);

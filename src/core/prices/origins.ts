@@ -15,7 +15,7 @@ import { shippedPrices, shippedVersion } from "./shipped.ts";
 
 /** Beside the options: which table this site has seen. */
 const SEEN_KEY = "internal:shipped_prices";
-const SHIPPED = "shipped";
+export const SHIPPED = "shipped";
 /** Rows of one statement: databases count their parameters. */
 const INSERT_ROWS = 500;
 
@@ -197,18 +197,22 @@ export async function settleOrigins({ db, options: store, clock, record }: Origi
   await store.reload();
 }
 
-/** What was taken from a source and when: base of the merge with what it says now. */
-export async function originRows(
-  { db }: Pick<OriginServices, "db">,
-  source = SHIPPED,
-): Promise<Map<string, PriceRow>> {
+export interface PriceOrigin {
+  row: PriceRow;
+  /** shipped, whose price it is, or OWN_ORIGIN. */
+  source: string;
+}
+
+/** What was taken last, from whichever source: base of the merge with what a source says now. */
+export async function originRows({ db }: Pick<OriginServices, "db">): Promise<Map<string, PriceOrigin>> {
   const { priceOrigins } = db.t;
   const rows = await db.orm
-    .select({ name: priceOrigins.name, price: priceOrigins.price })
+    .select({ name: priceOrigins.name, price: priceOrigins.price, source: priceOrigins.source })
     .from(priceOrigins)
-    .where(eq(priceOrigins.source, source))
     .orderBy(asc(priceOrigins.name));
-  return new Map(rows.map(({ name, price }) => [name, JSON.parse(price) as PriceRow]));
+  return new Map(
+    rows.map(({ name, price, source }) => [name, { row: JSON.parse(price) as PriceRow, source }]),
+  );
 }
 
 /** The shipped rows as they come back from this site's maps. */

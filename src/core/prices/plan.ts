@@ -9,21 +9,21 @@ import type { Deps } from "../deps.ts";
 import { changesAgainst, isSame, MODEL_OPTIONS, tablesIn, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
 import { isUsed, usedGroups } from "./group-use.ts";
-import { lookupPrice, MISSING_MODEL_RATIO } from "./prices.ts";
+import { groupRatioOf, lookupPrice, MISSING_MODEL_RATIO } from "./prices.ts";
 import type { ModelPricing, PriceTables } from "./prices.ts";
 import { planHash, priceState, refuseStale } from "./revisions.ts";
 import { whatIf } from "./what-if.ts";
 import type { WhatIf } from "./what-if.ts";
 
 /** A price of one kind, in dollars; null: it does not apply, or the model has no price. */
-interface LineDifference {
+export interface LineDifference {
   kind: PriceLine["kind"];
   per: PriceLine["per"];
   before: number | null;
   after: number | null;
 }
 
-interface ModelDifference {
+export interface ModelDifference {
   model: string;
   /** Only the kinds whose price changes. */
   lines: LineDifference[];
@@ -90,7 +90,7 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
   const changes = changesAgainst(texts, request.changes);
   const before = tablesIn(texts);
   const after = tablesIn(textsWith(texts, writesOf(texts, changes)));
-  const models = modelsOf(changes, before, after).flatMap((model) => difference(model, before, after));
+  const models = modelDifferences(changes, before, after);
   const nowMs = clock.nowMs();
   const removed = models.filter(({ model }) => !lookupPrice(after, model)).map(({ model }) => model);
   const calls = await weekCalls(db, removed, nowMs);
@@ -105,6 +105,7 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
       ...movedSince(request.changes, changes),
       ...models.flatMap((each) => modelWarnings(each, before, after)),
       ...changes.flatMap(groupWarnings),
+      ...changes.flatMap((change) => overrideWarnings(change, before, after)),
       ...(await usedGroups(db, texts, changes))
         .filter(isUsed)
         .map(({ group, users, keys, channels, options }): PlanWarning => ({
@@ -120,6 +121,15 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
         ? null
         : await whatIf(db, { before, after, days: request.days, nowMs, signal: request.signal }),
   };
+}
+
+/** Models whose price the changes change, by name. */
+export function modelDifferences(
+  changes: readonly PriceChange[],
+  before: PriceTables,
+  after: PriceTables,
+): ModelDifference[] {
+  return modelsOf(changes, before, after).flatMap((model) => difference(model, before, after));
 }
 
 /** Models whose price the changes can touch: the names of the maps, and all where units mean other dollars. */
@@ -211,10 +221,28 @@ function groupWarnings({ key, name, before, after }: PriceChange): PlanWarning[]
     : [];
 }
 
+/** Of what users of one group pay in others; a ratio of their own that comes or goes is a step from or to the group's. */
+function overrideWarnings(
+  { key, name: userGroup, before, after }: PriceChange,
+  old: PriceTables,
+  fresh: PriceTables,
+): PlanWarning[] {
+  if (key !== "GroupGroupRatio") return [];
+  const used = new Set([before, after].flatMap((ratios) => Object.keys(ratios ?? {})));
+  return [...used].sort().flatMap((group): PlanWarning[] => {
+    const was = groupRatioOf(old, group, userGroup).groupRatio;
+    const is = groupRatioOf(fresh, group, userGroup).groupRatio;
+    const code = stepWarning(was, is);
+    const name = `${userGroup}: ${group}`;
+    return code ? [{ code, key, name, isBlocking: false, params: { before: was, after: is } }] : [];
+  });
+}
+
 /** Names that were drafted against another value than the one that they would replace. */
 function movedSince(sent: readonly SentChange[], changes: readonly PriceChange[]): PlanWarning[] {
+  const sentBy = new Map(sent.map((each) => [`${each.key} ${each.name}`, each]));
   return changes.flatMap((change): PlanWarning[] => {
-    const drafted = sent.find(({ key, name }) => key === change.key && name === change.name);
+    const drafted = sentBy.get(`${change.key} ${change.name}`);
     if (drafted?.before === undefined || isSame(drafted.before, change.before)) return [];
     const { key, name, before } = change;
     const params = { before: JSON.stringify(drafted.before), after: JSON.stringify(before) };

@@ -12,12 +12,15 @@ export interface PriceBook {
   tables(): PriceTables;
   /** Undefined when neither price nor ratio is set for the model. */
   pricing(model: string): ModelPricing | undefined;
-  /** 1 for groups without a ratio of their own. */
-  groupRatio(group: string): number;
-  /** The frozen price of calls to the model in the group; undefined when neither price nor ratio is set for it. */
-  callPrice(model: string, group: string): CallPrice | undefined;
+  /** What users of one group pay in another; 1 for groups without a ratio. */
+  groupRatio(group: string, userGroup: string): number;
+  /**
+   * The frozen price of calls to the model in the group by users of another one; undefined when neither price nor ratio is set
+   * for it.
+   */
+  callPrice(model: string, group: string, userGroup: string): CallPrice | undefined;
   /** The same at the ratio of models without a price. */
-  missingCallPrice(model: string, group: string): CallPrice;
+  missingCallPrice(model: string, group: string, userGroup: string): CallPrice;
   /** The most tokens that the model can answer with; undefined as long as no table knows. */
   maxOutput(model: string): number | undefined;
 }
@@ -35,6 +38,7 @@ const PRICE_OPTIONS: ReadonlySet<OptionKey> = new Set<OptionKey>([
   "PriceRules",
   "ToolPrices",
   "GroupRatio",
+  "GroupGroupRatio",
   "QuotaPerUnit",
 ]);
 
@@ -63,6 +67,7 @@ export function priceTablesFrom(options: Pick<OptionStore, "get">): PriceTables 
     priceRules: options.get("PriceRules"),
     toolPrices: options.get("ToolPrices"),
     groupRatio: options.get("GroupRatio"),
+    groupGroupRatio: options.get("GroupGroupRatio"),
     quotaPerUnit: options.get("QuotaPerUnit"),
   };
 }
@@ -83,8 +88,8 @@ export function createPriceBook(
   let tables: PriceTables | undefined;
   let revision: string | undefined;
   const cache = new Map<string, ModelPricing | undefined>();
-  /** Group -> model. */
-  const frozen = new Map<string, Map<string, CallPrice>>();
+  /** Group of users -> group that they use -> model. */
+  const frozen = new Map<string, Map<string, Map<string, CallPrice>>>();
   let frozenCount = 0;
   options.onChange((key) => {
     if (!PRICE_OPTIONS.has(key)) return;
@@ -111,8 +116,8 @@ export function createPriceBook(
     return (revision ??= fingerprintOf(current()));
   }
 
-  function freeze(model: string, ratios: ModelPricing, group: string): CallPrice {
-    return freezePrice(model, ratios, groupRatioOf(current(), group), {
+  function freeze(model: string, ratios: ModelPricing, group: string, userGroup: string): CallPrice {
+    return freezePrice(model, ratios, groupRatioOf(current(), group, userGroup), {
       tables: current(),
       revision: revisionOf(),
     });
@@ -130,9 +135,9 @@ export function createPriceBook(
   return {
     tables: current,
     pricing,
-    groupRatio: (group) => groupRatioOf(current(), group),
-    callPrice(model, group) {
-      const known = frozen.get(group)?.get(model);
+    groupRatio: (group, userGroup) => groupRatioOf(current(), group, userGroup).groupRatio,
+    callPrice(model, group, userGroup) {
+      const known = frozen.get(userGroup)?.get(group)?.get(model);
       if (known) return now(known);
       const ratios = pricing(model);
       if (!ratios) return undefined;
@@ -140,14 +145,17 @@ export function createPriceBook(
         frozen.clear();
         frozenCount = 0;
       }
-      const made = freeze(model, ratios, group);
-      let ofGroup = frozen.get(group);
-      if (!ofGroup) frozen.set(group, (ofGroup = new Map<string, CallPrice>()));
+      const made = freeze(model, ratios, group, userGroup);
+      let ofUsers = frozen.get(userGroup);
+      if (!ofUsers) frozen.set(userGroup, (ofUsers = new Map<string, Map<string, CallPrice>>()));
+      let ofGroup = ofUsers.get(group);
+      if (!ofGroup) ofUsers.set(group, (ofGroup = new Map<string, CallPrice>()));
       ofGroup.set(model, made);
       frozenCount += 1;
       return now(made);
     },
-    missingCallPrice: (model, group) => freeze(model, missingPrice(current(), model), group),
+    missingCallPrice: (model, group, userGroup) =>
+      freeze(model, missingPrice(current(), model), group, userGroup),
     maxOutput: (model) => shippedPrices().limits.get(priceName(model))?.maxOutput,
   };
 }

@@ -19,6 +19,7 @@ import {
   storeCost,
   integerQuota,
 } from "../../shared/cost.ts";
+import { effectiveRatio, overrideOf } from "../../shared/group-rules.ts";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
 import { priceName } from "../../shared/price-name.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -26,6 +27,7 @@ import { MAX_TOKEN_COUNT, promptTokens } from "../../shared/usage.ts";
 import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "../../shared/completion-rules.ts";
 import { everyKind, ONE_HOUR_WRITE, rowOf } from "../../shared/row-maps.ts";
 import type { PriceMaps } from "../../shared/row-maps.ts";
+import { FILE_SEARCH_PRICE, webSearchPrice } from "./piece-prices.ts";
 import { settledPrices } from "./rules.ts";
 import type { FrozenRules, RequestFacts, RulePrices } from "./rules.ts";
 import { TOKEN_KINDS } from "../../shared/price-row.ts";
@@ -46,6 +48,8 @@ export interface PriceTables {
   priceRules: Readonly<Record<string, PriceRules>>;
   toolPrices: RatioTable;
   groupRatio: RatioTable;
+  /** group of users -> group that they use -> the ratio that replaces that group's own. */
+  groupGroupRatio: Readonly<Record<string, RatioTable>>;
   quotaPerUnit: number;
 }
 
@@ -144,9 +148,23 @@ function frozenRules(tables: PriceTables, model: string): FrozenRules | undefine
   return row && { name, row, when, request: {} };
 }
 
-/** Missing groups cost 1; ratio 0 is free. */
-export function groupRatioOf(tables: PriceTables, group: string): number {
-  return own(tables.groupRatio, group) ?? 1;
+/** What a group costs its caller. */
+export interface CallerRatio {
+  readonly groupRatio: number;
+  /** The same number, where it stands for users of the caller's group alone. */
+  readonly userGroupRatio: number | undefined;
+  /** The caller's own group; undefined where that is the one that is used. */
+  readonly userGroup: string | undefined;
+}
+
+/** What users of one group pay in another: missing groups cost 1; ratio 0 is free. */
+export function groupRatioOf(tables: PriceTables, group: string, userGroup: string): CallerRatio {
+  const maps = { ratios: tables.groupRatio, overrides: tables.groupGroupRatio };
+  return {
+    groupRatio: effectiveRatio(maps, group, userGroup),
+    userGroupRatio: overrideOf(maps, group, userGroup),
+    userGroup: userGroup === group ? undefined : userGroup,
+  };
 }
 
 export interface ReserveInputs {
@@ -323,9 +341,16 @@ function logFields(inputs: CostInputs, surface: CostSurface | undefined): Record
 }
 
 /** The unit prices of a model in a group, for the pricing page: the same kinds and order as the lines of a charge. */
-export function modelPriceLines(tables: PriceTables, model: string, group: string): PriceLine[] | undefined {
+export function modelPriceLines(
+  tables: PriceTables,
+  model: string,
+  group: string,
+  userGroup = group,
+): PriceLine[] | undefined {
   const pricing = lookupPrice(tables, model);
-  return pricing && priceLines(pricing, groupRatioOf(tables, group), tables.quotaPerUnit);
+  return (
+    pricing && priceLines(pricing, groupRatioOf(tables, group, userGroup).groupRatio, tables.quotaPerUnit)
+  );
 }
 
 /** How much of the web a search reads, as clients say it; what they do not say is medium. */
@@ -335,9 +360,8 @@ export type SearchSize = "low" | "medium" | "high";
  * Everything that one call is charged by, frozen when it is reserved: settlement, retries, tasks and the turns of a
  * session read nothing else, so that a change of prices never reaches a call that has begun.
  */
-export interface CallPrice {
+export interface CallPrice extends CallerRatio {
   readonly ratios: ModelPricing;
-  readonly groupRatio: number;
   readonly quotaPerUnit: number;
   /** Dollars per thousand calls of hosted tools. */
   readonly tools: { readonly webSearch: Readonly<Record<SearchSize, number>>; readonly fileSearch: number };
@@ -379,12 +403,22 @@ export function hostedToolPrices(tables: PriceTables, model: string): CallPrice[
 export function freezePrice(
   model: string,
   ratios: ModelPricing,
-  groupRatio: number,
+  ratio: CallerRatio,
   { tables, revision }: { tables: PriceTables; revision: string },
 ): CallPrice {
   const { quotaPerUnit } = tables;
   const tools = hostedToolPrices(tables, model);
-  return { ratios, groupRatio, quotaPerUnit, tools, revision, rules: frozenRules(tables, model) };
+  const rules = frozenRules(tables, model);
+  return {
+    ratios,
+    groupRatio: ratio.groupRatio,
+    userGroupRatio: ratio.userGroupRatio,
+    userGroup: ratio.userGroup,
+    quotaPerUnit,
+    tools,
+    revision,
+    rules,
+  };
 }
 
 /** The price as this request has it: entries about size, quality or tier act only on what asked for it. */
@@ -447,6 +481,9 @@ export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): C
   });
   const stored = charge.other[COST_FIELD] as Record<string, unknown>;
   stored["revision"] = price.revision;
+  // Whose ratio it was: a replay looks it up again.
+  if (price.userGroup !== undefined) stored["user_group"] = price.userGroup;
+  if (price.userGroupRatio !== undefined) charge.other["user_group_ratio"] = price.userGroupRatio;
   if (applied.length > 0) stored["rules"] = applied;
   // What was asked for decided about the entries: a replay has to know.
   if (rules && Object.values(rules.request).some((each) => each !== undefined))
@@ -455,37 +492,4 @@ export function costOf(price: CallPrice, usage: Usage, facts: CallFacts = {}): C
   if (facts.servedTier !== undefined) stored["tier"] = facts.servedTier;
   if (facts.isTask === true) stored["task"] = true;
   return charge;
-}
-
-const SIZE_FACTORS: Readonly<Record<string, number>> = {
-  "256x256": 0.4,
-  "512x512": 0.45,
-  "1024x1024": 1,
-  "1024x1792": 2,
-  "1792x1024": 2,
-};
-
-/**
- * Size times quality of a picture at a fixed price (billing reference, section 8); the number of pictures is
- * callCount. `upstreamModel` is the mapped name.
- */
-export function pictureFactor(upstreamModel: string, size = "", quality = ""): number {
-  const bySize = Object.hasOwn(SIZE_FACTORS, size) ? (SIZE_FACTORS[size] ?? 1) : 1;
-  if (upstreamModel !== "dall-e-3" || quality !== "hd") return bySize;
-  return bySize * (bySize === 2 ? 1.5 : 2);
-}
-
-/** Dollars per thousand calls. */
-export const FILE_SEARCH_PRICE = 2.5;
-
-const WEB_SEARCH_PRICES = {
-  high: { low: 30, medium: 35, high: 50 },
-  other: { low: 25, medium: 27.5, high: 30 },
-} as const;
-
-/** Dollars per thousand web searches (billing reference, section 5). */
-export function webSearchPrice(model: string, contextSize: string): number {
-  const isHigh = /^gpt-4(\.1|o)/.test(model) && !model.includes("mini");
-  const prices = WEB_SEARCH_PRICES[isHigh ? "high" : "other"];
-  return contextSize === "low" || contextSize === "high" ? prices[contextSize] : prices.medium;
 }

@@ -3,7 +3,7 @@
 import { COST_FIELD, explainCost, storedInputs } from "../../shared/cost.ts";
 import type { CostInputs, RowCounts } from "../../shared/cost.ts";
 import { freezePrice, groupRatioOf, lookupPrice, missingPrice, settledRatios, TASK_PRICE } from "./prices.ts";
-import type { CallPrice, PriceTables, SearchSize } from "./prices.ts";
+import type { CallerRatio, CallPrice, PriceTables, SearchSize } from "./prices.ts";
 import { rulesAt } from "./rules.ts";
 import type { RequestFacts } from "./rules.ts";
 
@@ -31,7 +31,8 @@ export interface Replayed {
 
 /** Both sides of a comparison, with what they say of a model in a group kept: rows repeat themselves. */
 export interface Comparison {
-  pricesOf(names: readonly string[], group: string): PricePair;
+  /** `userGroup`: whose user the caller was. */
+  pricesOf(names: readonly string[], group: string, userGroup: string): PricePair;
 }
 
 interface Side {
@@ -46,11 +47,11 @@ interface PricePair {
   isSame: boolean;
 }
 
-function sideOf(tables: PriceTables, names: readonly string[], group: string): Side {
+function sideOf(tables: PriceTables, names: readonly string[], ratio: CallerRatio): Side {
   const name = names.find((each) => lookupPrice(tables, each) !== undefined);
   const model = name ?? names.at(-1) ?? "";
   const pricing = lookupPrice(tables, model) ?? missingPrice(tables, model);
-  const price = freezePrice(model, pricing, groupRatioOf(tables, group), { tables, revision: "" });
+  const price = freezePrice(model, pricing, ratio, { tables, revision: "" });
   return { price, isPriced: name !== undefined };
 }
 
@@ -60,12 +61,12 @@ const MOST_PAIRS = 50_000;
 export function comparePrices(before: PriceTables, after: PriceTables): Comparison {
   const known = new Map<string, PricePair>();
   return {
-    pricesOf(names, group) {
-      const key = JSON.stringify([names, group]);
+    pricesOf(names, group, userGroup) {
+      const key = JSON.stringify([names, group, userGroup]);
       const found = known.get(key);
       if (found) return found;
-      const old = sideOf(before, names, group);
-      const fresh = sideOf(after, names, group);
+      const old = sideOf(before, names, groupRatioOf(before, group, userGroup));
+      const fresh = sideOf(after, names, groupRatioOf(after, group, userGroup));
       const pair = { old, new: fresh, isSame: Bun.deepEquals(old, fresh) };
       if (known.size >= MOST_PAIRS) known.clear();
       known.set(key, pair);
@@ -86,6 +87,8 @@ function namesOf({ model, other }: LoggedCall): string[] {
 interface StoredFacts {
   tier?: string;
   asked?: RequestFacts;
+  /** The caller's own group, where it is not the one that was used. */
+  user_group?: string;
   search_size?: SearchSize;
 }
 
@@ -158,7 +161,7 @@ function isOldTask(
 /** What the call costs at both prices of the comparison. */
 export function replay(call: LoggedCall, prices: Comparison): Replayed {
   const { other } = call;
-  const pair = prices.pricesOf(namesOf(call), call.group);
+  const pair = prices.pricesOf(namesOf(call), call.group, factsOf(call).user_group ?? call.group);
   const isLost = pair.old.isPriced && !pair.new.isPriced;
   if (typeof other["refunded"] === "number") return { trust: "exact", old: 0, new: 0, isLost: false };
   const inputs = storedInputs(other, call);

@@ -23,6 +23,7 @@ import {
 import type { PriceChange, PriceTexts, SentChange } from "./changes.ts";
 import { fingerprintOf } from "./price-book.ts";
 import { refuseUsedGroups } from "./group-use.ts";
+import { rememberTaken, takenOf } from "./taken.ts";
 
 /** The mark whose value is the latest revision; whoever writes prices holds its row until the commit. */
 const MARK = "price_revision";
@@ -79,8 +80,15 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
     if (ofPrices.length === 0) return;
     const parent = yield* lockPrices(db, tx);
     const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
-    const changes = ofPrices.flatMap(({ key, text }) => differences(key, textOf(texts, key), text));
-    if (changes.length === 0) return;
+    const found = ofPrices.flatMap(({ key, text }) => differences(key, textOf(texts, key), text));
+    if (found.length === 0) return;
+    const createdAt = Math.floor(clock.nowMs() / 1000);
+    const after = tablesIn(textsWith(texts, ofPrices));
+    const changes = yield* rememberTaken({ db, tx, takenAt: createdAt }, found, {
+      before: tablesIn(texts),
+      after,
+      taken: author?.taken ?? new Map(),
+    });
     const { marks, priceRevisions } = db.t;
     yield* q(
       tx
@@ -97,11 +105,11 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
           kind: author?.kind ?? "write",
           userId: author?.userId ?? 0,
           username: author?.username ?? "",
-          createdAt: Math.floor(clock.nowMs() / 1000),
+          createdAt,
           note: author?.note ?? "",
           changes: JSON.stringify(changes),
           changeCount: changes.length,
-          fingerprint: fingerprintOf(tablesIn(textsWith(texts, ofPrices))),
+          fingerprint: fingerprintOf(after),
           undoOf: author?.undoOf ?? 0,
           draftId: author?.draftId ?? 0,
         })
@@ -110,7 +118,7 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
   };
 }
 
-async function latest(db: Database): Promise<number> {
+export async function latestRevision(db: Database): Promise<number> {
   const { marks } = db.t;
   const [row] = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, MARK));
   return row?.value ?? 0;
@@ -120,13 +128,13 @@ async function latest(db: Database): Promise<number> {
 export async function priceState(db: Database): Promise<PriceState> {
   const { options } = db.t;
   for (;;) {
-    const revision = await latest(db);
+    const revision = await latestRevision(db);
     const rows = await db.orm
       .select()
       .from(options)
       .where(inArray(options.key, [...PRICE_OPTIONS]));
     // Read in between two revisions the texts would be those of neither.
-    if (revision === (await latest(db)))
+    if (revision === (await latestRevision(db)))
       return { revision, texts: new Map(rows.map(({ key, value }) => [key as OptionKey, value])) };
   }
 }
@@ -171,6 +179,8 @@ export interface PlanToApply {
   note: string;
   /** The draft whose changes these are. */
   draftId?: number | undefined;
+  /** As it was read: where somebody changed it since, nothing is applied. */
+  draftVersion?: number | undefined;
 }
 
 type Author = Pick<OptionAuthor, "userId" | "username">;
@@ -193,26 +203,31 @@ export async function applyPlan(
       const changes = changesAgainst(texts, plan.changes);
       if (changes.length === 0) throw refuse("price_plan_empty");
       if (planHash(revision, changes) !== plan.planHash) throw refuse("price_plan_mismatch");
-      if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan.draftId, revision + 1);
+      if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan, revision + 1);
       return { writes: writesOf(texts, changes), value: { revision: revision + 1, changes: changes.length } };
     },
     {
       ...author,
       kind: "apply",
       note: plan.note,
+      taken: takenOf(plan.changes),
       ...(plan.draftId === undefined ? {} : { draftId: plan.draftId }),
     },
   );
 }
 
-/** The draft is done with the revision that applies it; one that was applied or discarded meanwhile stops the block. */
+/**
+ * The draft is done with the revision that applies it; one that was applied or discarded meanwhile, or changed since it was
+ * read, stops the block.
+ */
 function* closeDraft(
   { db, clock }: Pick<Deps, "db" | "clock">,
   tx: Orm,
-  draftId: number,
+  { draftId = 0, draftVersion }: PlanToApply,
   revisionId: number,
 ): Steps<void> {
   const { priceDrafts } = db.t;
+  const isOpen = inArray(priceDrafts.state, ["open", "scheduled", "failed"]);
   const [closed] = yield* q(
     tx
       .update(priceDrafts)
@@ -224,10 +239,23 @@ function* closeDraft(
         version: sql`${priceDrafts.version} + 1`,
         updatedAt: Math.floor(clock.nowMs() / 1000),
       })
-      .where(and(eq(priceDrafts.id, draftId), inArray(priceDrafts.state, ["open", "scheduled", "failed"])))
+      .where(
+        and(
+          eq(priceDrafts.id, draftId),
+          isOpen,
+          draftVersion === undefined ? undefined : eq(priceDrafts.version, draftVersion),
+        ),
+      )
       .returning({ id: priceDrafts.id }),
   );
-  if (!closed) throw refuse("price_draft_closed");
+  if (closed) return;
+  const [changed] = yield* q(
+    tx
+      .select({ id: priceDrafts.id })
+      .from(priceDrafts)
+      .where(and(eq(priceDrafts.id, draftId), isOpen)),
+  );
+  throw refuse(changed ? "price_draft_changed" : "price_draft_closed");
 }
 
 /** A place of a price. */
@@ -353,7 +381,7 @@ export async function listRevisions(
   return {
     items: rows.map((row) => shown(row, undone.get(row.id) ?? 0)),
     total: counted?.total ?? 0,
-    revision: await latest(db),
+    revision: await latestRevision(db),
   };
 }
 

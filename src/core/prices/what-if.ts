@@ -9,8 +9,6 @@ import type { PriceTables } from "./prices.ts";
 import { comparePrices, replay } from "./replay.ts";
 import type { Comparison } from "./replay.ts";
 
-export const WHAT_IF_DAYS = [1, 7, 30] as const;
-
 /** Sums in units: at the prices in force, at the planned ones, and as they were charged. */
 export interface Sums {
   calls: number;
@@ -319,7 +317,7 @@ function scaleUnknown({ cells }: Totals, comparison: Comparison): void {
   for (const cell of cells.values()) {
     if (cell.unknown === 0) continue;
     const sums = known.get(cell.model);
-    const pair = comparison.pricesOf([cell.model], cell.group);
+    const pair = comparison.pricesOf([cell.model], cell.group, cell.group);
     if (sums && sums.old > 0 && sums.charged > 0) {
       cell.old += Math.round((cell.unknown * sums.old) / sums.charged);
       cell.new += Math.round((cell.unknown * sums.new) / sums.charged);

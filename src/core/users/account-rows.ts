@@ -1,6 +1,7 @@
 // Turns rows of users and tokens into the accounts of the hot path, and refreshes those in place.
 // Settings and lists that do not parse count as absent.
 import ipaddr from "ipaddr.js";
+import { autoGroupsOf } from "../../shared/auto-group.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { TokenAccount, UserAccount, UserSetting } from "../deps.ts";
 
@@ -57,6 +58,7 @@ function tokenFields(row: TokenRow): Omit<TokenAccount, "id" | "userId" | "user"
     modelLimits: row.modelLimitsEnabled ? parseModelLimits(row.modelLimits) : undefined,
     allowIps: parseAllowIps(row.allowIps),
     group: row.group,
+    autoGroups: autoGroupsOf(row.autoGroups),
   };
 }
 

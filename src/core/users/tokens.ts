@@ -4,6 +4,7 @@ import { and, desc, eq, gt, isNull, lte, not, or } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows, q, sumOf } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
+import { AUTO_GROUP, autoGroupsOf, MOST_AUTO_GROUPS } from "../../shared/auto-group.ts";
 import { TokenStatus } from "../../shared/enums.ts";
 import { charactersIn, MAX_TOKEN_NAME } from "../../shared/name-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
@@ -12,7 +13,7 @@ import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import { parseAllowIps } from "./account-rows.ts";
 import type { TokenRow } from "./account-rows.ts";
 import type { Deps, UserAccount } from "../deps.ts";
-import { groupChoices } from "./groups.ts";
+import { autoGroups, groupChoices } from "./groups.ts";
 import { sha256Hex } from "../kit/seal.ts";
 
 /** An API key as its owner sees it. */
@@ -34,6 +35,8 @@ export interface TokenJson {
   allow_ips: string;
   used_quota: number;
   group: string;
+  /** With the group `auto`: the groups that are tried, in their order, separated by commas; empty: the site's. */
+  auto_groups: string;
   DeletedAt: null;
 }
 
@@ -63,6 +66,7 @@ function tokenJson(deps: Deps, row: TokenRow): TokenJson {
     allow_ips: row.allowIps,
     used_quota: row.usedQuota,
     group: row.group,
+    auto_groups: row.autoGroups,
     DeletedAt: null,
   };
 }
@@ -183,6 +187,8 @@ export interface TokenInput {
   model_limits?: string | null | undefined;
   allow_ips?: string | null | undefined;
   group?: string | null | undefined;
+  /** Group names with commas between them, for the group `auto`. */
+  auto_groups?: string | null | undefined;
 }
 
 const CONTROL = /\p{Cc}/u;
@@ -223,13 +229,41 @@ function modelLimitsText(text: string): string {
 }
 
 /** A key that names a group its owner may not use would be refused at every call: it is refused here already. */
-function groupText(deps: Deps, owner: UserAccount, text: string, before: string | undefined): string {
-  const group = text.trim();
-  if (group === "" || group === before) return group;
-  if (!Object.hasOwn(groupChoices(deps, owner), group)) {
-    throw refuseField("group", "token_group_unusable", { group });
+function refuseUnusable(deps: Deps, owner: UserAccount, group: string, param: string): void {
+  if (!Object.hasOwn(groupChoices(deps, owner), group))
+    throw refuseField(param, "token_group_unusable", { group });
+}
+
+/** What of the key says in which group its calls are served. A list of its own has a meaning for `auto` alone. */
+function groupChanges(
+  deps: Deps,
+  owner: UserAccount,
+  input: Pick<TokenInput, "group" | "auto_groups">,
+  before: TokenRow | undefined,
+): Pick<TokenChanges, "group" | "autoGroups"> {
+  const changes: Pick<TokenChanges, "group" | "autoGroups"> = {};
+  if (typeof input.group === "string") changes.group = input.group.trim();
+  else if (!before && isAutoByDefault(deps, owner)) changes.group = AUTO_GROUP;
+  const group = changes.group ?? before?.group ?? "";
+  if (group !== AUTO_GROUP) {
+    if (group !== "" && group !== before?.group) refuseUnusable(deps, owner, group, "group");
+    if (before && before.autoGroups !== "" && changes.group !== undefined) changes.autoGroups = "";
+    return changes;
   }
-  return group;
+  const old = autoGroupsOf(before?.autoGroups ?? "");
+  const listed = typeof input.auto_groups === "string" ? autoGroupsOf(input.auto_groups) : old;
+  if (listed.length > MOST_AUTO_GROUPS)
+    throw refuseField("auto_groups", "token_auto_many", { max: MOST_AUTO_GROUPS });
+  for (const each of listed) if (!old.includes(each)) refuseUnusable(deps, owner, each, "auto_groups");
+  const isNew = group !== before?.group || typeof input.auto_groups === "string";
+  if (isNew && autoGroups(deps, owner, listed).length === 0) throw refuseField("group", "token_auto_empty");
+  const text = listed.join(",");
+  if (text !== (before?.autoGroups ?? "")) changes.autoGroups = text;
+  return changes;
+}
+
+function isAutoByDefault(deps: Deps, owner: UserAccount): boolean {
+  return deps.options.get("DefaultUseAutoGroup") && autoGroups(deps, owner).length > 0;
 }
 
 type TokenChanges = Partial<
@@ -242,6 +276,7 @@ type TokenChanges = Partial<
     | "modelLimits"
     | "allowIps"
     | "group"
+    | "autoGroups"
     | "status"
   >
 >;
@@ -260,8 +295,7 @@ function tokenChanges(
     changes.modelLimitsEnabled = input.model_limits_enabled;
   if (typeof input.model_limits === "string") changes.modelLimits = modelLimitsText(input.model_limits);
   if (typeof input.allow_ips === "string") changes.allowIps = allowIpsText(input.allow_ips);
-  if (typeof input.group === "string") changes.group = groupText(deps, owner, input.group, before?.group);
-  return changes;
+  return Object.assign(changes, groupChanges(deps, owner, input, before));
 }
 
 function checkQuota(quota: number | null | undefined): void {

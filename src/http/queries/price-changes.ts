@@ -18,11 +18,23 @@ const entryValue = t.Union([
 ]);
 
 export const sentChanges = t.Array(
-  t.Object({ ...changePlace, after: entryValue, before: t.Optional(entryValue) }),
+  t.Object({
+    ...changePlace,
+    after: entryValue,
+    before: t.Optional(entryValue),
+    /** As the comparison with a source gave it. */
+    taken: t.Optional(plainText(400)),
+  }),
   { maxItems: 50_000 },
 );
 
 /** As they are answered. */
 export function plainChanges(changes: readonly PriceChange[]) {
-  return changes.map(({ key, name, before, after }) => ({ key: key as string, name, before, after }));
+  return changes.map(({ key, name, before, after, taken }) => ({
+    key: key as string,
+    name,
+    before,
+    after,
+    ...(taken === undefined ? {} : { taken }),
+  }));
 }

@@ -110,7 +110,9 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/token/": {
     tag: "Keys",
     summary: "Make a key",
-    description: "The answer has it without `sk-`.",
+    description:
+      "The answer has it without `sk-`. With the group `auto` each call takes the first group that has a channel for its model: of " +
+      "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order.",
     body: { name: "laptop", remain_quota: 500_000, expired_time: -1, unlimited_quota: false },
     answer: {
       success: true,
@@ -131,6 +133,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
         allow_ips: "",
         used_quota: 0,
         group: "",
+        auto_groups: "",
         DeletedAt: null,
       },
     },

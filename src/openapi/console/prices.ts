@@ -57,7 +57,8 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Change or schedule a draft",
     description:
       "`version` as it was read. `effective_at` (Unix seconds; 0: by hand) is for root and comes with the `parent` that was " +
-      "looked at. At that moment a draft whose names were changed since fails; what is edited is no longer scheduled.",
+      "looked at. At that moment a draft whose names were changed since fails; what is edited is no longer scheduled. " +
+      "`announce`: while it is scheduled, users read the old price, the new one and the moment.",
     body: { id: 1, version: 1, title: "Autumn", changes: [change] },
   },
   "DELETE /api/price/drafts/{id}": { tag: "Prices", summary: "Discard a draft" },
@@ -69,12 +70,28 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
       "absent): `old` at the prices in force, `new` at the planned ones, `charged` as it was, in units.",
     body: { parent: 0, changes: [change], days: 7 },
   },
+  "GET /api/price/sync": {
+    tag: "Prices",
+    summary: "List the kept sources of prices",
+    description: "As option PriceSources has them; `auto`: small steps of their prices are taken every day.",
+  },
+  "POST /api/price/sync": {
+    tag: "Prices",
+    summary: "Compare prices with a source",
+    description:
+      "Changes nothing. `source`: the shipped table, another instance (its `/api/ratio_config`, else `/api/pricing`), a public " +
+      "list, or `detect`. Administrators send a `text`; fetching a `url`, or the instance behind a channel (`channel_id`), is " +
+      "root's; `kept` names a source of option PriceSources, in place of all the others. `strip` are beginnings that names lose. A row is taken by changes that carry its `taken` in a plan. `guards` say " +
+      "why a row is not ticked; an entry that cannot be read is in `dropped`, with the reason.",
+    body: { source: "detect", text: '{"data":{"model_ratio":{"gpt-4o":1.25}}}', strip: ["openai/"] },
+  },
   "POST /api/price/apply": {
     tag: "Prices",
     summary: "Apply a plan",
     description:
       "All of it or nothing. Refused as `price_plan_stale`, naming what changed, where the parent is no longer the latest " +
-      "revision. Calls in flight keep their price.",
+      "revision. Calls in flight keep their price. `draft_id`: the draft that it came from is done with; `draft_version`: refused where " +
+      "somebody changed it since.",
     body: { plan_hash: "0".repeat(64), parent: 0, changes: [change], note: "New list prices" },
   },
 };

@@ -3,10 +3,12 @@
 import type { Deps, TokenAccount, UserAccount } from "../../core/deps.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import { refuseInMaintenance } from "../../core/site/maintenance.ts";
+import { autoGroups, mayUseGroup } from "../../core/users/groups.ts";
 import { inRanges, parseRanges } from "../../http/address.ts";
 import type { Range } from "../../http/address.ts";
 import { presentedKey } from "../../http/relay-key.ts";
 import type { Visitors } from "../../http/visitors.ts";
+import { AUTO_GROUP } from "../../shared/auto-group.ts";
 import { ChannelStatus, Role, TokenStatus, UserStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { RateLimiter, RateRule } from "../../core/kit/rate-limit.ts";
@@ -20,8 +22,10 @@ export interface Caller {
   token: TokenAccount | undefined;
   /** Name for the log where there is no key. */
   tokenName: string | undefined;
-  /** Decides price and channels. */
+  /** Decides price and channels; `auto` until it is known which group serves the model. */
   group: string;
+  /** Of an automatic key the groups that may serve, in their order; undefined: the one above. */
+  auto: readonly string[] | undefined;
   /** Set when the key named a channel. */
   pinned: string | undefined;
 }
@@ -47,20 +51,20 @@ function refuseToken(deps: AdmissionDeps, token: TokenAccount): void {
     throw new Failure("auth", "token_exhausted", { params: { key: masked, quota: token.remainQuota } });
 }
 
-/** A key's own group must be open to its owner and must still exist. */
-function groupOf(deps: AdmissionDeps, token: TokenAccount): string {
+/** A key's own group must be open to its owner and must still exist; an automatic key needs one that is and does. */
+function groupOf(deps: AdmissionDeps, token: TokenAccount): Pick<Caller, "group" | "auto"> {
   const { group, user } = token;
-  if (group === "") return user.group;
+  if (group === "") return { group: user.group, auto: undefined };
+  if (group === AUTO_GROUP) {
+    const auto = autoGroups(deps, user, token.autoGroups);
+    if (auto.length === 0) throw new Failure("forbidden", "token_group_disabled", { params: { group } });
+    return { group, auto };
+  }
   if (!mayUseGroup(deps, user, group))
     throw new Failure("forbidden", "token_group_disabled", { params: { group } });
   if (!Object.hasOwn(deps.options.get("GroupRatio"), group))
     throw new Failure("forbidden", "group_retired", { params: { group } });
-  return group;
-}
-
-/** The usable groups of a user are those the operator opened, and the user's own. */
-export function mayUseGroup(deps: Pick<Deps, "options">, user: UserAccount, group: string): boolean {
-  return group === user.group || Object.hasOwn(deps.options.get("UserUsableGroups"), group);
+  return { group, auto: undefined };
 }
 
 /** Whoever brings a key that has to be looked up is a stranger so long. */
@@ -97,7 +101,7 @@ function admitKnown({ deps, visitors, limiter }: CallServices, exchange: Exchang
   const { request } = exchange;
   exchange.caller = caller;
   checkAddress(caller, request, visitors);
-  const rule = rateRule(deps.options, caller.group);
+  const rule = rateRule(deps.options, caller);
   if (rule) {
     const rate = { rule, userId: caller.user.id, isAdmitted: false };
     exchange.rate = rate;
@@ -144,6 +148,7 @@ function callerOf(deps: AdmissionDeps, token: TokenAccount | undefined, channel:
         token,
         tokenName: undefined,
         group: group || user.group,
+        auto: undefined,
         pinned: undefined,
       });
     throw error;
@@ -158,7 +163,8 @@ function callerWith(deps: AdmissionDeps, token: TokenAccount, channel: string | 
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "user_banned");
   if (channel !== undefined && user.role < Role.admin)
     throw new Failure("forbidden", "channel_pin_forbidden");
-  return { user, token, tokenName: undefined, group: groupOf(deps, token), pinned: channel };
+  const { group, auto } = groupOf(deps, token);
+  return { user, token, tokenName: undefined, group, auto, pinned: channel };
 }
 
 const rangesOf = new WeakMap<readonly string[], readonly Range[]>();
@@ -172,13 +178,17 @@ export function checkAddress(caller: Caller, request: Request, visitors: Pick<Vi
   if (!inRanges(visitors.addressOf(request), ranges)) throw new Failure("forbidden", "ip_not_allowed");
 }
 
-/** The rule in force for a group; undefined when the limit is off. */
-export function rateRule(options: Deps["options"], group: string): RateRule | undefined {
+/**
+ * The rule in force for the caller's group; undefined when the limit is off. Automatic keys have one of their own, else that
+ * of their owner's group: which group will serve is not known yet.
+ */
+export function rateRule(options: Deps["options"], { group, auto, user }: Caller): RateRule | undefined {
   if (!options.get("ModelRequestRateLimitEnabled")) return undefined;
   const minutes = options.get("ModelRequestRateLimitDurationMinutes");
   if (minutes === 0) return undefined;
   const groups = options.get("ModelRequestRateLimitGroup");
-  const own = Object.hasOwn(groups, group) ? groups[group] : undefined;
+  const named = auto && !Object.hasOwn(groups, group) ? user.group : group;
+  const own = Object.hasOwn(groups, named) ? groups[named] : undefined;
   return {
     windowMs: minutes * 60_000,
     total: own ? own[0] : options.get("ModelRequestRateLimitCount"),
@@ -204,10 +214,14 @@ export function checkModel(caller: Caller, model: string): void {
 }
 
 /** Why a model is refused that no channel serves: nobody of the group has it, or who has it is off at the moment. */
-export function unserved({ routing }: Pick<Deps, "routing">, group: string, model: string): Failure {
-  if (routing.knows(group, model))
-    return new Failure("no-channel", "no_channel", { params: { group, model } });
-  return modelNotFound(model);
+export function unserved(
+  { routing }: Pick<Deps, "routing">,
+  { group, auto }: Pick<Caller, "group" | "auto">,
+  model: string,
+): Failure {
+  const isKnown = auto ? auto.some((each) => routing.knows(each, model)) : routing.knows(group, model);
+  if (!isKnown) return modelNotFound(model);
+  return new Failure("no-channel", "no_channel", { params: { group: auto ? AUTO_GROUP : group, model } });
 }
 
 /** As OpenAI says it: agents end here, and do not ask again. */

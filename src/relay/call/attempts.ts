@@ -2,6 +2,7 @@
 import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
+import { serveIn } from "./auto-group.ts";
 import { failureIn } from "./attempt.ts";
 import { drainingFailure, endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
@@ -31,6 +32,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   try {
     return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;
+      serveIn(call, attempt.group);
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);
       checkWanted(services, call);

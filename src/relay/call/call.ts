@@ -1,5 +1,5 @@
 // One relayed call as its stages pass it on: who requests what, at which price, and what has happened so far.
-// Holds what is worked out once for all attempts, and nothing that an attempt changes.
+// Holds what is worked out once for all attempts; an attempt changes nothing but the group of an automatic key.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Reservation } from "../../core/deps.ts";
 import type { OptionStore } from "../../core/options/store.ts";
@@ -10,6 +10,7 @@ import { DIALECTS } from "../../protocol/dialects.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Sealer } from "../../core/kit/seal.ts";
 import type { Caller } from "./admission.ts";
+import type { GroupTerms } from "./auto-group.ts";
 import type { CallHold } from "./hold.ts";
 import { itemOpener } from "./item-references.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
@@ -43,10 +44,14 @@ export interface Call extends Indexed {
   /** As requested: limits, price and log go by this name. */
   readonly model: string;
   readonly prompt: PromptSize;
+  /** Of an automatic key every group that may serve; undefined: only the one below. */
+  readonly groups: readonly GroupTerms[] | undefined;
+  /** Whose channel is asked. It changes by `serveIn` alone, with price and hold. */
+  group: string;
   /** Frozen when the call was reserved: whatever is changed meanwhile, this is what it is charged by. */
-  readonly price: CallPrice;
+  price: CallPrice;
   readonly reservation: Reservation;
-  readonly hold: CallHold;
+  hold: CallHold;
   readonly wantsStream: boolean;
   /** The client wants a JSON array in place of an event stream (Gemini without alt=sse). */
   readonly wantsArray: boolean;

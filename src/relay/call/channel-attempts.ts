@@ -1,12 +1,13 @@
 // One request goes from channel to channel until one serves it: who is asked next and with which key, and what a failed
 // attempt does to the key, the channel and the log. Whoever asks upstreams for a caller goes through here.
-import type { Picker } from "../../core/channels/picker.ts";
+import type { PickedChannel, Picker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
 import type { Caller } from "./admission.ts";
+import { groupsOf } from "./auto-group.ts";
 import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
@@ -64,6 +65,8 @@ export interface AttemptPolicy {
 /** One try at one channel. */
 export interface ChannelAttempt {
   channel: Channel;
+  /** In which it is asked: the caller's, or one of an automatic key. */
+  group: string;
   key: string;
   /** Which of the channel's keys it is. */
   keyIndex: number;
@@ -110,14 +113,15 @@ export async function attemptChannels<T>(
   let triesLeft = request.pinned ? 1 : options.get("RetryTimes") + 1;
   let last: unknown;
   while (triesLeft > 0) {
-    const channel = nextChannel(run);
-    if (!channel) break;
+    const place = nextPlace(run);
+    if (!place) break;
+    const { channel, group } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
     if (deadlineMs <= 0) break;
     const nowMs = clock.monotonicMs();
     const { key, index: keyIndex } = keyFor(run, channel, nowMs);
-    const attempt = { channel, key, keyIndex, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
+    const attempt = { channel, group, key, keyIndex, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
     try {
       const result = await tryOne(attempt);
       note(request, channel, startedMs, "ok", 200);
@@ -149,13 +153,18 @@ export async function attemptChannels<T>(
   throw last ?? noChannel(run);
 }
 
-function nextChannel({ services, request, policy, excluded }: Run): Channel | undefined {
+function nextPlace({ services, request, policy, excluded }: Run): PickedChannel | undefined {
   const { pinned, pinnedKey, model, caller } = request;
+  const { group, auto } = caller;
   const nowMs = services.deps.clock.monotonicMs();
-  if (!pinned) return services.picker.pick(caller.group, model, excluded, nowMs, policy.accepts);
+  if (!pinned && auto) return services.picker.pickAmong(auto, model, excluded, nowMs, policy.accepts);
+  if (!pinned) {
+    const channel = services.picker.pick(group, model, excluded, nowMs, policy.accepts);
+    return channel && { channel, group };
+  }
   if (excluded.size > 0) return undefined;
   if (pinnedKey !== undefined) claimAccount(services, { channel: pinned, keyIndex: pinnedKey, model }, nowMs);
-  return pinned;
+  return { channel: pinned, group };
 }
 
 /** Only this account can serve: while it rests nobody is asked, and the client reads when to come again. */
@@ -202,7 +211,7 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
     picker.abandoned(channel, request.model);
     return false;
   }
-  logFailure(run, channel, failed);
+  logFailure(run, attempt, failed);
   if (request.isTest) return false;
   const { refusal } = failed;
   const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal);
@@ -255,13 +264,14 @@ export function restKey(
 
 /** Where every channel is of a provider that is gone or not served, the client reads that. */
 function noChannel({ services, request, policy }: Run): Failure {
-  const { group } = request.caller;
+  const { caller, model } = request;
   const { routing } = services.deps;
-  const left = routing.tiers(group, request.model).flatMap(({ entries }) => entries);
-  if (left.length === 0 && !request.pinned) return unserved({ routing }, group, request.model);
+  const tiers = groupsOf(caller).flatMap((group) => routing.tiers(group, model));
+  const left = tiers.flatMap(({ entries }) => entries);
+  if (left.length === 0 && !request.pinned) return unserved({ routing }, caller, model);
   const gone = goneReason(left.map(({ channel }) => channel));
   const code = policy.noChannelCode ?? "endpoint_unsupported";
-  return gone ?? new Failure("no-channel", code, { params: { group, model: request.model } });
+  return gone ?? new Failure("no-channel", code, { params: { group: caller.group, model } });
 }
 
 function note(
@@ -280,7 +290,11 @@ function note(
 }
 
 /** An error row for the failed attempt. */
-function logFailure({ services, request, policy }: Run, channel: Channel, { failure }: AttemptFailure): void {
+function logFailure(
+  { services, request, policy }: Run,
+  { channel, group }: ChannelAttempt,
+  { failure }: AttemptFailure,
+): void {
   const { deps, errorRows } = services;
   const { caller } = request;
   markTold(failure);
@@ -288,7 +302,7 @@ function logFailure({ services, request, policy }: Run, channel: Channel, { fail
   const source = { userId: caller.user.id, tokenId: caller.token?.id ?? 0, reason: failure.code };
   errorRows.add(source, () => {
     const entry = errorEntry(
-      { ...request, dialect: policy.dialect },
+      { ...request, caller: { ...caller, group }, dialect: policy.dialect },
       failure,
       deps.options.get("site.language"),
     );

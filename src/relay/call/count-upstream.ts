@@ -19,6 +19,7 @@ import type { RelayBody } from "../wire/read-body.ts";
 import { pinnedChannel } from "./admission.ts";
 import type { Admitted } from "./admission.ts";
 import { askUpstream } from "./attempt.ts";
+import { groupsOf } from "./auto-group.ts";
 import { keysInOrder } from "./channel-keys.ts";
 import { anthropicHeaders, mappedModel, queryOf } from "./plan.ts";
 import type { CallServices } from "./services.ts";
@@ -95,8 +96,8 @@ function countingChannel({ deps }: CallServices, prompt: CountPrompt): Counting 
   const nowMs = deps.clock.monotonicMs();
   const channels =
     caller.pinned === undefined
-      ? deps.routing
-          .tiers(caller.group, model)
+      ? groupsOf(caller)
+          .flatMap((group) => deps.routing.tiers(group, model))
           .flatMap(({ entries }) => entries.map(({ channel }) => channel))
       : [pinnedChannel(deps, caller.pinned)];
   for (const channel of channels) {

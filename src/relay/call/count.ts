@@ -61,7 +61,7 @@ async function countBody(
   const { request, endpoint, pathModel } = exchange;
   const body = parseBody(bytes);
   const asked = familyName(requestedModel(body, endpoint.refusalCode, pathModel));
-  const model = aliasedModel(services.deps.routing, caller.group, asked);
+  const model = aliasedModel(services.deps.routing, caller, asked);
   exchange.model = model;
   checkModel(caller, model);
   // Google's clients may wrap the complete request they are about to make.

@@ -22,6 +22,7 @@ import { providerOf } from "../../providers/catalog.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
+import type { GroupPrice, GroupTerms } from "./auto-group.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
 import { hostedToolUnits, searchWish } from "../endpoints/hosted-tools.ts";
 import { countPrompt } from "../meter/meter.ts";
@@ -116,8 +117,26 @@ interface ChannelFacts {
 /** Tiers are built anew when one of their channels changes. */
 const factsOf = new WeakMap<readonly Tier[], ChannelFacts>();
 
-function channelFacts(tiers: readonly Tier[], pinned: Channel | undefined, model: string): ChannelFacts {
+function factsFor(routing: Deps["routing"], { caller, model, pinned }: HoldRequest): ChannelFacts {
   if (pinned) return gather([pinned], model);
+  const { auto, group } = caller;
+  return auto
+    ? auto.map((each) => channelFacts(routing.tiers(each, model), model)).reduce(together)
+    : channelFacts(routing.tiers(group, model), model);
+}
+
+/** Of several groups: any of their channels may serve. */
+function together(some: ChannelFacts, more: ChannelFacts): ChannelFacts {
+  return {
+    largestOverride: Math.max(some.largestOverride, more.largestOverride),
+    isAlwaysOverridden: some.isAlwaysOverridden && more.isAlwaysOverridden,
+    names: [...new Set([...some.names, ...more.names])],
+    places: [...some.places, ...more.places],
+    hasThinkingName: some.hasThinkingName || more.hasThinkingName,
+  };
+}
+
+function channelFacts(tiers: readonly Tier[], model: string): ChannelFacts {
   let facts = factsOf.get(tiers);
   if (!facts) {
     facts = gather(
@@ -154,7 +173,10 @@ export interface HoldRequest {
   endpoint: Endpoint;
   body: RelayBody;
   model: string;
+  /** The dearest of those below. */
   price: CallPrice;
+  /** Of an automatic key, in the order in which the groups are asked. */
+  groupPrices: readonly GroupPrice[] | undefined;
   prompt: PromptSize;
   wantsStream: boolean;
   pinned: Channel | undefined;
@@ -167,6 +189,8 @@ export interface Held {
   /** As it was held for: estimated, or counted where the balance is too near for an estimate. */
   prompt: PromptSize;
   hold: CallHold;
+  /** What the amount pays in each group of an automatic key. */
+  groups: readonly GroupTerms[] | undefined;
 }
 
 /** How many answers one request is for. */
@@ -210,9 +234,7 @@ export interface HoldServices {
 
 /** Holds back what the call may cost. Usually at once: a promise for every call would cost each of them a turn. */
 export function holdCall(services: HoldServices, request: HoldRequest): Held | Promise<Held> {
-  const { caller, model, pinned } = request;
-  const { routing } = services.deps;
-  const facts = channelFacts(routing.tiers(caller.group, model), pinned, model);
+  const facts = factsFor(services.deps.routing, request);
   const growsAlong =
     request.wantsStream && !facts.names.some((name) => keepsReasoning(name, request.body.json));
   return reserveFor(services, request, facts, growsAlong);
@@ -358,16 +380,36 @@ function heldFor(
   growsAlong: boolean,
 ): Held {
   const { amount } = reservation;
+  const { price, groupPrices, prompt } = request;
+  const hold = holdOf(terms, amount, growsAlong);
+  const groups = groupPrices?.map((each): GroupTerms => ({
+    ...each,
+    hold:
+      each.price.groupRatio === price.groupRatio
+        ? hold
+        : holdOf(termsAt(terms, each.price.groupRatio / price.groupRatio), amount, growsAlong),
+  }));
+  return { reservation, prompt, hold, groups };
+}
+
+function holdOf(terms: HoldTerms, amount: number, growsAlong: boolean): CallHold {
   return {
-    reservation,
-    prompt: request.prompt,
-    hold: {
-      limit: growsAlong ? undefined : limitToSend(terms, amount),
-      tokens: coveredTokens(terms, amount),
-      outputRate: terms.outputRate,
-      inputRate: terms.inputRate,
-      grows: growsAlong,
-    },
+    limit: growsAlong ? undefined : limitToSend(terms, amount),
+    tokens: coveredTokens(terms, amount),
+    outputRate: terms.outputRate,
+    inputRate: terms.inputRate,
+    grows: growsAlong,
+  };
+}
+
+/** The same call in a group whose ratio is that share of the dearest one's: all that it costs is a multiple of it. */
+function termsAt(terms: HoldTerms, share: number): HoldTerms {
+  return {
+    ...terms,
+    fixedUnits: terms.fixedUnits * share,
+    inputRate: terms.inputRate * share,
+    outputRate: terms.outputRate * share,
+    leastUnits: terms.leastUnits * share,
   };
 }
 

@@ -34,6 +34,12 @@ function limits(tiers: readonly Tier[]): Limits {
   return known;
 }
 
+/** Of several groups: any of their channels may serve. */
+const together = (some: Limits, more: Limits): Limits => ({
+  least: Math.min(some.least, more.least),
+  most: Math.max(some.most, more.most),
+});
+
 /**
  * Counts the prompt where a channel may be too small for it, and throws a Failure `context_length` where all are. Undefined:
  * there is nothing to wait for, which is so for nearly every call.
@@ -45,7 +51,9 @@ export function fitInput(
   const { caller, model, pinned, prompt, endpoint, body, earlierTokens } = request;
   const { least, most } = pinned
     ? { least: limitOf(pinned), most: limitOf(pinned) }
-    : limits(deps.routing.tiers(caller.group, model));
+    : caller.auto
+      ? caller.auto.map((group) => limits(deps.routing.tiers(group, model))).reduce(together)
+      : limits(deps.routing.tiers(caller.group, model));
   // No encoder counts more than that.
   if (prompt.mostTokens + earlierTokens <= least) return undefined;
   return countPrompt(counter, { endpoint, body: body.json, model }).then((tokens) => {

@@ -3,8 +3,8 @@
 import { collect } from "../../protocol/assemble.ts";
 import type { Answer as CanonicalAnswer } from "../../protocol/assemble.ts";
 import type { CanonicalEvent } from "../../protocol/events.ts";
-import type { JsonBounds } from "../../protocol/json-size.ts";
-import { isTooDense, outlineOf } from "../../protocol/json-size.ts";
+import type { JsonBounds } from "../../shared/json-size.ts";
+import { isTooDense, outlineOf } from "../../shared/json-size.ts";
 import { asObject, parseJson } from "../../protocol/json.ts";
 import { meterAnswer } from "../../protocol/openai-text.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";

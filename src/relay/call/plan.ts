@@ -191,7 +191,7 @@ function applyChanges(body: Record<string, unknown>, changes: Readonly<Record<st
 }
 
 function unserved(call: Call): Failure {
-  const params = { group: call.caller.group, model: call.model };
+  const params = { group: call.group, model: call.model };
   return new Failure("no-channel", "endpoint_unsupported", { params, retryable: true });
 }
 

@@ -14,6 +14,7 @@ import { readBody, readForm } from "../wire/read-body.ts";
 import type { RelayBody } from "../wire/read-body.ts";
 import { checkModel, pinnedChannel, unserved } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
+import { callerFor, callerIn, dearestIn, pricesIn } from "./auto-group.ts";
 import type { Call } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
@@ -70,7 +71,14 @@ export async function receiveInSession(
   const { user } = session;
   exchange.omitsId = true;
   // Until the body says which group.
-  exchange.caller = { user, token: undefined, tokenName: "playground", group: user.group, pinned: undefined };
+  exchange.caller = {
+    user,
+    token: undefined,
+    tokenName: "playground",
+    group: user.group,
+    auto: undefined,
+    pinned: undefined,
+  };
   const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, user.id);
   exchange.work = visitors.working(exchange.request);
   const body = withoutZeroLimits(exchange.endpoint.dialect, session.bodyOf(sent));
@@ -87,17 +95,22 @@ interface CallRequest extends HoldRequest {
 
 /** Checks what only reads, works out the price as the last of it, and holds back what the call may cost. */
 export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
-  const { exchange, caller, body } = received;
+  const { exchange, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
   const asked = modelOf(received);
   const model =
-    endpoint.name === "messages" ? aliasedModel(services.deps.routing, caller.group, asked) : asked;
+    endpoint.name === "messages" ? aliasedModel(services.deps.routing, received.caller, asked) : asked;
   exchange.model = model;
-  checkModel(caller, model);
-  const pinned = channelFor(services, caller, model);
+  checkModel(received.caller, model);
+  const pinned = channelFor(services, received.caller, model);
+  const caller = callerFor(services.deps, received.caller, model, pinned);
+  exchange.caller = caller;
   endpoint.check(body.json, body.form);
   const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
-  const price = forRequest(priceFor(services, caller, model), () => requestFacts(body.json));
+  const priceIn = (group: string) =>
+    forRequest(priceFor(services, caller.user, group, model), () => requestFacts(body.json));
+  const groupPrices = pricesIn(caller, priceIn);
+  const price = (groupPrices && dearestIn(groupPrices)) ?? priceIn(caller.group);
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
   const request: CallRequest = {
@@ -107,6 +120,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     body,
     model,
     price,
+    groupPrices,
     prompt: measured,
     wantsStream,
     pinned,
@@ -122,6 +136,14 @@ export function prepare(services: CallServices, received: Received): Call | Prom
 
 function homedAt(request: CallRequest, { channel, keyIndex, tokens }: ResponseHome): CallRequest {
   request.pinned = channel;
+  const { groupPrices } = request;
+  // An automatic key is served in the first group of the account that holds the response.
+  const first = groupPrices?.find(({ group }) => channel.groups.includes(group)) ?? groupPrices?.[0];
+  if (first) {
+    request.caller = callerIn(request.caller, first.group);
+    request.price = first.price;
+    request.groupPrices = [first];
+  }
   request.pinnedKey = keyIndex;
   request.earlierTokens = tokens;
   return request;
@@ -142,10 +164,12 @@ function callOf(
   received: Received,
   request: CallRequest,
   sent: RelayBody,
-  { reservation, hold, prompt }: Held,
+  { reservation, hold, prompt, groups }: Held,
 ): Call {
-  const { exchange, caller, body } = received;
+  const { exchange, body } = received;
   const { endpoint } = exchange;
+  const { caller } = request;
+  const terms = groups?.find(({ group }) => group === caller.group);
   return {
     request: exchange.request,
     requestId: exchange.requestId,
@@ -156,9 +180,11 @@ function callOf(
     sent,
     model: request.model,
     prompt,
-    price: request.price,
+    groups,
+    group: caller.group,
+    price: terms?.price ?? request.price,
     reservation,
-    hold,
+    hold: terms?.hold ?? hold,
     wantsStream: request.wantsStream,
     wantsArray: exchange.pathStream === "array",
     wantsUsage: wantsUsage(received),
@@ -192,15 +218,17 @@ function modelOf({ exchange, body }: Received): string {
 }
 
 /** The channel that the key names; where it names none, some channel must serve the model. */
-function channelFor({ deps }: CallServices, { pinned, group }: Caller, model: string): Channel | undefined {
+function channelFor({ deps }: CallServices, caller: Caller, model: string): Channel | undefined {
+  const { pinned, group, auto } = caller;
   if (pinned !== undefined) return pinnedChannel(deps, pinned);
-  if (deps.routing.tiers(group, model).length > 0) return undefined;
-  throw unserved(deps, group, model);
+  // Of several groups `callerFor` finds those that do.
+  if (auto || deps.routing.tiers(group, model).length > 0) return undefined;
+  throw unserved(deps, caller, model);
 }
 
 /** A model without a price is refused where calls are sold, unless the caller agreed to the stated default. */
-function priceFor({ deps }: CallServices, { user, group }: Caller, model: string): CallPrice {
-  const price = deps.prices.callPrice(model, group);
+function priceFor({ deps }: CallServices, user: UserAccount, group: string, model: string): CallPrice {
+  const price = deps.prices.callPrice(model, group, user.group);
   if (price) return price;
   const isAccepted =
     deps.options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
@@ -208,7 +236,7 @@ function priceFor({ deps }: CallServices, { user, group }: Caller, model: string
     deps.inbox.raise({ kind: "price", subject: model });
     throw new Failure("client", "model_not_priced", { params: { model } });
   }
-  return deps.prices.missingCallPrice(model, group);
+  return deps.prices.missingCallPrice(model, group, user.group);
 }
 
 /** Only clients of chat completions and its elder choose. */

@@ -9,6 +9,7 @@ import { ChannelStatus } from "../../shared/enums.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
+import { groupsOf } from "./auto-group.ts";
 import type { Call } from "./call.ts";
 import type { Plan } from "./plan.ts";
 import type { RelayBody } from "../wire/read-body.ts";
@@ -151,7 +152,8 @@ function homeOf(
   if (!channel || keyIndex === -1 || isOver || (pinned && pinned.id !== channelId)) throw unknownResponse();
   // Whoever may name channels may name this one for any model and group, as for every call.
   if (!pinned) {
-    if (!channel.models.includes(model) || !channel.groups.includes(caller.group)) throw unknownResponse();
+    const isOpen = groupsOf(caller).some((group) => channel.groups.includes(group));
+    if (!channel.models.includes(model) || !isOpen) throw unknownResponse();
     if (channel.status !== ChannelStatus.enabled) throw responseUnavailable(false);
   }
   return { channel, keyIndex, tokens: tokenCount };

@@ -84,7 +84,7 @@ export async function settleCall(
       completionTokens: completionTokens(usage),
       modelName: call.model,
       channelId: plan.channel.id,
-      group: call.caller.group,
+      group: call.group,
       isStream: end.isStream,
       useTimeMs: Math.round(performance.now() - call.startedMs),
       content: sentence(call, decision),
@@ -216,6 +216,7 @@ function otherFields(
     other["is_model_mapped"] = true;
     other["upstream_model_name"] = plan.upstreamModel;
   }
+  if (call.caller.auto) other["auto"] = true;
   if (call.hold.limit !== undefined) other["limited"] = "balance";
   if (end.reason === "balance") other["stopped"] = "balance";
   if (plan.dropped.length > 0) other["dropped"] = plan.dropped.slice(0, MAX_DROPPED);

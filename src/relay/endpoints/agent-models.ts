@@ -27,10 +27,16 @@ export function claudeCodeNames(names: readonly string[]): { id: string; label: 
 }
 
 /** The model that a name stands for: an alias of Claude Code's list, unless a channel serves that very name. */
-export function aliasedModel(routing: Pick<Deps["routing"], "tiers">, group: string, model: string): string {
-  if (!model.startsWith(ALIAS) || routing.tiers(group, model).length > 0) return model;
+export function aliasedModel(
+  routing: Pick<Deps["routing"], "tiers">,
+  { group, auto }: { group: string; auto: readonly string[] | undefined },
+  model: string,
+): string {
+  if (!model.startsWith(ALIAS)) return model;
+  const isServed = (name: string) => (auto ?? [group]).some((each) => routing.tiers(each, name).length > 0);
+  if (isServed(model)) return model;
   const name = model.slice(ALIAS.length);
-  return routing.tiers(group, name).length > 0 ? name : model;
+  return isServed(name) ? name : model;
 }
 
 /**

@@ -1,7 +1,7 @@
 // Pictures: made from a prompt (JSON) or from other pictures (a form), priced by size, quality and number.
 // Refuses sizes that the model does not know, before anything is paid for.
 import { pictureRemark } from "../../core/logs/sentences.ts";
-import { pictureFactor } from "../../core/prices/prices.ts";
+import { pictureFactor } from "../../core/prices/piece-prices.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { checkNumbers, refused } from "./endpoint.ts";

@@ -6,7 +6,9 @@ import { baseUrlOf, requireServed, routeFor, upstreamUrl } from "../../providers
 import { providerOf } from "../../providers/catalog.ts";
 import { upstreamHeaders } from "../../providers/headers.ts";
 import { Failure } from "../../shared/failures.ts";
+import type { Caller } from "../call/admission.ts";
 import { failureIn } from "../call/attempt.ts";
+import { callerIn } from "../call/auto-group.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptServices, ChannelAttempt } from "../call/channel-attempts.ts";
 import { mappedModel } from "../call/plan.ts";
@@ -19,6 +21,8 @@ import type { TurnHolds } from "./turn-pricing.ts";
 
 /** An upstream that opened its side, and what the first turn holds there. */
 export interface OpenedUpstream {
+  /** In the group that its channel was asked in. */
+  caller: Caller;
   channel: Channel;
   upstreamModel: string;
   upstream: UpstreamSocket;
@@ -56,7 +60,8 @@ async function openOne(
   const site = deps.options.get("ServerAddress");
   const { target, upstreamModel } = socketTarget(request, attempt, site);
   await deps.reach.target(target.url, channel);
-  const { caller, model, requestId } = request;
+  const { model, requestId } = request;
+  const caller = callerIn(request.caller, attempt.group);
   const firstTurn = await holds.open({ caller, model, upstreamModel, requestId });
   try {
     const upstream = await connectUpstream({
@@ -66,7 +71,7 @@ async function openOne(
       channel,
       clientSignal: request.request.signal,
     });
-    return { channel, upstreamModel, upstream, firstTurn };
+    return { caller, channel, upstreamModel, upstream, firstTurn };
   } catch (error) {
     await firstTurn.reservation.release();
     throw error;

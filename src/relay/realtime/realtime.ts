@@ -7,6 +7,7 @@ import { presentedKey } from "../../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { upgradeSocket, wantsSocket } from "../../http/sockets.ts";
 import type { Visitors } from "../../http/visitors.ts";
+import { mayUseGroup } from "../../core/users/groups.ts";
 import { TokenStatus, UserStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
@@ -20,6 +21,7 @@ import {
   unserved,
 } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
+import { callerFor, groupsOf } from "../call/auto-group.ts";
 import type { AttemptServices } from "../call/channel-attempts.ts";
 import { refusePlain } from "../call/exchange.ts";
 import type { RelayParts } from "../call/services.ts";
@@ -109,7 +111,7 @@ async function admitAndOpen(
 ): Promise<void> {
   const { deps, parts } = services;
   const { limiter } = parts;
-  const rule = rateRule(deps.options, caller.group);
+  const rule = rateRule(deps.options, caller);
   if (!rule) return openFor(services, request, requestId, caller);
   checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
   let isSuccess = false;
@@ -125,17 +127,17 @@ async function openFor(
   services: Services,
   request: Request,
   requestId: string,
-  caller: Caller,
+  admitted: Caller,
 ): Promise<void> {
   const { deps } = services;
   const startedMs = performance.now();
   if (!wantsSocket(request))
     throw new Failure("client", "websocket_required", { status: 426, type: "invalid_request_error" });
   const model = requestedModel(request);
-  checkModel(caller, model);
-  const pinned = caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned);
-  if (!pinned && deps.routing.tiers(caller.group, model).length === 0)
-    throw unserved(deps, caller.group, model);
+  checkModel(admitted, model);
+  const pinned = admitted.pinned === undefined ? undefined : pinnedChannel(deps, admitted.pinned);
+  const caller = callerFor(deps, admitted, model, pinned);
+  if (!pinned && deps.routing.tiers(caller.group, model).length === 0) throw unserved(deps, caller, model);
   const isOpen = await openSession(services, {
     request,
     requestId,
@@ -170,8 +172,8 @@ async function openSession(services: Services, realtimeRequest: RealtimeRequest)
 /** Takes of the handshake only what a session needs: it may stay open for hours. */
 function sessionParts(
   { deps, parts, holds, sessions }: Services,
-  { request, requestId, caller, model, attempts }: RealtimeRequest,
-  { channel, upstreamModel, upstream, firstTurn }: OpenedUpstream,
+  { request, requestId, model, attempts }: RealtimeRequest,
+  { caller, channel, upstreamModel, upstream, firstTurn }: OpenedUpstream,
 ): SessionParts {
   const { counter, usual } = parts;
   return {
@@ -202,7 +204,7 @@ function sessionParts(
 function admissionChecks(
   deps: Deps,
   request: Request,
-  { token }: Caller,
+  { token, group, auto }: Caller,
   model: string,
 ): Pick<SessionParts, "isUnchanged" | "readmit"> {
   const { key } = presentedKey(request);
@@ -215,10 +217,15 @@ function admissionChecks(
       (token.expiredTime === -1 || token.expiredTime * 1000 >= deps.clock.nowMs()) &&
       token.user.status === UserStatus.enabled &&
       !token.user.deleted &&
+      mayUseGroup(deps, token.user, group) &&
       (token.modelLimits === undefined || token.modelLimits.has(model)),
     async readmit() {
       try {
-        checkModel(await admitCaller(deps, credentials, ACCEPTED), model);
+        const caller = await admitCaller(deps, credentials, ACCEPTED);
+        checkModel(caller, model);
+        // The session goes on where it was opened, or not at all.
+        if (auto && !groupsOf(caller).includes(group))
+          throw new Failure("forbidden", "token_group_disabled", { params: { group } });
       } catch (error) {
         // What is held back for the running turn may be all that the key had; the next turn decides.
         if (!(error instanceof Failure && error.code === "token_exhausted")) throw error;

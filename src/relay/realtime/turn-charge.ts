@@ -73,7 +73,7 @@ function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
 
 /** What the log row of a turn holds besides its charge. */
 function turnFields({ parts, meter, end }: EndedTurn, decision: ChargeDecision): Record<string, unknown> {
-  const { attempts, requestId, model, upstreamModel } = parts;
+  const { attempts, caller, requestId, model, upstreamModel } = parts;
   const { startedMs, firstOutputMs } = meter;
   const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
   return {
@@ -86,6 +86,7 @@ function turnFields({ parts, meter, end }: EndedTurn, decision: ChargeDecision):
     upstream_dialect: "openai-realtime",
     // All turns of a session carry the id that its handshake was answered with.
     session: requestId,
+    ...(caller.auto ? { auto: true } : {}),
     ...(isEstimated(decision.rule) ? { estimated: true } : {}),
     ...(decision.note === "" ? {} : { note: decision.note }),
     ...(upstreamModel === model ? {} : { is_model_mapped: true, upstream_model_name: upstreamModel }),

@@ -70,7 +70,8 @@ function priceFor(
   model: string,
   upstreamModel: string,
 ): CallPrice {
-  const price = prices.callPrice(upstreamModel, group) ?? prices.callPrice(model, group);
+  const price =
+    prices.callPrice(upstreamModel, group, user.group) ?? prices.callPrice(model, group, user.group);
   if (price) return price;
   const isAccepted =
     options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
@@ -78,5 +79,5 @@ function priceFor(
     inbox.raise({ kind: "price", subject: model });
     throw new Failure("client", "model_not_priced", { params: { model } });
   }
-  return prices.missingCallPrice(model, group);
+  return prices.missingCallPrice(model, group, user.group);
 }

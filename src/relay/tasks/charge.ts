@@ -21,10 +21,12 @@ export interface TaskCall {
 }
 
 /** Frozen when the task is reserved; its settlement reads nothing else. */
-interface TaskPrice {
+export interface TaskPrice {
   /** Dollars. */
   price: number;
   groupRatio: number;
+  /** The same number, where it stands for users of the caller's group alone. */
+  userGroupRatio: number | undefined;
   /** Whole units. */
   quota: number;
   /** What a replay of the charge needs. */
@@ -34,10 +36,11 @@ interface TaskPrice {
 /** Tasks cost a fixed price per submission (billing reference, section 10). */
 export function taskPrice(
   deps: Deps,
-  { group }: Caller,
+  { user, group }: Pick<Caller, "user" | "group">,
   { model, isFree }: { model: string; isFree: boolean },
 ): TaskPrice {
-  const known = deps.prices.callPrice(model, group) ?? deps.prices.missingCallPrice(model, group);
+  const known =
+    deps.prices.callPrice(model, group, user.group) ?? deps.prices.missingCallPrice(model, group, user.group);
   const price = known.ratios.callPrice ?? TASK_PRICE;
   const ratios = { ...known.ratios, callPrice: price };
   const charge = costOf({ ...known, ratios }, emptyUsage(), {
@@ -48,6 +51,7 @@ export function taskPrice(
   return {
     price,
     groupRatio: known.groupRatio,
+    userGroupRatio: known.userGroupRatio,
     quota: charge.quota,
     cost: charge.other[COST_FIELD],
   };
@@ -84,6 +88,8 @@ export async function settleTask(
     action: string;
     model: string;
     channelId: number;
+    /** In which it was taken. */
+    group: string;
     /** Behind the sentence. */
     suffix: string;
     /** When it counts: the hour stands in the task's row, and a refund goes back there. */
@@ -97,11 +103,17 @@ export async function settleTask(
     completionTokens: 0,
     modelName: task.model,
     channelId: task.channelId,
-    group: call.caller.group,
+    group: task.group,
     isStream: false,
     useTimeMs: Math.round(performance.now() - call.startedMs),
     content: taskCharge(price, action) + suffix,
-    other: { model_price: price.price, group_ratio: price.groupRatio, [COST_FIELD]: price.cost },
+    other: {
+      model_price: price.price,
+      group_ratio: price.groupRatio,
+      ...(price.userGroupRatio === undefined ? {} : { user_group_ratio: price.userGroupRatio }),
+      ...(call.caller.auto ? { auto: true } : {}),
+      [COST_FIELD]: price.cost,
+    },
     atMs: task.atMs,
   });
 }

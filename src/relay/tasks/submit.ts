@@ -11,13 +11,15 @@ import { providerOf } from "../../providers/catalog.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { checkModel, pinnedChannel } from "../call/admission.ts";
+import type { Caller } from "../call/admission.ts";
+import { callerFor, groupsOf } from "../call/auto-group.ts";
 import { attemptFailure } from "../call/attempt.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptPolicy, ChannelAttempt } from "../call/channel-attempts.ts";
 import type { Relay } from "../call/pipeline.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { holdPrice, settleTask, taskPrice } from "./charge.ts";
-import type { TaskCall } from "./charge.ts";
+import type { TaskCall, TaskPrice } from "./charge.ts";
 import { askTaskUpstream, RefusedAttempt, refusal, refusalWords } from "./task-wire.ts";
 import type { Json, TaskAnswer, TaskWire, UpstreamAnswer } from "./task-wire.ts";
 
@@ -53,20 +55,26 @@ interface Submitting<Row extends TaskRow> {
 
 interface Submitted {
   channel: Channel;
+  /** In which the channel was asked. */
+  group: string;
   answer: TaskAnswer;
 }
 
 /** Throws the family's TaskError, or a Failure of the first checks. */
 export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row>): Promise<Response> {
   const { deps, wire, call, submission } = submitting;
-  const { caller, request } = call;
+  const { request } = call;
   call.model = submission.model;
-  checkModel(caller, submission.model);
+  checkModel(call.caller, submission.model);
   const origin = await originOf(submitting);
-  const price = taskPrice(deps, caller, submission);
-  const held = await holdPrice(deps, wire, caller, price);
+  const pinned = origin?.channel ?? pinnedBy(deps, call.caller);
+  const caller = callerFor(deps, call.caller, submission.model, pinned);
+  call.caller = caller;
+  const prices = pricesOf(deps, caller, submission);
+  const held = await holdPrice(deps, wire, caller, prices.dearest);
   try {
-    const { answer, channel } = await askChannels(submitting, held.requestId, origin?.channel);
+    const { answer, channel, group } = await askChannels(submitting, held.requestId, pinned);
+    const price = prices.byGroup.get(group) ?? prices.dearest;
     const atMs = deps.clock.nowMs();
     const quota = answer.failure ? 0 : price.quota;
     await addTask(deps, wire.family, {
@@ -75,7 +83,7 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
       userId: caller.user.id,
       tokenId: caller.token?.id ?? 0,
       channelId: channel.id,
-      group: caller.group,
+      group,
       modelName: submission.model,
       requestId: held.requestId,
       action: submission.action,
@@ -85,7 +93,7 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     if (quota > 0) {
       const { action, model } = submission;
       const suffix = wire.chargeSuffix(answer.upstreamId);
-      await settleTask(held, price, { call, action, model, channelId: channel.id, suffix, atMs });
+      await settleTask(held, price, { call, action, model, channelId: channel.id, group, suffix, atMs });
     } else await held.release();
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,
@@ -101,6 +109,25 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     await held.release();
     throw error;
   }
+}
+
+function pinnedBy(deps: Deps, { pinned }: Caller): Channel | undefined {
+  return pinned === undefined ? undefined : pinnedChannel(deps, pinned);
+}
+
+/** What the task costs in each group that may take it; the dearest of these is held. */
+function pricesOf(
+  deps: Deps,
+  caller: Caller,
+  submission: { model: string; isFree: boolean },
+): { byGroup: ReadonlyMap<string, TaskPrice>; dearest: TaskPrice } {
+  const { user } = caller;
+  const byGroup = new Map(
+    groupsOf(caller).map((group) => [group, taskPrice(deps, { user, group }, submission)]),
+  );
+  const own = byGroup.get(caller.group) ?? taskPrice(deps, caller, submission);
+  const dearest = [...byGroup.values()].reduce((most, each) => (each.quota > most.quota ? each : most), own);
+  return { byGroup, dearest };
 }
 
 /** The caller's own earlier task, and its channel, which alone can follow it up. */
@@ -135,12 +162,10 @@ export function channelOf<Row extends TaskRow>(
 async function askChannels<Row extends TaskRow>(
   submitting: Submitting<Row>,
   requestId: string,
-  originChannel: Channel | undefined,
+  pinned: Channel | undefined,
 ): Promise<Submitted> {
   const { deps, relay, wire, call, submission } = submitting;
   const { request, caller, startedMs } = call;
-  const pinned =
-    originChannel ?? (caller.pinned === undefined ? undefined : pinnedChannel(deps, caller.pinned));
   const attempted = {
     request,
     requestId,
@@ -157,11 +182,11 @@ async function askChannels<Row extends TaskRow>(
   try {
     return await attemptChannels(services, attempted, policyOf(wire), async (attempt) => {
       refused = undefined;
-      const { channel } = attempt;
+      const { channel, group } = attempt;
       const answer = wire.readAnswer(await askOnce(submitting, attempt), channel);
       await disableIfOutOfService(submitting, channel, answer);
-      if (!answer.failure) return { channel, answer };
-      refused = { channel, answer };
+      if (!answer.failure) return { channel, group, answer };
+      refused = { channel, group, answer };
       throw answer.failure;
     });
   } catch (error) {

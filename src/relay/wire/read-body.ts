@@ -3,8 +3,8 @@
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import type { InputType } from "node:zlib";
 import { receive } from "../../http/receive.ts";
-import { isTooDense } from "../../protocol/json-size.ts";
-import type { JsonBounds } from "../../protocol/json-size.ts";
+import { isTooDense } from "../../shared/json-size.ts";
+import type { JsonBounds } from "../../shared/json-size.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { BodyWatch } from "./body-budget.ts";
 import { formFields, parseForm } from "./multipart.ts";

@@ -6,6 +6,7 @@ import type { Verdict } from "../../../src/core/channels/picker.ts";
 import type { Routing, Tier } from "../../../src/core/channels/routing.ts";
 
 interface Spec {
+  group?: string;
   id: number;
   priority?: number;
   weight?: number;
@@ -22,20 +23,26 @@ function pickerOf(specs: readonly Spec[]) {
     const priority = spec.priority ?? 0;
     byPriority.set(priority, [...(byPriority.get(priority) ?? []), spec]);
   }
-  const tiers: Tier[] = [...byPriority]
-    .sort(([a], [b]) => b - a)
-    .map(([priority, members]) => ({
-      priority,
-      entries: members.map((spec) => ({
-        channel: channelOf(spec.id),
-        share: (spec.weight ?? 0) + 10,
-        current: 0,
-      })),
-    }));
+  const entries = new Map(
+    specs.map((spec) => [
+      spec.id,
+      { channel: channelOf(spec.id), share: (spec.weight ?? 0) + 10, current: 0 },
+    ]),
+  );
+  const tiersOf = (group: string): Tier[] =>
+    [...byPriority]
+      .sort(([a], [b]) => b - a)
+      .map(([priority, members]) => ({
+        priority,
+        entries: members
+          .filter((spec) => (spec.group ?? "default") === group)
+          .flatMap(({ id }) => entries.get(id) ?? []),
+      }))
+      .filter((tier) => tier.entries.length > 0);
   const edits = new Map<number, Partial<Channel>>();
   let changed: (ids: readonly number[]) => void = () => {};
   const routing: Pick<Routing, "tiers" | "channel" | "onChange"> = {
-    tiers: () => tiers,
+    tiers: tiersOf,
     channel: (id) => (specs.some((spec) => spec.id === id) ? channelOf(id, edits.get(id)) : undefined),
     onChange: (listener) => void (changed = listener),
   };
@@ -152,6 +159,28 @@ describe("rest and probe", () => {
     report(1, "limited", 0, 60);
     report(2, "limited", 0, 30);
     expect(pick(1)).toBe(2);
+  });
+
+  test("over several groups the first with a channel that does not rest serves, else the soonest rested of all", () => {
+    const { picker, report } = pickerOf([
+      { id: 1, group: "a" },
+      { id: 2, group: "b" },
+      { id: 3, group: "b" },
+    ]);
+    const among = (nowMs: number, excluded: number[] = [], accepts?: (channel: Channel) => boolean) => {
+      const found = picker.pickAmong(["a", "b", "none"], "m", new Set(excluded), nowMs, accepts);
+      return found && `${found.group}${found.channel.id}`;
+    };
+    expect([among(0), among(0)]).toEqual(["a1", "a1"]);
+    expect([among(0, [1]), among(0, [1]), among(0, [1, 2, 3])]).toEqual(["b2", "b3", undefined]);
+    expect(among(0, [], ({ id }) => id === 3)).toBe("b3");
+    report(1, "limited", 0, 60);
+    expect(among(1)).toBe("b2");
+    report(2, "limited", 0, 30);
+    expect(among(1)).toBe("b3");
+    report(3, "limited", 0, 40);
+    expect(among(1)).toBe("b2");
+    expect(picker.pickAmong([], "m", new Set(), 1)).toBeUndefined();
   });
 
   test.each([

@@ -201,7 +201,7 @@ describe("two nodes", () => {
   async function inForce(node: TestApp, ratioNow: number): Promise<CallPrice> {
     const startedMs = performance.now();
     for (;;) {
-      const price = node.deps.prices.callPrice("a", "default");
+      const price = node.deps.prices.callPrice("a", "default", "default");
       if (price?.ratios.modelRatio === ratioNow) return price;
       if (performance.now() - startedMs > LIMIT_MS) throw new Error("not in force after a second");
       await new Promise((resolve) => setImmediate(resolve));

@@ -121,10 +121,9 @@ test("a stream holds the usual answer first, no more than the client's limit, no
 
 test("the dearest prices that may apply are held: cache writes, pictures, sound in and out, the group", () => {
   const plain = { cacheWrite: "none", audioInput: false, imageInput: false, audioOutput: false } as const;
-  const claude = freezePrice("m", { ...price("gpt-4o"), cacheWriteRatio: 1.25, cacheWrite1hRatio: 2 }, 2, {
-    tables,
-    revision: "r",
-  });
+  const writes = { ...price("gpt-4o"), cacheWriteRatio: 1.25, cacheWrite1hRatio: 2 };
+  const ratio = { groupRatio: 2, userGroupRatio: undefined, userGroup: undefined };
+  const claude = freezePrice("m", writes, ratio, { tables, revision: "r" });
   const { modelRatio, completionRatio, audioRatio, audioCompletionRatio } = claude.ratios;
   expect(ratesOf(claude, plain)).toEqual({
     text: modelRatio * 2,

@@ -1,8 +1,9 @@
 // The three-way merge of prices: each case, and everything that is never taken without a person's tick.
 import { describe, expect, test } from "bun:test";
 import { mergePrices } from "../../../src/core/prices/merge.ts";
-import type { MergeCase, MergeGuard, MergeInputs } from "../../../src/core/prices/merge.ts";
+import type { MergeInputs } from "../../../src/core/prices/merge.ts";
 import type { PriceRow } from "../../../src/shared/price-row.ts";
+import type { SyncCase, SyncGuard } from "../../../src/shared/price-sync.ts";
 
 const A: PriceRow = { in: 2, out: 8 };
 const B: PriceRow = { in: 3, out: 12 };
@@ -26,7 +27,7 @@ function merge({ base, ours, theirs }: Named, more: Partial<MergeInputs> = {}) {
 }
 
 describe("cases", () => {
-  const cases: [string, Named, MergeCase | undefined, boolean][] = [
+  const cases: [string, Named, SyncCase | undefined, boolean][] = [
     ["unchanged here, changed there: offered, ticked", { base: A, ours: A, theirs: B }, "newer", true],
     ["the operator's own stays", { base: A, ours: B, theirs: C }, "own", false],
     ["the operator's own stays where the source is as it was", { base: A, ours: B, theirs: A }, "own", false],
@@ -73,7 +74,7 @@ describe("cases", () => {
 });
 
 describe("never without a tick", () => {
-  const guarded: [string, PriceRow, PriceRow, MergeGuard[]][] = [
+  const guarded: [string, PriceRow, PriceRow, SyncGuard[]][] = [
     ["more than double", A, { in: 4.1, out: 8 }, ["above_double"]],
     ["less than half", A, { in: 2, out: 3.9 }, ["below_half"]],
     ["0.8 typed as 8", { in: 0.8, out: 1 }, { in: 8, out: 1 }, ["above_double"]],

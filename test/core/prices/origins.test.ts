@@ -42,6 +42,8 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
     await app.deps.options.reload();
   }
   const start = () => settleOrigins(app.deps);
+  const baseRows = async () =>
+    new Map([...(await originRows(app.deps))].map(([name, { row }]) => [name, row]));
 
   test("a fresh site has the whole table in force, and the reference's rows where the table is silent", async () => {
     app = await startTestApp({ database });
@@ -52,7 +54,8 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
     expect(ours.get("mj_imagine")).toEqual({ call: 0.1 });
     const origins = await originRows(app.deps);
     expect([...origins.keys()].toSorted()).toEqual([...ours.keys()].toSorted());
-    for (const [name, row] of origins) expect([name, isSameRow(row, ours.get(name))]).toEqual([name, true]);
+    for (const [name, { row }] of origins)
+      expect([name, isSameRow(row, ours.get(name))]).toEqual([name, true]);
     const { options } = app.deps.db.t;
     const [seen] = await app.deps.db.orm.select().from(options).where(eq(options.key, SEEN));
     expect(seen?.value).toBe(shippedVersion());
@@ -88,7 +91,7 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
     // The family's rule charged 4 whatever its table said: that is what goes on.
     expect(ours.get("gpt-4o")).toMatchObject({ in: 2.5, out: 10 });
     const lines = mergePrices({
-      base: await originRows(app.deps),
+      base: await baseRows(),
       ours,
       theirs: shippedRows(QPU),
       isServed: () => true,
@@ -114,7 +117,7 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
     expect(ours.has("gpt-5")).toBe(false);
     expect(ours.get("claude-opus-5-5")?.in).toBe(100);
     const lines = mergePrices({
-      base: await originRows(app.deps),
+      base: await baseRows(),
       ours,
       theirs: shippedRows(QPU),
       isServed: () => true,

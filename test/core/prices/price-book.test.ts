@@ -40,9 +40,8 @@ test("a model without price stays without one until it gets one", () => {
 
 test("groups without a ratio cost 1, and names of Object's own are no groups", () => {
   const { book } = bookOf({ GroupRatio: { vip: 0.5 } });
-  expect([book.groupRatio("vip"), book.groupRatio("other"), book.groupRatio("constructor")]).toEqual([
-    0.5, 1, 1,
-  ]);
+  const ratios = ["vip", "other", "constructor"].map((group) => book.groupRatio(group, "default"));
+  expect(ratios).toEqual([0.5, 1, 1]);
 });
 
 test("names that clients invent do not grow the cache without bound", () => {
@@ -53,7 +52,7 @@ test("names that clients invent do not grow the cache without bound", () => {
 
 test("a frozen price keeps everything that a charge is made of, whatever is changed afterwards", () => {
   const { book, set } = bookOf({ ModelRatio: { "gpt-4o": 1 }, GroupRatio: { vip: 0.5 } });
-  const before = book.callPrice("gpt-4o", "vip");
+  const before = book.callPrice("gpt-4o", "vip", "vip");
   if (!before) throw new Error("no price");
   expect(before).toMatchObject({ groupRatio: 0.5, quotaPerUnit: 500_000 });
   expect(before.tools).toEqual({ webSearch: { low: 30, medium: 35, high: 50 }, fileSearch: 2.5 });
@@ -63,13 +62,14 @@ test("a frozen price keeps everything that a charge is made of, whatever is chan
   set("ModelRatio", { "gpt-4o": 7 });
   set("GroupRatio", { vip: 3 });
   expect(charge()).toBe(quota);
-  expect(book.callPrice("gpt-4o", "vip")).toMatchObject({ groupRatio: 3, quotaPerUnit: 1000 });
+  expect(book.callPrice("gpt-4o", "vip", "vip")).toMatchObject({ groupRatio: 3, quotaPerUnit: 1000 });
 });
 
 test("a revision names the tables: equal texts on two nodes are one revision, every change makes another", () => {
   const one = bookOf({ ModelRatio: { a: 1, b: 2 } });
   const other = bookOf({ ModelRatio: { b: 2, a: 1 } });
-  const revisionOf = ({ book }: ReturnType<typeof bookOf>) => book.callPrice("a", "default")?.revision;
+  const revisionOf = ({ book }: ReturnType<typeof bookOf>) =>
+    book.callPrice("a", "default", "default")?.revision;
   const first = revisionOf(one);
   expect(first).toMatch(/^[0-9a-f]{12}$/);
   expect(revisionOf(other)).toBe(first);
@@ -81,7 +81,7 @@ test("a revision names the tables: equal texts on two nodes are one revision, ev
 
 test("a charge stores what a replay needs: rates by their ratios, units per dollar, size, tier and revision", () => {
   const { book } = bookOf({ ModelRatio: { m: 2 }, QuotaPerUnit: 1000 });
-  const price = book.callPrice("m", "default");
+  const price = book.callPrice("m", "default", "default");
   if (!price) throw new Error("no price");
   const charge = costOf(price, usage({ fresh: 10 }, { text: 5 }, { webSearch: 1 }), {
     searchSize: "high",

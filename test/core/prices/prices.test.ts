@@ -5,15 +5,13 @@ import * as shipped from "../../../src/core/options/default-prices.ts";
 import {
   cost,
   estimateReserve,
-  FILE_SEARCH_PRICE,
   groupRatioOf,
   lookupPrice,
   missingPrice,
   modelPriceLines,
-  pictureFactor,
   roundingOf,
-  webSearchPrice,
 } from "../../../src/core/prices/prices.ts";
+import { FILE_SEARCH_PRICE, pictureFactor, webSearchPrice } from "../../../src/core/prices/piece-prices.ts";
 import { price, tables, usage } from "./support.ts";
 
 describe("worked examples of the billing reference", () => {
@@ -163,14 +161,14 @@ describe("price lookup", () => {
     for (const bad of [Number.NaN, -1, Infinity, -0.01]) {
       const broken = { ...tables, modelRatio: { m: bad }, modelPrice: { m: bad }, groupRatio: { g: bad } };
       expect(lookupPrice(broken, "m")).toBeUndefined();
-      expect(groupRatioOf(broken, "g")).toBe(1);
+      expect(groupRatioOf(broken, "g", "g").groupRatio).toBe(1);
       expect(completionRatio("m", { m: bad })).toBe(1);
     }
   });
   test("a missing cache, cache-write and image ratio is 1, 1.25 and 1; a missing group is 1", () => {
     const bare = lookupPrice({ ...tables, modelRatio: { m: 1 } }, "m");
     expect(bare).toMatchObject({ cacheRatio: 1, cacheWriteRatio: 1.25, cacheWrite1hRatio: 2, imageRatio: 1 });
-    expect(groupRatioOf(tables, "no such group")).toBe(1);
+    expect(groupRatioOf(tables, "no such group", "default").groupRatio).toBe(1);
   });
   test("the shipped tables have the reference's number of rows and its odd ones", () => {
     expect(

@@ -51,6 +51,7 @@ const anyTables: fc.Arbitrary<PriceTables> = fc.record({
   createCacheRatio: mapOf(...NAMES),
   imageRatio: mapOf(...NAMES),
   groupRatio: mapOf("default", "vip"),
+  groupGroupRatio: fc.dictionary(fc.constantFrom("default", "staff"), mapOf("default", "vip", "retired")),
   createCache1hRatio: mapOf(...NAMES),
   audioRatio: mapOf(...NAMES),
   audioCompletionRatio: mapOf(...NAMES),
@@ -84,11 +85,11 @@ const anyFacts: fc.Arbitrary<CallFacts> = fc.record(
 );
 
 /** The price as the price book freezes it. */
-function frozen(of: PriceTables, model: string, group: string): CallPrice {
+function frozen(of: PriceTables, model: string, group: string, userGroup = group): CallPrice {
   const ratios = lookupPrice(of, model);
   if (!ratios) throw new Error(`no price for ${model}`);
   const at = { tables: of, revision: "0" };
-  return freezePrice(model, ratios, groupRatioOf(of, group), at);
+  return freezePrice(model, ratios, groupRatioOf(of, group, userGroup), at);
 }
 
 /** The row as it comes back from the log: JSON, with the columns beside it. */
@@ -112,18 +113,28 @@ function rowOf(call: {
 
 const model = fc.constantFrom("gpt-4o", "claude-x", "gpt-4-gizmo-abc");
 const group = fc.constantFrom("default", "vip", "retired");
+/** Whose callers may pay a ratio of their own. */
+const userGroup = fc.constantFrom("default", "vip", "staff");
 
 describe("replay", () => {
   test("of unchanged prices is the row's charge, to the unit, for every call since prices are frozen", () => {
     fc.assert(
-      fc.property(anyTables, model, group, anyUsage, anyFacts, (of, name, used, counts, facts) => {
-        const charge = costOf(frozen(of, name, used), counts, facts);
-        const again = replay(
-          rowOf({ model: name, group: used, usage: counts, charge }),
-          comparePrices(of, of),
-        );
-        expect(again).toEqual({ trust: "exact", old: charge.quota, new: charge.quota, isLost: false });
-      }),
+      fc.property(
+        anyTables,
+        model,
+        group,
+        userGroup,
+        anyUsage,
+        anyFacts,
+        (of, name, used, whose, counts, facts) => {
+          const charge = costOf(frozen(of, name, used, whose), counts, facts);
+          const again = replay(
+            rowOf({ model: name, group: used, usage: counts, charge }),
+            comparePrices(of, of),
+          );
+          expect(again).toEqual({ trust: "exact", old: charge.quota, new: charge.quota, isLost: false });
+        },
+      ),
       { numRuns: 2000 },
     );
   });
@@ -135,11 +146,12 @@ describe("replay", () => {
         anyTables,
         model,
         group,
+        userGroup,
         anyUsage,
         anyFacts,
-        (of, next, name, used, counts, facts) => {
-          const charge = costOf(frozen(of, name, used), counts, facts);
-          const then = costOf(frozen(next, name, used), counts, facts);
+        (of, next, name, used, whose, counts, facts) => {
+          const charge = costOf(frozen(of, name, used, whose), counts, facts);
+          const then = costOf(frozen(next, name, used, whose), counts, facts);
           const again = replay(
             rowOf({ model: name, group: used, usage: counts, charge }),
             comparePrices(of, next),

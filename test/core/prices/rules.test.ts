@@ -32,11 +32,12 @@ function priceOf(model: string, { rows = {}, group = 1, atMs = NOON, tools = {} 
   const values: Record<string, unknown> = {
     ...maps,
     GroupRatio: { default: group },
+    GroupGroupRatio: {},
     QuotaPerUnit: QPU,
     ToolPrices: tools,
   };
   const book = createPriceBook({ get: (key) => values[key] as never, onChange: () => undefined }, () => atMs);
-  const price = book.callPrice(model, "default");
+  const price = book.callPrice(model, "default", "default");
   if (!price) throw new Error(`no price for ${model}`);
   return price;
 }

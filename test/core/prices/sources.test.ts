@@ -1,7 +1,7 @@
 // Prices as other places tell them, in each format: what becomes of them in dollars, and what is dropped or refused.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readSource, withoutPrefix } from "../../../src/core/prices/sources/read.ts";
+import { readSource, withoutPrefixes } from "../../../src/core/prices/sources/read.ts";
 import type { SourceFormat } from "../../../src/core/prices/sources/source.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import { isPriceName, readPriceRow } from "../../../src/shared/price-row.ts";
@@ -378,15 +378,40 @@ describe.each(FORMATS)("hostile texts in the form of %s", (format) => {
 });
 
 test("a prefix goes where the operator said so, and never over a name that is there", () => {
+  const row = (input: number) => ({ in: input });
   const rows = new Map([
-    ["openai/a", 1],
-    ["openai/b", 2],
-    ["b", 3],
-    ["x/openai/c", 4],
-    ["openai/", 5],
+    ["openai/a", row(1)],
+    ["openai/b", row(2)],
+    ["b", row(3)],
+    ["x/openai/c", row(4)],
+    ["openai/", row(5)],
+    ["x/d", row(6)],
+    ["openai/d", row(6)],
+    ["x/e", row(7)],
+    ["openai/e", row(8)],
+    ["openai/x/f", row(9)],
   ]);
-  expect(Object.fromEntries(withoutPrefix(rows, "openai/"))).toEqual({ a: 1, b: 3, "x/openai/c": 4 });
-  expect(Object.fromEntries(withoutPrefix(rows, ""))).toEqual(Object.fromEntries(rows));
+  const bare = withoutPrefixes(rows, ["openai/", ""]);
+  expect(bare.rows).toEqual(
+    new Map([
+      ["a", row(1)],
+      ["b", row(3)],
+      ["x/openai/c", row(4)],
+      ["x/d", row(6)],
+      ["d", row(6)],
+      ["x/e", row(7)],
+      ["e", row(8)],
+      ["x/f", row(9)],
+    ]),
+  );
+  expect(bare.dropped).toEqual([]);
+  // Of several the longest; two that become one name agree, or are nobody's.
+  const both = withoutPrefixes(rows, ["x/", "openai/", "openai/x/"]);
+  expect(both.rows.get("d")).toEqual(row(6));
+  expect(both.rows.get("f")).toEqual(row(9));
+  expect(both.rows.get("openai/c")).toEqual(row(4));
+  expect(both.dropped).toEqual([{ name: "e", reason: "duplicate" }]);
+  expect(withoutPrefixes(rows, []).rows).toEqual(rows);
 });
 
 test("one name at two prices is nobody's, three times and more too", () => {

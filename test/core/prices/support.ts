@@ -26,6 +26,7 @@ export const tables: PriceTables = {
   priceRules: {},
   toolPrices: {},
   groupRatio: defaultGroupRatio,
+  groupGroupRatio: {},
   quotaPerUnit: 500_000,
 };
 

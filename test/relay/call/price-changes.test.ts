@@ -137,7 +137,7 @@ describe.each(DATABASE_KINDS)("prices that change on %s", (database) => {
       const next = await around("/v1/chat/completions", body, script(), async () => {});
       expect(next.quota).toBe(NEW_QUOTA);
       expect(next.other["cost"]).toMatchObject({
-        revision: g.app.deps.prices.callPrice(MODEL, "default")?.revision ?? "",
+        revision: g.app.deps.prices.callPrice(MODEL, "default", "default")?.revision ?? "",
       });
     });
   });

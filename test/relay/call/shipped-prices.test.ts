@@ -61,11 +61,11 @@ describe.each(DATABASE_KINDS)("a fresh site on %s", (database) => {
 
   test("ratios of sound and of cache writes for an hour are read from their maps", async () => {
     await g.setOption("CreateCache1hRatio", JSON.stringify({ "claude-sonnet-4-5": 3 }));
-    const price = g.app.deps.prices.callPrice("claude-sonnet-4-5", "default");
+    const price = g.app.deps.prices.callPrice("claude-sonnet-4-5", "default", "default");
     expect(price?.ratios.cacheWrite1hRatio).toBe(3);
     await g.setOption("AudioRatio", JSON.stringify({ "gpt-5": 7 }));
     await g.setOption("AudioCompletionRatio", JSON.stringify({ "gpt-5": 4 }));
-    expect(g.app.deps.prices.callPrice("gpt-5", "default")?.ratios).toMatchObject({
+    expect(g.app.deps.prices.callPrice("gpt-5", "default", "default")?.ratios).toMatchObject({
       audioRatio: 7,
       audioCompletionRatio: 4,
     });

@@ -33,6 +33,12 @@ export default function PricesPanel(panel: OptionPanelProps) {
   };
   return (
     <div className="setting-line">
+      <p className="mb-2 text-dense text-muted">
+        {t("editor.price.deskText")}{" "}
+        <a className="link" href="/prices">
+          {t("editor.price.desk")}
+        </a>
+      </p>
       <Parts
         label={t("editor.price.title")}
         parts={(["visual", "json", "unset"] as const).map((id) => ({

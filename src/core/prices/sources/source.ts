@@ -3,23 +3,11 @@
 import { Failure } from "../../../shared/failures.ts";
 import { isPriceName, isSameRow, MAX_RULES, readPriceRow } from "../../../shared/price-row.ts";
 import type { PriceRow } from "../../../shared/price-row.ts";
+import type { DropReason } from "../../../shared/price-sync.ts";
 
 /** Whose format a text is of. */
 export type SourceFormat =
   "genai-prices" | "ratio_config" | "pricing" | "openrouter" | "models.dev" | "litellm";
-
-/** Why an entry was left out. */
-export type DropReason =
-  /** Nothing can be priced under the name. */
-  | "name"
-  /** A number is missing, negative, too large or none. */
-  | "number"
-  /** Priced by something that calls are not counted in. */
-  | "unit"
-  /** The source itself says that the price changes from call to call. */
-  | "variable"
-  /** The same name twice, at different prices. */
-  | "duplicate";
 
 export interface DroppedEntry {
   name: string;

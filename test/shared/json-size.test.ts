@@ -2,7 +2,7 @@
 // Refuses chosen examples where any JSON will do.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isTooDense, outlineOf } from "../../src/protocol/json-size.ts";
+import { isTooDense, outlineOf } from "../../src/shared/json-size.ts";
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
 const PLENTY = { members: 1e9, containers: 1e9, values: 1e9 };

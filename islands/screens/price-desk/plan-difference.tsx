@@ -1,0 +1,150 @@
+// The left side of a plan: what changes, by maker, in dollars from old to new; then whatever is no price of a model.
+// Refuses to repeat what follows by itself: kinds that move along with input or output are counted.
+import { useState } from "react";
+import { percentOf, tellingSteps } from "../../../src/shared/price-steps.ts";
+import { useT } from "../../lib/i18n.ts";
+import type { PricePlan } from "../../lib/wire.ts";
+import { dollarText, entryText, isModelKey } from "./change-words.ts";
+import { FromTo, percentText } from "./from-to.tsx";
+
+type Model = PricePlan["diff"][number];
+type Line = Model["lines"][number];
+type Change = PricePlan["changes"][number];
+
+/** More models than these are shown step by step. */
+const PAGE = 100;
+
+const PER_TEXT: Record<Line["per"], string> = {
+  mtok: "log.cost.perMillion",
+  call: "log.cost.perCall",
+  kcall: "log.cost.perThousand",
+};
+
+export function PlanDifference({ plan }: { plan: PricePlan }) {
+  const t = useT();
+  const [most, setMost] = useState(PAGE);
+  const { diff, diff_count: count } = plan;
+  const shown = diff.slice(0, most);
+  const inDiff = new Set(diff.map(({ model }) => model));
+  const others = plan.changes.filter(({ key, name }) => !isModelKey(key) || !inDiff.has(name));
+  const makers = Map.groupBy(shown, ({ vendor }) => vendor);
+  const names = [...makers.keys()].sort((a, b) => (a === "" ? 1 : b === "" ? -1 : a < b ? -1 : 1));
+  return (
+    <section className="min-w-0" aria-labelledby="plan-difference">
+      <h2 id="plan-difference" className="mb-2">
+        {t("plan.difference", { count })}
+      </h2>
+      {shown.some(({ lines }) => tellingSteps(lines).more > 0) ? (
+        <p className="mb-2 text-dense text-muted">{t("plan.follow")}</p>
+      ) : null}
+      {count === 0 ? <p className="text-muted">{t("plan.noDifference")}</p> : null}
+      {names.map((maker) => (
+        <div key={maker} className="mb-4">
+          <h3 className="mb-1 text-xs font-semibold text-muted">
+            {maker === "" ? t("plan.noMaker") : maker}
+          </h3>
+          <ul className="rounded-box border border-base-300">
+            {(makers.get(maker) ?? []).map((each) => (
+              <ModelChange key={each.model} model={each} />
+            ))}
+          </ul>
+        </div>
+      ))}
+      {count > shown.length ? (
+        <p className="mb-4 text-dense text-muted">
+          {t("plan.andMore", { count: count - shown.length })}{" "}
+          {diff.length > shown.length ? (
+            <button type="button" className="link" onClick={() => setMost(most + PAGE * 5)}>
+              {t("plan.showMore")}
+            </button>
+          ) : null}
+        </p>
+      ) : null}
+      {others.length === 0 ? null : <OtherChanges changes={others} />}
+    </section>
+  );
+}
+
+/** What became of the model as a whole, where that is more than a number. */
+function markOf(lines: readonly Line[]): string | undefined {
+  if (lines.every(({ before }) => before === null)) return "new";
+  if (lines.every(({ after }) => after === null)) return "removed";
+  const call = lines.find(({ kind }) => kind === "per_call");
+  if (!call || (call.before !== null && call.after !== null)) return undefined;
+  return call.before === null ? "toCall" : "toTokens";
+}
+
+function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
+  const t = useT();
+  const { told } = tellingSteps(lines);
+  const mark = markOf(lines);
+  return (
+    <li className="border-b border-base-300 px-3 py-2 last:border-b-0">
+      <p className="flex flex-wrap items-center gap-x-2">
+        <span className="mono min-w-0 font-medium wrap-anywhere">{model}</span>
+        {mark === undefined ? null : (
+          <span className="badge badge-sm badge-ghost">{t(`plan.mark.${mark}`)}</span>
+        )}
+        {mark === "removed" && calls > 0 ? (
+          <span className="text-xs text-muted">{t("plan.weekCalls", { count: calls })}</span>
+        ) : null}
+      </p>
+      <dl className="mt-0.5 text-dense tabular-nums">
+        {told.map((line) => (
+          <Step key={line.kind} line={line} />
+        ))}
+      </dl>
+    </li>
+  );
+}
+
+function Step({ line: { kind, per, before, after } }: { line: Line }) {
+  const t = useT();
+  const percent = percentOf(before, after);
+  const text = (dollars: number | null) => (dollars === null ? t("plan.none") : dollarText(dollars));
+  return (
+    <div className="flex flex-wrap items-baseline gap-x-2 py-px">
+      <dt className="min-w-20 grow text-muted">{t(`log.line.${kind}`)}</dt>
+      <dd className="ml-auto text-right">
+        <FromTo
+          before={text(before)}
+          after={after === null ? text(after) : t(PER_TEXT[per], { price: text(after) })}
+        />
+        <span className="ml-2 inline-block text-xs sm:min-w-14 text-muted">
+          {percent === undefined ? "" : percentText(percent)}
+        </span>
+      </dd>
+    </div>
+  );
+}
+
+function OtherChanges({ changes }: { changes: readonly Change[] }) {
+  const t = useT();
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? changes : changes.slice(0, PAGE);
+  return (
+    <>
+      <h3 className="mb-1 text-xs font-semibold text-muted">{t("plan.others")}</h3>
+      {[...Map.groupBy(shown, ({ key }) => key)].map(([key, own]) => (
+        <div key={key} className="mb-3 rounded-box border border-base-300 px-3 py-2">
+          <p className="font-medium">{t(`option.title.${key}`)}</p>
+          <dl className="text-dense">
+            {own.map(({ name, before, after }) => (
+              <div key={name} className="flex flex-wrap items-baseline gap-x-2 py-px">
+                <dt className="mono min-w-28 grow text-muted wrap-anywhere">{name}</dt>
+                <dd className="ml-auto min-w-0 text-right wrap-anywhere">
+                  <FromTo before={entryText(t, key, before)} after={entryText(t, key, after)} />
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </div>
+      ))}
+      {changes.length > shown.length ? (
+        <button type="button" className="link" onClick={() => setWhole(true)}>
+          {t("plan.more", { count: changes.length - shown.length })}
+        </button>
+      ) : null}
+    </>
+  );
+}

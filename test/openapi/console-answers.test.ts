@@ -83,7 +83,9 @@ async function guestCalls(ask: (name: string, call?: Call) => Promise<unknown>, 
   await ask("GET /api/verification", { query: `?email=${email}` });
   const code = /\b\d{6}\b/.exec(mail.letters[0]?.text ?? "")?.[0];
   const password = "correct horse";
-  await ask("POST /api/user/register", { body: { username: "nora", password, email, verification_code: code } });
+  await ask("POST /api/user/register", {
+    body: { username: "nora", password, email, verification_code: code },
+  });
   await ask("GET /api/reset_password", { query: `?email=${email}` });
   while (mail.letters.length < 2) await new Promise((resolve) => setImmediate(resolve));
   const token = /token=([0-9a-f]{32})/.exec(mail.letters[1]?.text ?? "")?.[1];

@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** Several limits as one: all of them, or none counts. */
-export interface EntryLimit {
+interface EntryLimit {
   /** Counts one try. Throws when there were too many. */
   take(address: string): void;
   giveBack(address: string): void;

@@ -41,6 +41,8 @@ export interface PricingDetailProps {
   facts: readonly PriceFact[];
   /** Kinds that few calls have: pictures, sound, thinking, hosted tools. */
   rareFacts: readonly PriceFact[];
+  /** What the price depends on, a sentence each. */
+  rules: readonly string[];
   isPerCall: boolean;
   input: string;
   output: string;
@@ -134,11 +136,23 @@ function Section({ id, title, children }: { id: string; title: string; children:
   );
 }
 
-function Facts({ t, facts, rareFacts }: PricingDetailProps) {
+function Facts({ t, facts, rareFacts, rules }: PricingDetailProps) {
   if (facts.length === 0) return <p className="text-muted">{t("pricing.unpricedText")}</p>;
   return (
     <>
       <FactList facts={facts} />
+      {rules.length === 0 ? null : (
+        <>
+          <h3 className="mt-4 mb-1">{t("rule.title")}</h3>
+          <ul className="grid list-disc gap-1 pl-5 text-dense tabular-nums">
+            {rules.map((rule) => (
+              <li key={rule} className="wrap-anywhere">
+                {rule}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       {rareFacts.length === 0 ? null : (
         <details className="mt-2">
           <summary className="py-1 text-muted">{t("pricing.rare")}</summary>

@@ -1,4 +1,5 @@
-// The button that opens the dialog for prices, for those who may set them; for everybody else nothing.
+// The buttons that give models a price: the shipped table's in one click, or the dialog for typing; only for those who may set
+// prices, for everybody else nothing.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
 import { Role } from "../../src/shared/enums.ts";
@@ -6,6 +7,7 @@ import { user } from "../lib/boot.ts";
 import type { BootUser } from "../lib/boot.ts";
 import { useT } from "../lib/i18n.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
+import { useTablePrices } from "../lib/table-prices.ts";
 
 const PriceDialog = lazyPart(() => import("./price-dialog.tsx"));
 
@@ -26,17 +28,32 @@ export function PriceAction({ models, onPriced, isPrimary }: PriceActionProps) {
   const t = useT();
   useSignals();
   const [isOpen, setOpen] = useState(false);
-  if (!mayPrice(user.value)) return null;
+  const isAllowed = mayPrice(user.value);
+  const { found, date, isBusy, take } = useTablePrices(models, isAllowed, onPriced);
+  if (!isAllowed) return null;
+  const hasTable = found.length > 0;
   return (
-    <>
+    <span className="flex flex-wrap gap-2">
+      {hasTable ? (
+        <button
+          type="button"
+          className={`btn btn-sm ${isPrimary ? "btn-primary" : "btn-default"}`}
+          disabled={isBusy}
+          aria-busy={isBusy}
+          title={t("price.tableOf", { date })}
+          onClick={() => void take()}
+        >
+          {t("price.useTable", { count: found.length })}
+        </button>
+      ) : null}
       <button
         type="button"
-        className={`btn btn-sm ${isPrimary ? "btn-primary" : "btn-default"}`}
+        className={`btn btn-sm ${isPrimary && !hasTable ? "btn-primary" : "btn-default"}`}
         onClick={() => setOpen(true)}
       >
         {t("price.set")}
       </button>
       {isOpen ? <PriceDialog models={models} onClose={() => setOpen(false)} onPriced={onPriced} /> : null}
-    </>
+    </span>
   );
 }

@@ -7,7 +7,10 @@ import { giveFocusBack } from "../lib/focus.ts";
 import { useT } from "../lib/i18n.ts";
 import { isBlank, problemOf, savePrices } from "../lib/price-options.ts";
 import type { TypedPrice } from "../lib/price-options.ts";
+import { namesText } from "../lib/model-names.ts";
+import { useTablePrices } from "../lib/table-prices.ts";
 import { toast } from "../lib/toasts.ts";
+import { Notice } from "./feedback.tsx";
 
 export interface PriceDialogProps {
   models: readonly string[];
@@ -37,7 +40,7 @@ export default function PriceDialog({ models, onClose, onPriced }: PriceDialogPr
   const id = useId();
   const dialog = useDialog();
   // Those of the moment it was opened: a model that has just got its price does not vanish from under the hand.
-  const [names] = useState(models);
+  const [names, setNames] = useState(models);
   const [prices, setPrices] = useState<ReadonlyMap<string, TypedPrice>>(new Map());
   const [isTold, setTold] = useState(false);
   const [failure, setFailure] = useState<string>();
@@ -47,6 +50,11 @@ export default function PriceDialog({ models, onClose, onPriced }: PriceDialogPr
     setPrices(new Map(prices).set(name, { ...priceOf(name), ...price }));
   const typed = names.filter((name) => !isBlank(priceOf(name)));
   const [first] = typed;
+  const takeOut = (set: readonly string[]) => {
+    const rest = names.filter((name) => !set.includes(name));
+    if (rest.length === 0) onClose();
+    else setNames(rest);
+  };
   const fillRest = () => {
     const same = first === undefined ? NOTHING : priceOf(first);
     setPrices(new Map(names.map((name) => [name, isBlank(priceOf(name)) ? same : priceOf(name)])));
@@ -91,6 +99,7 @@ export default function PriceDialog({ models, onClose, onPriced }: PriceDialogPr
       <div className="modal-box max-w-160 p-5">
         <h2 id={`${id}-title`}>{t("price.title")}</h2>
         <p className="mt-1 text-muted">{t("price.text")}</p>
+        <TableOffer models={names} onSet={takeOut} onPriced={onPriced} />
         <div className="mt-3 flex flex-col">
           {names.map((name, index) => (
             <PriceRow
@@ -134,6 +143,38 @@ export default function PriceDialog({ models, onClose, onPriced }: PriceDialogPr
         </div>
       </div>
     </dialog>
+  );
+}
+
+interface TableOfferProps {
+  models: readonly string[];
+  /** Told of those that have a price now. */
+  onSet: (models: readonly string[]) => void;
+  onPriced: () => Promise<void>;
+}
+
+function TableOffer({ models, onSet, onPriced }: TableOfferProps) {
+  const t = useT();
+  const { found, date, isBusy, take } = useTablePrices(models, true, onPriced);
+  if (found.length === 0) return null;
+  const count = found.length;
+  const action = (
+    <button
+      type="button"
+      className="btn btn-sm btn-default"
+      disabled={isBusy}
+      aria-busy={isBusy}
+      onClick={() => void take().then(onSet)}
+    >
+      {t("price.useTable", { count })}
+    </button>
+  );
+  return (
+    <div className="mt-3">
+      <Notice tone="info" action={action}>
+        <p className="wrap-anywhere">{t("price.inTable", { date, count, names: namesText(t, found) })}</p>
+      </Notice>
+    </div>
   );
 }
 

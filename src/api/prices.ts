@@ -19,6 +19,7 @@ import { plainText } from "../http/plain-text.ts";
 import { changePlace, plainChanges, revisionNumber, sentChanges } from "../http/queries/price-changes.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { priceMissing } from "./price-missing.ts";
 
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const note = t.Optional(plainText(1000));
@@ -61,7 +62,12 @@ function effectJson({
   };
 }
 
+/** Everything below /api/price but the drafts. */
 export function prices(deps: Deps, session: SessionSettings) {
+  return new Elysia().use(priceMissing(deps, session)).use(priceChanges(deps, session));
+}
+
+function priceChanges(deps: Deps, session: SessionSettings) {
   return (
     new Elysia({ prefix: "/api/price" })
       .use(policy(session))

@@ -2,7 +2,7 @@
 // Refuses groups that the visitor may not use: an address that names one shows the prices of the visitor's own.
 import { buyerOf, isAvailableFor, isVisibleTo, searchCatalogue } from "../core/channels/catalogue.ts";
 import type { Buyer, CatalogueAnswer, CatalogueModel } from "../core/channels/catalogue.ts";
-import { hostedToolPrices, missingPrice } from "../core/prices/prices.ts";
+import { hostedToolPrices, missingPrice, priceRowOf, settledRatios } from "../core/prices/prices.ts";
 import type { CallPrice } from "../core/prices/prices.ts";
 import { noticesInForce } from "../core/site/model-notices.ts";
 import type { NoticeInForce } from "../core/site/model-notices.ts";
@@ -10,6 +10,7 @@ import { pricingFields, pricingQueryOf } from "../http/queries/pricing.ts";
 import type { PricingQuery } from "../http/queries/pricing.ts";
 import { sentBy } from "../http/queries/sent.ts";
 import type { PriceRatios } from "../shared/cost.ts";
+import type { PriceCondition, PriceRow } from "../shared/price-row.ts";
 import { firstGroups } from "./choices.ts";
 import type { Announced } from "../core/prices/announced.ts";
 import { announcedFor } from "./announced-prices.ts";
@@ -21,6 +22,8 @@ export interface PricedModel {
   isAvailable: boolean;
   /** What a call is charged by: its price, or the stand-in where the buyer accepts that there is none. */
   ratios: PriceRatios | undefined;
+  /** The same for a call of so many input tokens that begins now, with the conditions that decided. */
+  settled: (input: number) => { ratios: PriceRatios; applied: readonly PriceCondition[] } | undefined;
 }
 
 export interface PricingData {
@@ -43,7 +46,8 @@ export interface PricingData {
   page: number;
   pageSize: number;
   /** Of the model that the address names; "missing": nobody sells one of that name to the visitor. */
-  detail: (PricedModel & { tools: CallPrice["tools"] }) | "missing" | undefined;
+  detail: (PricedModel & { tools: CallPrice["tools"]; row: PriceRow | undefined }) | "missing" | undefined;
+  nowMs: number;
   vendorTitle: (id: string) => string;
 }
 
@@ -54,11 +58,18 @@ export async function loadPricing(context: LoaderContext): Promise<PricingData> 
   const group = Object.hasOwn(buyer.groups, query.group) ? query.group : buyer.ownGroup;
   const { first, isCut } = firstGroups(buyer.groups, group);
   const tables = deps.prices.tables();
-  const priced = (model: CatalogueModel, isAvailable: boolean): PricedModel => ({
-    model,
-    isAvailable,
-    ratios: model.pricing ?? (buyer.acceptsUnpriced ? missingPrice(tables, model.name) : undefined),
-  });
+  const priced = (model: CatalogueModel, isAvailable: boolean): PricedModel => {
+    const ratios = model.pricing ?? (buyer.acceptsUnpriced ? missingPrice(tables, model.name) : undefined);
+    return {
+      model,
+      isAvailable,
+      ratios,
+      settled(input) {
+        const price = deps.prices.callPrice(model.name, group, buyer.ownGroup);
+        return price ? settledRatios(price, input, undefined) : ratios && { ratios, applied: [] };
+      },
+    };
+  };
   const asked = pagingOf(context);
   const find = (offset: number) =>
     searchCatalogue(deps.catalogue, buyer, { ...query, group, offset, limit: asked.pageSize });
@@ -89,10 +100,15 @@ export async function loadPricing(context: LoaderContext): Promise<PricingData> 
     page,
     pageSize: asked.pageSize,
     detail: isDetail
-      ? { ...priced(model, isAvailableFor(model, group, buyer)), tools: hostedToolPrices(tables, model.name) }
+      ? {
+          ...priced(model, isAvailableFor(model, group, buyer)),
+          tools: hostedToolPrices(tables, model.name),
+          row: priceRowOf(tables, model.name),
+        }
       : query.model === ""
         ? undefined
         : "missing",
+    nowMs: deps.clock.nowMs(),
     vendorTitle: (id) => deps.vendors.title(id, language),
   };
 }

@@ -3,6 +3,7 @@
 import { formatDateTime, formatNumber } from "../../islands/lib/format.ts";
 import { groupText } from "../../islands/lib/group-text.ts";
 import { namesText } from "../../islands/lib/model-names.ts";
+import { appliedText, callPriceText, priceText, ruleTexts, toolName } from "../../islands/lib/rule-words.ts";
 import { costRows } from "../../islands/screens/log/cost-rows.ts";
 import type { Translate } from "../../views/document.tsx";
 import { PricingDetailView } from "../../views/pricing-detail.tsx";
@@ -23,6 +24,7 @@ import type { PricingQuery } from "../http/queries/pricing.ts";
 import { dollarsPerMTok, explainCost, priceLines } from "../shared/cost.ts";
 import type { CostCounts, PriceLine, PriceRatios } from "../shared/cost.ts";
 import { Role } from "../shared/enums.ts";
+import type { PriceRow } from "../shared/price-row.ts";
 import { shortText } from "../shared/short-text.ts";
 import { announcedNotices, announcedPricesOf } from "./announced-prices.ts";
 import type { AnnouncedTexts } from "./announced-prices.ts";
@@ -39,15 +41,7 @@ const PAGE_SIZES = [10, 20, 50, 100];
 /** A name of a model, a group or a vendor where it is one of many. */
 const SHORT = 40;
 
-const dollars = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 6 });
 const ratios = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
-
-/** A price is shown exactly: to the six decimals that one may have. */
-export function priceText(price: number): string {
-  if (price === 0) return "$0";
-  if (price < 0.000001) return "<$0.000001";
-  return `$${dollars.format(price)}`;
-}
 
 const ratioText = (ratio: number): string => `${ratios.format(ratio)}×`;
 
@@ -177,9 +171,12 @@ function countsOf({ query }: PricingData, isExample = false): Partial<CostCounts
   return { fresh: input - cacheRead, cacheRead, output };
 }
 
-function sumOf(data: PricingData, prices: PriceRatios, counts: Partial<CostCounts>) {
+/** What a call of such a size costs now, which may be another price than the list's. */
+function sumOf(data: PricingData, { settled }: PricedModel, counts: Partial<CostCounts>) {
   const { groupRatio, quotaPerUnit } = data;
-  return explainCost({ ...prices, ...counts, groupRatio, quotaPerUnit });
+  const { fresh = 0, cacheRead = 0 } = counts;
+  const { ratios: prices, applied } = settled(fresh + cacheRead) ?? { ratios: undefined, applied: [] };
+  return { prices, applied, sum: explainCost({ ...prices, ...counts, groupRatio, quotaPerUnit }) };
 }
 
 /** Prices of one kind each, in the chosen group. */
@@ -188,7 +185,8 @@ function unitPrices(data: PricingData, prices: PriceRatios): Map<PriceLine["kind
   return new Map(lines.map((line) => [line.kind, line]));
 }
 
-function pricesOf(data: PricingData, prices: PriceRatios | undefined): string[] {
+function pricesOf(data: PricingData, row: PricedModel): string[] {
+  const { ratios: prices } = row;
   const isSummed = asksForSum(data.query);
   if (!prices) return Array.from({ length: isSummed ? 5 : 4 }, () => "");
   const units = unitPrices(data, prices);
@@ -200,7 +198,7 @@ function pricesOf(data: PricingData, prices: PriceRatios | undefined): string[] 
   const byRatio =
     callPrice === undefined ? [modelRatio, completionRatio, cacheRatio].map(ratioText) : ["", "", ""];
   return [
-    ...(isSummed ? [priceText(sumOf(data, prices, countsOf(data)).quota / data.quotaPerUnit)] : []),
+    ...(isSummed ? [priceText(sumOf(data, row, countsOf(data)).sum.quota / data.quotaPerUnit)] : []),
     ...(data.query.unit === "ratio" ? byRatio : [price("fresh"), price("output"), price("cache_read")]),
     price("per_call"),
   ];
@@ -238,7 +236,7 @@ function rowOf(shown: Shown, row: PricedModel, notices: ReadonlyMap<string, stri
     isAvailable: row.isAvailable,
     status: statusOf(t, row),
     kind: kindText(t, row),
-    prices: pricesOf(data, row.ratios),
+    prices: pricesOf(data, row),
     groups: groups.shown,
     moreGroups: groups.more,
     notice: notices.get(name) ?? "",
@@ -310,7 +308,11 @@ const USUAL: ReadonlySet<PriceLine["kind"]> = new Set([
   "per_call",
 ]);
 
-function factsOf({ t, data }: Shown, { ratios: prices, model }: PricedModel, tools: Record<string, number>) {
+function factsOf(
+  { t, data }: Shown,
+  { ratios: prices, model }: PricedModel,
+  { tools, unit }: { tools: Record<string, number>; unit: PriceRow["unit"] },
+) {
   if (!prices) return { facts: [], rareFacts: [] };
   const { groupRatio } = data;
   const fact = (title: string, price: string): PriceFact => ({ title, price });
@@ -318,21 +320,23 @@ function factsOf({ t, data }: Shown, { ratios: prices, model }: PricedModel, too
   const rareFacts: PriceFact[] = [];
   if (!model.pricing) facts.push(fact(t("pricing.standIn"), ""));
   for (const { kind, per, unitPrice } of unitPrices(data, prices).values()) {
-    const text = fact(t(`log.line.${kind}`), t(PER_TEXT[per], { price: priceText(unitPrice) }));
+    const price =
+      per === "call" ? callPriceText(t, unitPrice, unit) : t(PER_TEXT[per], { price: priceText(unitPrice) });
+    const text = fact(t(`log.line.${kind}`), price);
     (USUAL.has(kind) ? facts : rareFacts).push(text);
   }
   for (const [kind, price] of Object.entries(tools)) {
     const text = t("log.cost.perThousand", { price: priceText(price * groupRatio) });
-    rareFacts.push(fact(t(`log.line.${kind}`), text));
+    rareFacts.push(fact(toolName(t, kind), text));
   }
   return { facts, rareFacts };
 }
 
 /** The charge of the calculator's call, line by line as a log row explains it, and as one formula. */
-function explainedSum({ t, data }: Shown, prices: PriceRatios): PricingSum {
+function explainedSum({ t, data }: Shown, model: PricedModel, listed: PriceRatios): PricingSum {
   const { groupRatio, quotaPerUnit } = data;
-  const counts = prices.callPrice === undefined ? countsOf(data, true) : {};
-  const sum = sumOf(data, prices, counts);
+  const counts = listed.callPrice === undefined ? countsOf(data, true) : {};
+  const { sum, prices = listed, applied } = sumOf(data, model, counts);
   const rows = costRows(sum, sum.quota, { unitsPerDollar: quotaPerUnit });
   const lines = rows.slice(0, -1).map(({ kind, line, text }) => {
     if (!line) {
@@ -347,6 +351,9 @@ function explainedSum({ t, data }: Shown, prices: PriceRatios): PricingSum {
       amount: text,
     });
   });
+  const { fresh = 0, cacheRead = 0, output = 0 } = counts;
+  for (const each of applied)
+    lines.push(appliedText(t, each, { input: fresh + cacheRead, startMs: data.nowMs }));
   const total = t("pricing.sum.total", { amount: rows.at(-1)?.text ?? "" });
   if (prices.callPrice !== undefined) {
     const formula = t("pricing.formulaCall", {
@@ -356,7 +363,6 @@ function explainedSum({ t, data }: Shown, prices: PriceRatios): PricingSum {
     });
     return { lines, total, formula };
   }
-  const { fresh = 0, cacheRead = 0, output = 0 } = counts;
   const formula = t(cacheRead > 0 ? "pricing.formulaCached" : "pricing.formulaFilled", {
     group: ratios.format(groupRatio),
     model: ratios.format(prices.modelRatio),
@@ -414,7 +420,7 @@ function sampleOf(server: string, model: string): string {
 function detailView(shown: Shown, detail: Exclude<PricingData["detail"], "missing" | undefined>) {
   const { t, data, context } = shown;
   const { query } = data;
-  const { model, isAvailable, ratios: prices, tools } = detail;
+  const { model, isAvailable, ratios: prices, tools, row } = detail;
   const isPerCall = prices?.callPrice !== undefined;
   const counts = countsOf(data, true);
   const { status, url } = context;
@@ -439,12 +445,16 @@ function detailView(shown: Shown, detail: Exclude<PricingData["detail"], "missin
         ? `/prices?section=history&name=${encodeURIComponent(model.name)}`
         : "",
     back: pricingAddress({ ...query, model: "", input: undefined, output: undefined, cached: undefined }),
-    ...factsOf(shown, detail, { web_search: tools.webSearch.medium, file_search: tools.fileSearch }),
+    ...factsOf(shown, detail, {
+      tools: { ...row?.tools, web_search: tools.webSearch.medium, file_search: tools.fileSearch },
+      unit: row?.unit,
+    }),
     isPerCall,
     input: formatNumber((counts.fresh ?? 0) + (counts.cacheRead ?? 0)),
     output: formatNumber(counts.output ?? 0),
     cached: formatNumber(counts.cacheRead ?? 0),
-    sum: prices && explainedSum(shown, prices),
+    rules: ruleTexts(t, { ...row, tools: {} }, data.groupRatio),
+    sum: prices && explainedSum(shown, detail, prices),
     choice: { group: data.group, groups: groupChoices(shown), areGroupsCut: data.areGroupsCut },
     groupColumns: isPerCall
       ? [t("pricing.column.call")]

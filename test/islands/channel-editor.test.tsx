@@ -393,6 +393,7 @@ describe("settings without JSON", () => {
       force_format: true,
       proxy: "socks5://h:1",
       allow_networks: ["10.0.0.0/8"],
+      allow_service_tier: true,
       colour: "blue",
     });
     const row = channel(1, { setting, status_code_mapping: '{"400":500}' });
@@ -402,6 +403,7 @@ describe("settings without JSON", () => {
       thinkingToContent: false,
       proxy: "socks5://h:1",
       allowNetworks: "10.0.0.0/8",
+      allowServiceTier: true,
       otherSettings: '{\n  "colour": "blue"\n}',
       statusCodeMapping: '{\n  "400": "500"\n}',
     });
@@ -412,6 +414,7 @@ describe("settings without JSON", () => {
       force_format: true,
       thinking_to_content: true,
       allow_networks: ["10.0.0.0/8"],
+      allow_service_tier: true,
     });
   });
 

@@ -388,6 +388,33 @@ describe("detail", () => {
     expect(within(screen.getByRole("dialog")).getByText("chosen automatically")).toBeTruthy();
   });
 
+  test("which rules acted and why stands below the sum, and a tier that was not given; broken rows show none", async () => {
+    const cost = {
+      ...(OTHER["cost"] as object),
+      rules: [{ over: 900 }, { tier: ["flex", "batch"] }],
+      asked: { tier: "flex" },
+    };
+    const island = open({ url: "/log?id=1", page: { rows: [row(1, {}, { ...OTHER, cost })] } });
+    const texts = async () => {
+      const sum = await screen.findByRole("region", { name: "How the cost came about" });
+      return within(sum)
+        .queryAllByRole("listitem")
+        .map(({ textContent }) => textContent);
+    };
+    expect(await texts()).toEqual([
+      "Rule: input 1,000 is over 900, long-context prices for the whole call",
+      "Rule: service tier flex was asked for, prices of that tier",
+    ]);
+    island.unmount();
+    const other = { ...OTHER, cost: { ...cost, rules: [], tier: "default" } };
+    const next = open({ url: "/log?id=1", page: { rows: [row(1, {}, other)] } });
+    expect(await texts()).toEqual(["Service tier flex was asked for, default was served"]);
+    next.unmount();
+    const broken = { ...OTHER, cost: { ...cost, rules: [{ hours: 7 }, null], asked: "x" } };
+    open({ url: "/log?id=1", page: { rows: [row(1, {}, broken)] } });
+    expect(await texts()).toEqual([]);
+  });
+
   test.each([
     ["en", "Next entry", false],
     ["zh", "下一条", true],
@@ -561,8 +588,10 @@ describe("clearing", () => {
     await settle();
     await island.user.click(screen.getByRole("button", { name: "More actions" }));
     await island.user.click(screen.getByRole("menuitem", { name: "Clear old entries", hidden: true }));
+    // Its script may still be on its way.
+    const drawer = await screen.findByRole("dialog", { name: "Clear old entries" });
     await settle();
-    return screen.getByRole("dialog", { name: "Clear old entries" });
+    return drawer;
   };
   const counted = () => {
     const day = screen.getByLabelText("Delete entries before");

@@ -61,6 +61,7 @@ function Panel({ group, start }: { group: string; start: Record<string, string> 
         setValues((before) => ({ ...before, [key]: next }));
       }}
       failureOf={() => undefined}
+      refresh={() => Promise.resolve()}
     />
   );
 }

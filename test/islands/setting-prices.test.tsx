@@ -29,6 +29,7 @@ const START: Texts = {
 
 /** What would be saved: only what was changed. */
 let changed: Texts = {};
+let refreshed = 0;
 
 function Host({ start, isLong }: { start: Texts; isLong?: boolean }) {
   const [values, setValues] = useState(start);
@@ -52,6 +53,10 @@ function Host({ start, isLong }: { start: Texts; isLong?: boolean }) {
         setValues((before) => ({ ...before, [key]: text }));
       }}
       failureOf={() => undefined}
+      refresh={() => {
+        refreshed += 1;
+        return Promise.resolve();
+      }}
     />
   );
 }
@@ -307,6 +312,29 @@ describe("models without a price", () => {
     await settle();
     expect(screen.getByText("Every enabled model has a price.").tagName).toBe("P");
   });
+});
+
+test("models without a price get the table's in one click, unless something typed waits to be saved", async () => {
+  const { user, answer, requests } = open();
+  const row = { in: 2.5, out: 15 };
+  answer("GET /api/channel/models_enabled", { success: true, data: ["new-a", "gpt-5.4"] });
+  answer("GET /api/price/missing", {
+    success: true,
+    data: { table: { date: "2026-11-23" }, items: [{ name: "gpt-5.4", row, guards: [] }] },
+  });
+  answer("POST /api/price/missing", {
+    success: true,
+    data: { revision: 7, set: ["gpt-5.4"], unknown: ["new-a"], guarded: [], kept: [] },
+  });
+  await user.click(screen.getByRole("tab", { name: "Models without a price" }));
+  const use = await screen.findByRole<HTMLButtonElement>("button", { name: "Use 1 table price" });
+  await user.click(use);
+  await settle();
+  expect(requests.at(-1)).toMatchObject({ method: "POST", body: { models: ["gpt-5.4", "new-a"] } });
+  // The stored maps are read anew, not written a second time by the save bar.
+  expect([refreshed, changed]).toEqual([1, {}]);
+  await user.type(cell("Input / 1M of new-a"), "6");
+  expect([use.disabled, use.title]).toEqual([true, "Save your changes to the prices first"]);
 });
 
 describe("the reset of the model ratios", () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { eq } from "drizzle-orm";
-import { priceText } from "../../src/pages/pricing-view.tsx";
+import { priceText } from "../../islands/lib/rule-words.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 
@@ -192,6 +192,43 @@ describe("what a call costs", () => {
     );
     expect(table).toContain("1× $3.00 $15.00");
     expect(table).toContain("vip Members 0.5× Not offered Not offered");
+  });
+
+  test("prices that depend on the call are sentences, in the group's prices, and the calculator obeys them", async () => {
+    const { options } = app.deps;
+    await options.set("ModelRatio", '{"gpt-4o":1.25,"claude-x":1.5,"secret-x":1,"long-x":1.25}');
+    const long = await app.createChannel({ models: "long-x", group: "default,vip" });
+    const when = [
+      { over: 272_000, set: { in: 5, out: 22.5 } },
+      { tier: ["flex", "batch"], times: 0.5 },
+    ];
+    await options.set("PriceRules", JSON.stringify({ "long-x": { when, tools: { maps: 3 } } }));
+    const html = await open("/pricing?model=long-x&input=272,001&output=0");
+    const facts = wordsOf(html);
+    expect(facts).toContain(
+      "Prices that depend on the call Input over 272,000 tokens: the whole call at input $5.00 / 1M, output $22.50 / 1M",
+    );
+    expect(facts).toContain("Service tier flex or batch: 0.5× the price");
+    expect(facts).toContain("maps $3.00 per 1K calls");
+    expect(facts).toContain("Input 272,001 × $5.00 / 1M = $1.360005");
+    expect(facts).toContain(
+      "Rule: input 272,001 is over 272,000, long-context prices for the whole call Total $1.360006",
+    );
+    expect(wordsOf(await open("/pricing?model=long-x&input=272,000"))).toContain(
+      "Input 272,000 × $2.50 / 1M = $0.68",
+    );
+    const half = wordsOf(await open("/pricing?model=long-x&group=vip", ada));
+    expect(half).toContain("the whole call at input $2.50 / 1M, output $11.25 / 1M");
+    // The list's column of a call obeys them, too.
+    expect(rowOf(await open("/pricing?input=272,001"), "long-x")).toContain("$1.360006");
+    expect(wordsOf(await open("/pricing?model=gpt-4o"))).not.toContain("Prices that depend on the call");
+    await options.set("PriceRules", '{"long-x":{"unit":"second"}}');
+    await options.set("ModelPrice", '{"mj-draw":0.1,"long-x":0.3}');
+    expect(wordsOf(await open("/pricing?model=long-x"))).toContain("$0.30 per second");
+    await options.set("PriceRules", "{}");
+    await options.set("ModelPrice", '{"mj-draw":0.1}');
+    await app.deps.db.orm.delete(app.deps.db.t.channels).where(eq(app.deps.db.t.channels.id, long));
+    await app.deps.routing.reload();
   });
 
   test("the example call carries the server's address and survives any name", async () => {

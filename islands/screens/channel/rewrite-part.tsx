@@ -65,6 +65,12 @@ export default function RewritePart({ form, models, upstreamModels }: RewritePar
         label={t("channel.thinkingToContent")}
         hint={t("channel.thinkingToContentHint")}
       />
+      <SwitchField
+        form={form}
+        name="allowServiceTier"
+        label={t("channel.allowServiceTier")}
+        hint={t("channel.allowServiceTierHint")}
+      />
       <SelectField
         form={form}
         name="responses"

@@ -32,6 +32,7 @@ export interface ChannelValues extends Record<string, unknown> {
   proxy: string;
   /** One address or range a line. */
   allowNetworks: string;
+  allowServiceTier: boolean;
   /** Settings without a field of their own, as a JSON object; or a text that is none, as it was stored. */
   otherSettings: string;
 }
@@ -60,6 +61,7 @@ export const NEW_CHANNEL: ChannelValues = {
   responses: "",
   proxy: "",
   allowNetworks: "",
+  allowServiceTier: false,
   otherSettings: "",
 };
 
@@ -73,6 +75,7 @@ export const REWRITE_FIELDS = [
   "responses",
   "proxy",
   "allowNetworks",
+  "allowServiceTier",
   "otherSettings",
 ] as const;
 
@@ -82,7 +85,13 @@ function pretty(value: Record<string, unknown>): string {
 
 type SettingValues = Pick<
   ChannelValues,
-  "forceFormat" | "thinkingToContent" | "responses" | "proxy" | "allowNetworks" | "otherSettings"
+  | "forceFormat"
+  | "thinkingToContent"
+  | "responses"
+  | "proxy"
+  | "allowNetworks"
+  | "allowServiceTier"
+  | "otherSettings"
 >;
 
 function settingValues(text: string): SettingValues {
@@ -94,6 +103,7 @@ function settingValues(text: string): SettingValues {
       responses: "",
       proxy: "",
       allowNetworks: "",
+      allowServiceTier: false,
       otherSettings: text,
     };
   const {
@@ -102,6 +112,7 @@ function settingValues(text: string): SettingValues {
     responses,
     proxy,
     allow_networks: networks,
+    allow_service_tier: tiers,
     ...rest
   } = setting;
   return {
@@ -110,6 +121,7 @@ function settingValues(text: string): SettingValues {
     responses: responses === "native" || responses === "convert" ? responses : "",
     proxy: typeof proxy === "string" ? proxy : "",
     allowNetworks: Array.isArray(networks) ? networks.map(String).join("\n") : "",
+    allowServiceTier: tiers === true,
     otherSettings: pretty(rest),
   };
 }
@@ -123,6 +135,7 @@ function settingText(values: SettingValues): string {
     ...(values.responses === "" ? {} : { responses: values.responses }),
     ...(values.proxy.trim() === "" ? {} : { proxy: values.proxy.trim() }),
     ...(networks.length === 0 ? {} : { allow_networks: networks }),
+    ...(values.allowServiceTier ? { allow_service_tier: true } : {}),
   };
   return Object.keys(setting).length === 0 ? "" : JSON.stringify(setting);
 }

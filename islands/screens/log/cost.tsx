@@ -8,6 +8,7 @@ import { status } from "../../lib/boot.ts";
 import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
+import { AppliedRules } from "./applied-rules.tsx";
 import { costRows } from "./cost-rows.ts";
 import type { CostRow } from "./cost-rows.ts";
 import type { LogOther } from "./row.ts";
@@ -101,6 +102,7 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
           {t("log.cost.userGroupRatio", { ratio: Number(other.user_group_ratio.toFixed(6)) })}
         </p>
       )}
+      <AppliedRules row={row} other={other} />
       {other.estimated ? <p className="mt-1 text-xs text-muted">{t("log.cost.estimated")}</p> : null}
       {sum.isCapped ? <p className="mt-1 text-xs text-muted">{t("log.cost.capped")}</p> : null}
       {sum.isMinimum ? <p className="mt-1 text-xs text-muted">{t("log.cost.minimum")}</p> : null}

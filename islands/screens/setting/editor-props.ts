@@ -22,6 +22,8 @@ interface OptionPanelProps {
   value: (key: string) => string;
   onChange: (key: string, value: string) => void;
   failureOf: (key: string) => string | undefined;
+  /** Reads what is stored anew: something else than the save bar has written. */
+  refresh: () => Promise<void>;
 }
 
 /** The special editors and panels, once they are fetched. */

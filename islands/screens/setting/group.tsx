@@ -74,6 +74,7 @@ export function GroupCard({ id, rows, settings, tabName }: GroupProps) {
             value={(key) => settings.drafts.value.get(key) ?? settings.value(key)}
             onChange={settings.set}
             failureOf={(key) => settings.failures.value.get(key)}
+            refresh={settings.refresh}
           />
         </div>
       ) : null}

@@ -44,6 +44,8 @@ export interface Settings {
   /** One by one, switches first. */
   save: () => Promise<void>;
   loadAll: () => Promise<void>;
+  /** Reads all of them anew; what was typed stays typed. */
+  refresh: () => Promise<void>;
 }
 
 function without(texts: Texts, key: string): Texts {
@@ -216,6 +218,7 @@ export function createSettings(data: SettingPageData): Settings {
     },
     flip: (key, isOn) => flipSwitch(store, key, isOn),
     save: () => saveAll(store),
+    refresh: () => load(store).catch((error: unknown) => toastFailure(error, "settings")),
     loadAll: () =>
       (loading ??= load(store).catch((error: unknown) => {
         loading = undefined;

@@ -22,6 +22,8 @@ interface ChannelSetting {
   proxy?: string;
   /** Private networks (CIDR or addresses) that requests through this channel may name media addresses in. */
   allow_networks?: string[];
+  /** Service tiers that a model has a price for may be asked for; a channel without it asks for none. */
+  allow_service_tier?: boolean;
   [key: string]: unknown;
 }
 
@@ -149,4 +151,9 @@ export function parseChannel(row: ChannelRow, seal: Sealer): Channel {
     paramOverride: jsonObject(row.paramOverride) ?? null,
     setting: (jsonObject(row.setting) ?? {}) as ChannelSetting,
   };
+}
+
+/** Whether requests through the channel may name a service tier. */
+export function allowsTiers({ setting }: Pick<Channel, "setting">): boolean {
+  return setting.allow_service_tier === true;
 }

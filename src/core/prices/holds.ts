@@ -31,6 +31,8 @@ export interface DearestOf {
   audioOutput: boolean;
   /** Tokens of the prompt, as many as they may be; undefined: any number. */
   inputTokens?: number | undefined;
+  /** Service tiers that some channel may ask for. */
+  tiers?: readonly string[];
 }
 
 /** Units per token, group ratio included, at the dearest price that may apply. */
@@ -58,7 +60,7 @@ export function ratesOf(price: CallPrice, dearest: DearestOf): HoldRates {
   const { ratios, groupRatio, quotaPerUnit, rules } = price;
   const { modelRatio, completionRatio, audioRatio } = ratios;
   if (ratios.callPrice !== undefined) return { text: 0, media: 0, output: 0 };
-  const rates = rules ? dearestPrices(rules, dearest.inputTokens).rates : ratios.rates;
+  const rates = rules ? dearestPrices(rules, dearest.inputTokens, dearest.tiers).rates : ratios.rates;
   if (rates) return ruledRates(rates, ratioOfDollars(1, quotaPerUnit) * groupRatio, dearest);
   const rate = modelRatio * groupRatio;
   let input = Math.max(1, ratios.cacheRatio);
@@ -72,9 +74,12 @@ export function ratesOf(price: CallPrice, dearest: DearestOf): HoldRates {
 }
 
 /** Dollars of a call at a fixed price, the dearest that its rules may come to; undefined: it is priced by token. */
-export function heldCallPrice({ ratios, rules }: CallPrice): number | undefined {
+export function heldCallPrice(
+  { ratios, rules }: CallPrice,
+  tiers: readonly string[] = [],
+): number | undefined {
   if (ratios.callPrice === undefined || !rules) return ratios.callPrice;
-  return dearestPrices(rules, undefined).call ?? ratios.callPrice;
+  return dearestPrices(rules, undefined, tiers).call ?? ratios.callPrice;
 }
 
 /** What a hold follows from. */

@@ -5,6 +5,7 @@ import { sumOf } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { priceLines } from "../../shared/cost.ts";
 import type { PriceLine } from "../../shared/cost.ts";
+import type { PriceWarning, PriceWarningCode } from "../../shared/price-warnings.ts";
 import type { Deps } from "../deps.ts";
 import { changesAgainst, isSame, MODEL_OPTIONS, tablesIn, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
@@ -31,25 +32,10 @@ export interface ModelDifference {
   calls: number;
 }
 
-type WarningCode =
-  | "price_doubled"
-  | "price_halved"
-  | "price_free"
-  | "price_no_longer_free"
-  | "price_unit_changed"
-  | "price_looks_unset"
-  | "price_removed"
-  | "group_in_use"
-  | "changed_since_draft";
-
 /** Something that an automatic sync would not do without a tick. */
-interface PlanWarning {
-  code: WarningCode;
-  key: string;
-  name: string;
+interface PlanWarning extends PriceWarning {
   /** The change cannot be applied as long as this holds. */
   isBlocking: boolean;
-  params: Record<string, string | number>;
 }
 
 interface Plan {
@@ -175,7 +161,7 @@ async function weekCalls(
 }
 
 /** What a step from one price to another deserves to be asked. */
-function stepWarning(before: number, after: number): WarningCode | undefined {
+function stepWarning(before: number, after: number): PriceWarningCode | undefined {
   if (before === after) return undefined;
   if (after === 0) return "price_free";
   if (before === 0) return "price_no_longer_free";

@@ -5,7 +5,7 @@ import type { OptionStore } from "../options/store.ts";
 import { priceName } from "../../shared/price-name.ts";
 import { freezePrice, groupRatioOf, lookupPrice, missingPrice } from "./prices.ts";
 import type { CallPrice, ModelPricing, PriceTables } from "./prices.ts";
-import { rulesAt } from "./rules.ts";
+import { rulesAt } from "../../shared/price-rules.ts";
 import { shippedPrices } from "./shipped.ts";
 
 export interface PriceBook {

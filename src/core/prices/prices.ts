@@ -29,9 +29,10 @@ import { everyKind, ONE_HOUR_WRITE, rowOf } from "../../shared/row-maps.ts";
 import type { PriceMaps } from "../../shared/row-maps.ts";
 import { FILE_SEARCH_PRICE, webSearchPrice } from "./piece-prices.ts";
 import { settledPrices } from "./rules.ts";
-import type { FrozenRules, RequestFacts, RulePrices } from "./rules.ts";
+import type { FrozenRules, RulePrices } from "./rules.ts";
 import { TOKEN_KINDS } from "../../shared/price-row.ts";
 import type { PriceRow, PriceRule, PriceRules } from "../../shared/price-row.ts";
+import type { RequestFacts } from "../../shared/price-rules.ts";
 
 type RatioTable = Readonly<Record<string, number>>;
 
@@ -135,7 +136,11 @@ export function priceMapsOf(tables: PriceTables): PriceMaps {
   };
 }
 
-/** The model's whole price in dollars. */
+/** The model's whole price in dollars; `model` as requested. */
+export function priceRowOf(tables: PriceTables, model: string): PriceRow | undefined {
+  return rowIn(tables, priceName(model));
+}
+
 function rowIn(tables: PriceTables, name: string): PriceRow | undefined {
   return rowOf(priceMapsOf(tables), name, tables.quotaPerUnit);
 }
@@ -424,6 +429,13 @@ export function freezePrice(
 /** The price as this request has it: entries about size, quality or tier act only on what asked for it. */
 export function forRequest(price: CallPrice, facts: () => RequestFacts): CallPrice {
   return price.rules ? { ...price, rules: { ...price.rules, request: facts() } } : price;
+}
+
+/** The price of a request as its upstream got it: with the tier that it names there, where it names one. */
+export function withTier(price: CallPrice, tier: string | undefined): CallPrice {
+  const { rules } = price;
+  if (!rules || rules.request.tier === tier) return price;
+  return { ...price, rules: { ...rules, request: { ...rules.request, tier } } };
 }
 
 /** What else a charge depends on: facts of the call, none of them a price. */

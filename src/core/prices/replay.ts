@@ -4,8 +4,8 @@ import { COST_FIELD, explainCost, storedInputs } from "../../shared/cost.ts";
 import type { CostInputs, RowCounts } from "../../shared/cost.ts";
 import { freezePrice, groupRatioOf, lookupPrice, missingPrice, settledRatios, TASK_PRICE } from "./prices.ts";
 import type { CallerRatio, CallPrice, PriceTables, SearchSize } from "./prices.ts";
-import { rulesAt } from "./rules.ts";
-import type { RequestFacts } from "./rules.ts";
+import { isNearEdge, rulesAt } from "../../shared/price-rules.ts";
+import type { RequestFacts } from "../../shared/price-rules.ts";
 
 /** What a replay reads of a consume row. */
 export interface LoggedCall extends RowCounts {
@@ -27,6 +27,8 @@ export interface Replayed {
   new: number;
   /** The model has a price now and would have none: its calls would be refused. */
   isLost: boolean;
+  /** It began within a second of a moment at which its price changes: which side of it, the row does not say. */
+  isUncertain: boolean;
 }
 
 /** Both sides of a comparison, with what they say of a model in a group kept: rows repeat themselves. */
@@ -163,9 +165,10 @@ export function replay(call: LoggedCall, prices: Comparison): Replayed {
   const { other } = call;
   const pair = prices.pricesOf(namesOf(call), call.group, factsOf(call).user_group ?? call.group);
   const isLost = pair.old.isPriced && !pair.new.isPriced;
-  if (typeof other["refunded"] === "number") return { trust: "exact", old: 0, new: 0, isLost: false };
+  if (typeof other["refunded"] === "number")
+    return { trust: "exact", old: 0, new: 0, isLost: false, isUncertain: false };
   const inputs = storedInputs(other, call);
-  if (!inputs) return { trust: "unknown", old: 0, new: 0, isLost };
+  if (!inputs) return { trust: "unknown", old: 0, new: 0, isLost, isUncertain: false };
   const stored = other[COST_FIELD];
   const isStored = typeof stored === "object" && stored !== null;
   const isMarked = isStored && isFlag((stored as Record<string, unknown>)["task"]);
@@ -179,5 +182,8 @@ export function replay(call: LoggedCall, prices: Comparison): Replayed {
   const old = at(pair.old);
   const fresh = pair.isSame ? old : isLost && !isTask ? 0 : at(pair.new);
   const trust = isStored && !isCapped && !isGuessed ? "exact" : "approximate";
-  return { trust, old, new: fresh, isLost: isLost && !isTask };
+  const isUncertain = [pair.old, pair.new].some(
+    ({ price }) => price.rules !== undefined && isNearEdge(price.rules.when, call.startMs),
+  );
+  return { trust, old, new: fresh, isLost: isLost && !isTask, isUncertain };
 }

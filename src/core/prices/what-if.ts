@@ -25,6 +25,8 @@ export interface WhatIf extends Sums {
   everyHours: number;
   /** Calls whose replay is not exact: rows of other software, old estimates, no figures, no log. */
   approximate: { calls: number; charged: number };
+  /** Calls that began within a second of a moment at which their price changes. */
+  uncertain: number;
   /** Calls of models that would have no price: they would be refused. */
   lostCalls: number;
   /** Calls that failed: a number alone, nobody knows what they would have cost. */
@@ -89,6 +91,7 @@ interface Totals {
   cells: Map<string, Cell>;
   approximateCalls: number;
   approximateCharged: number;
+  uncertainCalls: number;
   lostCalls: number;
 }
 
@@ -112,7 +115,13 @@ async function run(db: Database, query: WhatIfQuery): Promise<WhatIf> {
   // At the hour, so that the hourly sums are of the same calls.
   const from = Math.floor((to - days * DAY) / HOUR) * HOUR;
   const comparison = comparePrices(before, after);
-  const totals: Totals = { cells: new Map(), approximateCalls: 0, approximateCharged: 0, lostCalls: 0 };
+  const totals: Totals = {
+    cells: new Map(),
+    approximateCalls: 0,
+    approximateCharged: 0,
+    uncertainCalls: 0,
+    lostCalls: 0,
+  };
   const hours = await loggedHours(db, from, to);
   const logged = hours.reduce((sum, { count: rows }) => sum + rows, 0);
   const counts = new Map(hours.map((each) => [each.hour, each.count]));
@@ -264,6 +273,7 @@ function addRow(totals: Totals, comparison: Comparison, row: Row): void {
   cell.old += replayed.old;
   cell.new += replayed.new;
   if (replayed.isLost) totals.lostCalls += 1;
+  if (replayed.isUncertain) totals.uncertainCalls += 1;
   if (replayed.trust === "exact") return;
   totals.approximateCalls += 1;
   totals.approximateCharged += row.quota;
@@ -279,6 +289,7 @@ function project(totals: Totals, factor: number): void {
     for (const name of ["calls", "old", "new", "charged", "unknownCalls", "unknown"] as const)
       cell[name] = Math.round(cell[name] * factor);
   totals.lostCalls = Math.round(totals.lostCalls * factor);
+  totals.uncertainCalls = Math.round(totals.uncertainCalls * factor);
   totals.approximateCalls = Math.round(totals.approximateCalls * factor);
   totals.approximateCharged = Math.round(totals.approximateCharged * factor);
 }
@@ -373,6 +384,7 @@ function summary(totals: Totals): Omit<WhatIf, "from" | "to" | "everyHours" | "r
   return {
     ...(all ?? { calls: 0, old: 0, new: 0, charged: 0 }),
     approximate: { calls: totals.approximateCalls, charged: totals.approximateCharged },
+    uncertain: totals.uncertainCalls,
     lostCalls: totals.lostCalls,
     byModel: grouped(
       cells,

@@ -62,12 +62,28 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     body: { id: 1, version: 1, title: "Autumn", changes: [change] },
   },
   "DELETE /api/price/drafts/{id}": { tag: "Prices", summary: "Discard a draft" },
+  "GET /api/price/missing": {
+    tag: "Prices",
+    summary: "Models without a price, and what the shipped table has for them",
+    description:
+      "`row` is in dollars; null: the table has none. `guards`: why nobody but a person should set it (free, for one).",
+    fields: { models: "Names with commas between them; the models of enabled channels where absent." },
+  },
+  "POST /api/price/missing": {
+    tag: "Prices",
+    summary: "Set missing prices from the shipped table",
+    description:
+      "As one revision, which can be undone. Never changes a price: models that have one are `kept`; those that the table " +
+      "does not know are `unknown`, those whose price there deserves a second look `guarded`.",
+    body: { models: ["gpt-5.4"], note: "New models" },
+  },
   "POST /api/price/plan": {
     tag: "Prices",
     summary: "Plan a change of prices",
     description:
       "Changes nothing. `diff` is in dollars; `effect` replays the log of the last 1, 7 or 30 days (0: no replay; 7 where " +
-      "absent): `old` at the prices in force, `new` at the planned ones, `charged` as it was, in units.",
+      "absent): `old` at the prices in force, `new` at the planned ones, `charged` as it was, in units; `uncertain` calls began " +
+      "within a second of a moment at which their price changes.",
     body: { parent: 0, changes: [change], days: 7 },
   },
   "GET /api/price/sync": {

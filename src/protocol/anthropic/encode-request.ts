@@ -75,7 +75,8 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
     drop(dropped, "temperature");
   }
   const tier = settings.serviceTier;
-  const tiers: Record<string, string> = { auto: "auto", default: "standard_only" };
+  // `auto` is the usual tier elsewhere, and here the only word for the dear one.
+  const tiers: Record<string, string> = { auto: "standard_only", default: "standard_only", priority: "auto" };
   if (!home && tier !== undefined && !tiers[tier]) drop(dropped, "service_tier");
   Object.assign(
     body,

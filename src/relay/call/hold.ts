@@ -1,6 +1,6 @@
 // What is held back for one call, worked out from its request: the prompt, its tools, and the answer that it may get.
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
-import { upstreamModel } from "../../core/channels/rows.ts";
+import { allowsTiers, upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
 import {
@@ -29,6 +29,7 @@ import { countPrompt } from "../meter/meter.ts";
 import type { PromptSize } from "../meter/meter.ts";
 import { asksToThink, claudeDefaultMaxTokens, leastThinkingTokens } from "../endpoints/model-settings.ts";
 import { overriddenLimit } from "../endpoints/output-limit.ts";
+import { askedTier } from "../endpoints/service-tier.ts";
 import type { RelayBody } from "../wire/read-body.ts";
 import { keepsReasoning, thinkingBudgetOf } from "../endpoints/hidden-reasoning.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
@@ -112,6 +113,10 @@ interface ChannelFacts {
   places: readonly Place[];
   /** One of them asks for thinking by its suffix. */
   hasThinkingName: boolean;
+  /** One of them lets service tiers out. */
+  allowsTiers: boolean;
+  /** Tiers that operators put in the client's place. */
+  overriddenTiers: readonly string[];
 }
 
 /** Tiers are built anew when one of their channels changes. */
@@ -133,6 +138,8 @@ function together(some: ChannelFacts, more: ChannelFacts): ChannelFacts {
     names: [...new Set([...some.names, ...more.names])],
     places: [...some.places, ...more.places],
     hasThinkingName: some.hasThinkingName || more.hasThinkingName,
+    allowsTiers: some.allowsTiers || more.allowsTiers,
+    overriddenTiers: [...some.overriddenTiers, ...more.overriddenTiers],
   };
 }
 
@@ -164,7 +171,14 @@ function gather(channels: readonly Channel[], model: string): ChannelFacts {
     names: [...names],
     places: [...places.values()],
     hasThinkingName: [...names].some(asksToThink),
+    allowsTiers: channels.some(allowsTiers),
+    overriddenTiers: channels.flatMap(({ paramOverride }) => overriddenTiers(paramOverride ?? {})),
   };
+}
+
+/** By what the word means in either dialect: where it will be sent is open. */
+function overriddenTiers(override: Json): string[] {
+  return (["openai-chat", "anthropic"] as const).flatMap((dialect) => askedTier(dialect, override) ?? []);
 }
 
 export interface HoldRequest {
@@ -207,7 +221,7 @@ function countOr1(value: unknown): number {
 }
 
 /** Which prices may apply. */
-function dearestOf({ body, prompt, earlierTokens }: HoldRequest): DearestOf {
+function dearestOf({ body, prompt, earlierTokens }: HoldRequest, tiers: readonly string[]): DearestOf {
   const { json, text } = body;
   const { mediaTokens, cacheWrite, tokens, mostTokens } = prompt;
   const hasMedia = mediaTokens > 0;
@@ -222,7 +236,15 @@ function dearestOf({ body, prompt, earlierTokens }: HoldRequest): DearestOf {
     imageInput: hasMedia,
     audioOutput: spoken.some((kind) => String(kind).toLowerCase() === "audio"),
     inputTokens: Math.max(tokens, mostTokens) + earlierTokens,
+    tiers,
   };
+}
+
+/** Tiers that some channel may ask its upstream for. */
+function possibleTiers({ price }: HoldRequest, facts: ChannelFacts): readonly string[] {
+  const asked = price.rules?.request.tier;
+  if (asked === undefined || !facts.allowsTiers) return facts.overriddenTiers;
+  return [asked, ...facts.overriddenTiers];
 }
 
 /** What the hold of a call is worked out with. */
@@ -324,10 +346,14 @@ function toolUnits(services: HoldServices, request: HoldRequest, { places }: Cha
 }
 
 /** Units that are due whatever is answered; `hosted` are those of hosted tools, before the group ratio. */
-function fixedUnits(request: HoldRequest, { output, text, media }: HoldRates, hosted: number): number {
+function fixedUnits(
+  request: HoldRequest,
+  { output, text, media }: HoldRates,
+  { hosted, tiers }: { hosted: number; tiers: readonly string[] },
+): number {
   const { endpoint, body, model, price, prompt } = request;
   const { json } = body;
-  const callPrice = heldCallPrice(price);
+  const callPrice = heldCallPrice(price, tiers);
   const tools = hosted * price.groupRatio;
   if (callPrice !== undefined) {
     const pieces = endpoint.pieces?.(json) ?? 1;
@@ -345,12 +371,13 @@ function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFac
   const { options, prices } = services.deps;
   const { endpoint, body, model, price } = request;
   const { ratios, groupRatio } = price;
-  const rates = ratesOf(price, dearestOf(request));
+  const tiers = possibleTiers(request, facts);
+  const rates = ratesOf(price, dearestOf(request, tiers));
   const named = facts.hasThinkingName ? leastThinkingTokens(options) : 0;
   const isAnswered = endpoint.answersTokens !== false;
   const byToken = ratios.callPrice === undefined;
   return {
-    fixedUnits: fixedUnits(request, rates, toolUnits(services, request, facts)),
+    fixedUnits: fixedUnits(request, rates, { hosted: toolUnits(services, request, facts), tiers }),
     inputRate: rates.text,
     outputRate: isAnswered ? rates.output : 0,
     choices: choicesOf(endpoint, body.json),

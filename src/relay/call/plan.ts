@@ -1,6 +1,6 @@
 // How a call is put to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
 // Refuses mappings and overrides that cannot be read, and what the dialect of the channel's provider cannot express.
-import { upstreamModel } from "../../core/channels/rows.ts";
+import { allowsTiers, upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
@@ -20,6 +20,7 @@ import { buildUpstreamRequest } from "../../providers/request.ts";
 import { sessionHeaders } from "../../providers/session-headers.ts";
 import type { ProviderCall, ProviderRequest } from "../../providers/request.ts";
 import { Failure } from "../../shared/failures.ts";
+import { hasTier } from "../../shared/price-rules.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
@@ -40,7 +41,8 @@ import type { Form } from "../wire/multipart.ts";
 import { limitChanges, loweredLimits } from "../endpoints/output-limit.ts";
 import { passHeaders } from "../wire/passed-headers.ts";
 import { patchTopLevel } from "../wire/patch-json.ts";
-import { tierNames, usualTier } from "../endpoints/service-tier.ts";
+import { askedTier, gatedTier, NO_TIERS, tierNames } from "../endpoints/service-tier.ts";
+import type { TierGate } from "../endpoints/service-tier.ts";
 
 export interface Plan {
   channel: Channel;
@@ -56,6 +58,8 @@ export interface Plan {
   reportsUsage: boolean;
   /** Names of what the client asked for and the upstream's dialect has no words for. */
   dropped: readonly string[];
+  /** Service tier that the upstream is asked for. */
+  tier: string | undefined;
   upstream: UpstreamRequest;
 }
 
@@ -244,6 +248,14 @@ function addressedImages(request: CanonicalRequest): ReturnType<typeof mediaToIn
   return found;
 }
 
+/** Tiers that the call may ask of the channel: those that its model has a price for, where the operator lets them out. */
+function tierGate({ call, channel, row, found }: Target): TierGate {
+  const { rules } = call.price;
+  if (!rules || !allowsTiers(channel) || !call.endpoint.isConversation) return NO_TIERS;
+  // What adapters make of a request names no tier.
+  return needsAdapter(row, found) ? NO_TIERS : (tier) => hasTier(rules, tier);
+}
+
 /** The client's own body, with single top-level fields replaced. */
 function passPlan(target: Target): Plan {
   const { context, call, channel, row, found, mapped } = target;
@@ -254,7 +266,7 @@ function passPlan(target: Target): Plan {
   const { dialect } = found.route;
   const plain = plainModel(options, dialect, mapped);
   const changes: Record<string, unknown> = {};
-  const tier = isMedia ? undefined : usualTier(dialect, sent.json, sent.text);
+  const tier = isMedia ? undefined : gatedTier(dialect, sent.json, tierGate(target), sent.text);
   if (tier) Object.assign(changes, tier);
   const { limit } = call.hold;
   // Before what the operator's settings make of a limit: budgets of thinking are shares of it.
@@ -288,6 +300,7 @@ function passPlan(target: Target): Plan {
   const upstream = upstreamRequest(target, built, () =>
     isUntouched ? sent.json : { ...sent.json, ...applied },
   );
+  const named = isUntouched ? sent.json : { ...sent.json, ...applied };
   if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
   else if (!upstream.adapter)
     upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, applied, sent.json);
@@ -299,6 +312,7 @@ function passPlan(target: Target): Plan {
     upstreamModel: isRaw ? call.model : built.model,
     reportsUsage: dialect !== "openai-chat" || (row.asksForStreamUsage && (!isRaw || call.wantsUsage)),
     dropped: tier ? [...tierNames(tier), ...built.dropped] : built.dropped,
+    tier: isMedia || upstream.adapter ? undefined : askedTier(dialect, named),
     upstream,
   };
 }
@@ -315,7 +329,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   const dialect = DIALECTS[found.route.dialect];
   const { limit } = call.hold;
   const { body, dropped } = convertBody(context, call, limitedTo(request, limit), dialect, mapped);
-  const tier = usualTier(dialect.name, body);
+  const tier = gatedTier(dialect.name, body, tierGate(target));
   if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
   const ruled = { client: call.endpoint.dialect, isConverted: call.endpoint.dialect !== dialect.name };
@@ -333,6 +347,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
     upstreamModel: built.model,
     reportsUsage: dialect.name !== "openai-chat" || row.asksForStreamUsage,
     dropped: toldOnce([...dropped, ...(tier ? tierNames(tier) : []), ...built.dropped]),
+    tier: upstream.adapter ? undefined : askedTier(dialect.name, upstreamBody),
     upstream,
   };
 }

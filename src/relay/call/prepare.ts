@@ -108,7 +108,9 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   endpoint.check(body.json, body.form);
   const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
   const priceIn = (group: string) =>
-    forRequest(priceFor(services, caller.user, group, model), () => requestFacts(body.json));
+    forRequest(priceFor(services, caller.user, group, model), () =>
+      requestFacts(endpoint.dialect, body.json),
+    );
   const groupPrices = pricesIn(caller, priceIn);
   const price = (groupPrices && dearestIn(groupPrices)) ?? priceIn(caller.group);
   const wantsStream =

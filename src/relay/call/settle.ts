@@ -1,7 +1,7 @@
 // Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
 // Never guesses silently (an estimated charge says so in the log), and reads no price: the call's own is frozen.
 import { calledModel, chargeSentence } from "../../core/logs/sentences.ts";
-import { costOf } from "../../core/prices/prices.ts";
+import { costOf, withTier } from "../../core/prices/prices.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
 import {
   decideCharge,
@@ -71,7 +71,7 @@ export async function settleCall(
     const found = own ?? usageOf(decision, counter, call, plan, end);
     // Usually at once: a promise for every call would cost each of them a turn.
     const usage = found instanceof Promise ? await found : found;
-    const charge = costOf(call.price, usage, {
+    const charge = costOf(withTier(call.price, plan.tier), usage, {
       ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.body.json) } : {}),
       servedTier: servedTier(end),
       surface: call.endpoint.name === "messages" ? "messages" : undefined,
@@ -177,7 +177,9 @@ function servedTier({ usage, json, servedTier: met }: CallEnd): string | undefin
     met ??
     (typeof raw === "object" && raw !== null && "service_tier" in raw ? raw.service_tier : undefined) ??
     asObject(json)?.["service_tier"];
-  return typeof tier === "string" ? tier.slice(0, MAX_TIER_CHARS) : undefined;
+  // Some repeat the request's word before they know: `auto` is what nobody serves.
+  if (typeof tier !== "string" || tier === "" || tier === "auto") return undefined;
+  return tier.slice(0, MAX_TIER_CHARS);
 }
 
 /** Models that search by themselves do so exactly once a call, and say nothing of it in their usage. */

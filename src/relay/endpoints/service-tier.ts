@@ -1,20 +1,36 @@
-// Service tiers that a provider bills above its list price, and words that may come to mean one: taken out of a request.
-// Refuses to sell below cost: as long as tiers have no prices of their own, nothing dearer than the usual one is asked for.
+// Service tiers: which of them a request may name on its way to an upstream, and which one it is priced by.
+// Refuses to sell below cost: a tier goes on where the model has a price for it and the channel allows it, else it is taken
+// out and told.
 import type { DialectName } from "../../protocol/canonical.ts";
 import { asObject } from "../../protocol/json.ts";
 import type { Json } from "./endpoint.ts";
 import type { Changes } from "../wire/patch-json.ts";
 
-/** `auto` follows what the provider's project is set to (OpenAI), or is the dear one where it is free (Anthropic). */
-const DEARER: ReadonlySet<string> = new Set(["priority", "fast", "auto"]);
+/** Words for what the list price is of. */
+const USUAL: ReadonlySet<string> = new Set(["default", "standard", "standard_only"]);
 const FIELDS = ["service_tier", "serviceTier"] as const;
 const CONFIGS = ["generationConfig", "generation_config"] as const;
 
-function isDearer(value: unknown): boolean {
+/** Whether a tier may be asked for; small letters. */
+export type TierGate = (tier: string) => boolean;
+
+export const NO_TIERS: TierGate = () => false;
+
+/**
+ * The tier that a word of a request means. Anthropic knows no other word for its dear one than `auto`, which is it where
+ * there is some left; elsewhere `auto` is what the provider's project is set to, and nobody's price.
+ */
+function meant(dialect: DialectName, word: unknown): string | undefined {
+  if (typeof word !== "string") return undefined;
+  const tier = word.trim().toLowerCase();
+  return dialect === "anthropic" && tier === "auto" ? "priority" : tier;
+}
+
+function goesOn(dialect: DialectName, word: unknown, gate: TierGate): boolean {
+  if (word === undefined || word === null) return true;
   // What is no word is nobody's tier, and not ours to guess at.
-  return typeof value === "string"
-    ? DEARER.has(value.trim().toLowerCase())
-    : value !== undefined && value !== null;
+  const tier = meant(dialect, word);
+  return tier !== undefined && (USUAL.has(tier) || gate(tier));
 }
 
 /** A reader that takes the first of two members would see another tier than we do. */
@@ -24,26 +40,26 @@ function standsTwice(text: string, field: string): boolean {
 }
 
 /**
- * Top-level changes that keep the request at the usual price; undefined = none is needed. `text` is the body as it was
- * written, where it goes on as it is.
+ * Top-level changes that take out what the gate does not let through; undefined = none is needed. `text` is the body as
+ * it was written, where it goes on as it is.
  */
-export function usualTier(dialect: DialectName, body: Json, text = ""): Changes | undefined {
+export function gatedTier(dialect: DialectName, body: Json, gate: TierGate, text = ""): Changes | undefined {
   let changes: Record<string, unknown> | undefined;
   for (const field of FIELDS) {
     const named = body[field];
-    if (named === undefined || !(isDearer(named) || standsTwice(text, field))) continue;
+    if (named === undefined || (goesOn(dialect, named, gate) && !standsTwice(text, field))) continue;
     changes ??= {};
     // Left out it means `auto` there.
     changes[field] = dialect === "anthropic" && field === "service_tier" ? "standard_only" : undefined;
   }
-  if (dialect === "anthropic" && isDearer(body["speed"])) {
+  if (dialect === "anthropic" && !goesOn(dialect, body["speed"], NO_TIERS)) {
     changes ??= {};
     changes["speed"] = undefined;
   }
   if (dialect !== "gemini") return changes;
   for (const key of CONFIGS) {
     const config = asObject(body[key]);
-    const named = config && FIELDS.filter((field) => isDearer(config[field]));
+    const named = config && FIELDS.filter((field) => !goesOn(dialect, config[field], gate));
     if (!named || named.length === 0) continue;
     const kept = { ...config };
     for (const field of named) delete kept[field];
@@ -53,14 +69,24 @@ export function usualTier(dialect: DialectName, body: Json, text = ""): Changes 
   return changes;
 }
 
-/** What of a request its price may depend on. A tier that is taken out of it was not asked for. */
-export function requestFacts(body: Json): { tier?: string; size?: string; quality?: string } {
-  const facts: { tier?: string; size?: string; quality?: string } = {};
-  for (const place of [body, ...CONFIGS.map((key) => asObject(body[key]))])
+/** The tier that a request names, by the word that prices have for it. */
+export function askedTier(dialect: DialectName, body: Json): string | undefined {
+  for (const place of [body, ...(dialect === "gemini" ? CONFIGS.map((key) => asObject(body[key])) : [])])
     for (const field of FIELDS) {
-      const named = place?.[field];
-      if (typeof named === "string" && !isDearer(named)) facts.tier ??= named.trim().toLowerCase();
+      const tier = meant(dialect, place?.[field]);
+      if (tier !== undefined) return tier;
     }
+  return undefined;
+}
+
+/** What of a request its price may depend on. */
+export function requestFacts(
+  dialect: DialectName,
+  body: Json,
+): { tier?: string; size?: string; quality?: string } {
+  const facts: { tier?: string; size?: string; quality?: string } = {};
+  const tier = askedTier(dialect, body);
+  if (tier !== undefined) facts.tier = tier;
   const { size, quality } = body;
   if (typeof size === "string") facts.size = size;
   if (typeof quality === "string") facts.quality = quality;

@@ -5,8 +5,8 @@ import { shippedTexts } from "../../../src/core/prices/origins.ts";
 import { createPriceBook } from "../../../src/core/prices/price-book.ts";
 import { costOf, forRequest, modelPriceLines } from "../../../src/core/prices/prices.ts";
 import type { CallFacts, CallPrice } from "../../../src/core/prices/prices.ts";
+import { isNearEdge, rulesAt } from "../../../src/shared/price-rules.ts";
 import { emptyMaps, putRow } from "../../../src/shared/row-maps.ts";
-import { rulesAt } from "../../../src/core/prices/rules.ts";
 import { explainStored } from "../../../src/shared/cost.ts";
 import type { PriceCondition, PriceRow } from "../../../src/shared/price-row.ts";
 import type { Usage } from "../../../src/shared/usage.ts";
@@ -257,6 +257,38 @@ describe("times", () => {
   });
 });
 
+describe("edges of windows", () => {
+  const near = (rule: PriceCondition, at: string): boolean =>
+    isNearEdge([{ ...rule, times: 2 }], Date.parse(`2026-11-23T${at}Z`));
+  test("a second before and after a window begins or ends, in its own zone, and nowhere else", () => {
+    const night: PriceCondition = { hours: ["22:00-06:00"], tz: "Asia/Shanghai" };
+    expect(
+      ["13:59:58.999", "13:59:59", "14:00:00", "14:00:00.999", "14:00:01"].map((at) => near(night, at)),
+    ).toEqual([false, true, true, true, false]);
+    expect([near(night, "22:00:00"), near(night, "18:00:00"), near(night, "12:00:00")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+  test("days and moments, too; length and tier have no edge in time", () => {
+    const monday: PriceCondition = { days: ["mon"] };
+    expect([near(monday, "00:00:00"), near(monday, "00:00:02"), near(monday, "12:00:00")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const until: PriceCondition = { until: "2026-11-23T10:00:30Z" };
+    expect(["10:00:28", "10:00:29", "10:00:30", "10:00:31"].map((at) => near(until, at))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    expect(near({ over: 5, tier: "flex" }, "00:00:00")).toBe(false);
+  });
+});
+
 describe("holds", () => {
   const plain = { cacheWrite: "none", audioInput: false, imageInput: false, audioOutput: false } as const;
   test("from nine tenths of a threshold on its price is held, and any where nobody knows the length", () => {
@@ -268,13 +300,11 @@ describe("holds", () => {
   });
   test("a cheaper tier that was asked for may not be served; a dearer one that was may", () => {
     const price = priceOf("gpt-5", { rows: GPT_5 });
-    const held = (tier: string) =>
-      ratesOf(
-        forRequest(price, () => ({ tier })),
-        { ...plain, inputTokens: 1 },
-      );
+    const held = (...tiers: string[]) => ratesOf(price, { ...plain, inputTokens: 1, tiers });
+    expect(held()).toEqual({ text: 0.625, media: 0.625, output: 5 });
     expect(held("flex")).toEqual({ text: 0.625, media: 0.625, output: 5 });
     expect(held("priority")).toEqual({ text: 1.25, media: 1.25, output: 10 });
+    expect(held("flex", "priority")).toEqual({ text: 1.25, media: 1.25, output: 10 });
   });
   test("no charge is above what the rates hold, whichever entries act", () => {
     const price = priceOf("m", {

@@ -92,6 +92,21 @@ describe.each(DATABASE_KINDS)("what-if on %s", (database) => {
     });
   });
 
+  test("calls that began within a second of an hour's edge are counted as uncertain, in either price", async () => {
+    const iso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000", "");
+    const rules = (from: number): PriceTables => ({
+      ...before,
+      priceRules: { n: { when: [{ from: iso(from), times: 2 }] } },
+    });
+    const at = NOW - 5 * HOUR + 1;
+    const uncertain = async (from: number): Promise<number> => (await run({ after: rules(from) })).uncertain;
+    expect((await run()).uncertain).toBe(0);
+    expect([await uncertain(at), await uncertain(at + 1)]).toEqual([7, 7]);
+    // A second earlier it had begun already, and a second later it has not.
+    expect([await uncertain(at - 1), await uncertain(at + 2)]).toEqual([0, 0]);
+    expect((await run({ before: rules(at), after: before })).uncertain).toBe(7);
+  });
+
   test("a longer window has the earlier calls too", async () => {
     expect((await run({ days: 7 })).calls).toBe(2314 + 5);
   });

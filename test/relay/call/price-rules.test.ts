@@ -1,4 +1,4 @@
-// Prices by length, hour and tier of service over the wire: the worked examples of the reference, to the unit, on both
+// Prices by length and hour over the wire (tiers: service-tiers.test.ts): the worked examples of the reference, to the unit, on both
 // databases, with rows that explain themselves.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { explainStored } from "../../../src/shared/cost.ts";
@@ -15,17 +15,15 @@ interface Reported {
   audio?: number;
   text?: number;
   spoken?: number;
-  tier?: string;
 }
 
 /** A whole answer that reports so much in OpenAI's words. */
-function reports({ fresh = 0, cached = 0, audio = 0, text = 0, spoken = 0, tier }: Reported): Script {
+function reports({ fresh = 0, cached = 0, audio = 0, text = 0, spoken = 0 }: Reported): Script {
   return json({
     id: "chatcmpl-up",
     object: "chat.completion",
     created: 1_750_000_000,
     model: "m",
-    ...(tier === undefined ? {} : { service_tier: tier }),
     choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
     usage: {
       prompt_tokens: fresh + cached + audio,
@@ -109,25 +107,6 @@ describe.each(DATABASE_KINDS)("price rules on %s", (database) => {
   test("gpt-audio: text and sound both ways", async () => {
     const reported = { fresh: 20, audio: 500, text: 30, spoken: 400 };
     expect((await charged("gpt-audio", reported)).quota).toBe(20_975);
-  });
-
-  test("gpt-5 by the tier that the answer names, else the one that was asked for", async () => {
-    const before = g.app.deps.options.get("PriceRules");
-    const when = [
-      { tier: "priority", times: 2 },
-      { tier: ["flex", "batch"], times: 0.5 },
-    ];
-    await g.setOption("PriceRules", JSON.stringify({ ...before, "gpt-5": { when } }));
-    const used = { fresh: 1000, text: 200 };
-    expect((await charged("gpt-5", used)).quota).toBe(1625);
-    expect((await charged("gpt-5", { ...used, tier: "priority" })).quota).toBe(3250);
-    expect((await charged("gpt-5", { ...used, tier: "flex" }, { service_tier: "flex" })).quota).toBe(813);
-    expect((await charged("gpt-5", used, { service_tier: "flex" })).quota).toBe(813);
-    expect((await charged("gpt-5", { ...used, tier: "default" }, { service_tier: "flex" })).quota).toBe(1625);
-    // What is dearer is not asked of the upstream, and not charged where nobody served it.
-    const dear = await charged("gpt-5", used, { service_tier: "priority" });
-    expect([dear.quota, g.upstream.requests.at(-1)?.json()?.["service_tier"]]).toEqual([1625, undefined]);
-    await g.setOption("PriceRules", JSON.stringify(before));
   });
 
   test("the hour is that of the reservation, however late the answer comes", async () => {

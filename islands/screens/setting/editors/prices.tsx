@@ -5,6 +5,7 @@ import { useCallback, useEffect, useId, useMemo, useState } from "react";
 import type { ReactNode } from "react";
 import { api, call, failureMessage } from "../../../lib/api.ts";
 import { useT } from "../../../lib/i18n.ts";
+import { useTablePrices } from "../../../lib/table-prices.ts";
 import { toast, toastFailure } from "../../../lib/toasts.ts";
 import { confirm } from "../../../ui/confirm.tsx";
 import { FailureNotice } from "../../../ui/feedback.tsx";
@@ -27,6 +28,7 @@ export default function PricesPanel(panel: OptionPanelProps) {
   if (rows.some(({ key, isLong }) => isLong && PRICE_KEYS.some((each) => each === key)))
     return <div className="skeleton h-40" aria-hidden />;
   const tables = readTables(value);
+  const isTyped = rows.some(({ key, value: stored }) => value(key) !== stored);
   const open = tables ? view : "json";
   const onTexts = (texts: Partial<Record<PriceKey, string>>) => {
     for (const [key, text] of Object.entries(texts)) panel.onChange(key, text);
@@ -56,7 +58,7 @@ export default function PricesPanel(panel: OptionPanelProps) {
             open === "visual" ? (
               <Visual tables={tables} onTexts={onTexts} />
             ) : (
-              <Unset tables={tables} onTexts={onTexts} />
+              <Unset tables={tables} onTexts={onTexts} isTyped={isTyped} onStored={panel.refresh} />
             ),
           )
         )}
@@ -177,7 +179,13 @@ function AddModel({ known, onAdd }: { known: readonly string[]; onAdd: (name: st
   );
 }
 
-function Unset({ tables, onTexts }: ViewProps) {
+interface UnsetProps extends ViewProps {
+  /** Something was typed that is not saved: it would be saved over what is taken here. */
+  isTyped: boolean;
+  onStored: () => Promise<void>;
+}
+
+function Unset({ tables, onTexts, isTyped, onStored }: UnsetProps) {
   const t = useT();
   // Those of the moment they were asked for: a model that gets its price does not vanish from under the hand.
   const [names, setNames] = useState<readonly string[]>();
@@ -192,12 +200,26 @@ function Unset({ tables, onTexts }: ViewProps) {
     }
   }, [tables, t]);
   useEffect(() => void refresh(), []);
+  const missing = (names ?? []).filter((name) => !isPriced(tables, name));
+  const table = useTablePrices(missing, true, onStored);
   if (failure !== undefined) return <FailureNotice text={failure} onRetry={refresh} />;
   if (names === undefined) return <div className="skeleton h-40" aria-hidden />;
   return (
     <>
       <div className="mb-2 flex flex-wrap items-center gap-2">
         <p className="grow text-dense text-muted">{t("editor.price.unsetText", { count: names.length })}</p>
+        {table.found.length > 0 ? (
+          <button
+            type="button"
+            className="btn btn-default btn-sm"
+            disabled={isTyped || table.isBusy}
+            aria-busy={table.isBusy}
+            title={t(isTyped ? "price.saveFirst" : "price.tableOf", { date: table.date })}
+            onClick={() => void table.take()}
+          >
+            {t("price.useTable", { count: table.found.length })}
+          </button>
+        ) : null}
         <button type="button" className="btn btn-ghost btn-sm" onClick={() => void refresh()}>
           {t("editor.price.again")}
         </button>

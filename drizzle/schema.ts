@@ -9,11 +9,21 @@ export function buildSchema(d: Dialect) {
     {
       id: d.id(),
       username: d.text().notNull(),
+      /** The name folded (core/users/folding.ts): two names that look alike to people are one. */
+      usernameKey: d.text().notNull().default(""),
       passwordHash: d.text().notNull().default(""),
       displayName: d.text().notNull().default(""),
       role: d.int().notNull().default(1),
       status: d.int().notNull().default(1),
+      /** Where letters go: as it was proven, never as somebody types it later. */
       email: d.text().notNull().default(""),
+      /** The address folded; of deleted accounts too, so that nobody takes it over. */
+      emailKey: d.text().notNull().default(""),
+      /** 32 random bytes (base64url): what a passkey knows the account by. */
+      passkeyHandle: d.text().notNull().default(""),
+      /** Of the terms and the privacy notice that were accepted: a hash of their text, and when. */
+      termsVersion: d.text().notNull().default(""),
+      termsAcceptedAt: d.big().notNull().default(0),
       /** SHA-256 of the system access token; the token itself is shown once. */
       accessTokenHash: d.text(),
       quota: d.big().notNull().default(0),
@@ -36,7 +46,14 @@ export function buildSchema(d: Dialect) {
       d.uniqueIndex("users_username").on(t.username),
       d.uniqueIndex("users_access_token").on(t.accessTokenHash),
       d.uniqueIndex("users_aff_code").on(t.affCode),
-      d.index("users_email").on(t.email),
+      d
+        .uniqueIndex("users_username_key")
+        .on(t.usernameKey)
+        .where(sql`${t.usernameKey} <> ''`),
+      d
+        .uniqueIndex("users_email_key")
+        .on(t.emailKey)
+        .where(sql`${t.emailKey} <> ''`),
       d.index("users_inviter").on(t.inviterId),
     ],
   );
@@ -116,6 +133,62 @@ export function buildSchema(d: Dialect) {
       lastSeenAt: d.big().notNull(),
     },
     (t) => [d.primaryKey({ columns: [t.userId, t.hash] })],
+  );
+
+  /** What a guest has begun and must end here: codes, reset links, later states and challenges. No secret in clear. */
+  const authFlows = d.table(
+    "auth_flows",
+    {
+      id: d.id(),
+      /** email_code, reset; later oauth, login_2fa, passkey, … */
+      kind: d.text().notNull(),
+      /** SHA-256 of a long secret; of a short code a keyed hash with its kind and subject. */
+      secretHash: d.text().notNull(),
+      /** Whom limits count for: a folded address, or an account. */
+      subjectKey: d.text().notNull().default(""),
+      userId: d.big().notNull().default(0),
+      sessionId: d.text().notNull().default(""),
+      provider: d.text().notNull().default(""),
+      browserHash: d.text().notNull().default(""),
+      /** Sealed. */
+      payload: d.text().notNull().default(""),
+      /** Wrong tries. */
+      attempts: d.int().notNull().default(0),
+      createdAt: d.big().notNull(),
+      expiresAt: d.big().notNull(),
+      usedAt: d.big(),
+    },
+    (t) => [
+      d.uniqueIndex("auth_flows_secret").on(t.secretHash),
+      d.index("auth_flows_subject").on(t.kind, t.subjectKey, t.createdAt),
+      d.index("auth_flows_expiry").on(t.expiresAt),
+    ],
+  );
+
+  /** Letters that wait for the SMTP server. Codes and reset links never stand here. */
+  const outbox = d.table(
+    "outbox",
+    {
+      id: d.id(),
+      userId: d.big().notNull().default(0),
+      /** What it is about, for the log. */
+      kind: d.text().notNull(),
+      /** Receiver, subject and text, sealed. */
+      letterSealed: d.text().notNull(),
+      attempts: d.int().notNull().default(0),
+      createdAt: d.big().notNull(),
+      /** Unix seconds before which nobody sends it. */
+      nextAt: d.big().notNull(),
+      /** Given up: kept for a while for whoever looks why. */
+      deadAt: d.big(),
+    },
+    (t) => [
+      d
+        .index("outbox_due")
+        .on(t.nextAt)
+        .where(sql`${t.deadAt} is null`),
+      d.index("outbox_user").on(t.userId),
+    ],
   );
 
   const tokens = d.table(
@@ -606,6 +679,8 @@ export function buildSchema(d: Dialect) {
     identities,
     sessions,
     userDevices,
+    authFlows,
+    outbox,
     priceOrigins,
     tokens,
     channels,

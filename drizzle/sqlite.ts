@@ -8,6 +8,8 @@ export const {
   identities,
   sessions,
   userDevices,
+  authFlows,
+  outbox,
   priceOrigins,
   tokens,
   channels,

@@ -18,6 +18,7 @@ import { priceDrafts } from "./api/price-drafts.ts";
 import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
+import { registration } from "./api/registration.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
@@ -43,6 +44,14 @@ export interface Gateway {
   probe: ChannelProbe;
 }
 
+/** By themselves: one chain of all controllers is longer than the checker follows types. */
+function peopleRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
+    .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(users(deps, session)); //        /api/user (administration)
+}
+
 /** A chain of its own: the types of one longer than some thirty are too deep for the compiler. */
 function settingRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
@@ -61,8 +70,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(geminiRelay(deps, session, relay)) // /v1beta
     .use(billingRelay(deps, session)) //  /v1/dashboard/billing, /dashboard/billing
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
-    .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
-    .use(users(deps, session)) //         /api/user (administration)
+    .use(peopleRoutes(deps, session)) //  sign-in, registration, accounts: see above
     .use(settingRoutes(deps, session)) // what the site is set to: see above
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix

@@ -3,7 +3,7 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
 import { ApiFailure, api, callForBody, failureMessage } from "../lib/api.ts";
-import { user } from "../lib/boot.ts";
+import { status, user } from "../lib/boot.ts";
 import type { BootUser } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
@@ -12,8 +12,9 @@ import { useQuery } from "../lib/url-state.ts";
 import { confirm } from "../ui/confirm.tsx";
 import { Notice } from "../ui/feedback.tsx";
 import { TextField } from "../ui/form.tsx";
+import { HumanCheckField, useHumanCheck } from "../ui/human-check.tsx";
 import { ChangePassword } from "./login/change-password.tsx";
-import { nextAddress } from "./login/next-address.ts";
+import { nextAddress } from "../lib/next-address.ts";
 
 export default function LoginScreen() {
   const t = useT();
@@ -62,7 +63,33 @@ export default function LoginScreen() {
           else leave();
         }}
       />
+      <OtherWays />
     </section>
+  );
+}
+
+/** Ways for those who cannot sign in: what the site has of them. */
+function OtherWays() {
+  const t = useT();
+  useSignals();
+  const { register_enabled: canRegister, reset_enabled: canReset } = status.value;
+  if (canRegister !== true && canReset !== true) return null;
+  return (
+    <div className="mt-4 flex flex-wrap justify-between gap-x-4 gap-y-2 text-sm">
+      {canRegister === true ? (
+        <p className="text-muted">
+          {t("login.noAccount")}{" "}
+          <a className="link" href="/register">
+            {t("login.register")}
+          </a>
+        </p>
+      ) : null}
+      {canReset === true ? (
+        <a className="link" href="/reset">
+          {t("login.forgot")}
+        </a>
+      ) : null}
+    </div>
   );
 }
 
@@ -73,6 +100,7 @@ function LoginForm({
 }) {
   const t = useT();
   const [refusal, setRefusal] = useState("");
+  const check = useHumanCheck();
   const form = useForm({ initial: { username: "", password: "" } });
   // Nothing is changed here, so nothing can be reverted.
   const plain = { ...form, isChanged: () => false };
@@ -85,9 +113,11 @@ function LoginForm({
         ?.focus();
       return;
     }
+    if (!check.isReady) return setRefusal(t("login.check.wait"));
     setRefusal("");
     try {
-      const answer = await callForBody(api.user.login.post({ username: username.trim(), password }));
+      const sent = { username: username.trim(), password };
+      const answer = await callForBody(api.user.login.post(sent, { query: check.query }));
       const signedIn: BootUser = { quota: 0, ...answer.data };
       writeItem(KEYS.user, JSON.stringify(answer.data));
       user.value = signedIn;
@@ -95,6 +125,7 @@ function LoginForm({
     } catch (error) {
       if (!(error instanceof ApiFailure)) console.error(error);
       setRefusal(failureMessage(error));
+      check.renew();
       const field = form.element.current?.querySelector<HTMLInputElement>("[name=password]");
       field?.focus();
       field?.select();
@@ -130,6 +161,7 @@ function LoginForm({
         label={t("login.password")}
         input={{ autoComplete: "current-password", maxLength: 255 }}
       />
+      <HumanCheckField check={check} action="login" />
       <button
         type="submit"
         className="btn btn-primary w-full"

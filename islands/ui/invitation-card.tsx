@@ -43,6 +43,9 @@ export function InvitationCard({
   const minimum = site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
   const [left, setLeft] = useState(invitation.quota);
   const link = `${useSite()}/register?aff=${invitation.code}`;
+  // Nobody can come by a link while registration is closed; what was earned can still be moved.
+  const isOpen = site.register_enabled !== false;
+  if (!isOpen && left === 0) return null;
 
   return (
     <section
@@ -51,14 +54,18 @@ export function InvitationCard({
       aria-labelledby={`${id}-title`}
     >
       <PhoneFold id={`${id}-title`} title={t("topup.invitation")} startsOpen={!isFolded}>
-        <p className="mt-1 text-sm text-muted">{t("topup.invitationNote")}</p>
-        <p className="mt-2 flex min-w-0 items-center gap-2">
-          {/* One line: the address is known only when the page has come alive, and nothing may move then. */}
-          <code className="mono w-0 flex-1 truncate" title={link}>
-            {link}
-          </code>
-          <CopyButton text={link} label={t("topup.copyLink")} />
-        </p>
+        {isOpen ? (
+          <>
+            <p className="mt-1 text-sm text-muted">{t("topup.invitationNote")}</p>
+            <p className="mt-2 flex min-w-0 items-center gap-2">
+              {/* One line: the address is known only when the page has come alive, and nothing may move then. */}
+              <code className="mono w-0 flex-1 truncate" title={link}>
+                {link}
+              </code>
+              <CopyButton text={link} label={t("topup.copyLink")} />
+            </p>
+          </>
+        ) : null}
         <dl className="facts mt-3">
           <div>
             <dt>{t("topup.invited")}</dt>

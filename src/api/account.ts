@@ -7,6 +7,7 @@ import { createSignIn } from "../core/users/sign-in.ts";
 import { deleteSelf, getUser, renewAccessToken, updateSelf } from "../core/users/users.ts";
 import { deviceCookie, deviceOf, newDeviceId } from "../http/device.ts";
 import { done, ok } from "../http/envelope.ts";
+import { requireHuman } from "../http/human.ts";
 import { plainText } from "../http/plain-text.ts";
 import { claimsOf, isForeignSite, policy, sessionCookie } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
@@ -33,7 +34,11 @@ export function account(deps: Deps, session: SessionSettings) {
     .use(policy(session))
     .post(
       "/login",
-      async ({ body, set, request, sessionJwt, address }) => {
+      async ({ body, query, set, request, sessionJwt, address }) => {
+        const visit = { request, address, token: query.turnstile, action: "login" as const };
+        const humanCookie = await requireHuman(deps, session.secret, visit);
+        // Also where the password turns out to be wrong: a typing error must not need a new check.
+        if (humanCookie !== undefined) set.headers["set-cookie"] = humanCookie;
         const known = deviceOf(request, session.secret);
         const user = await signIn({
           login: body.username,
@@ -53,6 +58,7 @@ export function account(deps: Deps, session: SessionSettings) {
         set.headers["set-cookie"] = [
           sessionCookie(await sessionJwt.sign(claimsOf(user, sid)), request),
           deviceCookie(deviceId, session.secret, request),
+          ...(humanCookie === undefined ? [] : [humanCookie]),
         ];
         return {
           ...ok({
@@ -67,7 +73,7 @@ export function account(deps: Deps, session: SessionSettings) {
           default_credentials: user.username === "root" && body.password === "123456",
         };
       },
-      { open: "public", body: loginBody },
+      { open: "public", body: loginBody, query: t.Object({ turnstile: t.Optional(plainText(4096)) }) },
     )
     .get(
       "/logout",

@@ -26,6 +26,7 @@ const newUserBody = t.Object({
   username: name,
   password: name,
   display_name: t.Optional(name),
+  email: t.Optional(plainText(320)),
   role: t.Optional(t.Integer({ minimum: 0, maximum: 100 })),
 });
 

@@ -7,6 +7,8 @@ import { applyDueDrafts } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
+import { purgeFlows } from "../core/users/auth-flows.ts";
+import { sendDue } from "../core/users/outbox.ts";
 import type { Job } from "./scheduler.ts";
 
 const MINUTE = 60;
@@ -19,10 +21,23 @@ const TASK_SECONDS = 15;
 /** Seconds between two looks for drafts of prices whose moment has come. */
 const PRICE_SECONDS = 10;
 
+/** Seconds between two looks for letters that wait. */
+const OUTBOX_SECONDS = 15;
+
 export function jobsOf(
   deps: Pick<
     Deps,
-    "options" | "sessions" | "db" | "clock" | "ledger" | "logger" | "inbox" | "guard" | "reach" | "routing"
+    | "options"
+    | "sessions"
+    | "db"
+    | "clock"
+    | "ledger"
+    | "logger"
+    | "inbox"
+    | "guard"
+    | "reach"
+    | "routing"
+    | "seal"
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
@@ -43,6 +58,16 @@ export function jobsOf(
       name: "session-purge",
       everySeconds: () => HOUR,
       run: () => deps.sessions.purge(),
+    },
+    {
+      name: "auth-flow-purge",
+      everySeconds: () => HOUR,
+      run: () => purgeFlows(deps),
+    },
+    {
+      name: "outbox",
+      everySeconds: () => OUTBOX_SECONDS,
+      run: async () => void (await sendDue(deps)),
     },
     {
       name: "remote-object-purge",

@@ -14,10 +14,18 @@ export interface MailServer {
 }
 
 export interface Letter {
+  /** One address; whoever calls this has it from where it was checked. */
   to: string;
   subject: string;
   text: string;
   html?: string;
+}
+
+/** "Weir <site@mail.example>" as name and address; the name given is the site's where the text has none. */
+export function senderOf(text: string, siteName: string): { name: string; address: string } {
+  const [, name = "", address = ""] = /^(.*)<([^<>]+)>\s*$/.exec(text) ?? [];
+  if (address === "") return { name: siteName, address: text.trim() };
+  return { name: name.trim().replace(/^"(.*)"$/, "$1") || siteName, address: address.trim() };
 }
 
 /** Implicit TLS whatever the switch says: that is what the port is for (RFC 8314). */
@@ -42,7 +50,9 @@ export async function sendMail(server: MailServer, letter: Letter): Promise<void
     disableUrlAccess: true,
   });
   try {
-    await transport.sendMail({ from: server.from, ...letter });
+    // As a text it would be read as a list: "a@x.example, b@y.example" are two receivers.
+    const to = { name: "", address: letter.to };
+    await transport.sendMail({ from: server.from, ...letter, to });
   } catch (error) {
     throw new Failure("client", "mail_failed", { internal: String(error), cause: error });
   } finally {

@@ -10,6 +10,9 @@ import Login from "../../islands/screens/login.tsx";
 import Playground from "../../islands/screens/playground.tsx";
 import MidjourneyScreen from "../../islands/screens/midjourney.tsx";
 import Personal from "../../islands/screens/personal.tsx";
+import RegisterScreen from "../../islands/screens/register.tsx";
+import ResetScreen from "../../islands/screens/reset.tsx";
+import UserResetScreen from "../../islands/screens/user-reset.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
 import PriceDesk from "../../islands/screens/price-desk.tsx";
 import SettingScreen from "../../islands/screens/setting.tsx";
@@ -25,6 +28,7 @@ import { loadChannels } from "./load-channels.ts";
 import { loadChat } from "./load-chat.ts";
 import { loadPlayground } from "./load-playground.ts";
 import { loadPersonal } from "./load-personal.ts";
+import { loadRegister } from "./load-register.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
 import { loadDrawings, loadTasks } from "./load-task-lists.ts";
 import { loadTokens } from "./load-tokens.ts";
@@ -38,6 +42,7 @@ import {
   brokenPage,
   forbiddenInPlaceOf,
   forbiddenPage,
+  legalPages,
   maintenancePage,
   notFoundPage,
 } from "./plain-pages.tsx";
@@ -47,6 +52,12 @@ import { homePage } from "./public-pages.tsx";
 
 export { brokenPage, forbiddenInPlaceOf, forbiddenPage, maintenancePage, notFoundPage };
 
+/** Where the human check comes from; its widget loads only while the site asks for one. */
+const HUMAN_CHECK = {
+  script: ["https://challenges.cloudflare.com"],
+  frame: ["https://challenges.cloudflare.com"],
+};
+
 /** Chat clients live wherever the operator says. */
 const FRAMES = { frame: ["https:", "http:"] };
 
@@ -54,6 +65,7 @@ export const pages: readonly Page[] = [
   // Public
   homePage,
   aboutPage,
+  ...legalPages,
   pricingPage,
   forbiddenPage,
   {
@@ -73,6 +85,37 @@ export const pages: readonly Page[] = [
     title: "login.title",
     areas: ["login"],
     screen: { name: "login", component: Login },
+    csp: HUMAN_CHECK,
+  },
+  {
+    path: "/register",
+    shell: "public",
+    width: "card",
+    access: "public",
+    title: "register.title",
+    areas: ["register", "login"],
+    screen: { name: "register", component: RegisterScreen },
+    loader: loadRegister,
+    csp: HUMAN_CHECK,
+  },
+  {
+    path: "/reset",
+    shell: "public",
+    width: "card",
+    access: "public",
+    title: "reset.title",
+    areas: ["reset", "login"],
+    screen: { name: "reset", component: ResetScreen },
+    csp: HUMAN_CHECK,
+  },
+  {
+    path: "/user/reset",
+    shell: "public",
+    width: "card",
+    access: "public",
+    title: "reset.confirmTitle",
+    areas: ["reset"],
+    screen: { name: "user-reset", component: UserResetScreen },
   },
   // Workspace
   {

@@ -27,6 +27,18 @@ export const aboutPage: Page = {
   },
 };
 
+/** What the operator asks people to accept, in their own words. */
+export const legalPages: readonly Page[] = (["terms", "privacy"] as const).map((name) => ({
+  ...aboutPage,
+  path: `/legal/${name}`,
+  title: `shell.legal.${name}`,
+  loader: ({ deps }) => operatorContent(deps.options.get(`legal.${name}`)),
+  view: ({ t, data, title }) => {
+    const { html, frameUrl } = data as OperatorContent;
+    return ContentView({ title, html, frameUrl, empty: t("shell.legal.empty") });
+  },
+}));
+
 /** Edits (insert, remove, replace) between two short texts. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

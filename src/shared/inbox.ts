@@ -45,6 +45,13 @@ const ROWS = {
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
+  /** Letters that were given up. */
+  letter: {
+    tone: "attention",
+    letters: "mail",
+    href: () => "/setting?tab=system#SMTPServer",
+    isForRoot: true,
+  },
 } as const satisfies Record<string, InboxKindRow>;
 
 export type InboxKind = keyof typeof ROWS;

@@ -7,6 +7,8 @@ export const MAX_CODE_NAME = 20;
 export const MAX_USERNAME = 12;
 export const MAX_DISPLAY_NAME = 20;
 export const MAX_TAG = 64;
+export const MIN_PASSWORD = 8;
+export const MAX_PASSWORD = 64;
 
 /** An ideograph counts as one, and so does a letter outside the first plane. */
 export function charactersIn(text: string): number {

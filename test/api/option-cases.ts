@@ -20,6 +20,8 @@ interface OptionCase {
   needs?: readonly (readonly [OptionKey, string])[];
   /** Refused as long as `needs` is not set. */
   unmet?: FailureCode;
+  /** The good value is refused on a site like the test's, whatever is set before. */
+  never?: FailureCode;
 }
 
 /** A switch, by the value that is not its default. */
@@ -374,7 +376,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   MinTopUp: whole(5),
   CustomCallbackAddress: address("https://callback.example"),
   TopupGroupRatio: ratios("TopupGroupRatio"),
-  PasswordLoginEnabled: turned(false),
+  PasswordLoginEnabled: { ...turned(false), never: "last_method" },
   PasswordRegisterEnabled: turned(false),
   EmailVerificationEnabled: guarded(
     "option_needs_smtp",
@@ -382,6 +384,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
     ["SMTPFrom", "site@mail.example"],
   ),
   RegisterEnabled: turned(false),
+  GenerateDefaultToken: turned(true),
   // Its list of domains is shipped.
   EmailDomainRestrictionEnabled: turned(true),
   EmailAliasRestrictionEnabled: turned(true),
@@ -446,6 +449,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   ),
   TurnstileSiteKey: free("site-key"),
   TurnstileSecretKey: free("turnstile-secret"),
+  TurnstileVerifyUrl: endpoint(),
   SystemName: free("瀑布"),
   "site.language": choice("en", "zh", "en"),
   "site.time_zone": {
@@ -459,6 +463,8 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   Notice: free("# 公告\n\nhello"),
   HomePageContent: free("<h1>Hi</h1>"),
   About: free("https://about.example"),
+  "legal.terms": free("# Terms"),
+  "legal.privacy": free("https://gw.example/privacy"),
   Footer: free("<b>©</b>"),
   "site.model_notices": {
     good: JSON.stringify([NOTICE]),

@@ -21,6 +21,11 @@ const PUBLIC = [
   "GET /api/user/groups",
   "POST /api/user/login",
   "GET /api/user/logout",
+  // They know people by what was sent to them.
+  "GET /api/verification",
+  "GET /api/reset_password",
+  "POST /api/user/register",
+  "POST /api/user/reset",
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",

@@ -317,7 +317,9 @@ for (const database of ["sqlite", "postgres"] as const) {
       });
       expect(JSON.parse(self.data.setting)).toMatchObject({ webhook_secret_set: true });
       expect(self.data.setting).not.toMatch(/s3cret|webhook_secret(_sealed)?"/);
-      await ask("PUT", "/api/user/setting", { ...webhook, webhook_secret: "" }, user);
+      // Absent keeps it.
+      const { webhook_secret: _, ...kept } = webhook;
+      await ask("PUT", "/api/user/setting", kept, user);
       await ask("PUT", "/api/user/setting", { accept_unset_model_ratio_model: true }, user);
       const secretOf = async () =>
         openSecret(app.deps.seal, (await app.deps.accounts.user(user.id))?.setting ?? {});
@@ -327,6 +329,9 @@ for (const database of ["sqlite", "postgres"] as const) {
       const stored = async () =>
         (await app.deps.db.orm.select().from(users).where(eq(users.id, user.id)))[0]?.setting ?? "";
       expect(await stored()).not.toContain("s3cret");
+      // Empty removes it.
+      await ask("PUT", "/api/user/setting", { ...webhook, webhook_secret: "" }, user);
+      expect(await secretOf()).toBe("");
       const mail = { notify_type: "email", quota_warning_threshold: 9, accept_unset_model_ratio_model: true };
       await ask("PUT", "/api/user/setting", mail, user);
       expect((await app.deps.accounts.user(user.id))?.setting).toEqual({

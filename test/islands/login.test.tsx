@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
 import Login from "../../islands/screens/login.tsx";
-import { nextAddress } from "../../islands/screens/login/next-address.ts";
+import { nextAddress } from "../../islands/lib/next-address.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { IslandOptions } from "./render.tsx";
 

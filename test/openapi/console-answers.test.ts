@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
+import { startMailServer } from "../support/mail-server.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import type { DatabaseKind } from "../support/postgres.ts";
@@ -51,7 +52,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token)$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -68,6 +69,29 @@ const consoleReads = (measure: Measure): string[] =>
 
 const isForAll = (measure: Measure, name: string) =>
   measure.operation(name).security.every((each) => (each["session"] ?? ["user"])[0] === "user");
+
+/** Codes and links go to a real SMTP server. */
+async function guestCalls(ask: (name: string, call?: Call) => Promise<unknown>, app: TestApp): Promise<void> {
+  const mail = await startMailServer();
+  const { options } = app.deps;
+  await options.set("SMTPPort", String(mail.port));
+  await options.set("SMTPServer", "127.0.0.1");
+  await options.set("SMTPFrom", "site@mail.example");
+  await options.set("ServerAddress", "https://gate.example");
+  await options.set("EmailVerificationEnabled", "true");
+  const email = "nora@mail.example";
+  await ask("GET /api/verification", { query: `?email=${email}` });
+  const code = /\b\d{6}\b/.exec(mail.letters[0]?.text ?? "")?.[0];
+  const password = "correct horse";
+  await ask("POST /api/user/register", {
+    body: { username: "nora", password, email, verification_code: code },
+  });
+  await ask("GET /api/reset_password", { query: `?email=${email}` });
+  while (mail.letters.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const token = /token=([0-9a-f]{32})/.exec(mail.letters[1]?.text ?? "")?.[1];
+  await ask("POST /api/user/reset", { body: { email, token } });
+  await mail.close();
+}
 
 /** Names of calls that some test asked, on either site. */
 const asked = new Set<string>();
@@ -149,6 +173,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const ask = (name: string, call: Call = {}) => caller.ask(name, { as: root, ...call });
     await channelWrites(ask, { caller, root, url: (await upstream).url });
     await peopleWrites(ask, caller, app);
+    await guestCalls(ask, app);
     await ask("PUT /api/option/", { body: { key: "SystemName", value: "Weir" } });
     await ask("POST /api/option/rest_model_ratio");
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });

@@ -10,6 +10,25 @@ CREATE TABLE `abilities` (
 );
 --> statement-breakpoint
 CREATE INDEX `abilities_channel` ON `abilities` (`channel_id`);--> statement-breakpoint
+CREATE TABLE `auth_flows` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`kind` text NOT NULL,
+	`secret_hash` text NOT NULL,
+	`subject_key` text DEFAULT '' NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`session_id` text DEFAULT '' NOT NULL,
+	`provider` text DEFAULT '' NOT NULL,
+	`browser_hash` text DEFAULT '' NOT NULL,
+	`payload` text DEFAULT '' NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	`used_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `auth_flows_secret` ON `auth_flows` (`secret_hash`);--> statement-breakpoint
+CREATE INDEX `auth_flows_subject` ON `auth_flows` (`kind`,`subject_key`,`created_at`);--> statement-breakpoint
+CREATE INDEX `auth_flows_expiry` ON `auth_flows` (`expires_at`);--> statement-breakpoint
 CREATE TABLE `channels` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`type` integer DEFAULT 1 NOT NULL,
@@ -165,6 +184,19 @@ CREATE TABLE `options` (
 	`value` text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `outbox` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`kind` text NOT NULL,
+	`letter_sealed` text NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`next_at` integer NOT NULL,
+	`dead_at` integer
+);
+--> statement-breakpoint
+CREATE INDEX `outbox_due` ON `outbox` (`next_at`) WHERE "outbox"."dead_at" is null;--> statement-breakpoint
+CREATE INDEX `outbox_user` ON `outbox` (`user_id`);--> statement-breakpoint
 CREATE TABLE `price_drafts` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`title` text DEFAULT '' NOT NULL,
@@ -378,11 +410,16 @@ CREATE TABLE `user_devices` (
 CREATE TABLE `users` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`username` text NOT NULL,
+	`username_key` text DEFAULT '' NOT NULL,
 	`password_hash` text DEFAULT '' NOT NULL,
 	`display_name` text DEFAULT '' NOT NULL,
 	`role` integer DEFAULT 1 NOT NULL,
 	`status` integer DEFAULT 1 NOT NULL,
 	`email` text DEFAULT '' NOT NULL,
+	`email_key` text DEFAULT '' NOT NULL,
+	`passkey_handle` text DEFAULT '' NOT NULL,
+	`terms_version` text DEFAULT '' NOT NULL,
+	`terms_accepted_at` integer DEFAULT 0 NOT NULL,
 	`access_token_hash` text,
 	`quota` integer DEFAULT 0 NOT NULL,
 	`used_quota` integer DEFAULT 0 NOT NULL,
@@ -402,5 +439,6 @@ CREATE TABLE `users` (
 CREATE UNIQUE INDEX `users_username` ON `users` (`username`);--> statement-breakpoint
 CREATE UNIQUE INDEX `users_access_token` ON `users` (`access_token_hash`);--> statement-breakpoint
 CREATE UNIQUE INDEX `users_aff_code` ON `users` (`aff_code`);--> statement-breakpoint
-CREATE INDEX `users_email` ON `users` (`email`);--> statement-breakpoint
+CREATE UNIQUE INDEX `users_username_key` ON `users` (`username_key`) WHERE "users"."username_key" <> '';--> statement-breakpoint
+CREATE UNIQUE INDEX `users_email_key` ON `users` (`email_key`) WHERE "users"."email_key" <> '';--> statement-breakpoint
 CREATE INDEX `users_inviter` ON `users` (`inviter_id`);

@@ -1,6 +1,7 @@
 // A new password in place of the default one, right after signing in with it.
 // Refuses the old password again, and lengths that the server would refuse.
 import { useState } from "react";
+import { MAX_PASSWORD, MIN_PASSWORD } from "../../../src/shared/name-limits.ts";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { user } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
@@ -9,9 +10,6 @@ import { Notice } from "../../ui/feedback.tsx";
 import { toast } from "../../lib/toasts.ts";
 import { TextField } from "../../ui/form.tsx";
 
-const MIN_CHARS = 8;
-const MAX_CHARS = 20;
-
 export function ChangePassword({ oldPassword, onDone }: { oldPassword: string; onDone: () => void }) {
   const t = useT();
   const [refusal, setRefusal] = useState("");
@@ -19,8 +17,8 @@ export function ChangePassword({ oldPassword, onDone }: { oldPassword: string; o
     initial: { password: "", confirmation: "" },
     validate({ password, confirmation }) {
       const errors: Partial<Record<"password" | "confirmation", string>> = {};
-      if (Array.from(password).length < MIN_CHARS) errors.password = t("login.change.short");
-      else if (Array.from(password).length > MAX_CHARS) errors.password = t("login.change.long");
+      if (Array.from(password).length < MIN_PASSWORD) errors.password = t("login.change.short");
+      else if (Array.from(password).length > MAX_PASSWORD) errors.password = t("login.change.long");
       else if (password === oldPassword) errors.password = t("login.change.same");
       if (confirmation !== password) errors.confirmation = t("login.change.differ");
       return errors;

@@ -10,6 +10,7 @@ import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import { SecretField, TextField } from "../../ui/form.tsx";
+import { confirm } from "../../ui/confirm.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
 import { Card, SaveRow } from "./card.tsx";
 
@@ -54,7 +55,11 @@ function bodyOf(values: NoticeValues) {
     notify_type: values.kind,
     quota_warning_threshold: values.threshold ?? 0,
     ...(values.kind === "webhook"
-      ? { webhook_url: values.url.trim(), webhook_secret: values.secret }
+      ? {
+          webhook_url: values.url.trim(),
+          // Nothing typed keeps what is set; only the button below removes it.
+          ...(values.secret === "" ? {} : { webhook_secret: values.secret }),
+        }
       : { notification_email: values.mail.trim() }),
   };
 }
@@ -108,12 +113,33 @@ function useNotices({ setting, hasSecret, thresholdInForce, acceptsUnpriced }: N
       toastFailure(error, "notices");
     }
   };
-  return { form, isSecretSet, hasOwnThreshold, save };
+  const removeSecret = async () => {
+    const isSure = await confirm({
+      title: t("personal.secretRemoveTitle"),
+      text: t("personal.secretRemoveText"),
+      action: t("personal.secretRemove"),
+    });
+    if (!isSure) return;
+    try {
+      const isSaved = await form.submit(async (now) => {
+        const body = { ...bodyOf({ ...now, secret: "" }), webhook_secret: "" };
+        await call(api.user.setting.put({ ...body, accept_unset_model_ratio_model: acceptsUnpriced() }));
+      });
+      if (!isSaved) return;
+      setSecretSet(false);
+      setOwnThreshold(true);
+      form.reset({ ...values, secret: "" });
+      toast({ text: t("personal.secretRemoved") });
+    } catch (error) {
+      toastFailure(error, "notices");
+    }
+  };
+  return { form, isSecretSet, hasOwnThreshold, save, removeSecret };
 }
 
 export function NoticesCard(props: NoticesCardProps) {
   const t = useT();
-  const { form, isSecretSet, hasOwnThreshold, save } = useNotices(props);
+  const { form, isSecretSet, hasOwnThreshold, save, removeSecret } = useNotices(props);
   return (
     <Card id="notices" title={t("personal.notices")} note={t("personal.noticesNote")}>
       <form
@@ -126,7 +152,7 @@ export function NoticesCard(props: NoticesCardProps) {
       >
         <KindField form={form} />
         {form.values.kind === "webhook" ? (
-          <WebhookFields form={form} isSecretSet={isSecretSet} />
+          <WebhookFields form={form} isSecretSet={isSecretSet} onRemove={() => void removeSecret()} />
         ) : (
           <MailField form={form} email={props.email} />
         )}
@@ -183,7 +209,15 @@ function KindField({ form }: { form: NoticeForm }) {
   );
 }
 
-function WebhookFields({ form, isSecretSet }: { form: NoticeForm; isSecretSet: boolean }) {
+function WebhookFields({
+  form,
+  isSecretSet,
+  onRemove,
+}: {
+  form: NoticeForm;
+  isSecretSet: boolean;
+  onRemove: () => void;
+}) {
   const t = useT();
   return (
     <>
@@ -204,6 +238,11 @@ function WebhookFields({ form, isSecretSet }: { form: NoticeForm; isSecretSet: b
         hint={t(isSecretSet ? "personal.webhookSecretKept" : "personal.webhookSecretHint")}
         isSet={isSecretSet}
       />
+      {isSecretSet ? (
+        <button type="button" className="btn btn-default btn-sm -mt-2 mb-4" onClick={onRemove}>
+          {t("personal.secretRemove")}
+        </button>
+      ) : null}
     </>
   );
 }

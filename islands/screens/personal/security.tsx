@@ -2,6 +2,7 @@
 // Refuses the old password as the new one, and to show a system token twice.
 import { KeyRound } from "lucide-react";
 import { useEffect, useState } from "react";
+import { MAX_PASSWORD, MIN_PASSWORD } from "../../../src/shared/name-limits.ts";
 import { api, call } from "../../lib/api.ts";
 import { user } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
@@ -21,8 +22,6 @@ interface PasswordValues extends Record<string, unknown> {
 }
 
 const EMPTY: PasswordValues = { original_password: "", password: "", again: "" };
-const MIN_PASSWORD = 8;
-const MAX_PASSWORD = 20;
 
 export function PasswordCard({ hasPassword }: { hasPassword: boolean }) {
   const t = useT();

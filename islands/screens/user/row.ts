@@ -1,5 +1,11 @@
 // What the user screen knows of an account, who may do what to whom, and the drawer's values.
-import { charactersIn, MAX_DISPLAY_NAME, MAX_USERNAME } from "../../../src/shared/name-limits.ts";
+import {
+  charactersIn,
+  MAX_DISPLAY_NAME,
+  MAX_PASSWORD,
+  MAX_USERNAME,
+  MIN_PASSWORD,
+} from "../../../src/shared/name-limits.ts";
 import type { ListPageData, UserRow } from "../../lib/wire.ts";
 
 export interface UserPageData extends ListPageData<UserRow> {
@@ -100,9 +106,6 @@ export function valuesOf(row: UserRow | undefined): UserValues {
     ...NO_CHANGE,
   };
 }
-
-const MIN_PASSWORD = 8;
-const MAX_PASSWORD = 20;
 
 /** Keys of what is wrong with names and password, by field. */
 export function accountProblems(

@@ -5,7 +5,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join } from "node:path";
 
 /** What a sealed text is for; bound into it, so that one kind of secret cannot be passed off as another. */
-type SealPurpose = "token" | "channel" | "option" | "redemption" | "user" | "check" | "turn" | "item";
+type SealPurpose =
+  "token" | "channel" | "option" | "redemption" | "user" | "check" | "turn" | "item" | "flow" | "letter";
 
 export interface Sealer {
   seal(purpose: SealPurpose, text: string): string;

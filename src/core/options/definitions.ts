@@ -238,10 +238,12 @@ const optionsByGroup = {
     TopupGroupRatio: { kind: ratioMap, default: JSON.stringify(defaultTopupGroupRatio) },
   },
   sign_in: {
-    PasswordLoginEnabled: { kind: bool, default: "true" },
-    PasswordRegisterEnabled: { kind: bool, default: "true" },
+    PasswordLoginEnabled: { kind: bool, default: "true", public: "password_login_enabled" },
+    PasswordRegisterEnabled: { kind: bool, default: "true", public: "password_register_enabled" },
     EmailVerificationEnabled: { kind: bool, default: "false", public: "email_verification" },
-    RegisterEnabled: { kind: bool, default: "true" },
+    RegisterEnabled: { kind: bool, default: "true", public: "register_enabled" },
+    /** Whether new accounts begin with a key. */
+    GenerateDefaultToken: { kind: bool, default: "false" },
   },
   email_domains: {
     EmailDomainRestrictionEnabled: { kind: bool, default: "false" },
@@ -293,6 +295,11 @@ const optionsByGroup = {
     TurnstileCheckEnabled: { kind: bool, default: "false", public: "turnstile_check" },
     TurnstileSiteKey: { kind: text, default: "", public: "turnstile_site_key" },
     TurnstileSecretKey: { kind: text, default: "", secret: true },
+    /** Where tokens are asked about. */
+    TurnstileVerifyUrl: {
+      kind: endpoint,
+      default: "https://challenges.cloudflare.com/turnstile/v0/siteverify",
+    },
   },
   site: {
     SystemName: { kind: text, default: "Weir", public: "system_name" },
@@ -309,6 +316,9 @@ const optionsByGroup = {
     Notice: { kind: text, default: "" },
     HomePageContent: { kind: text, default: "" },
     About: { kind: text, default: "" },
+    /** HTML, Markdown or an address each; whoever registers has to accept what there is. */
+    "legal.terms": { kind: text, default: "" },
+    "legal.privacy": { kind: text, default: "" },
     Footer: { kind: text, default: "", public: "footer_html" },
     /** [{id, models, channels, text, until}]; administrators change them one at a time (core/site/model-notices.ts). */
     "site.model_notices": { kind: modelNotices, default: "[]" },

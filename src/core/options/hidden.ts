@@ -30,17 +30,6 @@ export const hiddenRows: readonly HiddenRow[] = [
     ],
   },
   {
-    reason: "Visitors cannot register yet, so nothing is asked of their addresses.",
-    keys: [
-      "RegisterEnabled",
-      "PasswordRegisterEnabled",
-      "EmailVerificationEnabled",
-      "EmailDomainRestrictionEnabled",
-      "EmailAliasRestrictionEnabled",
-      "EmailDomainWhitelist",
-    ],
-  },
-  {
     reason: "Nobody signs in by another provider yet; the profile says that it is off.",
     keys: PROVIDER_SWITCHES,
     toldBy: "islands/screens/personal.tsx",
@@ -64,10 +53,6 @@ export const hiddenRows: readonly HiddenRow[] = [
       "TelegramBotToken",
       "TelegramBotName",
     ],
-  },
-  {
-    reason: "No call asks visitors to prove that they are people yet.",
-    keys: ["TurnstileCheckEnabled", "TurnstileSiteKey", "TurnstileSecretKey"],
   },
   {
     reason: "No rail of payment is built yet (core/site/top-up.ts).",

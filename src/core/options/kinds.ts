@@ -142,7 +142,8 @@ const csv: OptionKind<string[]> = {
       .filter((item) => item !== ""),
 };
 
-const DOMAIN = /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,}$/u;
+/** `*.` in front: everything below the domain. */
+const DOMAIN = /^(?:\*\.)?(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,}$/u;
 
 /** Names of mail domains, separated by commas. */
 export const domains: OptionKind<string[]> = {

@@ -52,6 +52,8 @@ const LONG_TEXTS = new Set<string>([
   "Notice",
   "HomePageContent",
   "About",
+  "legal.terms",
+  "legal.privacy",
   "Footer",
   "site.maintenance_message",
 ]);

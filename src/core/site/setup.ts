@@ -10,6 +10,7 @@ import { isTimeZone } from "../../shared/local-time.ts";
 import { Failure } from "../../shared/failures.ts";
 import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
+import { accountKeys } from "../users/new-user.ts";
 
 const ROOT_INITIAL_QUOTA = 100_000_000;
 /** A dollar: below it users who chose nothing are warned. */
@@ -90,7 +91,13 @@ export async function runSetup(deps: Deps, input: SetupInput, language: Language
       const [user] = yield* q(
         tx
           .insert(users)
-          .values({ ...account, displayName: "Root User", role: Role.root, createdAt: now })
+          .values({
+            ...account,
+            ...accountKeys(account.username),
+            displayName: "Root User",
+            role: Role.root,
+            createdAt: now,
+          })
           .returning({ id: users.id }),
       );
       if (user) yield* credit({ userId: user.id, amount: ROOT_INITIAL_QUOTA, kind: "setup" });

@@ -1,4 +1,7 @@
 // The status payload: what every visitor's console needs to know of the site, secrets never.
+import { MAX_PASSWORD, MAX_USERNAME, MIN_PASSWORD } from "../../shared/name-limits.ts";
+import { canReset } from "../users/password-reset.ts";
+import { termsVersion } from "../users/terms.ts";
 import type { Deps } from "../deps.ts";
 import { optionRows } from "../options/definitions.ts";
 import type { OptionKey, PublicOptions } from "../options/definitions.ts";
@@ -41,6 +44,12 @@ export async function siteStatus(deps: Deps) {
     maintenance_message: options.get("site.maintenance_enabled")
       ? options.get("site.maintenance_message").trim()
       : "",
+    reset_enabled: canReset(deps),
+    /** Version of the terms and the privacy notice that whoever registers has to accept; "": there are none. */
+    terms_version: termsVersion(deps),
+    password_min: MIN_PASSWORD,
+    password_max: MAX_PASSWORD,
+    username_max: MAX_USERNAME,
     enable_online_topup: isOnlineTopUpOpen(options),
     // Nothing here collects updates: older clients read the field.
     enable_batch_update: false,

@@ -1,72 +1,40 @@
-// The one way in for accounts: the row, the gifts that the site gives to it and to whoever invited it, and their log rows.
-// Refuses a name that is taken; the account and its gifts come together, or neither does.
+// The one way in for accounts: the row, what the site gives to it and to whoever invited it, their log rows and the first key.
+// Refuses a name or an address that is taken; the account and all that comes with it come together, or nothing does.
+import { randomBytes } from "node:crypto";
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
+import type { Orm, Steps } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
-import { LogType } from "../../shared/enums.ts";
-import { refuse } from "../../shared/failures.ts";
+import { LogType, UserStatus } from "../../shared/enums.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
 import { logQuotaText } from "../../shared/money.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
-import type { Deps } from "../deps.ts";
+import type { Credit, Deps } from "../deps.ts";
 import { inviteeGift, inviterGift, newUserGift } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
+import { nameKey } from "./folding.ts";
+import type { MailAddress } from "./folding.ts";
+import { firstTokenSteps } from "./tokens.ts";
 
 type UserValues = Schema["users"]["$inferInsert"];
+type UserDeps = Pick<Deps, "db" | "clock" | "ledger" | "options" | "seal" | "accounts">;
 
 export interface NewAccount extends Pick<UserValues, "username" | "displayName" | "passwordHash"> {
-  /** Whose invitation code brought them; who is gone gives and gets nothing. */
+  /** Proven; undefined: none. */
+  mail?: MailAddress | undefined;
+  /** Whose invitation code brought them; who is gone or banned gives and gets nothing. */
   inviterId?: number | undefined;
+  /** JSON text of the account's own settings. */
+  setting?: string | undefined;
+  /** Version of the terms that were accepted; undefined: nobody asked. */
+  termsVersion?: string | undefined;
+  /** Runs first in the transaction: what it throws undoes everything. */
+  before?: ((tx: Orm) => Steps<void>) | undefined;
 }
 
-/** Makes the account and answers its id. Throws a Failure `username_taken`. */
-export async function addUser(deps: Deps, { inviterId, ...row }: NewAccount): Promise<number> {
-  const { users } = deps.db.t;
-  const gifts: Gifts = {
-    own: deps.options.get("QuotaForNewUser"),
-    invitee: deps.options.get("QuotaForInvitee"),
-    inviter: deps.options.get("QuotaForInviter"),
-  };
-  const createdAt = Math.floor(deps.clock.nowMs() / 1000);
-  try {
-    const made = await deps.ledger.atomic(function* (tx, credit) {
-      const [inviter] =
-        inviterId === undefined
-          ? []
-          : yield* q(
-              tx
-                .update(users)
-                .set(
-                  gifts.inviter > 0
-                    ? {
-                        affCount: sql`${users.affCount} + 1`,
-                        affQuota: sql`${users.affQuota} + ${gifts.inviter}`,
-                        affHistoryQuota: sql`${users.affHistoryQuota} + ${gifts.inviter}`,
-                      }
-                    : // Counted only where the invitation earned something; the row says that the inviter is there.
-                      { affCount: sql`${users.affCount}` },
-                )
-                .where(and(eq(users.id, inviterId), isNull(users.deletedAt)))
-                .returning({ id: users.id, username: users.username }),
-            );
-      const [user] = yield* q(
-        tx
-          .insert(users)
-          .values({ ...row, createdAt, ...(inviter ? { inviterId: inviter.id } : {}) })
-          .returning({ id: users.id }),
-      );
-      if (!user) throw refuse("internal_error");
-      const ref = String(user.id);
-      if (gifts.own > 0) yield* credit({ userId: user.id, amount: gifts.own, kind: "register", ref });
-      if (inviter && gifts.invitee > 0)
-        yield* credit({ userId: user.id, amount: gifts.invitee, kind: "invite", ref });
-      return { user: { id: user.id, username: row.username }, inviter };
-    });
-    await logGifts(deps, gifts, made);
-    return made.user.id;
-  } catch (error) {
-    if (isUniqueViolation(error)) throw refuse("username_taken");
-    throw error;
-  }
+/** What a name and an account without one begin with. */
+export function accountKeys(username: string): Pick<UserValues, "usernameKey" | "passkeyHandle"> {
+  return { usernameKey: nameKey(username), passkeyHandle: randomBytes(32).toString("base64url") };
 }
 
 /** In quota units; 0: none. */
@@ -81,22 +49,114 @@ interface Named {
   username: string;
 }
 
-interface Involved {
-  user: Named;
-  /** Undefined: nobody, or somebody who is gone. */
-  inviter: Named | undefined;
+/** Makes the account and answers its id. Throws a Failure `username_taken`, and what `before` throws. */
+export async function addUser(deps: UserDeps, account: NewAccount): Promise<number> {
+  const gifts: Gifts = {
+    own: deps.options.get("QuotaForNewUser"),
+    invitee: deps.options.get("QuotaForInvitee"),
+    inviter: deps.options.get("QuotaForInviter"),
+  };
+  try {
+    const made = await deps.ledger.atomic(function* (tx, credit) {
+      if (account.before) yield* account.before(tx);
+      const inviter = yield* inviterSteps(tx, deps, account.inviterId, gifts.inviter);
+      const user = yield* insertSteps(tx, deps, account, inviter);
+      yield* giftSteps(tx, { deps, gifts, credit }, user, inviter);
+      const tokenId = deps.options.get("GenerateDefaultToken")
+        ? yield* firstTokenSteps(tx, deps, user)
+        : undefined;
+      return { user, inviter, tokenId };
+    });
+    if (made.tokenId !== undefined) await deps.accounts.tokenChanged(made.tokenId);
+    return made.user.id;
+  } catch (error) {
+    if (isUniqueViolation(error)) throw new Failure("client", "username_taken", { param: "username" });
+    throw error;
+  }
 }
 
-/** Rows of the log that say where the first balance came from. */
-async function logGifts(deps: Deps, gifts: Gifts, { user, inviter }: Involved): Promise<void> {
+function* inviterSteps(
+  tx: Orm,
+  { db }: Pick<Deps, "db">,
+  inviterId: number | undefined,
+  gift: number,
+): Steps<Named | undefined> {
+  if (inviterId === undefined) return undefined;
+  const { users } = db.t;
+  const counters =
+    gift > 0
+      ? {
+          affCount: sql`${users.affCount} + 1`,
+          affQuota: sql`${users.affQuota} + ${gift}`,
+          affHistoryQuota: sql`${users.affHistoryQuota} + ${gift}`,
+        }
+      : // Counted only where the invitation earned something; the row says that the inviter is there.
+        { affCount: sql`${users.affCount}` };
+  const [inviter] = yield* q(
+    tx
+      .update(users)
+      .set(counters)
+      .where(and(eq(users.id, inviterId), isNull(users.deletedAt), eq(users.status, UserStatus.enabled)))
+      .returning({ id: users.id, username: users.username }),
+  );
+  return inviter;
+}
+
+function* insertSteps(
+  tx: Orm,
+  { db, clock }: Pick<Deps, "db" | "clock">,
+  { username, displayName, passwordHash, mail, setting, termsVersion }: NewAccount,
+  inviter: Named | undefined,
+): Steps<Named> {
+  const { users } = db.t;
+  const createdAt = Math.floor(clock.nowMs() / 1000);
+  const [user] = yield* q(
+    tx
+      .insert(users)
+      .values({
+        username,
+        displayName,
+        passwordHash,
+        ...accountKeys(username),
+        createdAt,
+        ...(mail ? { email: mail.address, emailKey: mail.key } : {}),
+        ...(setting === undefined ? {} : { setting }),
+        ...(termsVersion === undefined ? {} : { termsVersion, termsAcceptedAt: createdAt }),
+        ...(inviter ? { inviterId: inviter.id } : {}),
+      })
+      .returning({ id: users.id }),
+  );
+  if (!user) throw refuse("internal_error");
+  return { id: user.id, username };
+}
+
+interface Giving {
+  deps: Pick<Deps, "ledger" | "options">;
+  gifts: Gifts;
+  credit: (entry: Credit) => Steps<void>;
+}
+
+/** The credits, and the rows of the log that say where the first balance came from. */
+function* giftSteps(
+  tx: Orm,
+  { deps, gifts, credit }: Giving,
+  user: Named,
+  inviter: Named | undefined,
+): Steps<void> {
+  const ref = String(user.id);
   const display = quotaDisplay(deps.options);
-  const tell = async ({ id, username }: Named, quota: number, sentence: (quota: string) => string) => {
-    if (quota <= 0) return;
+  function* tell({ id, username }: Named, quota: number, sentence: (quota: string) => string): Steps<void> {
     const content = sentence(logQuotaText(quota, display));
-    await deps.ledger.log({ type: LogType.system, userId: id, username, content });
-  };
-  await tell(user, gifts.own, newUserGift);
+    yield* deps.ledger.logSteps(tx, { type: LogType.system, userId: id, username, content });
+  }
+  if (gifts.own > 0) {
+    yield* credit({ userId: user.id, amount: gifts.own, kind: "register", ref });
+    yield* tell(user, gifts.own, newUserGift);
+  }
   if (!inviter) return;
-  await tell(user, gifts.invitee, inviteeGift);
-  await tell(inviter, gifts.inviter, inviterGift);
+  if (gifts.invitee > 0) {
+    yield* credit({ userId: user.id, amount: gifts.invitee, kind: "invite", ref });
+    yield* tell(user, gifts.invitee, inviteeGift);
+  }
+  if (gifts.inviter > 0) yield* tell(inviter, gifts.inviter, inviterGift);
 }

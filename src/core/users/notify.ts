@@ -4,7 +4,7 @@ import { eq } from "drizzle-orm";
 import { LogType, Role } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, Inbox, UserAccount, UserSetting } from "../deps.ts";
-import type { MailServer } from "../../net/mail.ts";
+import { mailServer } from "./mail-server.ts";
 import { callWebhook, mailNotice } from "../../net/notify.ts";
 import type { Notice } from "../../net/notify.ts";
 import type { OperatorNotice } from "./notice-texts.ts";
@@ -49,21 +49,6 @@ export async function rootAccount(deps: Pick<Deps, "db" | "accounts">): Promise<
     .where(eq(users.role, Role.root))
     .limit(1);
   return root && deps.accounts.user(root.id);
-}
-
-/** The operator's server as the SMTP options describe it; undefined where none is named. */
-function mailServer({ options }: Pick<Deps, "options">): MailServer | undefined {
-  const host = options.get("SMTPServer");
-  if (host === "") return undefined;
-  const account = options.get("SMTPAccount");
-  return {
-    host,
-    port: options.get("SMTPPort"),
-    isTls: options.get("SMTPSSLEnabled"),
-    account,
-    password: options.get("SMTPToken"),
-    from: { name: options.get("SystemName"), address: options.get("SMTPFrom") || account },
-  };
 }
 
 /** Where a notice by e-mail goes: the address for notices, else the account's own; empty for neither. */
@@ -116,7 +101,7 @@ export async function deliver(
 }
 
 /** Whether the server refused the receiver, and nothing else. */
-function isOfAddress(error: unknown): boolean {
+export function isOfAddress(error: unknown): boolean {
   const cause = error instanceof Failure ? error.cause : error;
   return (cause as { command?: unknown } | undefined)?.command === "RCPT TO";
 }

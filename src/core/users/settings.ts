@@ -13,7 +13,7 @@ export interface SettingInput {
   notify_type?: string | undefined;
   quota_warning_threshold?: number | undefined;
   webhook_url?: string | undefined;
-  /** Empty keeps the secret that is set, as long as the kind stays. */
+  /** Absent keeps the secret that is set, as long as the kind stays; empty removes it. */
   webhook_secret?: string | undefined;
   notification_email?: string | undefined;
   accept_unset_model_ratio_model?: boolean | undefined;
@@ -51,9 +51,9 @@ async function checkedSetting(
     if (!isWebAddress(url)) throw refuse("webhook_wrong");
     await checkWebhook(deps, url);
     setting.webhook_url = url;
-    const secret = input.webhook_secret?.trim() ?? "";
-    const sealed = secret === "" ? before.webhook_secret_sealed : sealSecret(deps.seal, secret);
-    return sealed === undefined ? setting : { ...setting, webhook_secret_sealed: sealed };
+    const secret = input.webhook_secret?.trim();
+    const sealed = secret ? sealSecret(deps.seal, secret) : before.webhook_secret_sealed;
+    return sealed === undefined || secret === "" ? setting : { ...setting, webhook_secret_sealed: sealed };
   }
   const mail = input.notification_email?.trim() ?? "";
   if (mail !== "") {

@@ -8,6 +8,7 @@ import type { WrongLimit } from "../kit/attempt-limit.ts";
 import { hashPassword, verifyPassword } from "./credentials.ts";
 import type { Deps } from "../deps.ts";
 import { isKnownDevice } from "./devices.ts";
+import { mailKey, nameKey } from "./folding.ts";
 import { addressGroup, tooMany } from "../kit/site-limits.ts";
 import type { SiteLimits } from "../kit/site-limits.ts";
 import type { UserRow } from "./users.ts";
@@ -27,15 +28,25 @@ export interface SignInAttempt {
   deviceId: string;
 }
 
+/** The exact name, then the name as people read it, then an address: who has the name wins over who has the address. */
 async function rowFor(deps: Deps, name: string): Promise<UserRow | undefined> {
   const { users } = deps.db.t;
+  const key = nameKey(name);
+  const mail = mailKey(name);
   const rows = await deps.db.orm
     .select()
     .from(users)
-    .where(or(eq(users.username, name), eq(users.email, name)))
-    .limit(2);
-  // A user name wins over somebody else's e-mail address of the same text.
-  return rows.find((each) => each.username === name) ?? rows[0];
+    .where(
+      or(
+        eq(users.username, name),
+        key === "" ? undefined : eq(users.usernameKey, key),
+        mail === "" ? undefined : eq(users.emailKey, mail),
+      ),
+    )
+    .limit(3);
+  return (
+    rows.find((each) => each.username === name) ?? rows.find((each) => each.usernameKey === key) ?? rows[0]
+  );
 }
 
 async function verified(deps: Deps, row: UserRow | undefined, password: string): Promise<UserRow> {

@@ -305,7 +305,7 @@ function checkQuota(quota: number | null | undefined): void {
   }
 }
 
-const nowSeconds = (deps: Deps): number => Math.floor(deps.clock.nowMs() / 1000);
+const nowSeconds = (deps: Pick<Deps, "clock">): number => Math.floor(deps.clock.nowMs() / 1000);
 
 function isOver(row: TokenRow, now: number): boolean {
   return row.expiredTime !== -1 && row.expiredTime <= now;
@@ -337,29 +337,51 @@ export function newTokenKey(
   return key;
 }
 
+type KeyDeps = Pick<Deps, "db" | "clock" | "seal">;
+
+/** The row of a new key, whose quota is still to be set. */
+function* insertSteps(tx: Orm, deps: KeyDeps, userId: number, fields: TokenChanges): Steps<{ id: number }> {
+  const { tokens } = deps.db.t;
+  const key = newTokenKey();
+  const [made] = yield* q(
+    tx
+      .insert(tokens)
+      .values({
+        ...fields,
+        userId,
+        keyHash: sha256Hex(key),
+        keySealed: deps.seal.seal("token", key),
+        keyHead: key.slice(0, END_CHARACTERS),
+        keyTail: key.slice(-END_CHARACTERS),
+        createdTime: nowSeconds(deps),
+      })
+      .returning({ id: tokens.id }),
+  );
+  if (!made) throw refuse("token_create_failed");
+  return made;
+}
+
+const FIRST_TOKEN_QUOTA = 500_000;
+
+/** The key that a site gives to new accounts where it does: unlimited, for ever. Answers its id. */
+export function* firstTokenSteps(
+  tx: Orm,
+  deps: KeyDeps & Pick<Deps, "ledger">,
+  owner: { id: number; username: string },
+): Steps<number> {
+  const name = `${owner.username}的初始令牌`;
+  const { id } = yield* insertSteps(tx, deps, owner.id, { name, unlimitedQuota: true });
+  yield* deps.ledger.setTokenQuota(tx, id, FIRST_TOKEN_QUOTA);
+  return id;
+}
+
 /** Answers the new key with its text; lists show it again to its owner. */
 export async function createToken(deps: Deps, owner: UserAccount, input: TokenInput): Promise<TokenJson> {
   if (!input.name) throw refuseField("name", "token_name_missing");
   const changes = tokenChanges(deps, owner, input, undefined);
   checkQuota(input.remain_quota);
-  const key = newTokenKey();
-  const { tokens } = deps.db.t;
   const row = await deps.db.atomic(function* (tx) {
-    const [made] = yield* q(
-      tx
-        .insert(tokens)
-        .values({
-          ...changes,
-          userId: owner.id,
-          keyHash: sha256Hex(key),
-          keySealed: deps.seal.seal("token", key),
-          keyHead: key.slice(0, END_CHARACTERS),
-          keyTail: key.slice(-END_CHARACTERS),
-          createdTime: nowSeconds(deps),
-        })
-        .returning({ id: tokens.id }),
-    );
-    if (!made) throw refuse("token_create_failed");
+    const made = yield* insertSteps(tx, deps, owner.id, changes);
     yield* deps.ledger.setTokenQuota(tx, made.id, input.remain_quota ?? 0);
     const row = yield* lockedRow(deps, tx, owner, made.id);
     const status = yield* statusOf(deps, tx, row);

@@ -5,13 +5,15 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { LogType, Role, UserStatus } from "../../shared/enums.ts";
-import { charactersIn, MAX_DISPLAY_NAME, MAX_USERNAME } from "../../shared/name-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
-import { Failure, refuse } from "../../shared/failures.ts";
+import { refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
+import { checkedDisplayName, checkedUsername, checkPassword } from "./account-rules.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { forgetDevices } from "./devices.ts";
+import { nameKey } from "./folding.ts";
+import { mailFor, refuseTakenMail } from "./mail-rules.ts";
 import { addUser } from "./new-user.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { sha256Hex } from "../kit/seal.ts";
@@ -159,10 +161,10 @@ export async function updateSelf(
   { sessionId, deviceId }: Here,
 ): Promise<UserRow> {
   const row = await findUser(deps, actor.id);
-  checkNames(input);
-  const changes: Partial<UserRow> = {};
-  if (input.username) changes.username = input.username.trim();
-  if (input.display_name) changes.displayName = input.display_name.trim();
+  const changes: Partial<UserRow> = {
+    ...nameChanges(row, input.username ?? ""),
+    ...(input.display_name ? displayNameChanges(row, input.display_name) : {}),
+  };
   if (input.password) {
     checkPassword(input.password);
     const { matches } = await verifyPassword(input.original_password ?? "", row.passwordHash);
@@ -187,6 +189,17 @@ export async function updateSelf(
     await forgetDevices(deps, actor.id, deviceId);
   }
   return saved;
+}
+
+/** Names are checked only where they change: those of other ways in may be longer. */
+function nameChanges(row: UserRow, typed: string): Partial<UserRow> {
+  if (typed.trim() === "" || typed.trim() === row.username) return {};
+  const username = checkedUsername(typed);
+  return { username, usernameKey: nameKey(username) };
+}
+
+function displayNameChanges(row: UserRow, typed: string): Partial<UserRow> {
+  return typed.trim() === row.displayName ? {} : { displayName: checkedDisplayName(typed) };
 }
 
 /** Ends every session at once: whoever read the row before this gets no session with the version it had then. */
@@ -305,20 +318,21 @@ export interface NewUser {
   username: string;
   password: string;
   display_name?: string | undefined;
+  /** † */
+  email?: string | undefined;
   role?: number | undefined;
 }
 
 export async function createUser(deps: Deps, actor: UserAccount, input: NewUser): Promise<number> {
-  const username = input.username.trim();
-  if (username === "" || input.password === "") throw refuse("user_fields_empty");
-  checkNames({ username, display_name: input.display_name });
+  if (input.username.trim() === "" || input.password === "") throw refuse("user_fields_empty");
+  const username = checkedUsername(input.username);
+  const displayName = checkedDisplayName(input.display_name ?? "") || username;
   checkPassword(input.password);
+  // What an administrator writes counts as proven.
+  const mail = input.email?.trim() ? mailFor(deps, input.email) : undefined;
   if ((input.role ?? Role.user) >= actor.role) throw refuse("user_rank_create");
-  return addUser(deps, {
-    username,
-    displayName: input.display_name?.trim() || username,
-    passwordHash: await hashPassword(input.password),
-  });
+  if (mail) await refuseTakenMail(deps, mail);
+  return addUser(deps, { username, displayName, passwordHash: await hashPassword(input.password), mail });
 }
 
 export interface UserUpdate {
@@ -343,10 +357,10 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
   const row = await findUser(deps, input.id);
   // The own row too: an administrator's own balance and group are a higher rank's business.
   assertOutranks(actor, row, "user_rank_update");
-  checkNames(input);
-  const changes: Partial<UserRow> = {};
-  if (input.username !== undefined && input.username.trim() !== "") changes.username = input.username.trim();
-  if (input.display_name !== undefined) changes.displayName = input.display_name.trim();
+  const changes: Partial<UserRow> = {
+    ...nameChanges(row, input.username ?? ""),
+    ...(input.display_name === undefined ? {} : displayNameChanges(row, input.display_name)),
+  };
   if (input.group !== undefined && input.group !== "") {
     if (!Object.hasOwn(deps.options.get("GroupRatio"), input.group))
       throw refuse("group_unknown", { group: input.group });
@@ -454,25 +468,4 @@ export async function removeUser(deps: Deps, actor: UserAccount, id: number): Pr
   await deps.sessions.remove(id);
   await deps.accounts.userChanged(id);
   for (const token of owned) await deps.accounts.tokenChanged(token.id);
-}
-
-// --- rules ---------------------------------------------------------------------------------------------------------
-
-const CONTROL = /\p{Cc}/u;
-
-function checkNames(input: { username?: string | undefined; display_name?: string | undefined }): void {
-  const username = input.username?.trim() ?? "";
-  if (charactersIn(username) > MAX_USERNAME || CONTROL.test(username)) {
-    throw new Failure("client", "username_invalid", { param: "username" });
-  }
-  const display = input.display_name?.trim() ?? "";
-  if (charactersIn(display) > MAX_DISPLAY_NAME || CONTROL.test(display)) {
-    throw new Failure("client", "display_name_invalid", { param: "display_name" });
-  }
-}
-
-function checkPassword(password: string): void {
-  const length = Array.from(password).length;
-  if (length < 8) throw new Failure("client", "password_short", { param: "password" });
-  if (length > 20) throw new Failure("client", "password_long", { param: "password" });
 }

@@ -20,6 +20,37 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
       default_credentials: false,
     },
   },
+  "GET /api/verification": {
+    tag: "Account",
+    summary: "Send a code to an address",
+    description: "One letter in any case: an address that has an account is told so there, and nowhere else.",
+  },
+  "POST /api/user/register": {
+    tag: "Account",
+    summary: "Register",
+    description: "Makes an ordinary account; it is not signed in by this.",
+    body: {
+      username: "ada",
+      password: "correct horse",
+      email: "ada@example.org",
+      verification_code: "123456",
+      aff_code: "Zk7q",
+      accept_terms: true,
+    },
+    answer: { success: true, message: "" },
+  },
+  "GET /api/reset_password": {
+    tag: "Account",
+    summary: "Send a link to reset a password",
+    description: "Answers alike whether the address has an account or not.",
+  },
+  "POST /api/user/reset": {
+    tag: "Account",
+    summary: "Reset a password",
+    description: "Answers the new password where none was sent. Ends every session and the access token.",
+    body: { email: "ada@example.org", token: "0f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
+    answer: { success: true, message: "", data: "qW3rTy7uPa9s" },
+  },
   "GET /api/user/logout": {
     tag: "Account",
     summary: "Sign out",

@@ -1,0 +1,226 @@
+// Registration: name and password, the address and its code where the site asks for one, the invitation, the terms.
+// Refuses to send what the server would refuse; whoever is through is signed in.
+import { useSignals } from "@preact/signals-react/runtime";
+import { useId, useState } from "react";
+import { charactersIn, MAX_USERNAME } from "../../src/shared/name-limits.ts";
+import { api, call, callForBody, failureMessage } from "../lib/api.ts";
+import { boot, status, user } from "../lib/boot.ts";
+import { useForm } from "../lib/form.ts";
+import type { Errors } from "../lib/form.ts";
+import { useT } from "../lib/i18n.ts";
+import type { Translate } from "../lib/i18n.ts";
+import { KEYS, writeItem } from "../lib/storage.ts";
+import { useQuery } from "../lib/url-state.ts";
+import { Notice } from "../ui/feedback.tsx";
+import { TextField } from "../ui/form.tsx";
+import { HumanCheckField, useHumanCheck } from "../ui/human-check.tsx";
+import { nextAddress } from "../lib/next-address.ts";
+import { CodeFields } from "./register/code-field.tsx";
+import { hasGoodLength, isHardToGuess, PasswordRules } from "./register/password-rules.tsx";
+import type { RegisterData, RegisterValues } from "./register/values.ts";
+
+export default function RegisterScreen() {
+  const t = useT();
+  useSignals();
+  const { register_enabled: isOpen, password_register_enabled: hasPassword } = status.value;
+  const closed =
+    isOpen === false ? t("register.closed") : hasPassword === false ? t("register.passwordClosed") : "";
+  return (
+    <section className="w-full max-w-90">
+      <h1 className="mb-4">{t("register.title")}</h1>
+      {closed === "" ? <RegisterForm /> : <Notice tone="info">{closed}</Notice>}
+      <p className="mt-4 text-sm text-muted">
+        {t("register.hasAccount")}{" "}
+        <a className="link" href="/login">
+          {t("register.signIn")}
+        </a>
+      </p>
+    </section>
+  );
+}
+
+interface Asked {
+  /** The site wants a proven address. */
+  code: boolean;
+  terms: boolean;
+}
+
+function problemsOf(t: Translate, values: RegisterValues, asked: Asked): Errors<RegisterValues> {
+  const { username, password, password2, email, verification_code: code } = values;
+  const name = username.trim();
+  return {
+    ...(name === ""
+      ? { username: t("register.usernameMissing") }
+      : charactersIn(name) > MAX_USERNAME
+        ? { username: t("register.usernameLong", { max: MAX_USERNAME }) }
+        : {}),
+    ...(asked.code && !email.includes("@") ? { email: t("register.emailMissing") } : {}),
+    ...(asked.code && code === "" ? { verification_code: t("register.codeMissing") } : {}),
+    ...(hasGoodLength(password)
+      ? isHardToGuess(password, values)
+        ? {}
+        : { password: t("register.passwordWeak") }
+      : { password: t("register.passwordWrong") }),
+    ...(password2 === password ? {} : { password2: t("register.passwordsDiffer") }),
+    ...(asked.terms && !values.accept_terms ? { accept_terms: t("register.termsMissing") } : {}),
+  };
+}
+
+function RegisterForm() {
+  const t = useT();
+  useSignals();
+  const query = useQuery();
+  const rulesId = useId();
+  const check = useHumanCheck();
+  const [refusal, setRefusal] = useState("");
+  const asked: Asked = {
+    code: status.value.email_verification === true,
+    terms: (status.value.terms_version ?? "") !== "",
+  };
+  const form = useForm<RegisterValues>({
+    initial: {
+      username: "",
+      email: "",
+      verification_code: "",
+      password: "",
+      password2: "",
+      aff_code: query.aff ?? "",
+      accept_terms: false,
+    },
+    validate: (values) => problemsOf(t, values, asked),
+  });
+  const plain = { ...form, isChanged: () => false };
+  const { values } = form;
+
+  const submit = async () => {
+    setRefusal("");
+    try {
+      const isMade = await form.submit(async (now) => {
+        await call(api.user.register.post(now, { query: check.query }));
+      });
+      if (isMade) await enter(values.username, values.password, nextAddress(query.next, location.origin));
+    } catch (error) {
+      setRefusal(failureMessage(error));
+    } finally {
+      check.renew();
+    }
+  };
+
+  return (
+    <form
+      ref={form.element}
+      noValidate
+      method="post"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (check.isReady) void submit();
+        else setRefusal(t("login.check.wait"));
+      }}
+    >
+      {refusal === "" ? null : <Notice tone="error">{refusal}</Notice>}
+      <TextField
+        form={plain}
+        name="username"
+        label={t("register.username")}
+        isRequired
+        limit={MAX_USERNAME}
+        input={{ autoComplete: "username", autoFocus: true, spellCheck: false }}
+      />
+      {asked.code ? <CodeFields form={plain} check={check} /> : null}
+      <TextField
+        form={plain}
+        name="password"
+        type="password"
+        label={t("register.password")}
+        isRequired
+        input={{ autoComplete: "new-password" }}
+      />
+      <PasswordRules
+        id={rulesId}
+        password={values.password}
+        context={values}
+        hasError={form.errors.password !== undefined}
+      />
+      <TextField
+        form={plain}
+        name="password2"
+        type="password"
+        label={t("register.password2")}
+        isRequired
+        input={{ autoComplete: "new-password" }}
+      />
+      <TextField
+        form={plain}
+        name="aff_code"
+        label={t("register.invitation")}
+        isMono
+        input={{ autoComplete: "off", maxLength: 32, spellCheck: false }}
+      />
+      {asked.terms ? <Terms form={plain} /> : null}
+      <HumanCheckField check={check} action="register" />
+      <button
+        type="submit"
+        className="btn btn-primary w-full"
+        aria-busy={form.isBusy}
+        aria-disabled={form.isBusy || !check.isReady}
+      >
+        {form.isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+        {t("register.submit")}
+      </button>
+    </form>
+  );
+}
+
+/** Signs in with what was just registered; where that needs more, the login page asks for it. */
+async function enter(username: string, password: string, target: string): Promise<void> {
+  try {
+    const { data } = await callForBody(api.user.login.post({ username: username.trim(), password }));
+    writeItem(KEYS.user, JSON.stringify(data));
+    user.value = { quota: 0, ...data };
+    location.assign(target);
+  } catch {
+    location.assign("/login");
+  }
+}
+
+function Terms({ form }: { form: ReturnType<typeof useForm<RegisterValues>> }) {
+  const t = useT();
+  const id = useId();
+  const { terms, privacy } = boot.peek().data as RegisterData;
+  const error = form.errors.accept_terms;
+  const links = [
+    [terms, t("register.terms")],
+    [privacy, t("register.privacy")],
+  ].filter(([href]) => href !== "");
+  return (
+    <div className="mb-6" data-field="accept_terms">
+      <label className="flex items-start gap-2 text-sm">
+        <input
+          type="checkbox"
+          name="accept_terms"
+          className="checkbox checkbox-sm mt-0.5"
+          checked={form.values.accept_terms}
+          aria-invalid={error === undefined ? undefined : true}
+          aria-describedby={error === undefined ? undefined : id}
+          onChange={(event) => form.set("accept_terms", event.target.checked)}
+        />
+        <span>
+          {t("register.accept")}{" "}
+          {links.map(([href, title], index) => (
+            <span key={title}>
+              {index > 0 ? t("register.and") : null}
+              <a className="link" href={href} target="_blank" rel="noreferrer">
+                {title}
+              </a>
+            </span>
+          ))}
+        </span>
+      </label>
+      {error === undefined ? null : (
+        <p id={id} className="mt-1 text-xs text-error">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}

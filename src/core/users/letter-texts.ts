@@ -1,0 +1,88 @@
+// The words of letters about accounts, in both languages.
+// Refuses to tell a stranger more than the letter's own reader may know: who asked is never named.
+import type { Language } from "../../shared/enums.ts";
+import type { LetterWords } from "./letter-form.ts";
+
+/** Minutes that codes and links are good for. */
+const MINUTES = 10;
+
+export function codeWords(language: Language, site: string, code: string): LetterWords {
+  return language === "zh"
+    ? {
+        subject: `${site} 邮箱验证码`,
+        lines: [`您正在 ${site} 验证邮箱，验证码为：`],
+        code,
+        remark: `验证码 ${MINUTES} 分钟内有效，只能使用一次。如果不是您本人操作，请忽略本邮件。`,
+      }
+    : {
+        subject: `Your code for ${site}`,
+        lines: [`Enter this code to confirm your email address at ${site}:`],
+        code,
+        remark: `The code works once, within ${MINUTES} minutes. If you did not ask for it, ignore this letter.`,
+      };
+}
+
+/** To an address that has an account, when somebody wants to register with it. Links may be empty. */
+export function alreadyWords(
+  language: Language,
+  site: string,
+  urls: { login: string; reset: string },
+): LetterWords {
+  const isChinese = language === "zh";
+  const links = [
+    { label: isChinese ? "登录" : "Sign in", url: urls.login },
+    { label: isChinese ? "重置密码" : "Reset the password", url: urls.reset },
+  ].filter(({ url }) => url !== "");
+  return isChinese
+    ? {
+        subject: `您在 ${site} 已有账户`,
+        lines: ["有人想用这个邮箱注册，但它已经属于一个账户。您可以直接登录；忘记密码时可以重置。"],
+        links,
+        remark: "如果不是您本人操作，请忽略本邮件，账户没有任何变化。",
+      }
+    : {
+        subject: `You already have an account at ${site}`,
+        lines: [
+          "Somebody wanted to register with this email address, but it belongs to an account already. Sign in, or reset the password if you forgot it.",
+        ],
+        links,
+        remark: "If this was not you, ignore this letter: nothing about the account has changed.",
+      };
+}
+
+export function resetWords(language: Language, site: string, url: string): LetterWords {
+  return language === "zh"
+    ? {
+        subject: `重置 ${site} 的密码`,
+        lines: ["打开下面的链接，确认后即可重置密码。"],
+        links: [{ label: "重置密码", url }],
+        remark: `链接 ${MINUTES} 分钟内有效，只能使用一次。如果不是您本人操作，请忽略本邮件，密码不会改变。`,
+      }
+    : {
+        subject: `Reset your password at ${site}`,
+        lines: ["Open this link and confirm to reset your password."],
+        links: [{ label: "Reset the password", url }],
+        remark: `The link works once, within ${MINUTES} minutes. If you did not ask for it, ignore this letter: the password stays as it is.`,
+      };
+}
+
+/** After the deed. The link may be empty. */
+export function passwordWasResetWords(language: Language, site: string, url: string): LetterWords {
+  const links = url === "" ? [] : [{ label: language === "zh" ? "重置密码" : "Reset the password", url }];
+  return language === "zh"
+    ? {
+        subject: `${site} 的密码已重置`,
+        lines: ["您的密码刚刚通过邮件链接重置，所有设备都已退出登录，系统访问令牌已失效。"],
+        links,
+        remark: "如果不是您本人操作，请立即再次重置密码，并检查您的邮箱是否安全。",
+      }
+    : {
+        subject: `Your password at ${site} was reset`,
+        lines: [
+          "Your password has just been reset by a link in a letter. Every device was signed out, and the system access token has ended.",
+        ],
+        links,
+        remark:
+          "If this was not you, reset it again at once, and make sure that nobody else reads your mail.",
+      };
+}

@@ -23,7 +23,7 @@ export const BUDGETS = {
   /** A kilobyte of it is the inbox's bell, which carries the newest eight items on every page. */
   html: 16 * KILO,
   // The design says 22; it counted 45 classes of daisyUI, and the console has grown by dialogs, results and the playground.
-  css: 24 * KILO,
+  css: 25 * KILO,
   laterScript: 10 * KILO,
 } as const;
 

@@ -26,6 +26,7 @@ export function deskPrices(part: Partial<DeskPrices> = {}): DeskPrices {
     refused: {},
     groups: [],
     makers: [],
+    isAutoDefault: false,
     ...part,
   };
 }

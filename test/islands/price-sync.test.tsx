@@ -22,6 +22,7 @@ const PRICES: DeskPrices = {
   refused: {},
   groups: [],
   makers: [],
+  isAutoDefault: false,
 };
 
 const row = (name: string, theirs: PriceRow | null, more: Partial<SyncRow> = {}): SyncRow => ({

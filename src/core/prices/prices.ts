@@ -414,16 +414,7 @@ export function freezePrice(
   const { quotaPerUnit } = tables;
   const tools = hostedToolPrices(tables, model);
   const rules = frozenRules(tables, model);
-  return {
-    ratios,
-    groupRatio: ratio.groupRatio,
-    userGroupRatio: ratio.userGroupRatio,
-    userGroup: ratio.userGroup,
-    quotaPerUnit,
-    tools,
-    revision,
-    rules,
-  };
+  return { ratios, ...ratio, quotaPerUnit, tools, revision, rules };
 }
 
 /** The price as this request has it: entries about size, quality or tier act only on what asked for it. */

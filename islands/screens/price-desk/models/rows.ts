@@ -1,5 +1,6 @@
 // Which models the sheet shows and in which order: by view, search, billing and sorting, all of it in the address.
 // Refuses to take a row away while it is edited: what no longer fits the view stays until the view is opened again.
+import { useSignals } from "@preact/signals-react/runtime";
 import { useMemo, useState } from "react";
 import { language } from "../../../lib/i18n.ts";
 import {
@@ -101,6 +102,7 @@ export interface ShownModels {
 }
 
 export function useShownModels(desk: Desk, prices: DeskPrices, query: Query): ShownModels {
+  useSignals();
   const [added, setAdded] = useState<readonly string[]>([]);
   const [goTo, setGoTo] = useState<ShownModels["goTo"]>();
   const [looks, setLooks] = useState(0);

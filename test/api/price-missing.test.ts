@@ -128,7 +128,10 @@ describe.each(DATABASE_KINDS)("missing prices on %s", (database) => {
     });
     expect(String(items[0]?.["note"])).toStartWith("shipped@");
     // A later table is compared with what was taken.
-    expect((await originRows(app.deps)).get("gpt-5.4")).toMatchObject({ in: 2.5, out: 15 });
+    expect((await originRows(app.deps)).get("gpt-5.4")).toMatchObject({
+      source: "shipped",
+      row: { in: 2.5, out: 15 },
+    });
     expect((await look()).items.map(({ name }) => name)).toEqual(["house-1"]);
     // Once more: nothing is left to do, and no revision is made of it.
     expect(await set()).toMatchObject({

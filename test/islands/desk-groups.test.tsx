@@ -222,7 +222,7 @@ describe("overrides", () => {
   test("changed cells alone say what stood there; a row without numbers is no entry", async () => {
     const { desk, user } = open(Overrides, START);
     const before = () =>
-      [...row("vip").querySelectorAll(".sheet-before")].map((each) => each.textContent?.trim());
+      [...row("vip").querySelectorAll(".line-through")].map((each) => each.textContent?.trim());
     expect(before()).toEqual([]);
     await goTo(user, 0, 3);
     await user.keyboard("{Delete}");

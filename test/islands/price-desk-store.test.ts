@@ -33,6 +33,14 @@ const changesOf = (desk: Desk) =>
     .toSorted((a, b) => (`${a.key} ${a.name}` < `${b.key} ${b.name}` ? -1 : 1))
     .map(({ key, name, before, after }) => [key, name, before, after]);
 
+test("a draft that is opened keeps whose its prices are", () => {
+  const desk = opened();
+  const change = { key: "ModelRatio", name: "plain", before: 1, after: 2, taken: "shipped@1#abc" };
+  const draft = { id: 1, version: 1, title: "", note: "", announce: false, changes: [change] };
+  desk.openDraft(draft, "opened");
+  expect(desk.changes.value).toEqual([change]);
+});
+
 describe("changes", () => {
   test("are kept with what stood there; what is put back is none", () => {
     const desk = opened();

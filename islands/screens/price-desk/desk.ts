@@ -171,7 +171,7 @@ export function createDesk(): Desk {
     redoable: steps.redoable,
     open,
     openDraft(fresh, label) {
-      const all = fresh.changes.map(({ key, name, after }) => ({ key, name, after }));
+      const all = fresh.changes.map(({ before: _before, ...edit }): Edit => edit);
       steps.step(onlyChanges(new Map(all.map((edit) => [placeOf(edit.key, edit.name), edit]))), label);
       bases.value = new Map(fresh.changes.map(({ key, name, before }) => [placeOf(key, name), before]));
       draft.value = fresh;

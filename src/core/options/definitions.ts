@@ -145,12 +145,14 @@ const optionsByGroup = {
     ExposeRatioEnabled: { kind: bool, default: "false" },
     /** Whether a release's new models get the prices that it ships; known ones are only proposed. */
     PriceAddNew: { kind: bool, default: "true" },
-    /** Where prices are compared with, and what of them is taken every day. */
-    PriceSources: { kind: priceSources, default: "[]" },
   },
   groups: {
     GroupRatio: { kind: groupRatioMap, default: JSON.stringify(defaultGroupRatio) },
     UserUsableGroups: { kind: groupTextMap, default: JSON.stringify(defaultUserUsableGroups) },
+  },
+  price_sources: {
+    /** Where prices are compared with, and what of them is taken every day. */
+    PriceSources: { kind: priceSources, default: "[]" },
   },
   group_choices: {
     GroupGroupRatio: { kind: groupOverrideMap, default: "{}" },

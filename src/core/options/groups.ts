@@ -21,6 +21,7 @@ const TAB_OF_GROUP = {
   prices: "operation",
   groups: "operation",
   group_choices: "desk",
+  price_sources: "desk",
   rate_limit: "ratelimit",
   global: "models",
   upstream: "models",

@@ -39,8 +39,14 @@ export function buildSchema(d: Dialect) {
       setting: d.text().notNull().default(""),
       /** Raised to end every session of the user at once. */
       sessionVersion: d.int().notNull().default(1),
+      /** What administrators note about the account; never shown to its owner. */
+      remark: d.text().notNull().default(""),
+      /** Marked by an administrator for another look. */
+      flagged: d.bool().notNull().default(false),
       createdAt: d.big().notNull().default(0),
       deletedAt: d.big(),
+      /** Name, address and texts were removed at the owner's wish; the books stay. */
+      erasedAt: d.big(),
     },
     (t) => [
       d.uniqueIndex("users_username").on(t.username),
@@ -58,7 +64,7 @@ export function buildSchema(d: Dialect) {
     ],
   );
 
-  /** Sign-in identities of third parties; provider is github, oidc, wechat, telegram or linux_do. */
+  /** Sign-in identities of third parties; provider is the id of a built-in row, or a custom provider's slug. */
   const identities = d.table(
     "identities",
     {
@@ -66,7 +72,12 @@ export function buildSchema(d: Dialect) {
       userId: d.big().notNull(),
       provider: d.text().notNull(),
       subject: d.text().notNull(),
+      /** What people know the foreign account by: a login or a name. */
+      label: d.text().notNull().default(""),
+      /** Imported by a login name, which counts once (identity.md 3.7). */
+      legacy: d.bool().notNull().default(false),
       createdAt: d.big().notNull().default(0),
+      lastUsedAt: d.big().notNull().default(0),
     },
     (t) => [
       d.uniqueIndex("identities_subject").on(t.provider, t.subject),
@@ -165,6 +176,96 @@ export function buildSchema(d: Dialect) {
     ],
   );
 
+  /** One-time codes by time (RFC 6238): a row is a factor in force; what is being set up stands in auth_flows. */
+  const totps = d.table("totps", {
+    userId: d.big().primaryKey(),
+    secretSealed: d.text().notNull(),
+    /** The last step that was used: only greater ones count. */
+    lastStep: d.big().notNull().default(0),
+    /** Wrong codes since the last right one, over all flows. */
+    wrong: d.int().notNull().default(0),
+    wrongSince: d.big().notNull().default(0),
+    /** How often it was locked since the last right code: the time doubles. */
+    locks: d.int().notNull().default(0),
+    lockedUntil: d.big().notNull().default(0),
+    createdAt: d.big().notNull(),
+  });
+
+  const backupCodes = d.table(
+    "backup_codes",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      /** Keyed hash. */
+      hash: d.text().notNull(),
+      usedAt: d.big(),
+    },
+    (t) => [d.uniqueIndex("backup_codes_hash").on(t.hash), d.index("backup_codes_user").on(t.userId)],
+  );
+
+  const passkeys = d.table(
+    "passkeys",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      /** base64url, as browsers send it. */
+      credentialId: d.text().notNull(),
+      /** COSE key, base64url. */
+      publicKey: d.text().notNull(),
+      counter: d.big().notNull().default(0),
+      /** Separated by commas. */
+      transports: d.text().notNull().default(""),
+      deviceType: d.text().notNull().default(""),
+      backedUp: d.bool().notNull().default(false),
+      aaguid: d.text().notNull().default(""),
+      name: d.text().notNull().default(""),
+      createdAt: d.big().notNull(),
+      lastUsedAt: d.big().notNull().default(0),
+    },
+    (t) => [d.uniqueIndex("passkeys_credential").on(t.credentialId), d.index("passkeys_user").on(t.userId)],
+  );
+
+  /** Sign-in providers that the operator defined (identity.md 3.5). */
+  const customProviders = d.table(
+    "custom_providers",
+    {
+      id: d.id(),
+      name: d.text().notNull(),
+      /** Its id on the wire and in identities; never changes. */
+      slug: d.text().notNull(),
+      icon: d.text().notNull().default(""),
+      enabled: d.bool().notNull().default(false),
+      /** oauth2 or oidc. */
+      kind: d.text().notNull(),
+      clientId: d.text().notNull().default(""),
+      clientSecretSealed: d.text().notNull().default(""),
+      issuer: d.text().notNull().default(""),
+      authorizationEndpoint: d.text().notNull().default(""),
+      tokenEndpoint: d.text().notNull().default(""),
+      userInfoEndpoint: d.text().notNull().default(""),
+      scopes: d.text().notNull().default(""),
+      /** 0: found out, 1: in the body, 2: Basic. */
+      authStyle: d.int().notNull().default(0),
+      userIdField: d.text().notNull().default("sub"),
+      usernameField: d.text().notNull().default("preferred_username"),
+      displayNameField: d.text().notNull().default("name"),
+      emailField: d.text().notNull().default("email"),
+      emailVerifiedField: d.text().notNull().default("email_verified"),
+      /** JSON text; empty: everybody. */
+      accessPolicy: d.text().notNull().default(""),
+      accessDeniedMessage: d.text().notNull().default(""),
+      /** auto, on or off. */
+      pkce: d.text().notNull().default("auto"),
+      allowRegister: d.bool().notNull().default(true),
+      skipSecondFactor: d.bool().notNull().default(false),
+      /** Links a verified address to the account that has it; never to an administrator's. */
+      linkVerifiedEmail: d.bool().notNull().default(false),
+      createdAt: d.big().notNull(),
+      updatedAt: d.big().notNull(),
+    },
+    (t) => [d.uniqueIndex("custom_providers_slug").on(t.slug)],
+  );
+
   /** Letters that wait for the SMTP server. Codes and reset links never stand here. */
   const outbox = d.table(
     "outbox",
@@ -199,6 +300,9 @@ export function buildSchema(d: Dialect) {
       /** SHA-256 (hex) of the 48-character key. */
       keyHash: d.text().notNull(),
       keySealed: d.text().notNull(),
+      /** Of a rotated key: the hash of the one before, and until when that is still taken; empty: none. */
+      previousKeyHash: d.text(),
+      previousUntil: d.big().notNull().default(0),
       /** First and last four characters, for search and masked display. */
       keyHead: d.text().notNull().default(""),
       keyTail: d.text().notNull().default(""),
@@ -220,7 +324,11 @@ export function buildSchema(d: Dialect) {
       autoGroups: d.text().notNull().default(""),
       deletedAt: d.big(),
     },
-    (t) => [d.uniqueIndex("tokens_key").on(t.keyHash), d.index("tokens_user").on(t.userId)],
+    (t) => [
+      d.uniqueIndex("tokens_key").on(t.keyHash),
+      d.uniqueIndex("tokens_previous_key").on(t.previousKeyHash),
+      d.index("tokens_user").on(t.userId),
+    ],
   );
 
   const channels = d.table(
@@ -680,6 +788,10 @@ export function buildSchema(d: Dialect) {
     sessions,
     userDevices,
     authFlows,
+    totps,
+    backupCodes,
+    passkeys,
+    customProviders,
     outbox,
     priceOrigins,
     tokens,

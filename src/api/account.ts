@@ -2,10 +2,10 @@
 // Refuses to sign anybody out for a foreign site; too many wrong passwords are refused by core/users/sign-in.ts.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { rememberDevice } from "../core/users/devices.ts";
 import { createSignIn } from "../core/users/sign-in.ts";
 import { deleteSelf, getUser, renewAccessToken, updateSelf } from "../core/users/users.ts";
-import { deviceCookie, deviceOf, newDeviceId } from "../http/device.ts";
+import { deviceOf } from "../http/device.ts";
+import { enter } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
 import { requireHuman } from "../http/human.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -39,36 +39,16 @@ export function account(deps: Deps, session: SessionSettings) {
         const humanCookie = await requireHuman(deps, session.secret, visit);
         // Also where the password turns out to be wrong: a typing error must not need a new check.
         if (humanCookie !== undefined) set.headers["set-cookie"] = humanCookie;
-        const known = deviceOf(request, session.secret);
         const user = await signIn({
           login: body.username,
           password: body.password,
           address,
-          deviceId: known,
+          deviceId: deviceOf(request, session.secret),
         });
-        const deviceId = known === "" ? newDeviceId() : known;
-        await rememberDevice(deps, user.id, deviceId);
-        const sid = await deps.sessions.open({
-          userId: user.id,
-          sessionVersion: user.sessionVersion,
-          method: "password",
-          ip: address,
-          userAgent: request.headers.get("user-agent") ?? "",
-        });
-        set.headers["set-cookie"] = [
-          sessionCookie(await sessionJwt.sign(claimsOf(user, sid)), request),
-          deviceCookie(deviceId, session.secret, request),
-          ...(humanCookie === undefined ? [] : [humanCookie]),
-        ];
+        const entrance = { request, address, set, sessionJwt };
+        const cookies = humanCookie === undefined ? [] : [humanCookie];
         return {
-          ...ok({
-            id: user.id,
-            username: user.username,
-            display_name: user.displayName,
-            role: user.role,
-            status: user.status,
-            group: user.group,
-          }),
+          ...ok(await enter(deps, session, entrance, user, { method: "password", cookies })),
           // The credentials that old installations shipped with; the console asks to change them at once.
           default_credentials: user.username === "root" && body.password === "123456",
         };

@@ -102,7 +102,10 @@ CREATE TABLE "identities" (
 	"user_id" bigint NOT NULL,
 	"provider" text NOT NULL,
 	"subject" text NOT NULL,
-	"created_at" bigint DEFAULT 0 NOT NULL
+	"label" text DEFAULT '' NOT NULL,
+	"legacy" boolean DEFAULT false NOT NULL,
+	"created_at" bigint DEFAULT 0 NOT NULL,
+	"last_used_at" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "inbox_items" (
@@ -329,6 +332,8 @@ CREATE TABLE "tokens" (
 	"user_id" bigint NOT NULL,
 	"key_hash" text NOT NULL,
 	"key_sealed" text NOT NULL,
+	"previous_key_hash" text,
+	"previous_until" bigint DEFAULT 0 NOT NULL,
 	"key_head" text DEFAULT '' NOT NULL,
 	"key_tail" text DEFAULT '' NOT NULL,
 	"status" integer DEFAULT 1 NOT NULL,
@@ -394,8 +399,11 @@ CREATE TABLE "users" (
 	"inviter_id" bigint DEFAULT 0 NOT NULL,
 	"setting" text DEFAULT '' NOT NULL,
 	"session_version" integer DEFAULT 1 NOT NULL,
+	"remark" text DEFAULT '' NOT NULL,
+	"flagged" boolean DEFAULT false NOT NULL,
 	"created_at" bigint DEFAULT 0 NOT NULL,
-	"deleted_at" bigint
+	"deleted_at" bigint,
+	"erased_at" bigint
 );
 --> statement-breakpoint
 CREATE INDEX "abilities_channel" ON "abilities" USING btree ("channel_id");--> statement-breakpoint
@@ -433,6 +441,7 @@ CREATE INDEX "tasks_user" ON "tasks" USING btree ("user_id","submit_time");--> s
 CREATE INDEX "tasks_task_id" ON "tasks" USING btree ("task_id");--> statement-breakpoint
 CREATE INDEX "tasks_open" ON "tasks" USING btree ("progress") WHERE "tasks"."progress" <> '100%';--> statement-breakpoint
 CREATE UNIQUE INDEX "tokens_key" ON "tokens" USING btree ("key_hash");--> statement-breakpoint
+CREATE UNIQUE INDEX "tokens_previous_key" ON "tokens" USING btree ("previous_key_hash");--> statement-breakpoint
 CREATE INDEX "tokens_user" ON "tokens" USING btree ("user_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "top_ups_trade_no" ON "top_ups" USING btree ("trade_no");--> statement-breakpoint
 CREATE INDEX "top_ups_user" ON "top_ups" USING btree ("user_id");--> statement-breakpoint

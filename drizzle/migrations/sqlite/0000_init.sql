@@ -113,7 +113,10 @@ CREATE TABLE `identities` (
 	`user_id` integer NOT NULL,
 	`provider` text NOT NULL,
 	`subject` text NOT NULL,
-	`created_at` integer DEFAULT 0 NOT NULL
+	`label` text DEFAULT '' NOT NULL,
+	`legacy` integer DEFAULT false NOT NULL,
+	`created_at` integer DEFAULT 0 NOT NULL,
+	`last_used_at` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `identities_subject` ON `identities` (`provider`,`subject`);--> statement-breakpoint
@@ -363,6 +366,8 @@ CREATE TABLE `tokens` (
 	`user_id` integer NOT NULL,
 	`key_hash` text NOT NULL,
 	`key_sealed` text NOT NULL,
+	`previous_key_hash` text,
+	`previous_until` integer DEFAULT 0 NOT NULL,
 	`key_head` text DEFAULT '' NOT NULL,
 	`key_tail` text DEFAULT '' NOT NULL,
 	`status` integer DEFAULT 1 NOT NULL,
@@ -383,6 +388,7 @@ CREATE TABLE `tokens` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `tokens_key` ON `tokens` (`key_hash`);--> statement-breakpoint
+CREATE UNIQUE INDEX `tokens_previous_key` ON `tokens` (`previous_key_hash`);--> statement-breakpoint
 CREATE INDEX `tokens_user` ON `tokens` (`user_id`);--> statement-breakpoint
 CREATE TABLE `top_ups` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
@@ -432,8 +438,11 @@ CREATE TABLE `users` (
 	`inviter_id` integer DEFAULT 0 NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
 	`session_version` integer DEFAULT 1 NOT NULL,
+	`remark` text DEFAULT '' NOT NULL,
+	`flagged` integer DEFAULT false NOT NULL,
 	`created_at` integer DEFAULT 0 NOT NULL,
-	`deleted_at` integer
+	`deleted_at` integer,
+	`erased_at` integer
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `users_username` ON `users` (`username`);--> statement-breakpoint

@@ -7,7 +7,10 @@ import type { Database, Orm, Steps } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
 import { tooMany } from "../kit/site-limits.ts";
 
-export type FlowKind = "email_code" | "reset";
+/** Of letters. */
+export type LetterKind = "email_code" | "reset";
+export type FlowKind =
+  LetterKind | "oauth" | "telegram_seen" | "login_2fa" | "totp_setup" | "passkey" | "rescue";
 type FlowDeps = Pick<Deps, "db" | "clock" | "seal">;
 
 /** Codes and links are good for so long. */
@@ -22,7 +25,7 @@ interface LetterRule {
 }
 
 /** Of one address, over all nodes: the rows count. */
-const LETTER_RULES: Readonly<Record<FlowKind, readonly LetterRule[]>> = {
+const LETTER_RULES: Readonly<Record<LetterKind, readonly LetterRule[]>> = {
   email_code: [
     { count: 1, seconds: 30 },
     { count: 5, seconds: 3600 },
@@ -54,7 +57,7 @@ function* subjectInTurn(tx: Orm, db: Database, kind: FlowKind, subjectKey: strin
 }
 
 export interface NewFlow {
-  kind: FlowKind;
+  kind: LetterKind;
   subjectKey: string;
   userId?: number;
   /** Kept sealed. */
@@ -120,7 +123,7 @@ function codeHash({ seal }: Pick<Deps, "seal">, kind: FlowKind, subjectKey: stri
 /** A new code that no row of the subject has. */
 export function newCode(
   deps: Pick<Deps, "seal">,
-  kind: FlowKind,
+  kind: LetterKind,
   subjectKey: string,
   taken: ReadonlySet<string>,
 ): { code: string; hash: string } {

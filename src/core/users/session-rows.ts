@@ -7,13 +7,19 @@ import type { Database, Orm, Steps } from "../../db/database.ts";
 export const SESSION_SECONDS = 30 * 24 * 3600;
 /** Ended rows stay so long for the account's own list and for whoever looks into a break-in. */
 const KEPT_SECONDS = 30 * 24 * 3600;
+/** A sign-in, or proving oneself again, counts as fresh so long (identity.md 5.4). */
+export const PROOF_SECONDS = 600;
 const MAX_LIVE = 50;
 const MAX_AGENT_CHARS = 256;
+
+export type SignInMethod = "password" | "passkey" | "provider" | "rescue";
 
 export interface NewSession {
   userId: number;
   sessionVersion: number;
-  method: "password";
+  method: SignInMethod;
+  /** Id of the sign-in provider, where one did it. */
+  provider?: string;
   ip: string;
   userAgent: string;
 }
@@ -30,7 +36,7 @@ export function* openSteps(
   tx: Orm,
   db: Database,
   id: string,
-  { userId, sessionVersion, method, ip, userAgent }: NewSession,
+  { userId, sessionVersion, method, provider = "", ip, userAgent }: NewSession,
   now: number,
 ): Steps<string[]> {
   const { sessions, users } = db.t;
@@ -59,12 +65,14 @@ export function* openSteps(
         userId,
         sessionVersion,
         method,
+        provider,
         ip,
         lastIp: ip,
         userAgent: userAgent.slice(0, MAX_AGENT_CHARS),
         createdAt: now,
         lastSeenAt: now,
         expiresAt: now + SESSION_SECONDS,
+        sudoUntil: now + PROOF_SECONDS,
       })
       .returning({ id: sessions.id }),
   );

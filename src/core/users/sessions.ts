@@ -18,6 +18,10 @@ export interface Session {
   readonly sessionVersion: number;
   /** Unix seconds. */
   readonly expiresAt: number;
+  /** Unix seconds until which it counts as freshly proven. */
+  readonly sudoUntil: number;
+  readonly method: string;
+  readonly provider: string;
 }
 
 export interface Sessions {
@@ -74,7 +78,18 @@ function createSessionCache({ orm, t: { sessions } }: Database, maxCached: numbe
       const [row] = await orm.select().from(sessions).where(eq(sessions.id, id));
       const entry: Entry = row
         ? { ...row, isLive: row.revokedAt === null }
-        : { id, userId: 0, sessionVersion: 0, expiresAt: 0, isLive: false, lastSeenAt: 0, lastIp: "" };
+        : {
+            id,
+            userId: 0,
+            sessionVersion: 0,
+            expiresAt: 0,
+            sudoUntil: 0,
+            method: "",
+            provider: "",
+            isLive: false,
+            lastSeenAt: 0,
+            lastIp: "",
+          };
       const isOld = overtaken.has(id);
       if (!isOld) keep(entry);
       if (!isOld || reads >= MAX_READS) return entry;

@@ -29,6 +29,15 @@ CREATE TABLE `auth_flows` (
 CREATE UNIQUE INDEX `auth_flows_secret` ON `auth_flows` (`secret_hash`);--> statement-breakpoint
 CREATE INDEX `auth_flows_subject` ON `auth_flows` (`kind`,`subject_key`,`created_at`);--> statement-breakpoint
 CREATE INDEX `auth_flows_expiry` ON `auth_flows` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `backup_codes` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`hash` text NOT NULL,
+	`used_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `backup_codes_hash` ON `backup_codes` (`hash`);--> statement-breakpoint
+CREATE INDEX `backup_codes_user` ON `backup_codes` (`user_id`);--> statement-breakpoint
 CREATE TABLE `channels` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`type` integer DEFAULT 1 NOT NULL,
@@ -73,6 +82,37 @@ CREATE TABLE `credits` (
 --> statement-breakpoint
 CREATE INDEX `credits_user` ON `credits` (`user_id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `credits_once` ON `credits` (`kind`,`ref`) WHERE "credits"."ref" <> '';--> statement-breakpoint
+CREATE TABLE `custom_providers` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`name` text NOT NULL,
+	`slug` text NOT NULL,
+	`icon` text DEFAULT '' NOT NULL,
+	`enabled` integer DEFAULT false NOT NULL,
+	`kind` text NOT NULL,
+	`client_id` text DEFAULT '' NOT NULL,
+	`client_secret_sealed` text DEFAULT '' NOT NULL,
+	`issuer` text DEFAULT '' NOT NULL,
+	`authorization_endpoint` text DEFAULT '' NOT NULL,
+	`token_endpoint` text DEFAULT '' NOT NULL,
+	`user_info_endpoint` text DEFAULT '' NOT NULL,
+	`scopes` text DEFAULT '' NOT NULL,
+	`auth_style` integer DEFAULT 0 NOT NULL,
+	`user_id_field` text DEFAULT 'sub' NOT NULL,
+	`username_field` text DEFAULT 'preferred_username' NOT NULL,
+	`display_name_field` text DEFAULT 'name' NOT NULL,
+	`email_field` text DEFAULT 'email' NOT NULL,
+	`email_verified_field` text DEFAULT 'email_verified' NOT NULL,
+	`access_policy` text DEFAULT '' NOT NULL,
+	`access_denied_message` text DEFAULT '' NOT NULL,
+	`pkce` text DEFAULT 'auto' NOT NULL,
+	`allow_register` integer DEFAULT true NOT NULL,
+	`skip_second_factor` integer DEFAULT false NOT NULL,
+	`link_verified_email` integer DEFAULT false NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `custom_providers_slug` ON `custom_providers` (`slug`);--> statement-breakpoint
 CREATE TABLE `midjourneys` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`code` integer DEFAULT 0 NOT NULL,
@@ -200,6 +240,23 @@ CREATE TABLE `outbox` (
 --> statement-breakpoint
 CREATE INDEX `outbox_due` ON `outbox` (`next_at`) WHERE "outbox"."dead_at" is null;--> statement-breakpoint
 CREATE INDEX `outbox_user` ON `outbox` (`user_id`);--> statement-breakpoint
+CREATE TABLE `passkeys` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`credential_id` text NOT NULL,
+	`public_key` text NOT NULL,
+	`counter` integer DEFAULT 0 NOT NULL,
+	`transports` text DEFAULT '' NOT NULL,
+	`device_type` text DEFAULT '' NOT NULL,
+	`backed_up` integer DEFAULT false NOT NULL,
+	`aaguid` text DEFAULT '' NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	`last_used_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `passkeys_credential` ON `passkeys` (`credential_id`);--> statement-breakpoint
+CREATE INDEX `passkeys_user` ON `passkeys` (`user_id`);--> statement-breakpoint
 CREATE TABLE `price_drafts` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`title` text DEFAULT '' NOT NULL,
@@ -406,6 +463,17 @@ CREATE TABLE `top_ups` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `top_ups_trade_no` ON `top_ups` (`trade_no`);--> statement-breakpoint
 CREATE INDEX `top_ups_user` ON `top_ups` (`user_id`);--> statement-breakpoint
+CREATE TABLE `totps` (
+	`user_id` integer PRIMARY KEY NOT NULL,
+	`secret_sealed` text NOT NULL,
+	`last_step` integer DEFAULT 0 NOT NULL,
+	`wrong` integer DEFAULT 0 NOT NULL,
+	`wrong_since` integer DEFAULT 0 NOT NULL,
+	`locks` integer DEFAULT 0 NOT NULL,
+	`locked_until` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `user_devices` (
 	`user_id` integer NOT NULL,
 	`hash` text NOT NULL,

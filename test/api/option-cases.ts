@@ -374,6 +374,36 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
     ],
   },
   MinTopUp: whole(5),
+  MaxTopUp: whole(500, 1),
+  PayMethods: {
+    good: '[{"name":"QQ","type":"qqpay","min_topup":5}]',
+    read: [{ name: "QQ", type: "qqpay", min_topup: 5 }],
+    refused: [
+      ["{}", "option_bad_pay_methods"],
+      ['[{"name":"QQ"}]', "option_bad_pay_methods"],
+      ['[{"name":"A","type":"a"},{"name":"B","type":"a"}]', "option_bad_pay_methods"],
+      ["[", "option_not_json"],
+    ],
+  },
+  "payment_setting.amount_options": {
+    good: "[5,10]",
+    read: [5, 10],
+    refused: [
+      ["[0]", "option_bad_amounts"],
+      ["[1.5]", "option_bad_amounts"],
+      ["{}", "option_bad_amounts"],
+    ],
+  },
+  "payment_setting.amount_discount": {
+    good: '{"100":0.9}',
+    read: { "100": 0.9 },
+    refused: [
+      ['{"100":0}', "option_bad_discounts"],
+      ['{"100":1.1}', "option_bad_discounts"],
+      ['{"x":0.9}', "option_bad_discounts"],
+      ["[]", "option_bad_discounts"],
+    ],
+  },
   CustomCallbackAddress: address("https://callback.example"),
   TopupGroupRatio: ratios("TopupGroupRatio"),
   PasswordLoginEnabled: { ...turned(false), never: "last_method" },

@@ -390,22 +390,6 @@ CREATE TABLE `tokens` (
 CREATE UNIQUE INDEX `tokens_key` ON `tokens` (`key_hash`);--> statement-breakpoint
 CREATE UNIQUE INDEX `tokens_previous_key` ON `tokens` (`previous_key_hash`);--> statement-breakpoint
 CREATE INDEX `tokens_user` ON `tokens` (`user_id`);--> statement-breakpoint
-CREATE TABLE `top_ups` (
-	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
-	`user_id` integer NOT NULL,
-	`amount` integer NOT NULL,
-	`money` real NOT NULL,
-	`trade_no` text NOT NULL,
-	`rail` text DEFAULT 'epay' NOT NULL,
-	`currency` text DEFAULT 'CNY' NOT NULL,
-	`payment_method` text DEFAULT '' NOT NULL,
-	`create_time` integer NOT NULL,
-	`complete_time` integer DEFAULT 0 NOT NULL,
-	`status` text DEFAULT 'pending' NOT NULL
-);
---> statement-breakpoint
-CREATE UNIQUE INDEX `top_ups_trade_no` ON `top_ups` (`trade_no`);--> statement-breakpoint
-CREATE INDEX `top_ups_user` ON `top_ups` (`user_id`);--> statement-breakpoint
 CREATE TABLE `user_devices` (
 	`user_id` integer NOT NULL,
 	`hash` text NOT NULL,

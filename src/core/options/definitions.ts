@@ -41,6 +41,7 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
+import { amountList, discountMap, payMethods } from "./payment-kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
@@ -236,6 +237,14 @@ const optionsByGroup = {
     EpayKey: { kind: text, default: "", secret: true },
     Price: { kind: money(0, 1e6, 6), default: "7.3", public: "price", unit: "currency_per_dollar" },
     MinTopUp: { kind: int(), default: "1", public: "min_topup", unit: "dollars" },
+    /** In dollars of credit. */
+    MaxTopUp: { kind: int(1), default: "10000", public: "max_topup", unit: "dollars" },
+    PayMethods: {
+      kind: payMethods,
+      default: '[{"name":"支付宝","type":"alipay"},{"name":"微信","type":"wxpay"}]',
+    },
+    "payment_setting.amount_options": { kind: amountList, default: "[10,20,50,100,200,500]" },
+    "payment_setting.amount_discount": { kind: discountMap, default: "{}" },
     CustomCallbackAddress: { kind: url, default: "" },
     TopupGroupRatio: { kind: ratioMap, default: JSON.stringify(defaultTopupGroupRatio) },
   },

@@ -54,10 +54,6 @@ export const hiddenRows: readonly HiddenRow[] = [
       "TelegramBotName",
     ],
   },
-  {
-    reason: "No rail of payment is built yet (core/site/top-up.ts).",
-    keys: ["PayAddress", "EpayId", "EpayKey", "MinTopUp", "CustomCallbackAddress", "TopupGroupRatio"],
-  },
 ];
 
 const HIDDEN: ReadonlySet<OptionKey> = new Set(hiddenRows.flatMap(({ keys }) => keys));

@@ -29,6 +29,15 @@ CREATE TABLE `auth_flows` (
 CREATE UNIQUE INDEX `auth_flows_secret` ON `auth_flows` (`secret_hash`);--> statement-breakpoint
 CREATE INDEX `auth_flows_subject` ON `auth_flows` (`kind`,`subject_key`,`created_at`);--> statement-breakpoint
 CREATE INDEX `auth_flows_expiry` ON `auth_flows` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `backup_codes` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`hash` text NOT NULL,
+	`used_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `backup_codes_hash` ON `backup_codes` (`hash`);--> statement-breakpoint
+CREATE INDEX `backup_codes_user` ON `backup_codes` (`user_id`);--> statement-breakpoint
 CREATE TABLE `channels` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`type` integer DEFAULT 1 NOT NULL,
@@ -73,6 +82,37 @@ CREATE TABLE `credits` (
 --> statement-breakpoint
 CREATE INDEX `credits_user` ON `credits` (`user_id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `credits_once` ON `credits` (`kind`,`ref`) WHERE "credits"."ref" <> '';--> statement-breakpoint
+CREATE TABLE `custom_providers` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`name` text NOT NULL,
+	`slug` text NOT NULL,
+	`icon` text DEFAULT '' NOT NULL,
+	`enabled` integer DEFAULT false NOT NULL,
+	`kind` text NOT NULL,
+	`client_id` text DEFAULT '' NOT NULL,
+	`client_secret_sealed` text DEFAULT '' NOT NULL,
+	`issuer` text DEFAULT '' NOT NULL,
+	`authorization_endpoint` text DEFAULT '' NOT NULL,
+	`token_endpoint` text DEFAULT '' NOT NULL,
+	`user_info_endpoint` text DEFAULT '' NOT NULL,
+	`scopes` text DEFAULT '' NOT NULL,
+	`auth_style` integer DEFAULT 0 NOT NULL,
+	`user_id_field` text DEFAULT 'sub' NOT NULL,
+	`username_field` text DEFAULT 'preferred_username' NOT NULL,
+	`display_name_field` text DEFAULT 'name' NOT NULL,
+	`email_field` text DEFAULT 'email' NOT NULL,
+	`email_verified_field` text DEFAULT 'email_verified' NOT NULL,
+	`access_policy` text DEFAULT '' NOT NULL,
+	`access_denied_message` text DEFAULT '' NOT NULL,
+	`pkce` text DEFAULT 'auto' NOT NULL,
+	`allow_register` integer DEFAULT true NOT NULL,
+	`skip_second_factor` integer DEFAULT false NOT NULL,
+	`link_verified_email` integer DEFAULT false NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `custom_providers_slug` ON `custom_providers` (`slug`);--> statement-breakpoint
 CREATE TABLE `midjourneys` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`code` integer DEFAULT 0 NOT NULL,
@@ -187,6 +227,36 @@ CREATE TABLE `options` (
 	`value` text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `orders` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`trade_no` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`kind` text DEFAULT 'topup' NOT NULL,
+	`plan_id` integer DEFAULT 0 NOT NULL,
+	`rail` text NOT NULL,
+	`method` text DEFAULT '' NOT NULL,
+	`quota` integer NOT NULL,
+	`money_minor` integer NOT NULL,
+	`currency` text NOT NULL,
+	`snapshot` text DEFAULT '{}' NOT NULL,
+	`status` text DEFAULT 'created' NOT NULL,
+	`provider_ref` text,
+	`session_id` text DEFAULT '' NOT NULL,
+	`refunded_minor` integer DEFAULT 0 NOT NULL,
+	`disputed_minor` integer DEFAULT 0 NOT NULL,
+	`debited_quota` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	`credited_at` integer DEFAULT 0 NOT NULL,
+	`actor_id` integer DEFAULT 0 NOT NULL,
+	`note` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `orders_trade_no` ON `orders` (`trade_no`);--> statement-breakpoint
+CREATE UNIQUE INDEX `orders_provider_ref` ON `orders` (`rail`,`provider_ref`) WHERE "orders"."provider_ref" is not null;--> statement-breakpoint
+CREATE INDEX `orders_user` ON `orders` (`user_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `orders_status` ON `orders` (`status`,`created_at`);--> statement-breakpoint
 CREATE TABLE `outbox` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`user_id` integer DEFAULT 0 NOT NULL,
@@ -200,6 +270,36 @@ CREATE TABLE `outbox` (
 --> statement-breakpoint
 CREATE INDEX `outbox_due` ON `outbox` (`next_at`) WHERE "outbox"."dead_at" is null;--> statement-breakpoint
 CREATE INDEX `outbox_user` ON `outbox` (`user_id`);--> statement-breakpoint
+CREATE TABLE `passkeys` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`credential_id` text NOT NULL,
+	`public_key` text NOT NULL,
+	`counter` integer DEFAULT 0 NOT NULL,
+	`transports` text DEFAULT '' NOT NULL,
+	`device_type` text DEFAULT '' NOT NULL,
+	`backed_up` integer DEFAULT false NOT NULL,
+	`aaguid` text DEFAULT '' NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`created_at` integer NOT NULL,
+	`last_used_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `passkeys_credential` ON `passkeys` (`credential_id`);--> statement-breakpoint
+CREATE INDEX `passkeys_user` ON `passkeys` (`user_id`);--> statement-breakpoint
+CREATE TABLE `payment_events` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`rail` text NOT NULL,
+	`event_id` text NOT NULL,
+	`trade_no` text DEFAULT '' NOT NULL,
+	`at` integer NOT NULL,
+	`verdict` text NOT NULL,
+	`payload` text DEFAULT '{}' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `payment_events_once` ON `payment_events` (`rail`,`event_id`,`verdict`);--> statement-breakpoint
+CREATE INDEX `payment_events_order` ON `payment_events` (`trade_no`,`at`);--> statement-breakpoint
+CREATE INDEX `payment_events_at` ON `payment_events` (`at`);--> statement-breakpoint
 CREATE TABLE `price_drafts` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`title` text DEFAULT '' NOT NULL,
@@ -390,6 +490,17 @@ CREATE TABLE `tokens` (
 CREATE UNIQUE INDEX `tokens_key` ON `tokens` (`key_hash`);--> statement-breakpoint
 CREATE UNIQUE INDEX `tokens_previous_key` ON `tokens` (`previous_key_hash`);--> statement-breakpoint
 CREATE INDEX `tokens_user` ON `tokens` (`user_id`);--> statement-breakpoint
+CREATE TABLE `totps` (
+	`user_id` integer PRIMARY KEY NOT NULL,
+	`secret_sealed` text NOT NULL,
+	`last_step` integer DEFAULT 0 NOT NULL,
+	`wrong` integer DEFAULT 0 NOT NULL,
+	`wrong_since` integer DEFAULT 0 NOT NULL,
+	`locks` integer DEFAULT 0 NOT NULL,
+	`locked_until` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `user_devices` (
 	`user_id` integer NOT NULL,
 	`hash` text NOT NULL,

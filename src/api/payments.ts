@@ -87,7 +87,7 @@ export function payments(deps: Deps, session: SessionSettings) {
         "/epay/notify",
         async ({ request }) => {
           if (!isEpayReady(deps.options)) throw missing(request);
-          return plain(await epayCallback(deps, new URL(request.url).searchParams));
+          return epayCallback(deps, new URL(request.url).searchParams);
         },
         { open: "public" },
       )
@@ -95,7 +95,7 @@ export function payments(deps: Deps, session: SessionSettings) {
         "/epay/notify",
         async ({ request }) => {
           if (!isEpayReady(deps.options)) throw missing(request);
-          return plain(await epayCallback(deps, await formOf(request)));
+          return epayCallback(deps, await formOf(request));
         },
         { open: "visitor", parse: "none" },
       )
@@ -140,10 +140,6 @@ export function payments(deps: Deps, session: SessionSettings) {
         { access: "root", body: t.Object({ trade_no: plainText(64), reason: plainText(255) }) },
       )
   );
-}
-
-function plain(text: string): Response {
-  return new Response(text, { headers: { "content-type": "text/plain; charset=utf-8" } });
 }
 
 function missing(request: Request): Failure {

@@ -516,6 +516,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   "inbox.letters.disk": turned(false),
   "inbox.letters.database": turned(false),
   "inbox.letters.mail": turned(false),
+  "inbox.letters.payment": turned(false),
   "inbox.audit_hours": whole(12, 0, 8760),
   "inbox.disk_free_share": number(0.25, 0, 0.9),
   "site.version_check_enabled": turned(false),

@@ -115,6 +115,7 @@ const optionsByGroup = {
     "inbox.letters.disk": { kind: bool, default: "true" },
     "inbox.letters.database": { kind: bool, default: "true" },
     "inbox.letters.mail": { kind: bool, default: "true" },
+    "inbox.letters.payment": { kind: bool, default: "true" },
     /** Hours between two audits of the books, and the share of the disk that has to be free; 0 = never. */
     "inbox.audit_hours": { kind: int(0, 8760), default: "24", unit: "hours" },
     "inbox.disk_free_share": { kind: float(0, 0.9), default: "0.1", unit: "partShare" },

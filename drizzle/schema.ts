@@ -41,7 +41,7 @@ export function buildSchema(d: Dialect) {
       sessionVersion: d.int().notNull().default(1),
       /** What administrators note about the account; never shown to its owner. */
       remark: d.text().notNull().default(""),
-      /** Marked by an administrator for another look. */
+      /** Marked for another look, by a disputed payment or an administrator: its keys are refused meanwhile. */
       flagged: d.bool().notNull().default(false),
       createdAt: d.big().notNull().default(0),
       deletedAt: d.big(),

@@ -4,12 +4,13 @@ import { Elysia, t } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { offerFor } from "../core/payments/amounts.ts";
 import type { Offer } from "../core/payments/amounts.ts";
-import { minorText } from "../core/payments/currencies.ts";
+import { minorText } from "../shared/currencies.ts";
 import { EPAY, epayCallback, epayForm, epayType, isEpayReady } from "../core/payments/epay.ts";
 import { completeOrder, createOrder } from "../core/payments/orders.ts";
 import { eventsOf, listOrders } from "../core/payments/order-list.ts";
 import { openRail } from "../core/payments/rails.ts";
 import type { PaymentRail } from "../core/payments/rails.ts";
+import { isStripeReady, refundStripe, STRIPE, stripeEvent, stripeLink } from "../core/payments/stripe.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery } from "../http/paging.ts";
@@ -20,6 +21,7 @@ import type { SessionSettings } from "../http/session.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 
 const MAX_CALLBACK_BYTES = 8 * 1024;
+const MAX_EVENT_BYTES = 512 * 1024;
 const CALLBACK_MS = 10_000;
 
 /** Any: what is no whole number gets a sentence of its own. */
@@ -28,6 +30,7 @@ const amountBody = t.Object({
   payment_method: given(plainText(32)),
   top_up_code: given(plainText(255)),
 });
+const byHandBody = t.Object({ trade_no: plainText(64), reason: plainText(255) });
 const orderQuery = {
   ...pageQuery,
   status: t.Optional(plainText(16)),
@@ -99,6 +102,29 @@ export function payments(deps: Deps, session: SessionSettings) {
         },
         { open: "visitor", parse: "none" },
       )
+      .post(
+        "/stripe/amount",
+        ({ actor, body }) => {
+          const offer = offerOf(actor, railOf(STRIPE), body.amount);
+          return paid(minorText(offer.moneyMinor, offer.currency));
+        },
+        { access: "user", body: amountBody },
+      )
+      .post(
+        "/stripe/pay",
+        async ({ actor, body }) => {
+          const rail = railOf(STRIPE);
+          const offer = offerOf(actor, rail, body.amount);
+          const order = await createOrder(deps, actor, {
+            rail: rail.name,
+            method: STRIPE,
+            offer,
+            seconds: rail.seconds,
+          });
+          return paid({ pay_link: await stripeLink(deps, order), trade_no: order.tradeNo });
+        },
+        { access: "user", body: amountBody },
+      )
       .get(
         "/topup/self",
         async ({ actor, query }) => {
@@ -133,13 +159,45 @@ export function payments(deps: Deps, session: SessionSettings) {
         "/topup/complete",
         async ({ actor, session: current, body }) => {
           await requireFreshProof(deps, { actor, session: current }, "everybody");
-          if (body.reason.trim() === "") throw new Failure("client", "reason_missing", { param: "reason" });
-          await completeOrder(deps, actor, body.trade_no, body.reason.trim());
+          await completeOrder(deps, actor, body.trade_no, reasonOf(body.reason));
           return done();
         },
-        { access: "root", body: t.Object({ trade_no: plainText(64), reason: plainText(255) }) },
+        { access: "root", body: byHandBody },
+      )
+      .post(
+        "/topup/refund",
+        async ({ actor, session: current, body }) => {
+          await requireFreshProof(deps, { actor, session: current }, "everybody");
+          await refundStripe(deps, actor, body.trade_no, reasonOf(body.reason));
+          return done();
+        },
+        { access: "root", body: byHandBody },
       )
   );
+}
+
+/** By itself: the provider calls another prefix. */
+export function stripeWebhook(deps: Deps, session: SessionSettings) {
+  return new Elysia({ prefix: "/api/stripe" }).use(policy(session)).post(
+    "/webhook",
+    async ({ request }) => {
+      if (!isStripeReady(deps.options)) throw missing(request);
+      if (!request.body) throw new Failure("client", "payment_event_invalid", { status: 400 });
+      const raw = await receive(request.body, {
+        maxBytes: MAX_EVENT_BYTES,
+        totalMs: CALLBACK_MS,
+        tooLarge: () => new Failure("client", "body_too_large", { status: 413 }),
+      });
+      await stripeEvent(deps, raw, request.headers.get("stripe-signature") ?? "");
+      return done();
+    },
+    { open: "visitor", parse: "none" },
+  );
+}
+
+function reasonOf(text: string): string {
+  if (text.trim() === "") throw new Failure("client", "reason_missing", { param: "reason" });
+  return text.trim();
 }
 
 function missing(request: Request): Failure {

@@ -42,6 +42,11 @@ const ROWS = {
   settlement_lost: { tone: "broken", letters: "settlement", isLasting: true },
   settlement_refused: { tone: "broken", letters: "settlement", isLasting: true },
   journal_put_away: { tone: "broken", letters: "settlement", isLasting: true },
+  dispute: {
+    tone: "attention",
+    letters: "payment",
+    href: (order) => `/topup?order=${encodeURIComponent(order)}`,
+  },
   payment: {
     tone: "attention",
     letters: "payment",

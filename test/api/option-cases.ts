@@ -375,6 +375,36 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   },
   MinTopUp: whole(5),
   MaxTopUp: whole(500, 1),
+  StripeApiSecret: {
+    ...free("sk_test_0123456789"),
+    needs: [["ServerAddress", "https://gw.example"]],
+    unmet: "option_needs_server_address",
+  },
+  StripeWebhookSecret: {
+    ...free("whsec_0123456789abcdefghij,whsec_abcdefghij0123456789"),
+    refused: [
+      ["whsec_short", "option_bad_webhook_secret"],
+      ["0123456789abcdefghijklmnop", "option_bad_webhook_secret"],
+    ],
+  },
+  StripeApiBase: address("https://stripe.example"),
+  StripeCurrency: {
+    ...free("jpy"),
+    refused: [
+      ["", "option_bad_currency"],
+      ["dollars", "option_bad_currency"],
+      ["xxx", "option_bad_currency"],
+    ],
+  },
+  StripeUnitPrice: {
+    good: "1.25",
+    read: 1.25,
+    refused: [
+      ["-0.1", "option_not_number", { min: 0, max: 1e6 }],
+      ["1e-3", "option_too_precise", { decimals: 6 }],
+    ],
+  },
+  StripeMinTopUp: whole(5),
   PayMethods: {
     good: '[{"name":"QQ","type":"qqpay","min_topup":5}]',
     read: [{ name: "QQ", type: "qqpay", min_topup: 5 }],

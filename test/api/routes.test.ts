@@ -29,6 +29,7 @@ const PUBLIC = [
   // By the signature of the gateway.
   "GET /api/user/epay/notify",
   "POST /api/user/epay/notify",
+  "POST /api/stripe/webhook",
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",
@@ -54,6 +55,8 @@ const USER = [
   "GET /api/user/topup/self",
   "POST /api/user/amount",
   "POST /api/user/pay",
+  "POST /api/user/stripe/amount",
+  "POST /api/user/stripe/pay",
   "PUT /api/user/setting",
   "POST /api/user/setting/test",
   "GET /api/user/models",
@@ -78,6 +81,7 @@ const USER = [
 /** Root's alone. */
 const ROOT = [
   "POST /api/user/topup/complete",
+  "POST /api/user/topup/refund",
   "GET /api/option/",
   "PUT /api/option/",
   "POST /api/option/rest_model_ratio",

@@ -5,6 +5,7 @@ import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { startMailServer } from "../support/mail-server.ts";
+import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import type { DatabaseKind } from "../support/postgres.ts";
@@ -107,6 +108,23 @@ async function paymentCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
     const said = await app.call(method, "/api/user/epay/notify?sign=wrong");
     measure.expectAnswer(name, said.status, said.text);
   }
+  const stripe = startFakeStripe();
+  await options.set("StripeApiBase", stripe.url);
+  await options.set("StripeApiSecret", "sk_test_0123456789");
+  const secret = "whsec_0123456789abcdefghijkl";
+  await options.set("StripeWebhookSecret", secret);
+  await ask("POST /api/user/stripe/amount", { body: { amount: 10 } });
+  await ask("POST /api/user/stripe/pay", { body: { amount: 10 } });
+  const [session] = stripe.sessions;
+  const timestamp = Math.floor(Date.now() / 1000);
+  const paid = { ...session, payment_status: "paid" };
+  const { payload, header } = await signedEvent("checkout.session.completed", paid, { secret, timestamp });
+  const headers = { "stripe-signature": header };
+  const taken = await app.call("POST", "/api/stripe/webhook", payload, { id: 0, username: "", headers });
+  measure.expectAnswer("POST /api/stripe/webhook", taken.status, taken.body);
+  const body = { trade_no: session?.client_reference_id, reason: "Ordered twice" };
+  await ask("POST /api/user/topup/refund", { body });
+  await stripe.stop();
   await ask("POST /api/user/topup/complete", { body: { trade_no: tradeNo, reason: "Paid at the desk" } });
 }
 

@@ -41,7 +41,7 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
-import { amountList, discountMap, payMethods } from "./payment-kinds.ts";
+import { amountList, currencyCode, discountMap, payMethods, webhookSecrets } from "./payment-kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
@@ -247,6 +247,13 @@ const optionsByGroup = {
     "payment_setting.amount_options": { kind: amountList, default: "[10,20,50,100,200,500]" },
     "payment_setting.amount_discount": { kind: discountMap, default: "{}" },
     CustomCallbackAddress: { kind: url, default: "" },
+    StripeApiSecret: { kind: text, default: "", secret: true },
+    /** Two while one replaces the other. */
+    StripeWebhookSecret: { kind: webhookSecrets, default: "", secret: true },
+    StripeApiBase: { kind: url, default: "" },
+    StripeCurrency: { kind: currencyCode, default: "usd" },
+    StripeUnitPrice: { kind: money(0, 1e6, 6), default: "1", unit: "currency_per_dollar" },
+    StripeMinTopUp: { kind: int(), default: "1", unit: "dollars" },
     TopupGroupRatio: { kind: ratioMap, default: JSON.stringify(defaultTopupGroupRatio) },
   },
   sign_in: {

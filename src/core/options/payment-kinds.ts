@@ -1,5 +1,6 @@
 // Kinds of options that money comes in by: the methods of a rail, the amounts that are offered, and what larger ones save.
 // Refuses a discount that is no part of the price, and amounts that are no whole numbers.
+import { currencyPlaces } from "../../shared/currencies.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { OptionKind } from "./kinds.ts";
 
@@ -73,5 +74,27 @@ export const discountMap: OptionKind<Record<string, number>> = {
     );
     if (!isGood || entries.length > MAX_AMOUNTS) throw refuse("option_bad_discounts");
     return Object.fromEntries(entries) as Record<string, number>;
+  },
+};
+
+/** Anybody who knows a short one could forge payments. */
+const LEAST_SECRET = 24;
+
+export const webhookSecrets: OptionKind<string> = {
+  parse: (text) => text,
+  check(text) {
+    const secrets = text.split(/[\s,]+/).filter((secret) => secret !== "");
+    if (
+      secrets.some((secret) => !secret.startsWith("whsec_") || secret.length < LEAST_SECRET) ||
+      secrets.length > 2
+    )
+      throw refuse("option_bad_webhook_secret");
+  },
+};
+
+export const currencyCode: OptionKind<string> = {
+  parse: (text) => text.trim().toLowerCase(),
+  check(text) {
+    if (currencyPlaces(text.trim()) === undefined) throw refuse("option_bad_currency");
   },
 };

@@ -3,7 +3,7 @@
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Deps, UserAccount } from "../deps.ts";
-import { currencyPlaces } from "./currencies.ts";
+import { currencyPlaces } from "../../shared/currencies.ts";
 import { decimalOf, decimalOfNumber, over, roundedHalfUp, times } from "./decimal.ts";
 import type { Fraction } from "./decimal.ts";
 

@@ -2,7 +2,7 @@
 // Refuses callbacks in the order of money.md 6; a signature without a time is replayable, so the state of the order decides.
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Deps } from "../deps.ts";
-import { minorOf, minorText } from "./currencies.ts";
+import { minorOf, minorText } from "../../shared/currencies.ts";
 import { markPending, noteEvent, receivePayment } from "./orders.ts";
 import type { OrderRow, Payment, PaymentDeps } from "./orders.ts";
 

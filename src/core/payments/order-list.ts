@@ -3,7 +3,7 @@
 import { and, desc, eq, inArray } from "drizzle-orm";
 import { countRows } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
-import { minorText } from "./currencies.ts";
+import { minorText } from "../../shared/currencies.ts";
 import type { OrderRow } from "./orders.ts";
 
 export interface OrderQuery {
@@ -15,7 +15,7 @@ export interface OrderQuery {
 }
 
 /** The fields of old consoles' top-ups, and ours. */
-export function orderJson(row: OrderRow, isOwner: boolean) {
+function orderJson(row: OrderRow, isOwner: boolean) {
   const money = minorText(row.moneyMinor, row.currency);
   const snapshot = JSON.parse(row.snapshot) as Record<string, string | number>;
   return {

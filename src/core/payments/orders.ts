@@ -14,10 +14,10 @@ import type { Credit, Deps, UserAccount } from "../deps.ts";
 import { orderCompleted, orderPaid, orderTakenBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import type { Offer } from "./amounts.ts";
-import { minorText } from "./currencies.ts";
+import { minorText } from "../../shared/currencies.ts";
 
 export type OrderRow = Schema["orders"]["$inferSelect"];
-export type OrderStatus = "created" | "pending" | "credited" | "review" | "expired" | "failed" | "refunded";
+type OrderStatus = "created" | "pending" | "credited" | "review" | "expired" | "failed" | "refunded";
 
 /** A genuine payment may still credit these. */
 const PAYABLE: readonly OrderStatus[] = ["created", "pending", "expired", "failed"];

@@ -1,6 +1,7 @@
 // The rails by which money comes in, a row each: adding one is a file and a row here.
 // Refuses to take money on a rail that anybody could forge a payment on.
 import type { Deps } from "../deps.ts";
+import { isStripeReady, STRIPE, STRIPE_SECONDS } from "./stripe.ts";
 import { EPAY, EPAY_CURRENCY, EPAY_SECONDS, isEpayReady } from "./epay.ts";
 
 export interface PaymentRail {
@@ -17,7 +18,7 @@ export interface PaymentRail {
   seconds: number;
 }
 
-export const RAILS: readonly PaymentRail[] = [
+const RAILS: readonly PaymentRail[] = [
   {
     name: EPAY,
     isGuarded: isEpayReady,
@@ -25,6 +26,14 @@ export const RAILS: readonly PaymentRail[] = [
     price: (options) => options.text("Price"),
     minimum: (options) => options.get("MinTopUp"),
     seconds: EPAY_SECONDS,
+  },
+  {
+    name: STRIPE,
+    isGuarded: isStripeReady,
+    currency: (options) => options.get("StripeCurrency"),
+    price: (options) => options.text("StripeUnitPrice"),
+    minimum: (options) => options.get("StripeMinTopUp"),
+    seconds: STRIPE_SECONDS,
   },
 ];
 

@@ -82,6 +82,36 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Epay's callback as a form",
     description: "As the callback by GET.",
   },
+  "POST /api/user/stripe/amount": {
+    tag: "Wallet",
+    summary: "Show what an amount of credit costs by Stripe",
+    body: { amount: 10 },
+    answer: { success: true, message: "success", data: "10.00" },
+  },
+  "POST /api/user/stripe/pay": {
+    tag: "Wallet",
+    summary: "Order credit by Stripe",
+    description: "Answers where the buyer goes on.",
+    body: { amount: 10 },
+    answer: {
+      success: true,
+      message: "success",
+      data: { pay_link: "https://checkout.stripe.com/c/pay/cs_1", trade_no: "USR2NO4hG7kQz0aB3cD5eF" },
+    },
+  },
+  "POST /api/stripe/webhook": {
+    tag: "Wallet",
+    summary: "Stripe's events",
+    description: "Signed by Stripe; 503 asks for the event once more.",
+  },
+  "POST /api/user/topup/refund": {
+    tag: "Wallet",
+    summary: "Refund an order paid by Stripe",
+    description:
+      "What is left of its money goes back, and the credit is taken from the balance, below zero where it was spent.",
+    body: { trade_no: "USR2NO4hG7kQz0aB3cD5eF", reason: "Ordered twice" },
+    answer: { success: true, message: "" },
+  },
   "GET /api/user/topup/self": { tag: "Wallet", summary: "List the own orders" },
   "GET /api/user/topup": {
     tag: "Wallet",

@@ -87,8 +87,17 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
     "drizzle",
   ],
+  "src/core/payments": [
+    "src/core/deps.ts",
+    "src/core/logs",
+    "src/core/options",
+    "src/db",
+    "src/shared",
+    "drizzle",
+  ],
   "src/core/site": [
     "src/core/deps.ts",
+    "src/core/payments",
     "src/core/logs",
     "src/core/options",
     "src/core/users",

@@ -54,6 +54,8 @@ export interface UserAccount {
   setting: UserSetting;
   sessionVersion: number;
   deleted: boolean;
+  /** A payment is disputed, or an administrator marked it: its keys are refused. */
+  flagged: boolean;
   /** Durable balance as last known here. */
   quota: number;
   usedQuota: number;

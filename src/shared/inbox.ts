@@ -9,7 +9,7 @@ export type InboxParams = Readonly<Record<string, string | number>>;
 export type InboxTone = "attention" | "broken";
 
 /** Kinds that are switched together: `inbox.letters.<name>`. */
-type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail";
+type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail" | "payment";
 
 interface InboxKindRow {
   tone: InboxTone;
@@ -42,6 +42,16 @@ const ROWS = {
   settlement_lost: { tone: "broken", letters: "settlement", isLasting: true },
   settlement_refused: { tone: "broken", letters: "settlement", isLasting: true },
   journal_put_away: { tone: "broken", letters: "settlement", isLasting: true },
+  dispute: {
+    tone: "attention",
+    letters: "payment",
+    href: (order) => `/topup?order=${encodeURIComponent(order)}`,
+  },
+  payment: {
+    tone: "attention",
+    letters: "payment",
+    href: (order) => `/topup?order=${encodeURIComponent(order)}`,
+  },
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },

@@ -26,6 +26,10 @@ const PUBLIC = [
   "GET /api/reset_password",
   "POST /api/user/register",
   "POST /api/user/reset",
+  // By the signature of the gateway.
+  "GET /api/user/epay/notify",
+  "POST /api/user/epay/notify",
+  "POST /api/stripe/webhook",
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",
@@ -48,6 +52,11 @@ const USER = [
   "POST /api/user/aff_transfer",
   "POST /api/user/topup",
   "POST /api/user/topup/batch",
+  "GET /api/user/topup/self",
+  "POST /api/user/amount",
+  "POST /api/user/pay",
+  "POST /api/user/stripe/amount",
+  "POST /api/user/stripe/pay",
   "PUT /api/user/setting",
   "POST /api/user/setting/test",
   "GET /api/user/models",
@@ -70,7 +79,13 @@ const USER = [
   "GET /api/data/self/first_steps",
 ];
 /** Root's alone. */
-const ROOT = ["GET /api/option/", "PUT /api/option/", "POST /api/option/rest_model_ratio"];
+const ROOT = [
+  "POST /api/user/topup/complete",
+  "POST /api/user/topup/refund",
+  "GET /api/option/",
+  "PUT /api/option/",
+  "POST /api/option/rest_model_ratio",
+];
 
 interface Route {
   method: string;

@@ -5,6 +5,7 @@ import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { startMailServer } from "../support/mail-server.ts";
+import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import type { DatabaseKind } from "../support/postgres.ts";
@@ -52,7 +53,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -91,6 +92,40 @@ async function guestCalls(ask: (name: string, call?: Call) => Promise<unknown>, 
   const token = /token=([0-9a-f]{32})/.exec(mail.letters[1]?.text ?? "")?.[1];
   await ask("POST /api/user/reset", { body: { email, token } });
   await mail.close();
+}
+
+/** An order, what the gateway says of it, and its completion by hand. */
+async function paymentCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
+  const { options } = app.deps;
+  await options.set("EpayId", "1001");
+  await options.set("EpayKey", "key");
+  await options.set("PayAddress", "https://pay.example");
+  await ask("POST /api/user/amount", { body: { amount: 10 } });
+  const order = await ask("POST /api/user/pay", { body: { amount: 10, payment_method: "alipay" } });
+  const { out_trade_no: tradeNo } = order["data"] as Record<string, string>;
+  for (const method of ["GET", "POST"]) {
+    const name = `${method} /api/user/epay/notify`;
+    const said = await app.call(method, "/api/user/epay/notify?sign=wrong");
+    measure.expectAnswer(name, said.status, said.text);
+  }
+  const stripe = startFakeStripe();
+  await options.set("StripeApiBase", stripe.url);
+  await options.set("StripeApiSecret", "sk_test_0123456789");
+  const secret = "whsec_0123456789abcdefghijkl";
+  await options.set("StripeWebhookSecret", secret);
+  await ask("POST /api/user/stripe/amount", { body: { amount: 10 } });
+  await ask("POST /api/user/stripe/pay", { body: { amount: 10 } });
+  const [session] = stripe.sessions;
+  const timestamp = Math.floor(Date.now() / 1000);
+  const paid = { ...session, payment_status: "paid" };
+  const { payload, header } = await signedEvent("checkout.session.completed", paid, { secret, timestamp });
+  const headers = { "stripe-signature": header };
+  const taken = await app.call("POST", "/api/stripe/webhook", payload, { id: 0, username: "", headers });
+  measure.expectAnswer("POST /api/stripe/webhook", taken.status, taken.body);
+  const body = { trade_no: session?.client_reference_id, reason: "Ordered twice" };
+  await ask("POST /api/user/topup/refund", { body });
+  await stripe.stop();
+  await ask("POST /api/user/topup/complete", { body: { trade_no: tradeNo, reason: "Paid at the desk" } });
 }
 
 /** Names of calls that some test asked, on either site. */
@@ -174,6 +209,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await channelWrites(ask, { caller, root, url: (await upstream).url });
     await peopleWrites(ask, caller, app);
     await guestCalls(ask, app);
+    await paymentCalls(ask, caller);
     await ask("PUT /api/option/", { body: { key: "SystemName", value: "Weir" } });
     await ask("POST /api/option/rest_model_ratio");
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });

@@ -46,6 +46,22 @@ const READINGS: readonly Reading[] = [
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
   [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],
   [/^通过兑换码充值 (.+)，兑换码ID (\d+)$/, (quota, id) => `Redeemed code ${id} for ${amount(quota ?? "")}`],
+  [
+    /^使用在线充值成功，充值金额: (.+)，支付金额：([\d.]+)$/,
+    (quota, money) => `Topped up online: ${amount(quota ?? "")}, paid ${money}`,
+  ],
+  [
+    /^管理员手动完成订单 (\w+)，原因：([^]*)$/,
+    (order, reason) => `Order ${order} completed by hand: ${reason}`,
+  ],
+  [
+    /^订单 (\w+) 退款，扣除额度 (.+)$/,
+    (order, quota) => `Order ${order} refunded; taken back ${amount(quota ?? "")}`,
+  ],
+  [
+    /^订单 (\w+) 退回撤销，返还额度 (.+)$/,
+    (order, quota) => `Refund of order ${order} undone; given back ${amount(quota ?? "")}`,
+  ],
   [/^构图失败 (\S+)，补偿 (.+)$/, (id, quota) => `Drawing ${id} failed; refunded ${amount(quota ?? "")}`],
   [
     /^异步任务执行失败 (\S+)，补偿 (.+)$/,

@@ -102,6 +102,20 @@ export function redeemed(quota: string, redemptionId: number): string {
   return `通过兑换码充值 ${quota}，兑换码ID ${redemptionId}`;
 }
 
+/** An order that its rail reported as paid; `money` with its two decimals. */
+export function orderPaid(quota: string, money: string): string {
+  return `使用在线充值成功，充值金额: ${quota}，支付金额：${money}`;
+}
+
+export function orderCompleted(tradeNo: string, reason: string): string {
+  return `管理员手动完成订单 ${tradeNo}，原因：${reason}`;
+}
+
+/** What a refund or a dispute took from the balance, or gave back to it. */
+export function orderTakenBack(quota: string, tradeNo: string, isGivenBack: boolean): string {
+  return `订单 ${tradeNo} ${isGivenBack ? "退回撤销，返还额度" : "退款，扣除额度"} ${quota}`;
+}
+
 interface NamedChannel {
   id: number;
   name: string;

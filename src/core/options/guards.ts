@@ -55,6 +55,7 @@ const GUARDS: readonly Guard[] = [
   { key: "WorkerAllowHttpImageRequestEnabled", needs: ["WorkerUrl"], code: "option_needs_worker" },
   // Whoever pays is sent back to this site, and the rail calls it: both by its own address.
   { key: "PayAddress", needs: ["ServerAddress"], code: "option_needs_server_address" },
+  { key: "StripeApiSecret", needs: ["ServerAddress"], code: "option_needs_server_address" },
 ];
 
 /** Blanks and commas are no value: a list may consist of them. */

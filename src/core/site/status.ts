@@ -7,7 +7,7 @@ import { optionRows } from "../options/definitions.ts";
 import type { OptionKey, PublicOptions } from "../options/definitions.ts";
 import type { OptionStore } from "../options/store.ts";
 import { setupState } from "./setup.ts";
-import { isOnlineTopUpOpen } from "./top-up.ts";
+import { isOnlineTopUpOpen } from "../payments/rails.ts";
 
 const PUBLIC_FIELDS: readonly (readonly [string, OptionKey])[] = optionRows.flatMap((row) =>
   row.public === undefined ? [] : [[row.public, row.key] as const],

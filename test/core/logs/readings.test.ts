@@ -77,6 +77,20 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
   newUserGift: [[sentences.newUserGift(dollars), "Given to the new account: $1.500000"]],
   inviteeGift: [[sentences.inviteeGift(units), "Given for the invitation code used: 750000 units of quota"]],
   inviterGift: [[sentences.inviterGift(dollars), "Earned by inviting a user: $1.500000"]],
+  orderPaid: [
+    [sentences.orderPaid(dollars, "10.95"), "Topped up online: $1.500000, paid 10.95"],
+    [sentences.orderPaid(units, "10.95"), "Topped up online: 750000 units of quota, paid 10.95"],
+  ],
+  orderCompleted: [
+    [sentences.orderCompleted("USR1NOx", "bank transfer"), "Order USR1NOx completed by hand: bank transfer"],
+  ],
+  orderTakenBack: [
+    [sentences.orderTakenBack(dollars, "USR1NOx", false), "Order USR1NOx refunded; taken back $1.500000"],
+    [
+      sentences.orderTakenBack(dollars, "USR1NOx", true),
+      "Refund of order USR1NOx undone; given back $1.500000",
+    ],
+  ],
   redeemed: [[sentences.redeemed(dollars, 9), "Redeemed code 9 for $1.500000"]],
   channelDisabled: [[sentences.channelDisabled(channel), "Channel “备用 A” (#7) was disabled"]],
   channelDisabledFor: [

@@ -19,6 +19,7 @@ import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { registration } from "./api/registration.ts";
+import { secondFactors } from "./api/second-factors.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
@@ -48,6 +49,7 @@ export interface Gateway {
 function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
+    .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
     .use(users(deps, session)); //        /api/user (administration)
 }

@@ -5,6 +5,8 @@ import { settingRows } from "../core/options/setting-rows.ts";
 import type { Deps } from "../core/deps.ts";
 import { refuseUsedGroupsIn } from "../core/prices/group-use.ts";
 import { priceState } from "../core/prices/revisions.ts";
+import { isSensitive } from "../core/options/sensitive.ts";
+import { requireFreshProof } from "../core/users/step-up.ts";
 import { shippedTexts } from "../core/prices/origins.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
@@ -36,8 +38,9 @@ export function options(deps: Deps, session: SessionSettings) {
     )
     .put(
       "/",
-      async ({ body, actor }) => {
+      async ({ body, actor, session: current }) => {
         const { key, value } = body;
+        if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
         const text = value === undefined || value === null ? undefined : String(value);
         if (key === "GroupRatio" && text !== undefined)
           await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);

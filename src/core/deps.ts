@@ -54,6 +54,8 @@ export interface UserAccount {
   setting: UserSetting;
   sessionVersion: number;
   deleted: boolean;
+  /** Has one-time codes or a passkey. */
+  secondFactor: boolean;
   /** Durable balance as last known here. */
   quota: number;
   usedQuota: number;

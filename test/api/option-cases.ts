@@ -376,6 +376,9 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   MinTopUp: whole(5),
   CustomCallbackAddress: address("https://callback.example"),
   TopupGroupRatio: ratios("TopupGroupRatio"),
+  "passkey.enabled": guarded("option_needs_passkey_host", ["ServerAddress", "https://gw.example"]),
+  SecurityStepUp: choice("always", "factor", "always"),
+  AdminSecondFactorRequired: turned(true),
   PasswordLoginEnabled: { ...turned(false), never: "last_method" },
   PasswordRegisterEnabled: turned(false),
   EmailVerificationEnabled: guarded(

@@ -31,6 +31,7 @@ function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS
     setting: parseSetting(row.setting),
     sessionVersion: row.sessionVersion,
     deleted: row.deletedAt !== null,
+    secondFactor: row.secondFactor,
     quota: row.quota,
     usedQuota: row.usedQuota,
     requestCount: row.requestCount,

@@ -13,6 +13,7 @@ import { messageText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { refuse } from "../shared/failures.ts";
 
 const optionBody = t.Object({
   key: t.String({ minLength: 1, maxLength: 128 }),
@@ -40,8 +41,11 @@ export function options(deps: Deps, session: SessionSettings) {
       "/",
       async ({ body, actor, session: current }) => {
         const { key, value } = body;
-        if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
         const text = value === undefined || value === null ? undefined : String(value);
+        // Whoever switches it on would be the first who reaches nothing else.
+        if (key === "AdminSecondFactorRequired" && text === "true" && !actor.secondFactor)
+          throw refuse("option_needs_own_factor");
+        if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
         if (key === "GroupRatio" && text !== undefined)
           await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
         await deps.options.change(key, text, {

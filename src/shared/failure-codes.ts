@@ -236,6 +236,7 @@ export const CONSOLE_CODES = {
   option_needs_linuxdo: ["client"],
   option_needs_oidc: ["client"],
   option_needs_oidc_endpoints: ["client"],
+  option_needs_own_factor: ["client"],
   option_needs_passkey_host: ["client"],
   option_needs_server_address: ["client"],
   option_needs_smtp: ["client"],

@@ -37,6 +37,8 @@ export function buildSchema(d: Dialect) {
       inviterId: d.big().notNull().default(0),
       /** JSON text of the user's own settings. */
       setting: d.text().notNull().default(""),
+      /** Has one-time codes or a passkey: what sessions are judged by, without a query. */
+      secondFactor: d.bool().notNull().default(false),
       /** Raised to end every session of the user at once. */
       sessionVersion: d.int().notNull().default(1),
       /** What administrators note about the account; never shown to its owner. */

@@ -118,8 +118,10 @@ function LoginForm({
     try {
       const sent = { username: username.trim(), password };
       const answer = await callForBody(api.user.login.post(sent, { query: check.query }));
-      const signedIn: BootUser = { quota: 0, ...answer.data };
-      writeItem(KEYS.user, JSON.stringify(answer.data));
+      const { data } = answer;
+      if ("require_2fa" in data) throw new Error("a second factor is asked for");
+      const signedIn: BootUser = { quota: 0, ...data };
+      writeItem(KEYS.user, JSON.stringify(data));
       user.value = signedIn;
       await onSignedIn(password, answer.default_credentials);
     } catch (error) {

@@ -175,6 +175,7 @@ function RegisterForm() {
 async function enter(username: string, password: string, target: string): Promise<void> {
   try {
     const { data } = await callForBody(api.user.login.post({ username: username.trim(), password }));
+    if ("require_2fa" in data) return location.assign("/login");
     writeItem(KEYS.user, JSON.stringify(data));
     user.value = { quota: 0, ...data };
     location.assign(target);

@@ -176,12 +176,30 @@ async function identify(
   refuseInMaintenance(settings.maintenance, user.role);
   refuseInDemo(settings.options, user.role, request);
   if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
+  if (mustEnrol(settings.options, user) && !(signedIn && isEnrolment(request)))
+    throw new Failure("forbidden", "second_factor_required");
   return {
     actor: user,
     session: signedIn?.session,
     language: languageOf(request, settings.options),
     address,
   };
+}
+
+/** Whether the site asks this administrator for a second factor that is not there yet. */
+export function mustEnrol(
+  options: SessionSettings["options"],
+  { role, secondFactor }: Pick<UserAccount, "role" | "secondFactor">,
+): boolean {
+  return role >= Role.admin && !secondFactor && options.get("AdminSecondFactorRequired");
+}
+
+/** What such an administrator reaches: what it takes to set one up. */
+function isEnrolment({ url }: Request): boolean {
+  const path = new URL(url).pathname.replace(/\/$/, "");
+  return (
+    path === "/api/user/self" || path === "/api/verify" || /^\/api\/user\/(2fa|passkey)(\/|$)/.test(path)
+  );
 }
 
 /** What a visitor shows to be known by; only ever compared. */

@@ -436,6 +436,9 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   },
   CustomCallbackAddress: address("https://callback.example"),
   TopupGroupRatio: ratios("TopupGroupRatio"),
+  "passkey.enabled": guarded("option_needs_passkey_host", ["ServerAddress", "https://gw.example"]),
+  SecurityStepUp: choice("always", "factor", "always"),
+  AdminSecondFactorRequired: { ...turned(true), never: "option_needs_own_factor" },
   PasswordLoginEnabled: { ...turned(false), never: "last_method" },
   PasswordRegisterEnabled: turned(false),
   EmailVerificationEnabled: guarded(

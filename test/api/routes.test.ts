@@ -21,6 +21,10 @@ const PUBLIC = [
   "GET /api/user/groups",
   "POST /api/user/login",
   "GET /api/user/logout",
+  // By a flow that the first step of a sign-in began, or a passkey.
+  "POST /api/user/login/2fa",
+  "POST /api/user/passkey/login/begin",
+  "POST /api/user/passkey/login/finish",
   // They know people by what was sent to them.
   "GET /api/verification",
   "GET /api/reset_password",
@@ -41,6 +45,18 @@ const PUBLIC = [
 ];
 /** Everybody who is signed in may call these; they answer about the caller only. */
 const USER = [
+  "GET /api/user/2fa/status",
+  "POST /api/user/2fa/setup",
+  "POST /api/user/2fa/enable",
+  "POST /api/user/2fa/disable",
+  "POST /api/user/2fa/backup_codes",
+  "GET /api/user/passkey/",
+  "POST /api/user/passkey/register/begin",
+  "POST /api/user/passkey/register/finish",
+  "POST /api/user/passkey/verify/begin",
+  "PUT /api/user/passkey/:id",
+  "DELETE /api/user/passkey/:id",
+  "POST /api/verify",
   "GET /api/user/self",
   "PUT /api/user/self",
   "DELETE /api/user/self",

@@ -2,6 +2,8 @@
 // travels is named there, with its type. A call that nothing here asks fails the last test.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
+import { Secret, TOTP } from "otpauth";
+import { createAuthenticator } from "../support/authenticator.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { startMailServer } from "../support/mail-server.ts";
@@ -128,6 +130,47 @@ async function paymentCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
   await ask("POST /api/user/topup/complete", { body: { trade_no: tradeNo, reason: "Paid at the desk" } });
 }
 
+/** One-time codes and a passkey of root, from setting up to removal, and of a user who loses both. */
+async function factorCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
+  await app.deps.options.set("ServerAddress", "https://gate.example");
+  await app.deps.options.set("passkey.enabled", "true");
+  type Begun = { secret: string; flow_token: string; options: { challenge: string; user: { id: string } } };
+  const begin = async (name: string) => (await ask(name))["data"] as Begun;
+  const { secret, flow_token } = await begin("POST /api/user/2fa/setup");
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  await ask("POST /api/user/2fa/enable", { body: { flow_token, code: totp.generate() } });
+  await ask("POST /api/user/2fa/backup_codes");
+  await ask("POST /api/user/2fa/disable");
+  const site = { origin: "https://gate.example", rpId: "gate.example" };
+  const authenticator = createAuthenticator();
+  const made = await begin("POST /api/user/passkey/register/begin");
+  const registered = authenticator.register({ challenge: made.options.challenge, ...site });
+  await ask("POST /api/user/passkey/register/finish", {
+    body: { flow_token: made.flow_token, response: registered, name: "Key" },
+  });
+  const userHandle = made.options.user.id;
+  const shown = async (name: string) => {
+    const { options, flow_token: token } = await begin(name);
+    return {
+      flow_token: token,
+      response: authenticator.assert({ challenge: options.challenge, ...site, userHandle }),
+    };
+  };
+  const login = await shown("POST /api/user/passkey/login/begin");
+  await ask("POST /api/user/passkey/login/finish", { body: login });
+  const verify = await shown("POST /api/user/passkey/verify/begin");
+  await ask("POST /api/verify", { body: { method: "passkey", ...verify } });
+  const listed = (await ask("GET /api/user/passkey/")) as { data: { id: number }[] };
+  const id = listed.data[0]?.id ?? 0;
+  await ask("PUT /api/user/passkey/{id}", { id, body: { name: "Laptop" } });
+  await ask("DELETE /api/user/passkey/{id}", { id });
+  const over = await app.call("POST", "/api/user/login/2fa", { flow_token: "0".repeat(32), code: "123456" });
+  measure.expectAnswer("POST /api/user/login/2fa", over.status, over.body);
+  const other = await app.createUser();
+  await ask("DELETE /api/user/{id}/2fa", { id: other.id });
+  await ask("DELETE /api/user/{id}/reset_passkey", { id: other.id });
+}
+
 /** Names of calls that some test asked, on either site. */
 const asked = new Set<string>();
 
@@ -210,6 +253,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await peopleWrites(ask, caller, app);
     await guestCalls(ask, app);
     await paymentCalls(ask, caller);
+    await factorCalls(ask, caller);
     await ask("PUT /api/option/", { body: { key: "SystemName", value: "Weir" } });
     await ask("POST /api/option/rest_model_ratio");
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });

@@ -483,6 +483,7 @@ CREATE TABLE "users" (
 	"aff_history_quota" bigint DEFAULT 0 NOT NULL,
 	"inviter_id" bigint DEFAULT 0 NOT NULL,
 	"setting" text DEFAULT '' NOT NULL,
+	"second_factor" boolean DEFAULT false NOT NULL,
 	"session_version" integer DEFAULT 1 NOT NULL,
 	"remark" text DEFAULT '' NOT NULL,
 	"flagged" boolean DEFAULT false NOT NULL,

@@ -532,6 +532,7 @@ CREATE TABLE `users` (
 	`aff_history_quota` integer DEFAULT 0 NOT NULL,
 	`inviter_id` integer DEFAULT 0 NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
+	`second_factor` integer DEFAULT false NOT NULL,
 	`session_version` integer DEFAULT 1 NOT NULL,
 	`remark` text DEFAULT '' NOT NULL,
 	`flagged` integer DEFAULT false NOT NULL,

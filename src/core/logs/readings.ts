@@ -62,6 +62,12 @@ const READINGS: readonly Reading[] = [
     /^订单 (\w+) 退回撤销，返还额度 (.+)$/,
     (order, quota) => `Refund of order ${order} undone; given back ${amount(quota ?? "")}`,
   ],
+  [/^启用了两步验证$/, () => "Two-factor codes switched on"],
+  [/^停用了两步验证$/, () => "Two-factor codes switched off"],
+  [/^添加了通行密钥$/, () => "Passkey added"],
+  [/^删除了通行密钥$/, () => "Passkey removed"],
+  [/^重新生成了备用码$/, () => "New backup codes made"],
+  [/^管理员重置了两步验证或通行密钥$/, () => "Two-factor codes or passkeys reset by an administrator"],
   [/^构图失败 (\S+)，补偿 (.+)$/, (id, quota) => `Drawing ${id} failed; refunded ${amount(quota ?? "")}`],
   [
     /^异步任务执行失败 (\S+)，补偿 (.+)$/,

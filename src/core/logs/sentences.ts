@@ -116,6 +116,19 @@ export function orderTakenBack(quota: string, tradeNo: string, isGivenBack: bool
   return `订单 ${tradeNo} ${isGivenBack ? "退回撤销，返还额度" : "退款，扣除额度"} ${quota}`;
 }
 
+/** Of the ways in which an account proves itself. */
+export function factorChanged(change: string): string {
+  const what: Readonly<Record<string, string>> = {
+    totp_added: "启用了两步验证",
+    totp_removed: "停用了两步验证",
+    passkey_added: "添加了通行密钥",
+    passkey_removed: "删除了通行密钥",
+    backup_renewed: "重新生成了备用码",
+    factors_reset: "管理员重置了两步验证或通行密钥",
+  };
+  return what[change] ?? change;
+}
+
 interface NamedChannel {
   id: number;
   name: string;

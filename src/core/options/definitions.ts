@@ -261,6 +261,10 @@ const optionsByGroup = {
     PasswordRegisterEnabled: { kind: bool, default: "true", public: "password_register_enabled" },
     EmailVerificationEnabled: { kind: bool, default: "false", public: "email_verification" },
     RegisterEnabled: { kind: bool, default: "true", public: "register_enabled" },
+    "passkey.enabled": { kind: bool, default: "false" },
+    /** Whom sensitive actions ask for fresh proof: accounts with a second factor, or all. */
+    SecurityStepUp: { kind: oneOf("factor", "always"), default: "factor" },
+    AdminSecondFactorRequired: { kind: bool, default: "false" },
     /** Whether new accounts begin with a key. */
     GenerateDefaultToken: { kind: bool, default: "false" },
   },

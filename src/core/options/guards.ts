@@ -1,6 +1,7 @@
 // Options that lean on others: a switch is not turned on before what it needs is there, and what it needs is not taken
 // away while it is on. Half a sign-in or half a payment rail is one that anybody may forge.
 import type { FailureCode } from "../../shared/failure-codes.ts";
+import { passkeySite } from "../../shared/passkey-site.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { OptionKey } from "./definitions.ts";
 
@@ -54,6 +55,7 @@ const GUARDS: readonly Guard[] = [
   { key: "TelegramOAuthEnabled", needs: ["TelegramBotName"], code: "option_needs_telegram_name" },
   { key: "WorkerAllowHttpImageRequestEnabled", needs: ["WorkerUrl"], code: "option_needs_worker" },
   // Whoever pays is sent back to this site, and the rail calls it: both by its own address.
+  { key: "passkey.enabled", needs: ["ServerAddress"], code: "option_needs_passkey_host" },
   { key: "PayAddress", needs: ["ServerAddress"], code: "option_needs_server_address" },
   { key: "StripeApiSecret", needs: ["ServerAddress"], code: "option_needs_server_address" },
 ];
@@ -79,6 +81,10 @@ export function checkGuards(key: OptionKey, value: string, textOf: (key: OptionK
     !OTHER_METHODS.some((each) => isActing(after(each)))
   )
     throw refuse("last_method");
+  if (key === "passkey.enabled" && value === "true" && !passkeySite(textOf("ServerAddress")))
+    throw refuse("option_needs_passkey_host");
+  if (key === "ServerAddress" && textOf("passkey.enabled") === "true" && !passkeySite(value))
+    throw refuse("option_in_use", { name: key, used: "passkey.enabled" });
   for (const guard of GUARDS) {
     if (!isActing(after(guard.key))) continue;
     const missing = guard.needs.filter((need) => !isMet(need, after));

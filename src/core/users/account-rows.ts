@@ -32,6 +32,7 @@ function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS
     sessionVersion: row.sessionVersion,
     deleted: row.deletedAt !== null,
     flagged: row.flagged,
+    secondFactor: row.secondFactor,
     quota: row.quota,
     usedQuota: row.usedQuota,
     requestCount: row.requestCount,

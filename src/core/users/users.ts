@@ -11,6 +11,7 @@ import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
 import { checkedDisplayName, checkedUsername, checkPassword } from "./account-rules.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
+import { removeFactorSteps } from "./factors/factor-rows.ts";
 import { forgetDevices } from "./devices.ts";
 import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
@@ -460,6 +461,7 @@ export async function removeUser(deps: Deps, actor: UserAccount, id: number): Pr
     yield* q(tx.delete(identities).where(eq(identities.userId, id)).returning({ id: identities.id }));
     yield* q(tx.delete(tokens).where(eq(tokens.userId, id)).returning({ id: tokens.id }));
     yield* q(tx.delete(userDevices).where(eq(userDevices.userId, id)).returning({ id: userDevices.userId }));
+    yield* removeFactorSteps(tx, deps, id, { totp: true, passkeys: true });
     yield* q(
       tx.delete(remoteObjects).where(eq(remoteObjects.userId, id)).returning({ id: remoteObjects.userId }),
     );

@@ -91,6 +91,14 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
       "Refund of order USR1NOx undone; given back $1.500000",
     ],
   ],
+  factorChanged: [
+    [sentences.factorChanged("totp_added"), "Two-factor codes switched on"],
+    [sentences.factorChanged("totp_removed"), "Two-factor codes switched off"],
+    [sentences.factorChanged("passkey_added"), "Passkey added"],
+    [sentences.factorChanged("passkey_removed"), "Passkey removed"],
+    [sentences.factorChanged("backup_renewed"), "New backup codes made"],
+    [sentences.factorChanged("factors_reset"), "Two-factor codes or passkeys reset by an administrator"],
+  ],
   redeemed: [[sentences.redeemed(dollars, 9), "Redeemed code 9 for $1.500000"]],
   channelDisabled: [[sentences.channelDisabled(channel), "Channel “备用 A” (#7) was disabled"]],
   channelDisabledFor: [

@@ -32,7 +32,7 @@ const STATUS_OF_OPTIONS =
     " ",
   );
 const STATUS_COMPUTED =
-  "chat_link enable_batch_update enable_online_topup maintenance_message password_max password_min reset_enabled setup start_time terms_version username_max version".split(
+  "chat_link enable_batch_update enable_online_topup maintenance_message passkey_login password_max password_min reset_enabled setup start_time terms_version username_max version".split(
     " ",
   );
 

@@ -42,6 +42,14 @@ const READINGS: readonly Reading[] = [
     (before, after) =>
       `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}`,
   ],
+  [
+    /^更换令牌密钥：(.*)，旧密钥立即失效$/,
+    (name) => `New secret for the key ${name}; the old one ended at once`,
+  ],
+  [
+    /^更换令牌密钥：(.*)，旧密钥 (\d+) 秒后失效$/,
+    (name, seconds) => `New secret for the key ${name}; the old one ends after ${seconds} seconds`,
+  ],
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
   [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],

@@ -5,7 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q, sumOf } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { AUTO_GROUP, autoGroupsOf, MOST_AUTO_GROUPS } from "../../shared/auto-group.ts";
-import { TokenStatus } from "../../shared/enums.ts";
+import { LogType, TokenStatus } from "../../shared/enums.ts";
 import { charactersIn, MAX_TOKEN_NAME } from "../../shared/name-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
@@ -15,6 +15,9 @@ import type { TokenRow } from "./account-rows.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { autoGroups, groupChoices } from "./groups.ts";
 import { sha256Hex } from "../kit/seal.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { AuditActor } from "../logs/audit.ts";
+import { tokenRotated } from "../logs/sentences.ts";
 
 /** An API key as its owner sees it. */
 export interface TokenJson {
@@ -37,6 +40,8 @@ export interface TokenJson {
   group: string;
   /** With the group `auto`: the groups that are tried, in their order, separated by commas; empty: the site's. */
   auto_groups: string;
+  /** Until when the secret before the present one is taken, too (Unix seconds); 0: it is not. */
+  previous_until: number;
   DeletedAt: null;
 }
 
@@ -67,6 +72,7 @@ function tokenJson(deps: Deps, row: TokenRow): TokenJson {
     used_quota: row.usedQuota,
     group: row.group,
     auto_groups: row.autoGroups,
+    previous_until: row.previousUntil > nowSeconds(deps) ? row.previousUntil : 0,
     DeletedAt: null,
   };
 }
@@ -339,20 +345,27 @@ export function newTokenKey(
 
 type KeyDeps = Pick<Deps, "db" | "clock" | "seal">;
 
+/** The columns of a new secret. */
+function newSecret({ seal }: Pick<Deps, "seal">) {
+  const key = newTokenKey();
+  return {
+    keyHash: sha256Hex(key),
+    keySealed: seal.seal("token", key),
+    keyHead: key.slice(0, END_CHARACTERS),
+    keyTail: key.slice(-END_CHARACTERS),
+  };
+}
+
 /** The row of a new key, whose quota is still to be set. */
 function* insertSteps(tx: Orm, deps: KeyDeps, userId: number, fields: TokenChanges): Steps<{ id: number }> {
   const { tokens } = deps.db.t;
-  const key = newTokenKey();
   const [made] = yield* q(
     tx
       .insert(tokens)
       .values({
         ...fields,
         userId,
-        keyHash: sha256Hex(key),
-        keySealed: deps.seal.seal("token", key),
-        keyHead: key.slice(0, END_CHARACTERS),
-        keyTail: key.slice(-END_CHARACTERS),
+        ...newSecret(deps),
         createdTime: nowSeconds(deps),
       })
       .returning({ id: tokens.id }),
@@ -473,6 +486,44 @@ export async function setTokenStatus(
       if (isEmpty(row)) throw refuse("token_enable_exhausted");
     }
     return yield* save(deps, tx, id, { status });
+  });
+  await deps.accounts.tokenChanged(id);
+  return tokenJson(deps, saved);
+}
+
+/**
+ * A new secret for the key, which keeps its settings, its limits and its history. The one before is taken for so many
+ * seconds more; one before that is not, whatever was said of it.
+ */
+export async function rotateToken(
+  deps: Deps,
+  owner: UserAccount,
+  { id, graceSeconds, by }: { id: number; graceSeconds: number; by: AuditActor },
+): Promise<TokenJson> {
+  const { tokens } = deps.db.t;
+  const saved = await deps.db.atomic(function* (tx) {
+    const before = yield* lockedRow(deps, tx, owner, id);
+    const previous =
+      graceSeconds === 0
+        ? { previousKeyHash: null, previousUntil: 0 }
+        : { previousKeyHash: before.keyHash, previousUntil: nowSeconds(deps) + graceSeconds };
+    const [row] = yield* q(
+      tx
+        .update(tokens)
+        .set({ ...newSecret(deps), ...previous })
+        .where(eq(tokens.id, id))
+        .returning(),
+    );
+    assertFound(row);
+    yield* auditSteps(tx, deps, {
+      type: LogType.system,
+      user: owner,
+      action: "token.rotate",
+      params: { id, name: row.name, grace_seconds: graceSeconds },
+      by,
+      content: tokenRotated(row.name, graceSeconds),
+    });
+    return row;
   });
   await deps.accounts.tokenChanged(id);
   return tokenJson(deps, saved);

@@ -134,6 +134,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
         used_quota: 0,
         group: "",
         auto_groups: "",
+        previous_until: 0,
         DeletedAt: null,
       },
     },
@@ -143,6 +144,14 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Change a key, or switch it on and off",
     body: { id: 7, name: "laptop", unlimited_quota: true },
     fields: { status_only: "Not empty: only the status is changed." },
+  },
+  "POST /api/token/{id}/rotate": {
+    tag: "Keys",
+    summary: "Give a key a new secret",
+    description:
+      "Settings, limits and history stay. The secret before is taken for `grace_seconds` more, 0 to 30 days; one from before that is not.",
+    body: { grace_seconds: 86_400 },
+    answer: { success: true, message: "", data: { key: "q3Zr8w…", previous_until: 1_795_000_000 } },
   },
   "DELETE /api/token/{id}": { tag: "Keys", summary: "Delete a key" },
   "GET /api/user/": { tag: "Users", summary: "List users", fields: { p: "Page; the first is 1." } },

@@ -1,4 +1,4 @@
-// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, rotate, migrate, version.
+// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, rotate, rescue, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,8 @@ import { journalCommand } from "./core/ledger/journal/command.ts";
 import { countWaiting, JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { findStorePosition, NodeTaken } from "./core/ledger/node-lease.ts";
-import { RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
+import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
+import { prepareRescue } from "./core/users/rescue.ts";
 import { connect, DatabaseUnreachable, SQLITE_FILE } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
@@ -68,8 +69,13 @@ const COMMANDS: Record<
     run: (env, args) => settings(env, "apply", args),
   },
   rotate: {
-    about: "[--session [--now]]: a new encryption key (NEW_ENCRYPTION_KEY), or session secret, server stopped",
+    about:
+      "[--session [--now]]: a new encryption key (NEW_ENCRYPTION_KEY), or session secret, server stopped",
     run: (env, args) => withStoppedServer(env, async (db) => rotate(env, db, args)),
+  },
+  rescue: {
+    about: "print a link that signs root in, once, within ten minutes; the server may be running",
+    run: (env) => printRescue(env),
   },
   migrate: {
     about: "bring the database to the current schema and end",
@@ -97,6 +103,25 @@ async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
     if (!(error instanceof RotateError)) throw error;
     console.error(error.message);
     return 2;
+  }
+}
+
+/** For whoever can run the program on its data, and so holds all of it anyway. */
+async function printRescue(env: Env): Promise<number> {
+  const db = await openBeside(env);
+  try {
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    const token = await prepareRescue(db, { dataDir: env.dataDir, nowSeconds });
+    if (token === undefined) {
+      console.error("There is no root account yet: open the site, it begins with one.");
+      return 1;
+    }
+    const address = (await internalRow(db, "ServerAddress")) || `http://localhost:${env.port}`;
+    console.log(`${address.replace(/\/+$/, "")}/rescue#${token}`);
+    console.log("Good once and for ten minutes: it signs root in, without a second factor.");
+    return 0;
+  } finally {
+    await db.close();
   }
 }
 

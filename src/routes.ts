@@ -18,6 +18,7 @@ import { priceDrafts } from "./api/price-drafts.ts";
 import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
+import { rescueRoutes } from "./api/rescue.ts";
 import { registration } from "./api/registration.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
@@ -49,6 +50,7 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(rescueRoutes(deps, session)) //  /api/user/rescue
     .use(users(deps, session)); //        /api/user (administration)
 }
 

@@ -339,6 +339,7 @@ const OPEN_IN_MAINTENANCE: ReadonlySet<string> = new Set([
   "/api/setup",
   "/api/user/login",
   "/api/user/logout",
+  "/api/user/rescue",
   "/api/user/groups",
   "/api/pricing",
   "/api/notice",

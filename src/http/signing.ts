@@ -1,7 +1,7 @@
 // What the site signs by itself (cookies, sessions): one secret signs, those before it are still taken.
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-export const MIN_SECRET_CHARACTERS = 16;
+const MIN_SECRET_CHARACTERS = 16;
 
 /**
  * The secrets of a setting `new,old`: the first signs, each is taken. The whole text is, too: a secret from before this

@@ -138,3 +138,6 @@ export function tokenRotated(name: string, graceSeconds: number): string {
     ? `更换令牌密钥：${name}，旧密钥立即失效`
     : `更换令牌密钥：${name}，旧密钥 ${graceSeconds} 秒后失效`;
 }
+
+/** Of root, who came in by the link of `weir rescue`. */
+export const ROOT_RESCUED = "通过 weir rescue 链接登录";

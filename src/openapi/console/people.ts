@@ -51,6 +51,12 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     body: { email: "ada@example.org", token: "0f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
     answer: { success: true, message: "", data: "qW3rTy7uPa9s" },
   },
+  "POST /api/user/rescue": {
+    tag: "Account",
+    summary: "Sign in by a link of weir rescue",
+    description: "Once, within ten minutes, without a second factor; lifts what wrong tries have locked.",
+    body: { token: "0f3c5a1b2d4e6f708192a3b4c5d6e7f80f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
+  },
   "GET /api/user/logout": {
     tag: "Account",
     summary: "Sign out",

@@ -2,13 +2,13 @@
 // Refuses foreign ids like missing ones; nobody, not even root, reads another user's keys here.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { rotateToken } from "../core/users/token-rotation.ts";
 import {
   createToken,
   deleteToken,
   getToken,
   listTokens,
   MAX_TOKEN_QUOTA,
-  rotateToken,
   setTokenStatus,
   updateToken,
 } from "../core/users/tokens.ts";

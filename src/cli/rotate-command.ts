@@ -1,7 +1,16 @@
 // weir rotate: a new encryption key for everything that is sealed, or a new session secret, while no server runs.
 // Refuses to begin beside a living node, and to end a change with another key than it was begun with.
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { Deps } from "../core/deps.ts";
 import { KEY_FILE } from "../core/kit/seal.ts";
@@ -28,7 +37,7 @@ export interface RotateContext {
   newEncryptionKey: string;
   sessionSecret: string;
   nowSeconds: number;
-  say(line: string): void;
+  say: (line: string) => void;
 }
 
 /** Refused with this sentence; nothing was changed. */
@@ -115,7 +124,9 @@ async function goalOf(context: RotateContext, current: string): Promise<{ secret
   }
   if (!state.isOwn) throw new WrongEncryptionKey();
   if (newEncryptionKey === "" && encryptionKey !== "")
-    throw new RotateError("ENCRYPTION_KEY is set in the environment: name the new key in NEW_ENCRYPTION_KEY.");
+    throw new RotateError(
+      "ENCRYPTION_KEY is set in the environment: name the new key in NEW_ENCRYPTION_KEY.",
+    );
   if (newEncryptionKey === current)
     throw new RotateError("NEW_ENCRYPTION_KEY is the key that is in force already.");
   return { secret: newEncryptionKey || randomBytes(32).toString("base64url"), isNew: true };

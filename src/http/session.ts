@@ -65,16 +65,16 @@ export interface SignedIn {
 export function sessionTokens(setting: string) {
   const [secret, ...before] = secretsOf(setting);
   const under = (each: string) => new Elysia().use(jwt({ name: "sessionJwt", secret: each, exp: "30d" }));
-  const { sign, verify } = under(secret).decorator.sessionJwt;
+  const newest = under(secret).decorator.sessionJwt;
   const older = before.map((each) => under(each).decorator.sessionJwt);
-  const verifyAny: typeof verify = async (token) => {
-    let claims = await verify(token);
+  const verify: typeof newest.verify = async (token) => {
+    let claims = await newest.verify(token);
     for (const each of older) claims ||= await each.verify(token);
     return claims;
   };
   return new Elysia({ name: "session-tokens", seed: setting }).decorate("sessionJwt", {
-    sign,
-    verify: verifyAny,
+    ...newest,
+    verify,
   });
 }
 

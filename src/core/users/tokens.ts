@@ -5,7 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { contains, countRows, q, sumOf } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { AUTO_GROUP, autoGroupsOf, MOST_AUTO_GROUPS } from "../../shared/auto-group.ts";
-import { LogType, TokenStatus } from "../../shared/enums.ts";
+import { TokenStatus } from "../../shared/enums.ts";
 import { charactersIn, MAX_TOKEN_NAME } from "../../shared/name-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
@@ -15,9 +15,7 @@ import type { TokenRow } from "./account-rows.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { autoGroups, groupChoices } from "./groups.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { auditSteps } from "../logs/audit.ts";
-import type { AuditActor } from "../logs/audit.ts";
-import { tokenRotated } from "../logs/sentences.ts";
+import { END_CHARACTERS, newSecret } from "./token-secret.ts";
 
 /** An API key as its owner sees it. */
 export interface TokenJson {
@@ -54,7 +52,7 @@ function openKey(deps: Deps, row: TokenRow): string {
   }
 }
 
-function tokenJson(deps: Deps, row: TokenRow): TokenJson {
+export function tokenJson(deps: Deps, row: TokenRow): TokenJson {
   return {
     id: row.id,
     user_id: row.userId,
@@ -90,8 +88,6 @@ export interface TokenQuery {
   limit: number;
 }
 
-/** How much of both ends of a key is kept in clear for searching. */
-const END_CHARACTERS = 4;
 /** A search for a key opens this many at most. */
 const MOST_SEARCHED = 1000;
 
@@ -325,36 +321,7 @@ function assertFound(row: TokenRow | undefined): asserts row is TokenRow {
   if (!row) throw refuse("record_missing");
 }
 
-const KEY_LENGTH = 48;
-const KEY_CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** Bytes from here up would make the first characters of the alphabet likelier. */
-const FAIR_BYTES = 256 - (256 % KEY_CHARACTERS.length);
-
-/** 48 characters, each equally likely. `fill` fills an array with random bytes. */
-export function newTokenKey(
-  fill: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array = (bytes) => crypto.getRandomValues(bytes),
-): string {
-  let key = "";
-  while (key.length < KEY_LENGTH) {
-    for (const byte of fill(new Uint8Array(KEY_LENGTH))) {
-      if (byte < FAIR_BYTES && key.length < KEY_LENGTH) key += KEY_CHARACTERS[byte % KEY_CHARACTERS.length];
-    }
-  }
-  return key;
-}
-
 type KeyDeps = Pick<Deps, "db" | "clock" | "seal">;
-
-/** The columns of a new secret. */
-function newSecret({ seal }: Pick<Deps, "seal">) {
-  const key = newTokenKey();
-  return {
-    keyHash: sha256Hex(key),
-    keySealed: seal.seal("token", key),
-    keyHead: key.slice(0, END_CHARACTERS),
-    keyTail: key.slice(-END_CHARACTERS),
-  };
-}
 
 /** The row of a new key, whose quota is still to be set. */
 function* insertSteps(tx: Orm, deps: KeyDeps, userId: number, fields: TokenChanges): Steps<{ id: number }> {
@@ -405,7 +372,7 @@ export async function createToken(deps: Deps, owner: UserAccount, input: TokenIn
 }
 
 /** The row as of this moment; a write of its own values keeps settlements away until the transaction ends. */
-function* lockedRow(deps: Deps, tx: Orm, owner: UserAccount, id: number): Steps<TokenRow> {
+export function* lockedRow(deps: Deps, tx: Orm, owner: UserAccount, id: number): Steps<TokenRow> {
   const { tokens } = deps.db.t;
   const [row] = yield* q(
     tx
@@ -486,44 +453,6 @@ export async function setTokenStatus(
       if (isEmpty(row)) throw refuse("token_enable_exhausted");
     }
     return yield* save(deps, tx, id, { status });
-  });
-  await deps.accounts.tokenChanged(id);
-  return tokenJson(deps, saved);
-}
-
-/**
- * A new secret for the key, which keeps its settings, its limits and its history. The one before is taken for so many
- * seconds more; one before that is not, whatever was said of it.
- */
-export async function rotateToken(
-  deps: Deps,
-  owner: UserAccount,
-  { id, graceSeconds, by }: { id: number; graceSeconds: number; by: AuditActor },
-): Promise<TokenJson> {
-  const { tokens } = deps.db.t;
-  const saved = await deps.db.atomic(function* (tx) {
-    const before = yield* lockedRow(deps, tx, owner, id);
-    const previous =
-      graceSeconds === 0
-        ? { previousKeyHash: null, previousUntil: 0 }
-        : { previousKeyHash: before.keyHash, previousUntil: nowSeconds(deps) + graceSeconds };
-    const [row] = yield* q(
-      tx
-        .update(tokens)
-        .set({ ...newSecret(deps), ...previous })
-        .where(eq(tokens.id, id))
-        .returning(),
-    );
-    assertFound(row);
-    yield* auditSteps(tx, deps, {
-      type: LogType.system,
-      user: owner,
-      action: "token.rotate",
-      params: { id, name: row.name, grace_seconds: graceSeconds },
-      by,
-      content: tokenRotated(row.name, graceSeconds),
-    });
-    return row;
   });
   await deps.accounts.tokenChanged(id);
   return tokenJson(deps, saved);

@@ -19,5 +19,10 @@ export function newDeviceId(): string {
 
 /** The Set-Cookie line; renewed with each sign-in. */
 export function deviceCookie(id: string, secret: string, request: Request): string {
-  return cookieLine(NAME, `${id}.${signatureOf(secret, `device|${id}`).toString("base64url")}`, YEAR_SECONDS, request);
+  return cookieLine(
+    NAME,
+    `${id}.${signatureOf(secret, `device|${id}`).toString("base64url")}`,
+    YEAR_SECONDS,
+    request,
+  );
 }

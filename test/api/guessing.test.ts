@@ -150,7 +150,15 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
 
   test("nobody is called by somebody's address, by a reserved name, or by what only looks like another", async () => {
     await node().deps.options.set("EmailVerificationEnabled", "false");
-    const refused = ["owner@mail.example", "Admin", "аdmin", "ad\u200bmin", "admin\u202e", "ａｄｍｉｎ", "ROOT"];
+    const refused = [
+      "owner@mail.example",
+      "Admin",
+      "аdmin",
+      "ad\u200bmin",
+      "admin\u202e",
+      "ａｄｍｉｎ",
+      "ROOT",
+    ];
     for (const username of refused) {
       const { body } = await register({ username });
       expect([username, body.success]).toEqual([username, false]);

@@ -26,6 +26,7 @@ const PUBLIC = [
   "GET /api/reset_password",
   "POST /api/user/register",
   "POST /api/user/reset",
+  "POST /api/user/rescue",
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",
@@ -62,6 +63,7 @@ const USER = [
   "POST /api/token/",
   "PUT /api/token/",
   "DELETE /api/token/:id",
+  "POST /api/token/:id/rotate",
   "GET /api/log/self",
   "GET /api/log/self/stat",
   "GET /api/log/self/search",

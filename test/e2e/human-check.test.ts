@@ -10,7 +10,14 @@ import type { Site } from "../attack/site.ts";
 
 const HOST = "https://challenges.cloudflare.com";
 const ASKING = ["/login", "/register", "/reset"];
-const OTHERS = ["/", "/pricing", "/about", "/user/reset?email=a@b.example&token=0", "/rescue", "/no-such-page"];
+const OTHERS = [
+  "/",
+  "/pricing",
+  "/about",
+  "/user/reset?email=a@b.example&token=0",
+  "/rescue",
+  "/no-such-page",
+];
 
 /** As much of the real one as pages use: a box that a person presses. */
 const SCRIPT = `
@@ -44,7 +51,10 @@ beforeAll(async () => {
     async fetch(request) {
       const form = new URLSearchParams(await request.text());
       asked.push(form);
-      return Response.json({ success: form.get("response")?.startsWith("token ") === true, hostname: "127.0.0.1" });
+      return Response.json({
+        success: form.get("response")?.startsWith("token ") === true,
+        hostname: "127.0.0.1",
+      });
     },
   });
   site = await startSite();
@@ -100,34 +110,37 @@ describe("while the site asks for none", () => {
 describe("while the site asks", () => {
   beforeAll(() => site.set("TurnstileCheckEnabled", "true"));
 
-  test.each(ASKING)("%s loads the script, and its policy lets in that host beside its own and no other", async (path) => {
-    const { page, problems, fetched } = await open();
-    const answer = await page.goto(path);
-    const policy = policyOf(answer?.headers()["content-security-policy"]);
-    const foreign = (directive = "") => directive.split(" ").filter((each) => each.includes("://"));
-    expect([foreign(policy["script-src"]), foreign(policy["frame-src"])]).toEqual([[HOST], [HOST]]);
-    for (const [name, value] of Object.entries(policy))
-      if (name !== "script-src" && name !== "frame-src") expect([name, foreign(value)]).toEqual([name, []]);
-    const box = page.locator("main").getByRole("button", { name: "I am human" });
-    await box.waitFor();
-    expect(fetched).toEqual([`${HOST}/turnstile/v0/api.js?render=explicit`]);
-    expect(await box.getAttribute("data-sitekey")).toBe("the site key");
-    expect(await box.getAttribute("data-action")).toBe(
-      { "/login": "login", "/register": "register", "/reset": "reset" }[path] ?? "",
-    );
-    expect(problems).toEqual([]);
-    // Whoever puts another's script into the page gets nothing run.
-    const refused = await page.evaluate(
-      () =>
-        new Promise<string>((resolve) => {
-          document.addEventListener("securitypolicyviolation", (event) => resolve(event.blockedURI));
-          const script = document.createElement("script");
-          script.src = "https://challenges.cloudflare.com.evil.example/api.js";
-          document.head.append(script);
-        }),
-    );
-    expect(refused).toStartWith("https://challenges.cloudflare.com.evil.example");
-  });
+  test.each(ASKING)(
+    "%s loads the script, and its policy lets in that host beside its own and no other",
+    async (path) => {
+      const { page, problems, fetched } = await open();
+      const answer = await page.goto(path);
+      const policy = policyOf(answer?.headers()["content-security-policy"]);
+      const foreign = (directive = "") => directive.split(" ").filter((each) => each.includes("://"));
+      expect([foreign(policy["script-src"]), foreign(policy["frame-src"])]).toEqual([[HOST], [HOST]]);
+      for (const [name, value] of Object.entries(policy))
+        if (name !== "script-src" && name !== "frame-src") expect([name, foreign(value)]).toEqual([name, []]);
+      const box = page.locator("main").getByRole("button", { name: "I am human" });
+      await box.waitFor();
+      expect(fetched).toEqual([`${HOST}/turnstile/v0/api.js?render=explicit`]);
+      expect(await box.getAttribute("data-sitekey")).toBe("the site key");
+      expect(await box.getAttribute("data-action")).toBe(
+        { "/login": "login", "/register": "register", "/reset": "reset" }[path] ?? "",
+      );
+      expect(problems).toEqual([]);
+      // Whoever puts another's script into the page gets nothing run.
+      const refused = await page.evaluate(
+        () =>
+          new Promise<string>((resolve) => {
+            document.addEventListener("securitypolicyviolation", (event) => resolve(event.blockedURI));
+            const script = document.createElement("script");
+            script.src = "https://challenges.cloudflare.com.evil.example/api.js";
+            document.head.append(script);
+          }),
+      );
+      expect(refused).toStartWith("https://challenges.cloudflare.com.evil.example");
+    },
+  );
 
   test.each(OTHERS)("%s loads nothing of it and does not let it in", async (path) => {
     const { page, fetched } = await open();
@@ -141,38 +154,41 @@ describe("while the site asks", () => {
   test.each([
     ["en-US", 1280, { name: "Username or email", password: "Password", go: "Sign in", wait: /check/i }],
     ["zh-CN", 360, { name: "用户名或邮箱", password: "密码", go: "登录", wait: /验证/ }],
-  ] as const)("a person signs in after the check, in %s at %i px; a wrong password asks for no new one", async (locale, width, text) => {
-    const { page, problems, fetched } = await open({ locale, viewport: { width, height: 740 } });
-    asked = [];
-    await page.goto("/login");
-    await page.waitForSelector(PAGE_IS_UP);
-    const main = page.locator("main");
-    const box = main.getByRole("button", { name: "I am human" });
-    await box.waitFor();
-    expect(await box.getAttribute("data-language")).toBe(locale === "zh-CN" ? "zh-cn" : "en");
-    await main.getByLabel(text.name).fill("root");
-    await main.getByLabel(text.password).fill("a wrong one");
-    const go = main.locator("button[type=submit]");
-    expect(((await go.textContent()) ?? "").trim()).toBe(text.go);
-    await go.click();
-    // Nothing was sent: the check comes first.
-    await main.getByText(text.wait).first().waitFor();
-    expect(asked).toEqual([]);
-    await box.press("Enter");
-    await go.click();
-    await main.getByRole("alert").first().waitFor();
-    await page.waitForFunction(() => document.activeElement?.getAttribute("name") === "password");
-    expect(asked.map((form) => form.get("response"))).toEqual(["token 1"]);
-    await main.getByLabel(text.password).fill("correct horse");
-    await main.getByRole("button", { name: "I am human" }).click();
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    expect(problems).toEqual([]);
-    await go.click();
-    await page.waitForURL((url) => url.pathname !== "/login");
-    // What was passed once was remembered: the service was not asked again.
-    expect(asked).toHaveLength(1);
-    expect(fetched).toHaveLength(1);
-  });
+  ] as const)(
+    "a person signs in after the check, in %s at %i px; a wrong password asks for no new one",
+    async (locale, width, text) => {
+      const { page, problems, fetched } = await open({ locale, viewport: { width, height: 740 } });
+      asked = [];
+      await page.goto("/login");
+      await page.waitForSelector(PAGE_IS_UP);
+      const main = page.locator("main");
+      const box = main.getByRole("button", { name: "I am human" });
+      await box.waitFor();
+      expect(await box.getAttribute("data-language")).toBe(locale === "zh-CN" ? "zh-cn" : "en");
+      await main.getByLabel(text.name).fill("root");
+      await main.getByLabel(text.password).fill("a wrong one");
+      const go = main.locator("button[type=submit]");
+      expect(((await go.textContent()) ?? "").trim()).toBe(text.go);
+      await go.click();
+      // Nothing was sent: the check comes first.
+      await main.getByText(text.wait).first().waitFor();
+      expect(asked).toEqual([]);
+      await box.press("Enter");
+      await go.click();
+      await main.getByRole("alert").first().waitFor();
+      await page.waitForFunction(() => document.activeElement?.getAttribute("name") === "password");
+      expect(asked.map((form) => form.get("response"))).toEqual(["token 1"]);
+      await main.getByLabel(text.password).fill("correct horse");
+      await main.getByRole("button", { name: "I am human" }).click();
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      expect(problems).toEqual([]);
+      await go.click();
+      await page.waitForURL((url) => url.pathname !== "/login");
+      // What was passed once was remembered: the service was not asked again.
+      expect(asked).toHaveLength(1);
+      expect(fetched).toHaveLength(1);
+    },
+  );
 
   test("a script that does not come is said, and lets nobody through", async () => {
     const { page } = await open();

@@ -22,35 +22,38 @@ afterAll(async () => {
 test.each([
   ["en-US", 1280, "Sign in as root", "has been used"],
   ["zh-CN", 360, "以超级管理员登录", "已使用"],
-] as const)("a link lets root in by one press, in %s at %i px, and by no other", async (locale, width, go, used) => {
-  const [link = ""] = site.server.run(["rescue"]).text.split("\n");
-  const visit = await openVisit(browser, {
-    baseURL: site.server.url,
-    locale,
-    viewport: { width, height: 740 },
-  });
-  const { page, problems } = visit;
-  for (let look = 0; look < 2; look++) {
-    await page.goto(link);
+] as const)(
+  "a link lets root in by one press, in %s at %i px, and by no other",
+  async (locale, width, go, used) => {
+    const [link = ""] = site.server.run(["rescue"]).text.split("\n");
+    const visit = await openVisit(browser, {
+      baseURL: site.server.url,
+      locale,
+      viewport: { width, height: 740 },
+    });
+    const { page, problems } = visit;
+    for (let look = 0; look < 2; look++) {
+      await page.goto(link);
+      await page.waitForSelector(PAGE_IS_UP);
+      if (look === 0) await page.reload();
+    }
+    expect(await visit.context.cookies()).not.toContainEqual(expect.objectContaining({ name: "session" }));
+    const press = page.locator("main").getByRole("button", { name: go });
+    await press.focus();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    expect(problems).toEqual([]);
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.pathname === "/personal");
     await page.waitForSelector(PAGE_IS_UP);
-    if (look === 0) await page.reload();
-  }
-  expect(await visit.context.cookies()).not.toContainEqual(expect.objectContaining({ name: "session" }));
-  const press = page.locator("main").getByRole("button", { name: go });
-  await press.focus();
-  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-  expect(problems).toEqual([]);
-  await page.keyboard.press("Enter");
-  await page.waitForURL((url) => url.pathname === "/personal");
-  await page.waitForSelector(PAGE_IS_UP);
-  await visit.close();
-  const late = await openVisit(browser, { baseURL: site.server.url, locale });
-  await late.page.goto(link);
-  await late.page.waitForSelector(PAGE_IS_UP);
-  await late.page.locator("main").getByRole("button", { name: go }).click();
-  await late.page.locator("main").getByText(used).waitFor();
-  await late.close();
-});
+    await visit.close();
+    const late = await openVisit(browser, { baseURL: site.server.url, locale });
+    await late.page.goto(link);
+    await late.page.waitForSelector(PAGE_IS_UP);
+    await late.page.locator("main").getByRole("button", { name: go }).click();
+    await late.page.locator("main").getByText(used).waitFor();
+    await late.close();
+  },
+);
 
 test("a key gets a new secret on its screen; both answer calls, and the old one ends with the next", async () => {
   const person = await site.person(1_000_000);

@@ -101,7 +101,7 @@ interface Tally {
 
 async function rotateColumn(db: Database, keys: Keys, of: SealedColumn, tally: Tally): Promise<void> {
   const { table, id, column, name, field } = of;
-  for (let last: number | string | undefined; ; ) {
+  for (let last: number | string | undefined; ;) {
     const after = last;
     const read = await db.atomic(function* (tx) {
       const rows = yield* q(
@@ -115,11 +115,15 @@ async function rotateColumn(db: Database, keys: Keys, of: SealedColumn, tally: T
       const counted = { sealed: 0, lost: 0 };
       for (const row of rows as { id: number | string; value: string }[]) {
         if (table === db.t.options && (KEPT_ROWS.has(String(row.id)) || !SEALED.test(row.value))) continue;
-        const next =
-          field === undefined ? resealed(keys, row.value) : resealedField(keys, row.value, field);
+        const next = field === undefined ? resealed(keys, row.value) : resealedField(keys, row.value, field);
         if (next === undefined) counted.lost += 1;
         else if (next !== row.value) {
-          yield* q(tx.update(table).set({ [name]: next }).where(eq(id, row.id)));
+          yield* q(
+            tx
+              .update(table)
+              .set({ [name]: next })
+              .where(eq(id, row.id)),
+          );
           counted.sealed += 1;
         }
       }

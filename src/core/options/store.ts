@@ -1,6 +1,6 @@
 // Every option of the site, typed, read from memory, written through to the database.
 // Refuses unknown keys, values of the wrong kind, and switches whose prerequisites are missing.
-import { eq, inArray } from "drizzle-orm";
+import { inArray } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";

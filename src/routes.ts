@@ -18,6 +18,7 @@ import { priceDrafts } from "./api/price-drafts.ts";
 import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
+import { rescueRoutes } from "./api/rescue.ts";
 import { registration } from "./api/registration.ts";
 import { payments, stripeWebhook } from "./api/payments.ts";
 import { secondFactors } from "./api/second-factors.ts";
@@ -54,6 +55,7 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(stripeWebhook(deps, session)) // /api/stripe
     .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(rescueRoutes(deps, session)) //  /api/user/rescue
     .use(users(deps, session)); //        /api/user (administration)
 }
 

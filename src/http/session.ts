@@ -18,6 +18,7 @@ import { hasUsableHost } from "./host.ts";
 import type { OptionStore } from "../core/options/store.ts";
 import { languageOf } from "./messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import { secretsOf } from "./signing.ts";
 import type { Visitors } from "./visitors.ts";
 
 export const SESSION_COOKIE = "session";
@@ -36,6 +37,7 @@ export interface SessionSettings {
   accounts: Accounts;
   sessions: Sessions;
   limits: SiteLimits;
+  /** As secretsOf (signing.ts) reads it. */
   secret: string;
   /** Whose language is the site's. */
   options: Pick<OptionStore, "get">;
@@ -59,9 +61,21 @@ export interface SignedIn {
   session: Session;
 }
 
-/** Signs and reads session tokens; the same plugin serves routes and page loads. */
-export function sessionTokens(secret: string) {
-  return new Elysia({ name: "session-tokens" }).use(jwt({ name: "sessionJwt", secret, exp: "30d" }));
+/** Signs by the newest secret and reads those of older ones; the same plugin serves routes and page loads. */
+export function sessionTokens(setting: string) {
+  const [secret, ...before] = secretsOf(setting);
+  const under = (each: string) => new Elysia().use(jwt({ name: "sessionJwt", secret: each, exp: "30d" }));
+  const newest = under(secret).decorator.sessionJwt;
+  const older = before.map((each) => under(each).decorator.sessionJwt);
+  const verify: typeof newest.verify = async (token) => {
+    let claims = await newest.verify(token);
+    for (const each of older) claims ||= await each.verify(token);
+    return claims;
+  };
+  return new Elysia({ name: "session-tokens", seed: setting }).decorate("sessionJwt", {
+    ...newest,
+    verify,
+  });
 }
 
 /** What a new session's token says. */
@@ -343,6 +357,7 @@ const OPEN_IN_MAINTENANCE: ReadonlySet<string> = new Set([
   "/api/setup",
   "/api/user/login",
   "/api/user/logout",
+  "/api/user/rescue",
   "/api/user/groups",
   "/api/pricing",
   "/api/notice",

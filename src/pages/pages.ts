@@ -11,6 +11,7 @@ import Playground from "../../islands/screens/playground.tsx";
 import MidjourneyScreen from "../../islands/screens/midjourney.tsx";
 import Personal from "../../islands/screens/personal.tsx";
 import RegisterScreen from "../../islands/screens/register.tsx";
+import RescueScreen from "../../islands/screens/rescue.tsx";
 import ResetScreen from "../../islands/screens/reset.tsx";
 import UserResetScreen from "../../islands/screens/user-reset.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
@@ -116,6 +117,15 @@ export const pages: readonly Page[] = [
     title: "reset.confirmTitle",
     areas: ["reset"],
     screen: { name: "user-reset", component: UserResetScreen },
+  },
+  {
+    path: "/rescue",
+    shell: "public",
+    width: "card",
+    access: "public",
+    title: "rescue.title",
+    areas: ["rescue"],
+    screen: { name: "rescue", component: RescueScreen },
   },
   // Workspace
   {

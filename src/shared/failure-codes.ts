@@ -330,6 +330,7 @@ export const CONSOLE_CODES = {
   register_closed: ["client"],
   register_code_missing: ["client"],
   register_password_closed: ["client"],
+  rescue_link_wrong: ["client"],
   reset_link_wrong: ["client"],
   reset_unavailable: ["client"],
   second_factor_required: ["forbidden"],

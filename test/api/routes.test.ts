@@ -34,6 +34,7 @@ const PUBLIC = [
   "GET /api/user/epay/notify",
   "POST /api/user/epay/notify",
   "POST /api/stripe/webhook",
+  "POST /api/user/rescue",
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",
@@ -87,6 +88,7 @@ const USER = [
   "POST /api/token/",
   "PUT /api/token/",
   "DELETE /api/token/:id",
+  "POST /api/token/:id/rotate",
   "GET /api/log/self",
   "GET /api/log/self/stat",
   "GET /api/log/self/search",

@@ -346,6 +346,7 @@ async function peopleWrites(ask: Ask, caller: Caller, app: TestApp): Promise<voi
   await ask("PUT /api/token/", { body: { id, name: "second" } });
   await ask("PUT /api/token/", { query: "?status_only=true", body: { id, status: 2 } });
   await ask("GET /api/token/{id}", { id });
+  await ask("POST /api/token/{id}/rotate", { id, body: { grace_seconds: 60 } });
   await ask("DELETE /api/token/{id}", { id });
 
   const made = await ask("POST /api/user/", { body: { username: "grace", password: "correct horse" } });

@@ -36,11 +36,20 @@ type Reading = readonly [pattern: RegExp, say: (...found: string[]) => string];
 
 const READINGS: readonly Reading[] = [
   [/^模型测试$/, () => "Channel test"],
+  [/^通过 weir rescue 链接登录$/, () => "Signed in by a link of weir rescue"],
   [/^所有通道测试已完成$/, () => "All channels have been tested"],
   [
     /^管理员将用户额度从 (.+?)修改为 (.+)$/,
     (before, after) =>
       `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}`,
+  ],
+  [
+    /^更换令牌密钥：(.*)，旧密钥立即失效$/,
+    (name) => `New secret for the key ${name}; the old one ended at once`,
+  ],
+  [
+    /^更换令牌密钥：(.*)，旧密钥 (\d+) 秒后失效$/,
+    (name, seconds) => `New secret for the key ${name}; the old one ends after ${seconds} seconds`,
   ],
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],

@@ -158,3 +158,13 @@ export function channelTooSlow(seconds: number, limitSeconds: number): Sentence 
 export const CHANNEL_WITHOUT_BALANCE: Sentence = { zh: "余额不足", en: "its balance is used up" };
 
 export const CHANNELS_TESTED = "所有通道测试已完成";
+
+/** Of an API key that got a new secret. */
+export function tokenRotated(name: string, graceSeconds: number): string {
+  return graceSeconds === 0
+    ? `更换令牌密钥：${name}，旧密钥立即失效`
+    : `更换令牌密钥：${name}，旧密钥 ${graceSeconds} 秒后失效`;
+}
+
+/** Of root, who came in by the link of `weir rescue`. */
+export const ROOT_RESCUED = "通过 weir rescue 链接登录";

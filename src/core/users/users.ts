@@ -8,7 +8,7 @@ import { LogType, Role, UserStatus } from "../../shared/enums.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
-import { checkedDisplayName, checkedUsername, checkPassword } from "./account-rules.ts";
+import { checkedDisplayName, checkedUsername, checkNewPassword, checkPassword } from "./account-rules.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { removeFactorSteps } from "./factors/factor-rows.ts";
@@ -167,7 +167,7 @@ export async function updateSelf(
     ...(input.display_name ? displayNameChanges(row, input.display_name) : {}),
   };
   if (input.password) {
-    checkPassword(input.password);
+    checkNewPassword(input.password, { username: row.username, mail: row.email });
     const { matches } = await verifyPassword(input.original_password ?? "", row.passwordHash);
     // An account that came from a third party has no password yet and may set its first one.
     if (!matches && row.passwordHash !== "") throw refuse("password_old_wrong");

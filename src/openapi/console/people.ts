@@ -171,6 +171,12 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   },
   "DELETE /api/user/{id}/2fa": { tag: "Users", summary: "Reset a user's one-time codes" },
   "DELETE /api/user/{id}/reset_passkey": { tag: "Users", summary: "Remove a user's passkeys" },
+  "POST /api/user/rescue": {
+    tag: "Account",
+    summary: "Sign in by a link of weir rescue",
+    description: "Once, within ten minutes, without a second factor; lifts what wrong tries have locked.",
+    body: { token: "0f3c5a1b2d4e6f708192a3b4c5d6e7f80f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
+  },
   "GET /api/user/logout": {
     tag: "Account",
     summary: "Sign out",
@@ -254,6 +260,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
         used_quota: 0,
         group: "",
         auto_groups: "",
+        previous_until: 0,
         DeletedAt: null,
       },
     },
@@ -263,6 +270,14 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Change a key, or switch it on and off",
     body: { id: 7, name: "laptop", unlimited_quota: true },
     fields: { status_only: "Not empty: only the status is changed." },
+  },
+  "POST /api/token/{id}/rotate": {
+    tag: "Keys",
+    summary: "Give a key a new secret",
+    description:
+      "Settings, limits and history stay. The secret before is taken for `grace_seconds` more, 0 to 30 days; one from before that is not.",
+    body: { grace_seconds: 86_400 },
+    answer: { success: true, message: "", data: { key: "q3Zr8w…", previous_until: 1_795_000_000 } },
   },
   "DELETE /api/token/{id}": { tag: "Keys", summary: "Delete a key" },
   "GET /api/user/": { tag: "Users", summary: "List users", fields: { p: "Page; the first is 1." } },

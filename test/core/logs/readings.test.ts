@@ -111,6 +111,14 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
   channelEnabled: [[sentences.channelEnabled(channel), "Channel “备用 A” (#7) was enabled"]],
   channelTooSlow: [[sentences.channelTooSlow(12.5, 10).zh, sentences.channelTooSlow(12.5, 10).en]],
   CHANNEL_WITHOUT_BALANCE: [[sentences.CHANNEL_WITHOUT_BALANCE.zh, sentences.CHANNEL_WITHOUT_BALANCE.en]],
+  ROOT_RESCUED: [[sentences.ROOT_RESCUED, "Signed in by a link of weir rescue"]],
+  tokenRotated: [
+    [
+      sentences.tokenRotated("laptop", 3600),
+      "New secret for the key laptop; the old one ends after 3600 seconds",
+    ],
+    [sentences.tokenRotated("laptop", 0), "New secret for the key laptop; the old one ended at once"],
+  ],
   CHANNELS_TESTED: [[sentences.CHANNELS_TESTED, "All channels have been tested"]],
 };
 

@@ -153,7 +153,8 @@ function Warnings({ plan }: { plan: PricePlan }) {
         </h2>
         <ul className="mt-1 list-disc pl-5">
           {shown.map((warning) => (
-            <li key={`${warning.code} ${warning.key} ${warning.name}`} className="wrap-anywhere">
+            <li
+              key={`${warning.code} ${warning.key} ${warning.name} ${warning.params["when"] ?? warning.params["tool"] ?? ""}`} className="wrap-anywhere">
               {warning.blocking ? <b>{t("plan.blocking")} </b> : null}
               {warningText(t, warning)}
             </li>

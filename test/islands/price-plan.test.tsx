@@ -94,8 +94,20 @@ describe("the difference", () => {
     const line = { kind: "fresh", per: "mtok" } as const;
     const call = { kind: "per_call", per: "call" } as const;
     const diff = [
-      { model: "fresh-model", vendor: "", calls: 0, entries: [], lines: [{ ...line, before: null, after: 3 }] },
-      { model: "gone-model", vendor: "", calls: 12, entries: [], lines: [{ ...line, before: 3, after: null }] },
+      {
+        model: "fresh-model",
+        vendor: "",
+        calls: 0,
+        entries: [],
+        lines: [{ ...line, before: null, after: 3 }],
+      },
+      {
+        model: "gone-model",
+        vendor: "",
+        calls: 12,
+        entries: [],
+        lines: [{ ...line, before: 3, after: null }],
+      },
       {
         model: "call-model",
         vendor: "",
@@ -130,8 +142,8 @@ describe("the difference", () => {
     answerPlan(island, planOf({ diff, diff_count: 1, changes: [RATIO] }));
     await settled();
     const item = screen.getAllByRole("listitem").find((each) => each.textContent?.startsWith("tiered"));
-    expect(item?.textContent).toContain("Input over 272,000 tokens: input$5.00 → $50.00 / 1M");
-    expect(item?.textContent).toContain("Web search$10.00 → $20.00");
+    expect(item?.textContent).toContain("Input over 272,000 tokens: inputfrom $5.00 →  to $50.00 / 1M");
+    expect(item?.textContent).toContain("Web searchfrom $10.00 →  to $20.00 per 1K calls");
   });
 
   test("comes before the effect, which can be given up and asked for again", async () => {

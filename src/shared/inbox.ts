@@ -34,8 +34,10 @@ const ROWS = {
   price: {
     tone: "attention",
     letters: "price",
-    href: (model) => `/channel?model=${encodeURIComponent(model)}`,
+    href: (model) => `/prices?view=unpriced&q=${encodeURIComponent(model)}`,
   },
+  /** A draft that was scheduled and could not be applied. */
+  price_draft: { tone: "attention", letters: "price", href: () => "/prices?section=drafts" },
   price_sync: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   price_sync_waits: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   audit: { tone: "broken", letters: "audit", isLasting: true },

@@ -78,50 +78,13 @@ export function BindingsCard({ email, initial }: { email: string; initial: reado
           </span>
         </li>
         {rows.map((row) => (
-          <li key={row.provider} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
-            <span className="flex min-w-32 items-center gap-2">
-              <ProviderIcon icon={row.icon} label={row.label} />
-              <span className="break-words">{row.label}</span>
-            </span>
-            <span className="min-w-0 flex-1 text-sm">
-              {row.account === null ? (
-                <span className="text-muted">{t("personal.unbound")}</span>
-              ) : (
-                <>
-                  <Chip>{row.account.label || t("personal.boundChip")}</Chip>
-                  <span className="ml-2 text-xs text-muted">
-                    {row.enabled ? (
-                      <>
-                        {t("personal.passkeyUsed")}{" "}
-                        <When at={row.account.last_used_at} never={t("personal.passkeyUnused")} />
-                      </>
-                    ) : (
-                      t("personal.notEnabled")
-                    )}
-                  </span>
-                </>
-              )}
-            </span>
-            {row.account !== null ? (
-              <BusyButton
-                isBusy={busy === row.provider}
-                className="btn-ghost btn-sm text-error"
-                onPress={() => void unbind(row)}
-              >
-                {t("personal.unbind")}
-                <span className="sr-only">{row.label}</span>
-              </BusyButton>
-            ) : row.enabled ? (
-              <BusyButton
-                isBusy={busy === row.provider}
-                className="btn-default btn-sm"
-                onPress={() => bind(row)}
-              >
-                {t("personal.bind")}
-                <span className="sr-only">{row.label}</span>
-              </BusyButton>
-            ) : null}
-          </li>
+          <BindingRow
+            key={row.provider}
+            row={row}
+            isBusy={busy === row.provider}
+            onBind={() => bind(row)}
+            onUnbind={() => void unbind(row)}
+          />
         ))}
       </ul>
       {isWeChatOpen ? (
@@ -136,5 +99,54 @@ export function BindingsCard({ email, initial }: { email: string; initial: reado
         />
       ) : null}
     </Card>
+  );
+}
+
+interface BindingRowProps {
+  row: Binding;
+  isBusy: boolean;
+  onBind: () => void;
+  onUnbind: () => void;
+}
+
+function BindingRow({ row: { label, icon, account, enabled }, isBusy, onBind, onUnbind }: BindingRowProps) {
+  const t = useT();
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
+      <span className="flex min-w-32 items-center gap-2">
+        <ProviderIcon icon={icon} label={label} />
+        <span className="break-words">{label}</span>
+      </span>
+      <span className="min-w-0 flex-1 text-sm">
+        {account === null ? (
+          <span className="text-muted">{t("personal.unbound")}</span>
+        ) : (
+          <>
+            <Chip>{account.label || t("personal.boundChip")}</Chip>
+            <span className="ml-2 text-xs text-muted">
+              {enabled ? (
+                <>
+                  {t("personal.passkeyUsed")}{" "}
+                  <When at={account.last_used_at} never={t("personal.passkeyUnused")} />
+                </>
+              ) : (
+                t("personal.notEnabled")
+              )}
+            </span>
+          </>
+        )}
+      </span>
+      {account !== null ? (
+        <BusyButton isBusy={isBusy} className="btn-ghost btn-sm text-error" onPress={onUnbind}>
+          {t("personal.unbind")}
+          <span className="sr-only">{label}</span>
+        </BusyButton>
+      ) : enabled ? (
+        <BusyButton isBusy={isBusy} className="btn-default btn-sm" onPress={onBind}>
+          {t("personal.bind")}
+          <span className="sr-only">{label}</span>
+        </BusyButton>
+      ) : null}
+    </li>
   );
 }

@@ -48,7 +48,7 @@ describe("done", () => {
       success: true,
       data: { ...ACCOUNT, next: "/log" },
     });
-    expect(screen.getByRole("status", { name: "" }).textContent).toContain("Asking GitHub who you are");
+    expect(screen.getByText("Asking GitHub who you are…")).toBeTruthy();
     await settle();
     expect(requests.map(({ query }) => query)).toEqual([{ code: "c1", state: "s1" }]);
     expect(location.search).toBe("");

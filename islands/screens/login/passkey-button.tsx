@@ -33,11 +33,12 @@ export function PasskeyButton({ hasField, onAnswer, onRefusal }: PasskeyButtonPr
     let isGone = false;
     const offer = async () => {
       if (isGone || !(await authenticator.fillsFields())) return;
+      // Nobody has asked for anything yet: a list that cannot be had is no failure, one that was used is.
+      const proof = await provePasskey("login", { isAutofill: true });
       try {
-        await finish(await provePasskey("login", { isAutofill: true }));
+        await finish(proof);
       } catch (error) {
-        // Nobody has asked for anything: a list that cannot be had is no failure, one that was used is.
-        if (!isGone && !isAbort(error)) latest.current.onRefusal(failureMessage(error));
+        if (!isGone) latest.current.onRefusal(failureMessage(error));
       }
     };
     whenIdle(() => void offer().catch(() => undefined));

@@ -20,7 +20,7 @@ import type { SyncFilter, SyncLine } from "./sync-rows.ts";
 type SyncWay = "address" | "channel" | "text";
 
 /** A channel whose upstream may be another site like this one. */
-export interface SyncChannel {
+interface SyncChannel {
   id: number;
   name: string;
 }

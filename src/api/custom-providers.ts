@@ -70,7 +70,9 @@ export function customProviders(deps: Deps, session: SessionSettings) {
         access: "root",
         body: t.Object({ issuer: plainText(500) }),
       })
-      .get("/:slug", async ({ params }) => ok(await showCustomProvider(deps, params.slug)), { access: "root" })
+      .get("/:slug", async ({ params }) => ok(await showCustomProvider(deps, params.slug)), {
+        access: "root",
+      })
       .put(
         "/:slug",
         async ({ params, body, actor, session: own, address, request }) => {

@@ -63,7 +63,10 @@ function takes(op: PolicyOp, value: unknown): boolean {
     case "in":
     case "not_in":
       return (
-        Array.isArray(value) && value.length > 0 && value.length <= MAX_LIST && (value as unknown[]).every(isScalar)
+        Array.isArray(value) &&
+        value.length > 0 &&
+        value.length <= MAX_LIST &&
+        (value as unknown[]).every(isScalar)
       );
     case "gt":
     case "gte":
@@ -132,7 +135,9 @@ function groupOf(value: unknown, at: string, depth: number, count: Count): Parse
 }
 
 /** The policy that a JSON value is; undefined: everybody may come in; else what is wrong with it. */
-export function parsePolicy(value: unknown): { policy: AccessPolicy | undefined } | { problem: PolicyProblem } {
+export function parsePolicy(
+  value: unknown,
+): { policy: AccessPolicy | undefined } | { problem: PolicyProblem } {
   if (value === undefined || value === null) return { policy: undefined };
   if (isRecord(value) && Object.keys(value).length === 0) return { policy: undefined };
   const parsed = groupOf(value, "", 1, { left: MAX_CONDITIONS });
@@ -167,7 +172,8 @@ function compare(current: unknown, required: Scalar): number | undefined {
 
 function isEqual(current: unknown, required: Scalar): boolean {
   if (typeof current === "string" && typeof required === "string") return current === required;
-  if (typeof current === "boolean" || typeof required === "boolean") return String(current) === String(required);
+  if (typeof current === "boolean" || typeof required === "boolean")
+    return String(current) === String(required);
   return compare(current, required) === 0;
 }
 
@@ -252,7 +258,9 @@ const MAX_MESSAGE = 300;
 /** A value on one line, cut. */
 function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex
-  const line = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+/g, " ");
+  const line = text
+    .toWellFormed()
+    .replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+/g, " ");
   const signs = [...line.trim()];
   return signs.length > MAX_VALUE ? `${signs.slice(0, MAX_VALUE - 1).join("")}…` : signs.join("");
 }
@@ -267,7 +275,8 @@ export function refusalText(
 ): string {
   const text = template.replace(/\{\{\s*([^{}]{1,220}?)\s*\}\}/g, (_, name: string) => {
     if (name === "provider") return plain(provider);
-    if (name === "field" || name === "op" || name === "required" || name === "current") return plain(refusal[name]);
+    if (name === "field" || name === "op" || name === "required" || name === "current")
+      return plain(refusal[name]);
     return name.startsWith("current.") ? plain(shown(valueAt(claims, name.slice("current.".length)))) : "";
   });
   return [...text.trim()].slice(0, MAX_MESSAGE).join("");

@@ -1,6 +1,12 @@
 // Rules of who may come in: what each operator says, of missing fields above all, what is no rule, and the words of a refusal.
 import { describe, expect, test } from "bun:test";
-import { POLICY_OPS, parsePolicy, parsePolicyText, refusalText, refusedBy } from "../../../src/shared/access-policy.ts";
+import {
+  POLICY_OPS,
+  parsePolicy,
+  parsePolicyText,
+  refusalText,
+  refusedBy,
+} from "../../../src/shared/access-policy.ts";
 
 const policyOf = (value: unknown) => {
   const parsed = parsePolicy(value);
@@ -112,18 +118,37 @@ describe("what is no policy", () => {
     ["no condition", { logic: "and" }, "empty", ""],
     ["an empty group", { groups: [{}] }, "empty", "groups.0"],
     ["an unknown key", { conditions: [condition], not: [] }, "unknown", "not"],
-    ["an unknown operator", { conditions: [{ field: "f", op: "like", value: "x" }] }, "op", "conditions.0.op"],
-    ["an operator of every object", { conditions: [{ field: "f", op: "constructor" }] }, "op", "conditions.0.op"],
+    [
+      "an unknown operator",
+      { conditions: [{ field: "f", op: "like", value: "x" }] },
+      "op",
+      "conditions.0.op",
+    ],
+    [
+      "an operator of every object",
+      { conditions: [{ field: "f", op: "constructor" }] },
+      "op",
+      "conditions.0.op",
+    ],
     ["a foreign path", { conditions: [{ field: "f[0]", op: "exists" }] }, "field", "conditions.0.field"],
     ["a list for eq", { conditions: [{ field: "f", op: "eq", value: [1] }] }, "value", "conditions.0.value"],
     ["no list for in", { conditions: [{ field: "f", op: "in", value: "a" }] }, "value", "conditions.0.value"],
     ["an empty list", { conditions: [{ field: "f", op: "in", value: [] }] }, "value", "conditions.0.value"],
     ["no value", { conditions: [{ field: "f", op: "ne" }] }, "value", "conditions.0.value"],
     ["51 conditions", { conditions: Array.from({ length: 51 }, () => condition) }, "many", ""],
-    ["10,000 groups", { groups: Array.from({ length: 10_000 }, () => ({ conditions: [condition] })) }, "many", ""],
+    [
+      "10,000 groups",
+      { groups: Array.from({ length: 10_000 }, () => ({ conditions: [condition] })) },
+      "many",
+      "",
+    ],
     [
       "51 conditions over groups",
-      { groups: Array.from({ length: 17 }, () => ({ conditions: [condition, condition, condition, condition] })) },
+      {
+        groups: Array.from({ length: 17 }, () => ({
+          conditions: [condition, condition, condition, condition],
+        })),
+      },
       "many",
       "groups.12",
     ],
@@ -139,7 +164,9 @@ describe("what is no policy", () => {
   });
   test("a tower of ten thousand levels costs no stack", () => {
     const text = `${'{"groups":['.repeat(10_000)}${"]}".repeat(10_000)}`;
-    expect(parsePolicyText(text)).toMatchObject({ problem: { code: expect.stringMatching(/depth|shape/) as never } });
+    expect(parsePolicyText(text)).toMatchObject({
+      problem: { code: expect.stringMatching(/depth|shape/) as never },
+    });
   });
 });
 

@@ -43,7 +43,15 @@ describe("a path", () => {
     expect(valueAt(claims, "a.7")).toBe("seven");
     expect(valueAt(claims, "no")).toBe(false);
     expect(valueAt(claims, "zero")).toBe(0);
-    for (const path of ["n", "a.b\\.c.1", "a.b\\.c.00", "a.b\\.c.length", "constructor", "__proto__", "a.toString"])
+    for (const path of [
+      "n",
+      "a.b\\.c.1",
+      "a.b\\.c.00",
+      "a.b\\.c.length",
+      "constructor",
+      "__proto__",
+      "a.toString",
+    ])
       expect([path, valueAt(claims, path)]).toEqual([path, undefined]);
     for (const claim of [undefined, null, "text", 7, []]) expect(valueAt(claim, "sub")).toBeUndefined();
   });

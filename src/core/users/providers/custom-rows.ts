@@ -88,7 +88,10 @@ const ENDPOINTS = [
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** As a row, before anything is judged that needs the network. */
-function merged(before: CustomProviderRow | undefined, input: CustomProviderInput): Omit<CustomProviderRow, "id"> {
+function merged(
+  before: CustomProviderRow | undefined,
+  input: CustomProviderInput,
+): Omit<CustomProviderRow, "id"> {
   const pick = <T>(value: T | undefined, kept: T | undefined, byDefault: T): T => value ?? kept ?? byDefault;
   const text = (value: string | undefined, kept: string | undefined, byDefault = ""): string =>
     pick(value?.trim(), kept, byDefault);
@@ -139,13 +142,15 @@ async function checkRow(deps: RowDeps, row: Omit<CustomProviderRow, "id">): Prom
   }
   if (row.name === "") throw fail("provider_field_empty", "name");
   if (!SLUG.test(row.slug) || row.slug.includes("--")) throw fail("provider_slug_invalid", "slug");
-  if (row.scopes !== "" && !/^[\x21\x23-\x5b\x5d-\x7e ]*$/.test(row.scopes)) throw fail("provider_field_invalid", "scopes");
+  if (row.scopes !== "" && !/^[\x21\x23-\x5b\x5d-\x7e ]*$/.test(row.scopes))
+    throw fail("provider_field_invalid", "scopes");
   if (![0, 1, 2].includes(row.authStyle)) throw fail("provider_field_invalid", "auth_style");
   for (const [name, field] of PATHS) {
     const isOptional = name !== "userIdField" && row[name] === "";
     if (!isOptional && !parsePath(row[name])) throw fail("provider_path_invalid", field);
   }
-  if (row.icon !== "" && !/^([a-z0-9-]{1,40}|https:\/\/\S+)$/.test(row.icon)) throw fail("provider_field_invalid", "icon");
+  if (row.icon !== "" && !/^([a-z0-9-]{1,40}|https:\/\/\S+)$/.test(row.icon))
+    throw fail("provider_field_invalid", "icon");
   for (const [name, field] of ENDPOINTS) if (row[name] !== "") await checkAddress(deps, row[name], field);
   if (row.issuer !== "") await checkAddress(deps, row.issuer, "issuer");
   if (!row.enabled) return;
@@ -174,7 +179,8 @@ async function rowOf(
   before: CustomProviderRow | undefined,
   input: CustomProviderInput,
 ): Promise<Omit<CustomProviderRow, "id">> {
-  if (before && input.slug !== undefined && input.slug.trim() !== before.slug) throw fail("provider_slug_fixed", "slug");
+  if (before && input.slug !== undefined && input.slug.trim() !== before.slug)
+    throw fail("provider_slug_fixed", "slug");
   const now = Math.floor(deps.clock.nowMs() / 1000);
   const row = merged(before, input);
   const secret = (input.client_secret ?? "").trim();
@@ -186,7 +192,8 @@ async function rowOf(
   if (!before && TAKEN_SLUGS.has(row.slug)) throw fail("provider_slug_taken", "slug");
   await checkRow(deps, row);
   // A server that names itself otherwise than it is called would sign for somebody else.
-  if (row.kind === "oidc" && row.issuer !== "" && row.issuer !== before?.issuer) row.issuer = await issuerOf(deps, row.issuer);
+  if (row.kind === "oidc" && row.issuer !== "" && row.issuer !== before?.issuer)
+    row.issuer = await issuerOf(deps, row.issuer);
   return row;
 }
 

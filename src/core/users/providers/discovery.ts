@@ -31,7 +31,10 @@ export async function discover({ guard, reach }: DiscoveryDeps, typed: string): 
   if (!url || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username !== "")
     throw new Failure("client", "provider_address_invalid", { param: "issuer", params: { field: "issuer" } });
   if (url.protocol === "http:" && !(await reach.opens(base)))
-    throw new Failure("client", "provider_address_insecure", { param: "issuer", params: { field: "issuer" } });
+    throw new Failure("client", "provider_address_insecure", {
+      param: "issuer",
+      params: { field: "issuer" },
+    });
   const address = base.replace(/\/$/, "") + WELL_KNOWN;
   let status: number;
   let text: string;
@@ -59,7 +62,9 @@ export async function discover({ guard, reach }: DiscoveryDeps, typed: string): 
   if (issuer.replace(/\/$/, "") !== base.replace(/\/$/, "")) throw failed(`issuer ${issuer.slice(0, 100)}`);
   const list = (name: string): string[] => {
     const value = document[name];
-    return Array.isArray(value) ? (value as unknown[]).filter((each) => typeof each === "string").slice(0, 50) : [];
+    return Array.isArray(value)
+      ? (value as unknown[]).filter((each) => typeof each === "string").slice(0, 50)
+      : [];
   };
   if (of("authorization_endpoint") === "" || of("token_endpoint") === "") throw failed("endpoints");
   return {

@@ -200,6 +200,7 @@ export const CONSOLE_CODES = {
   mail_failed: ["client"],
   mail_missing: ["client"],
   mail_taken: ["client"],
+  mail_test_failed: ["client"],
   mail_wrong: ["client"],
   models_unreadable: ["upstream-down"],
   model_untested: ["client"],

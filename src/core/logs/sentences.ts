@@ -131,3 +131,9 @@ export function channelTooSlow(seconds: number, limitSeconds: number): Sentence 
 export const CHANNEL_WITHOUT_BALANCE: Sentence = { zh: "余额不足", en: "its balance is used up" };
 
 export const CHANNELS_TESTED = "所有通道测试已完成";
+
+/** Of a sign-in provider that the operator defines. */
+export function providerSentence(action: "create" | "update" | "delete", slug: string): string {
+  const verb = { create: "新增", update: "修改", delete: "删除" }[action];
+  return `${verb}登录方式 ${slug}`;
+}

@@ -86,3 +86,9 @@ export function passwordWasResetWords(language: Language, site: string, url: str
           "If this was not you, reset it again at once, and make sure that nobody else reads your mail.",
       };
 }
+
+export function testWords(language: Language, site: string): LetterWords {
+  return language === "zh"
+    ? { subject: `${site} 测试邮件`, lines: [`${site} 的邮件设置可以使用。`] }
+    : { subject: `Test letter from ${site}`, lines: [`The mail settings of ${site} work.`] };
+}

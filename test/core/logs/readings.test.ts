@@ -89,6 +89,11 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
   channelEnabled: [[sentences.channelEnabled(channel), "Channel “备用 A” (#7) was enabled"]],
   channelTooSlow: [[sentences.channelTooSlow(12.5, 10).zh, sentences.channelTooSlow(12.5, 10).en]],
   CHANNEL_WITHOUT_BALANCE: [[sentences.CHANNEL_WITHOUT_BALANCE.zh, sentences.CHANNEL_WITHOUT_BALANCE.en]],
+  providerSentence: [
+    [sentences.providerSentence("create", "work-sso"), "Added the sign-in provider work-sso"],
+    [sentences.providerSentence("update", "work-sso"), "Changed the sign-in provider work-sso"],
+    [sentences.providerSentence("delete", "work-sso"), "Deleted the sign-in provider work-sso"],
+  ],
   CHANNELS_TESTED: [[sentences.CHANNELS_TESTED, "All channels have been tested"]],
 };
 

@@ -9,6 +9,7 @@ import { parsePath } from "../../../shared/field-paths.ts";
 import { q } from "../../../db/database.ts";
 import { auditSteps } from "../../logs/audit.ts";
 import type { AuditActor } from "../../logs/audit.ts";
+import { providerSentence } from "../../logs/sentences.ts";
 import type { Deps } from "../../deps.ts";
 import { issuerOf } from "./discovery.ts";
 
@@ -197,6 +198,8 @@ async function rowOf(
   return row;
 }
 
+const PKCE = ["auto", "on", "off"] as const;
+
 /** What administrators see: everything but the secret, of which only whether there is one. */
 export function shownProvider(row: CustomProviderRow, identities: number) {
   const policy = parsePolicyText(row.accessPolicy);
@@ -221,7 +224,7 @@ export function shownProvider(row: CustomProviderRow, identities: number) {
     email_verified_field: row.emailVerifiedField,
     access_policy: "policy" in policy && policy.policy ? policy.policy : null,
     access_denied_message: row.accessDeniedMessage,
-    pkce: row.pkce === "on" || row.pkce === "off" ? row.pkce : ("auto" as const),
+    pkce: PKCE.find((each) => each === row.pkce) ?? "auto",
     allow_register: row.allowRegister,
     skip_second_factor: row.skipSecondFactor,
     link_verified_email: row.linkVerifiedEmail,
@@ -275,14 +278,13 @@ function audit(
   by: AuditActor,
   identities?: number,
 ): Parameters<typeof auditSteps>[2] {
-  const verb = { create: "新增", update: "修改", delete: "删除" }[action];
   return {
     type: 3,
     user: by,
     action: `provider.${action}`,
     params: { provider: slug, ...(identities === undefined ? {} : { identities }) },
     by,
-    content: `${verb}登录方式 ${slug}`,
+    content: providerSentence(action, slug),
   };
 }
 

@@ -70,24 +70,24 @@ export function customProviders(deps: Deps, session: SessionSettings) {
         access: "root",
         body: t.Object({ issuer: plainText(500) }),
       })
-      .get("/:slug", async ({ params }) => ok(await showCustomProvider(deps, params.slug)), {
+      .get("/:id", async ({ params }) => ok(await showCustomProvider(deps, params.id)), {
         access: "root",
       })
       .put(
-        "/:slug",
+        "/:id",
         async ({ params, body, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
           const by = auditActor({ actor, session: own, address, request });
-          return ok(await changeCustomProvider(deps, params.slug, body satisfies CustomProviderInput, by));
+          return ok(await changeCustomProvider(deps, params.id, body satisfies CustomProviderInput, by));
         },
         { access: "root", body: providerBody },
       )
       .delete(
-        "/:slug",
+        "/:id",
         async ({ params, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
           const by = auditActor({ actor, session: own, address, request });
-          return ok(await removeCustomProvider(deps, params.slug, by));
+          return ok(await removeCustomProvider(deps, params.id, by));
         },
         { access: "root" },
       )

@@ -106,14 +106,14 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     description: "Nothing is saved.",
     body: { issuer: "https://id.example.org" },
   },
-  "GET /api/custom-oauth-provider/{slug}": { tag: "Site", summary: "Show a sign-in provider" },
-  "PUT /api/custom-oauth-provider/{slug}": {
+  "GET /api/custom-oauth-provider/{id}": { tag: "Site", summary: "Show a sign-in provider" },
+  "PUT /api/custom-oauth-provider/{id}": {
     tag: "Site",
     summary: "Change a sign-in provider",
-    description: "What is absent stays; an empty secret keeps the one that is set. The slug never changes.",
+    description: "What is absent stays; an empty secret keeps the one that is set. The slug, which is its id, never changes.",
     body: { enabled: false },
   },
-  "DELETE /api/custom-oauth-provider/{slug}": {
+  "DELETE /api/custom-oauth-provider/{id}": {
     tag: "Site",
     summary: "Delete a sign-in provider",
     description: "With what accounts are bound by it; answers how many those were.",

@@ -58,7 +58,7 @@ export default function ProviderDrawer({ row, onClose, onSaved }: ProviderDrawer
   const save = async (values: ProviderValues, changed: Partial<ProviderValues>) => {
     const providers = api["custom-oauth-provider"];
     if (isNew) await call(providers.post(providerBody(values)));
-    else await call(providers({ slug: row.slug }).put(providerBody(changed)));
+    else await call(providers({ id: row.slug }).put(providerBody(changed)));
     toast({ text: t("common.saved", { name: values.name }) });
     onSaved();
   };

@@ -44,7 +44,7 @@ export default function Providers({ rows }: GroupExtraProps) {
     });
     if (!isSure) return;
     try {
-      const gone = await call(api["custom-oauth-provider"]({ slug: row.slug }).delete());
+      const gone = await call(api["custom-oauth-provider"]({ id: row.slug }).delete());
       toast({ text: t("editor.providers.deleted", { name: row.name, count: gone.identities }) });
     } catch (error) {
       toastFailure(error);

@@ -7,6 +7,7 @@ import { channelBulk } from "./api/channel-bulk.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { config } from "./api/config.ts";
+import { customProviders } from "./api/custom-providers.ts";
 import { data } from "./api/data.ts";
 import { logClearing } from "./api/log-clearing.ts";
 import { inbox } from "./api/inbox.ts";
@@ -67,6 +68,7 @@ function settingRoutes(deps: Deps, session: SessionSettings) {
     .use(priceDrafts(deps, session)) //   /api/price/drafts
     .use(priceSync(deps, session)) //     /api/price/sync
     .use(optionPreviews(deps, session)) // /api/option/preview, version
+    .use(customProviders(deps, session)) // /api/custom-oauth-provider
     .use(config(deps, session)); //       /api/config
 }
 

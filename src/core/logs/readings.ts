@@ -34,6 +34,8 @@ function amount(text: string): string {
 
 type Reading = readonly [pattern: RegExp, say: (...found: string[]) => string];
 
+const PROVIDER_VERBS: Readonly<Record<string, string>> = { 新增: "Added", 修改: "Changed", 删除: "Deleted" };
+
 const READINGS: readonly Reading[] = [
   [/^模型测试$/, () => "Channel test"],
   [/^通过 weir rescue 链接登录$/, () => "Signed in by a link of weir rescue"],
@@ -106,6 +108,10 @@ const READINGS: readonly Reading[] = [
   [
     /^响应时间 ([\d.]+)s 超过阈值 ([\d.]+)s$/,
     (took, limit) => `it took ${took} s to answer, the limit is ${limit} s`,
+  ],
+  [
+    /^(新增|修改|删除)登录方式 (\S+)$/,
+    (verb, slug) => `${PROVIDER_VERBS[verb ?? ""] ?? verb} the sign-in provider ${slug}`,
   ],
   [/^余额不足$/, () => "its balance is used up"],
 ];

@@ -168,3 +168,9 @@ export function tokenRotated(name: string, graceSeconds: number): string {
 
 /** Of root, who came in by the link of `weir rescue`. */
 export const ROOT_RESCUED = "通过 weir rescue 链接登录";
+
+/** Of a sign-in provider that the operator defines. */
+export function providerSentence(action: "create" | "update" | "delete", slug: string): string {
+  const verb = { create: "新增", update: "修改", delete: "删除" }[action];
+  return `${verb}登录方式 ${slug}`;
+}

@@ -122,3 +122,9 @@ export function factorWords(language: Language, site: string, change: string, ur
         remark: "If this was not you, change your password at once and look at your devices.",
       };
 }
+
+export function testWords(language: Language, site: string): LetterWords {
+  return language === "zh"
+    ? { subject: `${site} 测试邮件`, lines: [`${site} 的邮件设置可以使用。`] }
+    : { subject: `Test letter from ${site}`, lines: [`The mail settings of ${site} work.`] };
+}

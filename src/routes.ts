@@ -13,6 +13,7 @@ import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
 import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
+import { oauth } from "./api/oauth.ts";
 import { options } from "./api/options.ts";
 import { priceDrafts } from "./api/price-drafts.ts";
 import { priceSync } from "./api/price-sync.ts";
@@ -49,6 +50,7 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
     .use(users(deps, session)); //        /api/user (administration)
 }
 

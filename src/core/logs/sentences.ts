@@ -131,3 +131,21 @@ export function channelTooSlow(seconds: number, limitSeconds: number): Sentence 
 export const CHANNEL_WITHOUT_BALANCE: Sentence = { zh: "余额不足", en: "its balance is used up" };
 
 export const CHANNELS_TESTED = "所有通道测试已完成";
+
+/** Of a way in by a provider: its name, and what the foreign account is known by. */
+export function registeredBy(provider: string, account: string): string {
+  return `通过 ${provider} 账户 ${account} 注册`;
+}
+
+export function identityBound(provider: string, account: string): string {
+  return `绑定 ${provider} 账户 ${account}`;
+}
+
+export function identityUnbound(provider: string, account: string): string {
+  return `解除绑定 ${provider} 账户 ${account}`;
+}
+
+/** A binding that was imported by a login is the number's from now on. */
+export function identityClaimed(provider: string, account: string): string {
+  return `${provider} 账户 ${account} 的绑定由用户名改为数字 ID`;
+}

@@ -10,13 +10,7 @@ interface HiddenRow {
   toldBy?: string;
 }
 
-const PROVIDER_SWITCHES = [
-  "oidc.enabled",
-  "GitHubOAuthEnabled",
-  "LinuxDOOAuthEnabled",
-  "WeChatAuthEnabled",
-  "TelegramOAuthEnabled",
-] as const;
+const PROVIDER_SWITCHES = ["WeChatAuthEnabled", "TelegramOAuthEnabled"] as const;
 
 export const hiddenRows: readonly HiddenRow[] = [
   {
@@ -30,23 +24,13 @@ export const hiddenRows: readonly HiddenRow[] = [
     ],
   },
   {
-    reason: "Nobody signs in by another provider yet; the profile says that it is off.",
+    reason: "Nobody signs in by these providers yet; the profile says that it is off.",
     keys: PROVIDER_SWITCHES,
     toldBy: "islands/screens/personal.tsx",
   },
   {
     reason: "Read together with the provider's switch, which nothing acts on yet.",
     keys: [
-      "oidc.well_known",
-      "oidc.client_id",
-      "oidc.client_secret",
-      "oidc.authorization_endpoint",
-      "oidc.token_endpoint",
-      "oidc.user_info_endpoint",
-      "GitHubClientId",
-      "GitHubClientSecret",
-      "LinuxDOClientId",
-      "LinuxDOClientSecret",
       "WeChatServerAddress",
       "WeChatServerToken",
       "WeChatAccountQRCodeImageURL",

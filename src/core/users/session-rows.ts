@@ -104,6 +104,18 @@ export function* endSteps(
   return rows.map((row) => row.id);
 }
 
+/** Proven anew. */
+export function* proveSteps(tx: Orm, { sessions }: Database["t"], id: string, now: number): Steps<string[]> {
+  const rows = yield* q(
+    tx
+      .update(sessions)
+      .set({ sudoUntil: now + PROOF_SECONDS })
+      .where(and(eq(sessions.id, id), isNull(sessions.revokedAt)))
+      .returning({ id: sessions.id }),
+  );
+  return rows.map((row) => row.id);
+}
+
 /** All of a user's but the kept one, which goes on under the given version. */
 export function* endAllSteps(
   tx: Orm,

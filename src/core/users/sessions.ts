@@ -4,7 +4,15 @@ import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
-import { endAllSteps, endSteps, openSteps, purgeRows, removeSteps, writeLastUse } from "./session-rows.ts";
+import {
+  endAllSteps,
+  endSteps,
+  openSteps,
+  proveSteps,
+  purgeRows,
+  removeSteps,
+  writeLastUse,
+} from "./session-rows.ts";
 import type { LastUse, NewSession } from "./session-rows.ts";
 
 const MAX_CACHED = 100_000;
@@ -31,6 +39,8 @@ export interface Sessions {
   find(id: string): Session | undefined | Promise<Session | undefined>;
   /** Notes that the session was used now, from this address; written later. */
   seen(session: Session, ip: string): void;
+  /** The session counts as freshly proven from now on, on every node. */
+  prove(id: string): Promise<void>;
   /** Ends one session, on every node. */
   end(id: string, reason: string): Promise<void>;
   /** Ends all sessions of a user but, where it is named, one; that one goes on under the given version. */
@@ -184,6 +194,7 @@ export async function createSessions({
       dirty.set(entry.id, entry);
       if (dirty.size >= maxCached) void write();
     },
+    prove: (id) => change((tx) => proveSteps(tx, db.t, id, nowSeconds())),
     end: (id, reason) => change((tx) => endSteps(tx, db.t, id, { reason, now: nowSeconds() })),
     endAll: (userId, reason, kept) =>
       change((tx) => endAllSteps(tx, db.t, userId, { reason, now: nowSeconds(), ...(kept ? { kept } : {}) })),

@@ -14,6 +14,8 @@ import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
 import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
+import { oauthWidgets } from "./api/oauth-widgets.ts";
+import { oauth } from "./api/oauth.ts";
 import { options } from "./api/options.ts";
 import { priceDrafts } from "./api/price-drafts.ts";
 import { priceSync } from "./api/price-sync.ts";
@@ -57,6 +59,8 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
     .use(rescueRoutes(deps, session)) //  /api/user/rescue
+    .use(oauthWidgets(deps, session)) //  /api/oauth/wechat, telegram
+    .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
     .use(users(deps, session)); //        /api/user (administration)
 }
 

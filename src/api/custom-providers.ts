@@ -11,6 +11,7 @@ import {
   showCustomProvider,
 } from "../core/users/providers/custom-rows.ts";
 import type { CustomProviderInput } from "../core/users/providers/custom-rows.ts";
+import { refuseProviderLoss } from "../core/users/providers/methods.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { ok } from "../http/envelope.ts";
@@ -77,6 +78,7 @@ export function customProviders(deps: Deps, session: SessionSettings) {
         "/:id",
         async ({ params, body, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
+          if (body.enabled === false) await refuseProviderLoss(deps, actor.id, params.id);
           const by = auditActorOf({ actor, session: own, address, request });
           return ok(await changeCustomProvider(deps, params.id, body satisfies CustomProviderInput, by));
         },
@@ -86,6 +88,7 @@ export function customProviders(deps: Deps, session: SessionSettings) {
         "/:id",
         async ({ params, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
+          await refuseProviderLoss(deps, actor.id, params.id);
           const by = auditActorOf({ actor, session: own, address, request });
           return ok(await removeCustomProvider(deps, params.id, by));
         },

@@ -7,6 +7,7 @@ import { refuseUsedGroupsIn } from "../core/prices/group-use.ts";
 import { priceState } from "../core/prices/revisions.ts";
 import { isSensitive } from "../core/options/sensitive.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
+import { checkWaysIn } from "../core/users/providers/methods.ts";
 import { shippedTexts } from "../core/prices/origins.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
@@ -48,12 +49,14 @@ export function options(deps: Deps, session: SessionSettings) {
         if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
         if (key === "GroupRatio" && text !== undefined)
           await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
+        const locked = await checkWaysIn(deps, actor.id, key, text ?? "");
         await deps.options.change(key, text, {
           userId: actor.id,
           username: actor.username,
           note: body.note ?? "",
         });
-        return done();
+        // Of a way in that was switched off: how many accounts had only that.
+        return { ...done(), ...(locked > 0 ? { accounts_without_sign_in: locked } : {}) };
       },
       { access: "root", body: optionBody },
     )

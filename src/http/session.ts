@@ -113,10 +113,16 @@ export function cookieOf(request: Request, name: string): string {
 }
 
 /** A Set-Cookie line; Secure as soon as the request came over TLS. */
-export function cookieLine(name: string, value: string, ageSeconds: number, request: Request): string {
+export function cookieLine(
+  name: string,
+  value: string,
+  ageSeconds: number,
+  request: Request,
+  path = "/",
+): string {
   const isSecure =
     new URL(request.url).protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
-  return `${name}=${value}; Max-Age=${ageSeconds}; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+  return `${name}=${value}; Max-Age=${ageSeconds}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 }
 
 /** The Set-Cookie line of a session, or of its end (empty value). */
@@ -134,7 +140,8 @@ export function isForeignSite(request: Request): boolean {
   return from !== null && from !== "" && URL.parse(from)?.host !== headers.get("host");
 }
 
-function checkUserHeader(request: Request, user: UserAccount): void {
+/** Throws where the header New-Api-User does not name the one who is signed in. */
+export function checkUserHeader(request: Request, user: UserAccount): void {
   const sent = request.headers.get("new-api-user");
   if (sent === null || sent === "") throw new Failure("auth", "auth_user_header_missing");
   if (!/^\d+$/.test(sent)) throw new Failure("auth", "auth_user_header_malformed");

@@ -149,13 +149,13 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
   }
 
   test.each(optionRows.map(({ key }) => key))("%s", async (key) => {
-    const { good, read, refused, needs = [], unmet, never } = OPTION_CASES[key];
+    const { good, read, refused, needs = [], unmet, never, neverParams } = OPTION_CASES[key];
     const { secret = false, public: field } = definitionOf(key);
     const { options } = here().deps;
     if (unmet !== undefined) await expectRefused(key, good, unmet);
     for (const [needed, value] of needs) expect((await put(needed, value)).body.success).toBe(true);
     for (const [value, code, params] of refused) await expectRefused(key, value, code, params);
-    if (never !== undefined) return expectRefused(key, good, never);
+    if (never !== undefined) return expectRefused(key, good, never, neverParams);
     const startedMs = performance.now();
     expect((await put(key, good)).body).toMatchObject({ success: true });
     for (const node of nodes) {

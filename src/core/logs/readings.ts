@@ -53,6 +53,13 @@ const READINGS: readonly Reading[] = [
     /^更换令牌密钥：(.*)，旧密钥 (\d+) 秒后失效$/,
     (name, seconds) => `New secret for the key ${name}; the old one ends after ${seconds} seconds`,
   ],
+  [/^通过 (.+) 账户 (.+) 注册$/, (provider, account) => `Registered by the ${provider} account ${account}`],
+  [/^绑定 (.+) 账户 (.+)$/, (provider, account) => `Linked the ${provider} account ${account}`],
+  [/^解除绑定 (.+) 账户 (.+)$/, (provider, account) => `Unlinked the ${provider} account ${account}`],
+  [
+    /^(.+) 账户 (.+) 的绑定由用户名改为数字 ID$/,
+    (provider, account) => `The link to the ${provider} account ${account} is by its numeric id from now on`,
+  ],
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
   [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],

@@ -174,3 +174,21 @@ export function providerSentence(action: "create" | "update" | "delete", slug: s
   const verb = { create: "新增", update: "修改", delete: "删除" }[action];
   return `${verb}登录方式 ${slug}`;
 }
+
+/** Of a way in by a provider: its name, and what the foreign account is known by. */
+export function registeredBy(provider: string, account: string): string {
+  return `通过 ${provider} 账户 ${account} 注册`;
+}
+
+export function identityBound(provider: string, account: string): string {
+  return `绑定 ${provider} 账户 ${account}`;
+}
+
+export function identityUnbound(provider: string, account: string): string {
+  return `解除绑定 ${provider} 账户 ${account}`;
+}
+
+/** A binding that was imported by a login is the number's from now on. */
+export function identityClaimed(provider: string, account: string): string {
+  return `${provider} 账户 ${account} 的绑定由用户名改为数字 ID`;
+}

@@ -297,11 +297,30 @@ const optionsByGroup = {
     GitHubOAuthEnabled: { kind: bool, default: "false", public: "github_oauth" },
     GitHubClientId: { kind: text, default: "", public: "github_client_id" },
     GitHubClientSecret: { kind: text, default: "", secret: true },
+    /** Of an Enterprise server, or a mirror. */
+    GitHubBaseUrl: { kind: url, default: "https://github.com" },
+    /** Whether bindings that were imported by a login name still count, once. */
+    GitHubLegacyNames: { kind: bool, default: "true" },
+  },
+  google: {
+    "google.enabled": { kind: bool, default: "false" },
+    "google.client_id": { kind: text, default: "" },
+    "google.client_secret": { kind: text, default: "", secret: true },
+    /** Of one company: the claim `hd` of its accounts. */
+    "google.hosted_domain": { kind: text, default: "" },
+  },
+  discord: {
+    "discord.enabled": { kind: bool, default: "false", public: "discord_oauth" },
+    "discord.client_id": { kind: text, default: "", public: "discord_client_id" },
+    "discord.client_secret": { kind: text, default: "", secret: true },
+    DiscordBaseUrl: { kind: url, default: "https://discord.com" },
   },
   linuxdo: {
     LinuxDOOAuthEnabled: { kind: bool, default: "false", public: "linuxdo_oauth" },
     LinuxDOClientId: { kind: text, default: "", public: "linuxdo_client_id" },
     LinuxDOClientSecret: { kind: text, default: "", secret: true },
+    LinuxDOBaseUrl: { kind: url, default: "https://connect.linux.do" },
+    LinuxDOMinimumTrustLevel: { kind: int(0, 4), default: "0", public: "linuxdo_minimum_trust_level" },
   },
   wechat: {
     WeChatAuthEnabled: { kind: bool, default: "false", public: "wechat_login" },

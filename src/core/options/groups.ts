@@ -35,6 +35,8 @@ const TAB_OF_GROUP = {
   smtp: "system",
   oidc: "system",
   github: "system",
+  google: "system",
+  discord: "system",
   linuxdo: "system",
   wechat: "system",
   telegram: "system",

@@ -15,6 +15,14 @@ interface Guard {
   code: FailureCode;
 }
 
+const REDIRECTING: readonly OptionKey[] = [
+  "GitHubOAuthEnabled",
+  "oidc.enabled",
+  "LinuxDOOAuthEnabled",
+  "google.enabled",
+  "discord.enabled",
+];
+
 /** An option is guarded in the state that does something: a switch that is on, a text that is not empty. */
 const GUARDS: readonly Guard[] = [
   { key: "GitHubOAuthEnabled", needs: ["GitHubClientId", "GitHubClientSecret"], code: "option_needs_github" },
@@ -34,6 +42,18 @@ const GUARDS: readonly Guard[] = [
     needs: ["LinuxDOClientId", "LinuxDOClientSecret"],
     code: "option_needs_linuxdo",
   },
+  { key: "google.enabled", needs: ["google.client_id", "google.client_secret"], code: "option_needs_google" },
+  {
+    key: "discord.enabled",
+    needs: ["discord.client_id", "discord.client_secret"],
+    code: "option_needs_discord",
+  },
+  // Whoever signs in elsewhere is sent back to this site, by an address that both sides know beforehand.
+  ...REDIRECTING.map((key) => ({
+    key,
+    needs: ["ServerAddress"] as const,
+    code: "option_needs_site_address" as const,
+  })),
   { key: "EmailDomainRestrictionEnabled", needs: ["EmailDomainWhitelist"], code: "option_needs_domains" },
   {
     key: "EmailVerificationEnabled",
@@ -69,18 +89,9 @@ const isActing = (text: string): boolean => isGiven(text) && text !== "false";
 const isMet = (need: Need, textOf: (key: OptionKey) => string): boolean =>
   (typeof need === "string" ? [need] : need).some((key) => isGiven(textOf(key)));
 
-/** Other ways to sign in than a password. None is built yet: passwords stay on until one is. */
-const OTHER_METHODS: readonly OptionKey[] = [];
-
 /** Throws a Failure where the change would leave an option acting without what it needs; `textOf` tells what is stored now. */
 export function checkGuards(key: OptionKey, value: string, textOf: (key: OptionKey) => string): void {
   const after = (each: OptionKey): string => (each === key ? value : textOf(each));
-  if (
-    key === "PasswordLoginEnabled" &&
-    value === "false" &&
-    !OTHER_METHODS.some((each) => isActing(after(each)))
-  )
-    throw refuse("last_method");
   if (key === "passkey.enabled" && value === "true" && !passkeySite(textOf("ServerAddress")))
     throw refuse("option_needs_passkey_host");
   if (key === "ServerAddress" && textOf("passkey.enabled") === "true" && !passkeySite(value))

@@ -10,14 +10,6 @@ interface HiddenRow {
   toldBy?: string;
 }
 
-const PROVIDER_SWITCHES = [
-  "oidc.enabled",
-  "GitHubOAuthEnabled",
-  "LinuxDOOAuthEnabled",
-  "WeChatAuthEnabled",
-  "TelegramOAuthEnabled",
-] as const;
-
 export const hiddenRows: readonly HiddenRow[] = [
   {
     reason: "Left over from the ancestor of these gateways, where nothing read them either.",
@@ -27,31 +19,6 @@ export const hiddenRows: readonly HiddenRow[] = [
       "ImageUploadPermission",
       "ImageDownloadPermission",
       "StreamCacheQueueLength",
-    ],
-  },
-  {
-    reason: "Nobody signs in by another provider yet; the profile says that it is off.",
-    keys: PROVIDER_SWITCHES,
-    toldBy: "islands/screens/personal.tsx",
-  },
-  {
-    reason: "Read together with the provider's switch, which nothing acts on yet.",
-    keys: [
-      "oidc.well_known",
-      "oidc.client_id",
-      "oidc.client_secret",
-      "oidc.authorization_endpoint",
-      "oidc.token_endpoint",
-      "oidc.user_info_endpoint",
-      "GitHubClientId",
-      "GitHubClientSecret",
-      "LinuxDOClientId",
-      "LinuxDOClientSecret",
-      "WeChatServerAddress",
-      "WeChatServerToken",
-      "WeChatAccountQRCodeImageURL",
-      "TelegramBotToken",
-      "TelegramBotName",
     ],
   },
   {

@@ -1,5 +1,7 @@
 // The status payload: what every visitor's console needs to know of the site, secrets never.
 import { MAX_PASSWORD, MAX_USERNAME, MIN_PASSWORD } from "../../shared/name-limits.ts";
+import { BUILT_IN_IDS } from "../users/providers/built-in.ts";
+import { enabledProviders, shown } from "../users/providers/registry.ts";
 import { canReset } from "../users/password-reset.ts";
 import { termsVersion } from "../users/terms.ts";
 import type { Deps } from "../deps.ts";
@@ -36,8 +38,19 @@ export function firstWebChat(chats: readonly unknown[]): string {
 export async function siteStatus(deps: Deps) {
   const { options } = deps;
   const { done } = await setupState(deps);
+  const providers = await enabledProviders(deps);
+  const isOn = (id: string): boolean => providers.some((each) => each.id === id);
+  const custom = providers.filter(({ id }) => !BUILT_IN_IDS.has(id));
   return {
     ...publicOptions(options),
+    // A way in is there when its keys are, too.
+    github_oauth: isOn("github"),
+    oidc_enabled: isOn("oidc"),
+    linuxdo_oauth: isOn("linuxdo"),
+    discord_oauth: isOn("discord"),
+    /** Every way in beside password and passkey, in display order. */
+    sign_in_providers: providers.map(shown),
+    custom_oauth_providers: custom.map(({ id, label, icon }) => ({ id, name: label, slug: id, icon })),
     version: deps.version,
     start_time: deps.startedAt,
     setup: done,

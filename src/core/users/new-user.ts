@@ -19,7 +19,9 @@ import { firstTokenSteps } from "./tokens.ts";
 type UserValues = Schema["users"]["$inferInsert"];
 type UserDeps = Pick<Deps, "db" | "clock" | "ledger" | "options" | "seal" | "accounts">;
 
-export interface NewAccount extends Pick<UserValues, "username" | "displayName" | "passwordHash"> {
+export interface NewAccount extends Pick<UserValues, "username" | "displayName"> {
+  /** Absent: the account has no password. */
+  passwordHash?: string | undefined;
   /** Proven; undefined: none. */
   mail?: MailAddress | undefined;
   /** Whose invitation code brought them; who is gone or banned gives and gets nothing. */
@@ -30,6 +32,8 @@ export interface NewAccount extends Pick<UserValues, "username" | "displayName" 
   termsVersion?: string | undefined;
   /** Runs first in the transaction: what it throws undoes everything. */
   before?: ((tx: Orm) => Steps<void>) | undefined;
+  /** Runs last, with the new account's id: what it throws undoes everything too. */
+  after?: ((tx: Orm, userId: number) => Steps<void>) | undefined;
 }
 
 /** What a name and an account without one begin with. */
@@ -65,6 +69,7 @@ export async function addUser(deps: UserDeps, account: NewAccount): Promise<numb
       const tokenId = deps.options.get("GenerateDefaultToken")
         ? yield* firstTokenSteps(tx, deps, user)
         : undefined;
+      if (account.after) yield* account.after(tx, user.id);
       return { user, inviter, tokenId };
     });
     if (made.tokenId !== undefined) await deps.accounts.tokenChanged(made.tokenId);
@@ -116,7 +121,7 @@ function* insertSteps(
       .values({
         username,
         displayName,
-        passwordHash,
+        ...(passwordHash === undefined ? {} : { passwordHash }),
         ...accountKeys(username),
         createdAt,
         ...(mail ? { email: mail.address, emailKey: mail.key } : {}),

@@ -26,7 +26,11 @@ export function canReset(deps: Pick<Deps, "options">): boolean {
 }
 
 /** The account's own word, else the site's: the one who asks may be a stranger. */
-function languageOf(deps: Pick<Deps, "options">, setting: string, asked: Language | undefined): Language {
+export function accountLanguage(
+  deps: Pick<Deps, "options">,
+  setting: string,
+  asked: Language | undefined,
+): Language {
   if (asked) return asked;
   const own = /"language":"(zh|en)"/.exec(setting)?.[1] as Language | undefined;
   return own ?? deps.options.get("site.language");
@@ -47,7 +51,7 @@ export async function requestReset(deps: Deps, typed: string, asked: Language | 
     hash: () => sha256Hex(token),
   });
   if (!isOpen) return;
-  const language = languageOf(deps, owner.setting, asked);
+  const language = accountLanguage(deps, owner.setting, asked);
   const url = siteLink(deps, `/user/reset?email=${encodeURIComponent(owner.email)}&token=${token}`);
   const words = resetWords(language, deps.options.get("SystemName"), url);
   sendNow(deps, letterOf(deps, owner.email, language, words)).catch((error: unknown) =>
@@ -107,7 +111,7 @@ export async function resetPassword(
     );
     if (!row) throw refuse("reset_link_wrong");
     yield* endFlowsSteps(tx, deps, row.id);
-    const language = languageOf(deps, row.setting, asked);
+    const language = accountLanguage(deps, row.setting, asked);
     const words = passwordWasResetWords(language, deps.options.get("SystemName"), siteLink(deps, "/reset"));
     const letter = letterOf(deps, row.email, language, words);
     yield* postSteps(tx, deps, { userId: row.id, kind: "password_reset", letter });

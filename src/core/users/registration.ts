@@ -96,7 +96,7 @@ export function refuseClosed({ options }: Pick<Deps, "options">): void {
 }
 
 /** Who invited: unknown codes are as good as none. */
-async function inviterOf({ db }: Pick<Deps, "db">, affCode: string): Promise<number | undefined> {
+export async function inviterOf({ db }: Pick<Deps, "db">, affCode: string): Promise<number | undefined> {
   const code = affCode.trim();
   if (code === "") return undefined;
   const { users } = db.t;

@@ -89,7 +89,7 @@ function userJson(row: UserRow, identities: Record<string, string>): UserJson {
     oidc_id: identities.oidc ?? "",
     wechat_id: identities.wechat ?? "",
     telegram_id: identities.telegram ?? "",
-    linux_do_id: identities.linux_do ?? "",
+    linux_do_id: identities.linuxdo ?? "",
     verification_code: "",
     access_token: null,
     quota: row.quota,

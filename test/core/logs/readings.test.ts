@@ -27,6 +27,15 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
       "Model ratio 1.25, output ratio 4.00, audio ratio 16.00, audio output ratio 2.00, group ratio 1.00",
     ],
   ],
+  registeredBy: [[sentences.registeredBy("GitHub", "ada"), "Registered by the GitHub account ada"]],
+  identityBound: [[sentences.identityBound("Linux DO", "ada"), "Linked the Linux DO account ada"]],
+  identityUnbound: [[sentences.identityUnbound("OIDC", "ada"), "Unlinked the OIDC account ada"]],
+  identityClaimed: [
+    [
+      sentences.identityClaimed("GitHub", "ada"),
+      "The link to the GitHub account ada is by its numeric id from now on",
+    ],
+  ],
   calledModel: [
     [
       sentences.chargeSentence({ ratios: FIXED, groupRatio: 1 }) + sentences.calledModel("gpt-4-gizmo-x"),

@@ -201,7 +201,7 @@ async function rowOf(
 const PKCE = ["auto", "on", "off"] as const;
 
 /** What administrators see: everything but the secret, of which only whether there is one. */
-export function shownProvider(row: CustomProviderRow, identities: number) {
+function shownProvider(row: CustomProviderRow, identities: number) {
   const policy = parsePolicyText(row.accessPolicy);
   return {
     slug: row.slug,

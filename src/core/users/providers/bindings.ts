@@ -1,0 +1,115 @@
+// Which foreign accounts an account is bound to, for itself and for administrators, and how one is given up.
+// Refuses to give up the last way in, and to touch accounts of the same or a higher rank.
+import { and, eq } from "drizzle-orm";
+import { q } from "../../../db/database.ts";
+import { LogType, Role } from "../../../shared/enums.ts";
+import { Failure, refuse } from "../../../shared/failures.ts";
+import { auditSteps } from "../../logs/audit.ts";
+import type { AuditActor } from "../../logs/audit.ts";
+import { identityUnbound } from "../../logs/sentences.ts";
+import type { Deps, UserAccount } from "../../deps.ts";
+import { sendSoon } from "../outbox.ts";
+import type { UserRow } from "../users.ts";
+import { identityLetterSteps } from "./letters.ts";
+import { inTurnSteps, lastOwnCheck } from "./methods.ts";
+import { allProviders } from "./registry.ts";
+import type { ShownProvider } from "./registry.ts";
+
+export interface Binding {
+  provider: string;
+  label: string;
+  icon: string;
+  kind: ShownProvider["kind"];
+  enabled: boolean;
+  account: { label: string; created_at: number; last_used_at: number } | null;
+}
+
+/** All providers that are on, and those that are off but bound. */
+export async function bindingsOf(deps: Deps, userId: number): Promise<Binding[]> {
+  const { identities } = deps.db.t;
+  const [providers, rows] = await Promise.all([
+    allProviders(deps),
+    deps.db.orm.select().from(identities).where(eq(identities.userId, userId)),
+  ]);
+  const bound = new Map(rows.map((row) => [row.provider, row]));
+  return providers.flatMap(({ id, label, icon, kind, enabled }) => {
+    const row = bound.get(id);
+    if (!enabled && !row) return [];
+    const account = row
+      ? { label: row.label || row.subject, created_at: row.createdAt, last_used_at: row.lastUsedAt }
+      : null;
+    return [{ provider: id, label, icon, kind, enabled, account }];
+  });
+}
+
+/** Gives up one's own. Throws `oauth_unbound`, `last_method`. */
+export async function unbindOwn(deps: Deps, provider: string, by: AuditActor): Promise<void> {
+  const user = await rowOf(deps, by.id);
+  await unbind(deps, user, provider, by, LogType.system);
+}
+
+/** Of somebody else, by rank. */
+export async function bindingsFor(deps: Deps, actor: UserAccount, userId: number): Promise<Binding[]> {
+  outranked(actor, await rowOf(deps, userId));
+  return bindingsOf(deps, userId);
+}
+
+/** Of somebody else: whoever loses the last way in gets in again by a reset password, or by an administrator's. */
+export async function unbindFor(
+  deps: Deps,
+  actor: UserAccount,
+  userId: number,
+  provider: string,
+  by: AuditActor,
+): Promise<void> {
+  const user = await rowOf(deps, userId);
+  outranked(actor, user);
+  await unbind(deps, user, provider, by, LogType.manage);
+}
+
+function outranked(actor: UserAccount, target: UserRow): void {
+  if (actor.id !== target.id && actor.role !== Role.root && target.role >= actor.role)
+    throw refuse("user_rank_read");
+}
+
+async function rowOf({ db }: Pick<Deps, "db">, id: number): Promise<UserRow> {
+  const { users } = db.t;
+  const [row] = await db.orm.select().from(users).where(eq(users.id, id));
+  if (!row) throw refuse("user_missing");
+  return row;
+}
+
+async function unbind(
+  deps: Deps,
+  user: UserRow,
+  provider: string,
+  by: AuditActor,
+  type: number,
+): Promise<void> {
+  const { identities } = deps.db.t;
+  const found = (await allProviders(deps)).find(({ id }) => id === provider);
+  const label = found?.label ?? provider.slice(0, 32);
+  const checkLast = by.id === user.id ? await lastOwnCheck(deps, user.id) : undefined;
+  await deps.db.atomic(function* (tx) {
+    yield* inTurnSteps(tx, deps, user.id);
+    const [gone] = yield* q(
+      tx
+        .delete(identities)
+        .where(and(eq(identities.userId, user.id), eq(identities.provider, provider)))
+        .returning({ label: identities.label, subject: identities.subject }),
+    );
+    if (!gone) throw new Failure("client", "oauth_unbound", { params: { provider: label } });
+    if (checkLast) yield* checkLast(tx);
+    const account = gone.label || gone.subject;
+    yield* auditSteps(tx, deps, {
+      type,
+      user,
+      action: "identity.unbind",
+      params: { provider, account },
+      by,
+      content: identityUnbound(label, account),
+    });
+    yield* identityLetterSteps(tx, deps, user, { provider: label, account, isBound: false });
+  });
+  sendSoon(deps);
+}

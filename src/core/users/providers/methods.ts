@@ -1,0 +1,136 @@
+// By what each account can come in, counted: nobody gives up the last way, neither their own nor everybody's.
+// Refuses with `last_method` whatever would leave the actor, or every root, without one.
+import { and, eq, inArray, isNull, ne, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { q } from "../../../db/database.ts";
+import type { Orm, Steps } from "../../../db/database.ts";
+import { Role, UserStatus } from "../../../shared/enums.ts";
+import { refuse } from "../../../shared/failures.ts";
+import type { OptionKey } from "../../options/definitions.ts";
+import type { Deps } from "../../deps.ts";
+import { PROVIDER_SWITCHES } from "./built-in.ts";
+import { issuerOfDocument, readDiscovery } from "./oidc.ts";
+import { enabledProviders } from "./registry.ts";
+import type { RegistryDeps } from "./registry.ts";
+
+type MethodDeps = RegistryDeps & Pick<Deps, "db" | "options">;
+
+/** What would be left. */
+interface Remaining {
+  hasPasswords: boolean;
+  providers: readonly string[];
+}
+
+async function remaining(
+  deps: MethodDeps,
+  without: { provider?: string; passwords?: boolean },
+): Promise<Remaining> {
+  const providers = (await enabledProviders(deps)).map(({ id }) => id);
+  return {
+    hasPasswords: deps.options.get("PasswordLoginEnabled") && without.passwords !== true,
+    providers: providers.filter((id) => id !== without.provider),
+  };
+}
+
+/** Whether the account in `users` has a way in; as a condition, so that many are counted at once. */
+function hasMethod({ db }: Pick<Deps, "db">, { hasPasswords, providers }: Remaining): SQL {
+  const { identities, passkeys, users } = db.t;
+  const ways = [
+    sql`exists (select 1 from ${passkeys} where ${passkeys.userId} = ${users.id})`,
+    ...(hasPasswords ? [sql`${users.passwordHash} <> ''`] : []),
+    ...(providers.length > 0
+      ? [
+          sql`exists (select 1 from ${identities} where ${identities.userId} = ${users.id} and ${inArray(identities.provider, [...providers])})`,
+        ]
+      : []),
+  ];
+  return sql`(${sql.join(ways, sql` or `)})`;
+}
+
+async function countOf({ db }: Pick<Deps, "db">, where: SQL | undefined): Promise<number> {
+  const { users } = db.t;
+  const [row] = await db.orm
+    .select({ n: sql<number>`count(*)` })
+    .from(users)
+    .where(and(isNull(users.deletedAt), where));
+  return Number(row?.n ?? 0);
+}
+
+/** Throws `last_method` where this account has no way in any more; in the transaction that took one. */
+export async function lastOwnCheck(deps: MethodDeps, userId: number): Promise<(tx: Orm) => Steps<void>> {
+  const left = await remaining(deps, {});
+  return function* (tx) {
+    const { users } = deps.db.t;
+    const [row] = yield* q(
+      tx
+        .select({ id: users.id })
+        .from(users)
+        .where(and(eq(users.id, userId), hasMethod(deps, left))),
+    );
+    if (!row) throw refuse("last_method");
+  };
+}
+
+/** Changes of one account's ways in come one after another, so that two cannot take the last two. */
+export function* inTurnSteps(tx: Orm, { db }: Pick<Deps, "db">, userId: number): Steps<void> {
+  const { users } = db.t;
+  if (db.kind === "postgres")
+    yield* q(tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("no key update"));
+}
+
+/**
+ * Throws `last_method` where without that provider the actor, or every root, would have no way in; answers how many
+ * accounts have only that one.
+ */
+export async function refuseProviderLoss(
+  deps: MethodDeps,
+  actorId: number,
+  provider: string,
+): Promise<number> {
+  const { identities, users } = deps.db.t;
+  const left = await remaining(deps, { provider });
+  await refuseRootsLockedOut(deps, actorId, left);
+  const isBound = sql`exists (select 1 from ${identities} where ${identities.userId} = ${users.id} and ${identities.provider} = ${provider})`;
+  return countOf(deps, and(isBound, sql`not ${hasMethod(deps, left)}`));
+}
+
+async function refuseRootsLockedOut(deps: MethodDeps, actorId: number, left: Remaining): Promise<void> {
+  const { users } = deps.db.t;
+  const before = await remaining(deps, {});
+  const isActor = eq(users.id, actorId);
+  const isRoot = and(eq(users.role, Role.root), eq(users.status, UserStatus.enabled), ne(users.id, 0));
+  for (const who of [isActor, isRoot]) {
+    // Who had none before loses nothing by this.
+    const had = await countOf(deps, and(who, hasMethod(deps, before)));
+    const has = await countOf(deps, and(who, hasMethod(deps, left)));
+    if (had > 0 && has === 0) throw refuse("last_method");
+  }
+}
+
+/**
+ * What an option that is about ways in needs beside its own form, before it is stored. Answers how many accounts have
+ * only the way in that is switched off. Throws `last_method`, `oidc_discovery_failed`.
+ */
+export async function checkWaysIn(
+  deps: MethodDeps,
+  actorId: number,
+  key: string,
+  value: string,
+): Promise<number> {
+  if (key === "oidc.well_known" && /^https?:\/\//.test(value) && URL.canParse(value)) {
+    await readDiscovery(deps, issuerOfDocument(value));
+    return 0;
+  }
+  if (value !== "false") return 0;
+  if (key === "PasswordLoginEnabled") {
+    const { users } = deps.db.t;
+    const left = await remaining(deps, { passwords: true });
+    // Another method, on and bound by who switches: having none yet is no reason to let them.
+    if ((await countOf(deps, and(eq(users.id, actorId), hasMethod(deps, left)))) === 0)
+      throw refuse("last_method");
+    return countOf(deps, sql`not ${hasMethod(deps, left)}`);
+  }
+  const provider = PROVIDER_SWITCHES[key as OptionKey];
+  if (provider === undefined || !(await enabledProviders(deps)).some(({ id }) => id === provider)) return 0;
+  return refuseProviderLoss(deps, actorId, provider);
+}

@@ -20,6 +20,7 @@ import { createLogger } from "./core/kit/logger.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
 import { outboundOf } from "./core/users/outbound.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
+import { optionTrail } from "./core/logs/option-trail.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options/store.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
@@ -112,6 +113,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const { journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
   const ledger = await createLedger({ ...base, dataDir, nodeId, journalKeepMinutes, balances });
+  options.recordWith(optionTrail({ db, clock, ledger }));
   const routing = await createRouting({ db, seal, logger });
   const maintenance = createMaintenance(options);
   const sessions = await createSessions({ db, clock, logger });

@@ -20,6 +20,7 @@ import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { registration } from "./api/registration.ts";
 import { redemptions } from "./api/redemptions.ts";
+import { sessions } from "./api/sessions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
@@ -49,6 +50,7 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(sessions(deps, session)) //      /api/user/sessions, :id/sessions
     .use(users(deps, session)); //        /api/user (administration)
 }
 

@@ -19,6 +19,7 @@ import { InvitationCard } from "../ui/invitation-card.tsx";
 import type { Invitation } from "../ui/invitation-card.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import { Card, SaveRow, Sections } from "./personal/card.tsx";
+import { DevicesCard } from "./personal/devices.tsx";
 import { ModelsCard } from "./personal/models.tsx";
 import { NoticesCard, PricesCard, settingOf } from "./personal/notices.tsx";
 import { PasswordCard, ShortcutsSwitch, TokenCard } from "./personal/security.tsx";
@@ -65,6 +66,7 @@ export default function Personal() {
     ["identity", "personal.identity"],
     ["password", "personal.password"],
     ["token", "personal.token"],
+    ["devices", "personal.devices"],
     ["bindings", "personal.bindings"],
     ["notices", "personal.notices"],
     ["prices", "personal.prices"],
@@ -82,6 +84,7 @@ export default function Personal() {
           <IdentityCard self={self} />
           <PasswordCard hasPassword={data.hasPassword} />
           <TokenCard hasToken={data.hasAccessToken} />
+          <DevicesCard />
           <BindingsCard self={self} />
           <NoticesCard
             setting={setting}

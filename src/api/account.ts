@@ -4,6 +4,7 @@ import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { createSignIn } from "../core/users/sign-in.ts";
 import { deleteSelf, getUser, renewAccessToken, updateSelf } from "../core/users/users.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { deviceOf } from "../http/device.ts";
 import { enter } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -44,6 +45,7 @@ export function account(deps: Deps, session: SessionSettings) {
           password: body.password,
           address,
           deviceId: deviceOf(request, session.secret),
+          userAgent: request.headers.get("user-agent") ?? "",
         });
         const entrance = { request, address, set, sessionJwt };
         const cookies = humanCookie === undefined ? [] : [humanCookie];
@@ -68,10 +70,11 @@ export function account(deps: Deps, session: SessionSettings) {
     .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
     .put(
       "/self",
-      async ({ actor, body, set, request, sessionJwt, session: current }) => {
+      async ({ actor, address, body, set, request, sessionJwt, session: current }) => {
         const sessionId = current?.id;
         const deviceId = deviceOf(request, session.secret);
-        const row = await updateSelf(deps, actor, body, { sessionId, deviceId });
+        const by = auditActorOf({ actor, session: current, request, address });
+        const row = await updateSelf(deps, by, body, { sessionId, deviceId });
         if (body.password && sessionId !== undefined) {
           // Every other session ended with the old password; this one goes on with a new token.
           const value = await sessionJwt.sign(claimsOf(row, sessionId));
@@ -83,12 +86,17 @@ export function account(deps: Deps, session: SessionSettings) {
     )
     .delete(
       "/self",
-      async ({ actor, set, request }) => {
-        await deleteSelf(deps, actor);
+      async ({ actor, address, set, request, session: current }) => {
+        await deleteSelf(deps, auditActorOf({ actor, session: current, request, address }));
         set.headers["set-cookie"] = sessionCookie("", request);
         return done();
       },
       { access: "user" },
     )
-    .get("/token", async ({ actor }) => ok(await renewAccessToken(deps, actor)), { access: "user" });
+    .get(
+      "/token",
+      async ({ actor, address, request, session: current }) =>
+        ok(await renewAccessToken(deps, auditActorOf({ actor, session: current, request, address }))),
+      { access: "user" },
+    );
 }

@@ -6,6 +6,7 @@ import type { Deps } from "../core/deps.ts";
 import { refuseUsedGroupsIn } from "../core/prices/group-use.ts";
 import { priceState } from "../core/prices/revisions.ts";
 import { shippedTexts } from "../core/prices/origins.ts";
+import { authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
@@ -36,14 +37,13 @@ export function options(deps: Deps, session: SessionSettings) {
     )
     .put(
       "/",
-      async ({ body, actor }) => {
+      async ({ body, actor, session: current, request, address }) => {
         const { key, value } = body;
         const text = value === undefined || value === null ? undefined : String(value);
         if (key === "GroupRatio" && text !== undefined)
           await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
         await deps.options.change(key, text, {
-          userId: actor.id,
-          username: actor.username,
+          ...authorOf({ actor, session: current, request, address }),
           note: body.note ?? "",
         });
         return done();
@@ -52,8 +52,9 @@ export function options(deps: Deps, session: SessionSettings) {
     )
     .post(
       "/rest_model_ratio",
-      async ({ language, actor }) => {
-        const author = { userId: actor.id, username: actor.username, kind: "reset" as const };
+      async ({ language, actor, session: current, request, address }) => {
+        const by = authorOf({ actor, session: current, request, address });
+        const author = { ...by, kind: "reset" as const };
         const { ModelRatio } = shippedTexts(deps.options.get("QuotaPerUnit"));
         await deps.options.set("ModelRatio", ModelRatio, author);
         return done(messageText("model_ratio_reset", language));

@@ -9,7 +9,7 @@ export type InboxParams = Readonly<Record<string, string | number>>;
 export type InboxTone = "attention" | "broken";
 
 /** Kinds that are switched together: `inbox.letters.<name>`. */
-type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail";
+type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail" | "balance";
 
 interface InboxKindRow {
   tone: InboxTone;
@@ -44,6 +44,12 @@ const ROWS = {
   journal_put_away: { tone: "broken", letters: "settlement", isLasting: true },
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },
+  /** An administrator changed a balance. */
+  balance: {
+    tone: "attention",
+    letters: "balance",
+    href: (subject) => `/user?edit=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
+  },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
   /** Letters that were given up. */
   letter: {

@@ -38,9 +38,9 @@ const READINGS: readonly Reading[] = [
   [/^模型测试$/, () => "Channel test"],
   [/^所有通道测试已完成$/, () => "All channels have been tested"],
   [
-    /^管理员将用户额度从 (.+?)修改为 (.+)$/,
-    (before, after) =>
-      `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}`,
+    /^管理员将用户额度从 (.+?)修改为 (.+?)(?:，原因：([^]*))?$/,
+    (before, after, reason) =>
+      `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}${reason === undefined ? "" : `: ${reason}`}`,
   ],
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],

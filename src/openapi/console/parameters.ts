@@ -31,7 +31,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   time_zone: "Whose days and weeks, such as Asia/Shanghai; the site's where unknown.",
   token_name: "Only keys of this name.",
   turnstile: "What the widget of the human check gave, where the site asks for one.",
-  type: "Only rows of this kind: 1 top-up, 2 use, 3 management, 4 system, 5 error; 0 for all.",
+  type: "Only rows of this kind: 1 top-up, 2 use, 3 management, 4 system, 5 error, 7 sign-in; 0 for all.",
   untested: "`true`: only channels that were never tested.",
   username: "Only this user.",
 };

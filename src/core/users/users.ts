@@ -255,10 +255,11 @@ export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> 
 
 async function softDelete(deps: Deps, row: UserRow): Promise<void> {
   const { remoteObjects, users } = deps.db.t;
-  await deps.db.orm
-    .update(users)
-    .set({ deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null })
-    .where(eq(users.id, row.id));
+  await deps.db.atomic(function* (tx) {
+    const set = { deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null };
+    yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
+    yield* removeFactorSteps(tx, deps, row.id, { totp: true, passkeys: true });
+  });
   await deps.db.orm.delete(remoteObjects).where(eq(remoteObjects.userId, row.id));
   await deps.accounts.userChanged(row.id);
   await endEverywhere(deps, row.id, "deleted");

@@ -290,6 +290,7 @@ async function softDelete(deps: Deps, row: UserRow, by: AuditActor): Promise<voi
         .where(eq(remoteObjects.userId, row.id))
         .returning({ id: remoteObjects.userId }),
     );
+    yield* removeFactorSteps(tx, deps, row.id, { totp: true, passkeys: true });
     yield* auditSteps(tx, deps, { user: row, action, by });
   });
   await deps.accounts.userChanged(row.id);

@@ -24,6 +24,7 @@ import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
 import { usage } from "./api/usage.ts";
+import { userBulk } from "./api/user-bulk.ts";
 import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
@@ -49,6 +50,7 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(userBulk(deps, session)) //      /api/user/bulk, notes
     .use(users(deps, session)); //        /api/user (administration)
 }
 

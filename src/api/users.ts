@@ -5,11 +5,11 @@ import type { Deps } from "../core/deps.ts";
 import {
   createUser,
   getUserFor,
-  listUsers,
   manageUser,
   removeUser,
   updateUser,
 } from "../core/users/users.ts";
+import { listUsers } from "../core/users/user-list.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";

@@ -8,6 +8,7 @@ import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
+import { resumeBulks } from "../core/users/bulk-run.ts";
 import { sendDue } from "../core/users/outbox.ts";
 import type { Job } from "./scheduler.ts";
 
@@ -38,6 +39,7 @@ export function jobsOf(
     | "reach"
     | "routing"
     | "seal"
+    | "accounts"
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
@@ -69,6 +71,7 @@ export function jobsOf(
       everySeconds: () => OUTBOX_SECONDS,
       run: async () => void (await sendDue(deps)),
     },
+    { name: "user-bulk", everySeconds: () => OUTBOX_SECONDS, run: () => resumeBulks(deps) },
     {
       name: "remote-object-purge",
       everySeconds: () => HOUR,

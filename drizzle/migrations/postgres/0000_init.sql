@@ -465,6 +465,7 @@ CREATE TABLE "users" (
 	"remark" text DEFAULT '' NOT NULL,
 	"flagged" boolean DEFAULT false NOT NULL,
 	"created_at" bigint DEFAULT 0 NOT NULL,
+	"last_seen_at" bigint DEFAULT 0 NOT NULL,
 	"deleted_at" bigint,
 	"erased_at" bigint
 );
@@ -518,4 +519,8 @@ CREATE UNIQUE INDEX "users_access_token" ON "users" USING btree ("access_token_h
 CREATE UNIQUE INDEX "users_aff_code" ON "users" USING btree ("aff_code");--> statement-breakpoint
 CREATE UNIQUE INDEX "users_username_key" ON "users" USING btree ("username_key") WHERE "users"."username_key" <> '';--> statement-breakpoint
 CREATE UNIQUE INDEX "users_email_key" ON "users" USING btree ("email_key") WHERE "users"."email_key" <> '';--> statement-breakpoint
-CREATE INDEX "users_inviter" ON "users" USING btree ("inviter_id");
+CREATE INDEX "users_inviter" ON "users" USING btree ("inviter_id");--> statement-breakpoint
+CREATE INDEX "users_quota" ON "users" USING btree ("quota");--> statement-breakpoint
+CREATE INDEX "users_group" ON "users" USING btree ("group");--> statement-breakpoint
+CREATE INDEX "users_seen" ON "users" USING btree ("last_seen_at");--> statement-breakpoint
+CREATE INDEX "users_flagged" ON "users" USING btree ("id") WHERE "users"."flagged";

@@ -509,6 +509,7 @@ CREATE TABLE `users` (
 	`remark` text DEFAULT '' NOT NULL,
 	`flagged` integer DEFAULT false NOT NULL,
 	`created_at` integer DEFAULT 0 NOT NULL,
+	`last_seen_at` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer,
 	`erased_at` integer
 );
@@ -518,4 +519,8 @@ CREATE UNIQUE INDEX `users_access_token` ON `users` (`access_token_hash`);--> st
 CREATE UNIQUE INDEX `users_aff_code` ON `users` (`aff_code`);--> statement-breakpoint
 CREATE UNIQUE INDEX `users_username_key` ON `users` (`username_key`) WHERE "users"."username_key" <> '';--> statement-breakpoint
 CREATE UNIQUE INDEX `users_email_key` ON `users` (`email_key`) WHERE "users"."email_key" <> '';--> statement-breakpoint
-CREATE INDEX `users_inviter` ON `users` (`inviter_id`);
+CREATE INDEX `users_inviter` ON `users` (`inviter_id`);--> statement-breakpoint
+CREATE INDEX `users_quota` ON `users` (`quota`);--> statement-breakpoint
+CREATE INDEX `users_group` ON `users` (`group`);--> statement-breakpoint
+CREATE INDEX `users_seen` ON `users` (`last_seen_at`);--> statement-breakpoint
+CREATE INDEX `users_flagged` ON `users` (`id`) WHERE "users"."flagged";

@@ -4,12 +4,11 @@ import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import {
   createUser,
-  getUserFor,
   manageUser,
   removeUser,
   updateUser,
 } from "../core/users/users.ts";
-import { listUsers } from "../core/users/user-list.ts";
+import { getUserAsAdmin, listUsers } from "../core/users/user-list.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
@@ -89,7 +88,7 @@ export function users(deps: Deps, session: SessionSettings) {
       })
       .get(
         "/:id",
-        async ({ actor, params }) => ok(await getUserFor(deps, actor, rowIdOf(params.id, "user_missing"))),
+        async ({ actor, params }) => ok(await getUserAsAdmin(deps, actor, rowIdOf(params.id, "user_missing"))),
         {
           access: "admin",
         },

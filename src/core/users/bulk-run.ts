@@ -51,8 +51,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
 const ACTIONS: Readonly<Record<string, string>> = { disable: "user.disable", enable: "user.enable" };
 
 function* trailSteps(tx: Orm, deps: BulkDeps, { act, reason, by }: Run, row: UserRow): Steps<void> {
-  const why = reason === "" ? {} : { reason };
-  const what: Record<string, string | boolean> = {};
+  const what: Record<string, string | boolean> = { fields: act.action };
+  if (reason !== "") what.reason = reason;
   if (act.action === "group") Object.assign(what, { before: row.group, group: act.group });
   if (act.action === "flag") what.flagged = act.flagged;
   const sentence = SENTENCES[act.action] ?? "";
@@ -60,7 +60,7 @@ function* trailSteps(tx: Orm, deps: BulkDeps, { act, reason, by }: Run, row: Use
     type: LogType.manage,
     user: row,
     action: ACTIONS[act.action] ?? "user.update",
-    params: { fields: act.action, ...what, ...why },
+    params: what,
     by,
     content: reason === "" ? sentence : `${sentence}，原因：${reason}`,
   });

@@ -35,6 +35,8 @@ export interface BulkRequest {
 export const BulkState = { waiting: 0, done: 1, refused: 2 } as const;
 /** More in one run would not be looked at by anybody. */
 const MOST_ACCOUNTS = 200_000;
+/** Of one statement. */
+const ROWS_AT_ONCE = 500;
 /** Refusals that an answer names. */
 const MOST_FAILURES = 1_000;
 
@@ -84,26 +86,13 @@ export async function createBulk(
         .returning({ id: userBulks.id }),
     );
     if (!bulk) throw refuse("internal_error");
-    const bulkId = sql.raw(String(bulk.id));
-    yield* q(
-      tx.insert(userBulkItems).select(
-        tx
-          .select({
-            bulkId: sql<number>`${bulkId}`.as("bulk_id"),
-            userId: users.id,
-            state: sql<number>`0`.as("state"),
-            code: sql<string>`''`.as("code"),
-          })
-          .from(users)
-          .where(where),
-      ),
-    );
-    const [found] = yield* q(
-      tx.select({ count: countRows() }).from(userBulkItems).where(eq(userBulkItems.bulkId, bulk.id)),
-    );
-    // Ids that are gone are told of as such; a filter that matches others than were confirmed is asked for again.
-    const count = found?.count ?? 0;
-    if (count !== expected) throw refuse("bulk_changed", { count });
+    const found = yield* q(tx.select({ userId: users.id }).from(users).where(where));
+    // Who has gone meanwhile, or come, was not confirmed.
+    if (found.length !== expected) throw refuse("bulk_changed", { count: found.length });
+    for (let at = 0; at < found.length; at += ROWS_AT_ONCE) {
+      const rows = found.slice(at, at + ROWS_AT_ONCE).map(({ userId }) => ({ bulkId: bulk.id, userId }));
+      yield* q(tx.insert(userBulkItems).values(rows).returning({ userId: userBulkItems.userId }));
+    }
     return bulk.id;
   });
 }

@@ -3,8 +3,9 @@
 import { and, asc, desc, eq, gte, isNull, lt, lte, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
-import type { Deps } from "../deps.ts";
-import { withIdentities } from "./users.ts";
+import { refuse } from "../../shared/failures.ts";
+import type { Deps, UserAccount } from "../deps.ts";
+import { getUserFor, withIdentities } from "./users.ts";
 import type { UserJson, UserRow } from "./users.ts";
 
 export const USER_SORTS = ["id", "quota", "used", "requests", "seen"] as const;
@@ -49,7 +50,7 @@ function keySeen({ db }: Pick<Deps, "db">): SQL<number> {
 }
 
 /** In the console or by a key, whichever was later. */
-export function lastSeen(deps: Pick<Deps, "db">): SQL<number> {
+function lastSeen(deps: Pick<Deps, "db">): SQL<number> {
   const { users } = deps.db.t;
   const greatest = sql.raw(deps.db.kind === "postgres" ? "greatest" : "max");
   return sql`${greatest}(${users.lastSeenAt}, ${keySeen(deps)})`.mapWith(Number) as SQL<number>;
@@ -89,7 +90,7 @@ export function userWhere(deps: Pick<Deps, "db" | "clock">, filter: UserFilter):
   return and(...filters);
 }
 
-export function adminJson(json: UserJson, row: UserRow, seen: number): AdminUserJson {
+function adminJson(json: UserJson, row: UserRow, seen: number): AdminUserJson {
   return {
     ...json,
     remark: row.remark,
@@ -131,4 +132,18 @@ export async function listUsers(
     return json ? [adminJson(json, row, Number(seen))] : [];
   });
   return { items, total: count?.total ?? 0 };
+}
+
+/** One account as administrators see it; refuses as getUserFor does. */
+export async function getUserAsAdmin(deps: Deps, actor: UserAccount, id: number): Promise<AdminUserJson> {
+  const { users } = deps.db.t;
+  const json = await getUserFor(deps, actor, id);
+  const [found] = await deps.db.orm
+    .select({ row: users, seen: lastSeen(deps) })
+    .from(users)
+    .where(eq(users.id, id));
+  if (!found) throw refuse("user_missing");
+  // What is noted about an administrator is not for that administrator.
+  const row = actor.id === id ? { ...found.row, remark: "", flagged: false } : found.row;
+  return adminJson(json, row, Number(found.seen));
 }

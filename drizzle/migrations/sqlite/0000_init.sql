@@ -474,6 +474,29 @@ CREATE TABLE `totps` (
 	`created_at` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `user_bulk_items` (
+	`bulk_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`state` integer DEFAULT 0 NOT NULL,
+	`code` text DEFAULT '' NOT NULL,
+	PRIMARY KEY(`bulk_id`, `user_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `user_bulk_items_state` ON `user_bulk_items` (`bulk_id`,`state`,`user_id`);--> statement-breakpoint
+CREATE TABLE `user_bulks` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`action` text NOT NULL,
+	`params` text NOT NULL,
+	`reason` text DEFAULT '' NOT NULL,
+	`actor` text NOT NULL,
+	`actor_id` integer NOT NULL,
+	`total` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`lease_until` integer DEFAULT 0 NOT NULL,
+	`finished_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `user_bulks_open` ON `user_bulks` (`lease_until`) WHERE "user_bulks"."finished_at" = 0;--> statement-breakpoint
 CREATE TABLE `user_devices` (
 	`user_id` integer NOT NULL,
 	`hash` text NOT NULL,

@@ -31,6 +31,7 @@ import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
 import { usage } from "./api/usage.ts";
+import { userBulk } from "./api/user-bulk.ts";
 import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
@@ -63,6 +64,7 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(oauthWidgets(deps, session)) //  /api/oauth/wechat, telegram
     .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
     .use(sessions(deps, session)) //      /api/user/sessions, :id/sessions
+    .use(userBulk(deps, session)) //      /api/user/bulk, notes
     .use(users(deps, session)); //        /api/user (administration)
 }
 

@@ -4,14 +4,13 @@ import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import {
   createUser,
-  getUserFor,
-  listUsers,
   manageUser,
   removeUser,
   updateUser,
 } from "../core/users/users.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { ceilingOf, MAX_REASON } from "../core/users/balance-changes.ts";
+import { getUserAsAdmin, listUsers } from "../core/users/user-list.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -106,7 +105,7 @@ export function users(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/:id",
-        async ({ actor, params }) => ok(await getUserFor(deps, actor, rowIdOf(params.id, "user_missing"))),
+        async ({ actor, params }) => ok(await getUserAsAdmin(deps, actor, rowIdOf(params.id, "user_missing"))),
         {
           access: "admin",
         },

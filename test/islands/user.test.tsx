@@ -36,6 +36,10 @@ function person(id: number, part: Partial<UserRow> = {}): UserRow {
     telegram_id: "",
     linux_do_id: "",
     DeletedAt: null,
+    remark: "",
+    flagged: false,
+    last_seen_at: 0,
+    created_at: 0,
     ...part,
   };
 }

@@ -39,17 +39,25 @@ export function checkChange({ quota, quota_change: change, quota_reason: reason 
     throw new Failure("client", "quota_reason_missing", { param: "quota_reason" });
 }
 
-function checkedBalance(quota: number): number {
+export function checkedBalance(quota: number): number {
   if (!isQuota(quota) || Math.abs(quota) > MAX_QUOTA / 2) throw refuse("quota_out_of_range");
   return quota;
 }
 
 type Crediting = Pick<Deps, "db" | "clock" | "ledger" | "options">;
 
+interface Changing {
+  deps: Crediting;
+  credit: (entry: Credit) => Steps<void>;
+  by: AuditActor;
+  /** Of the entry: a second one with the same ref fails the transaction. */
+  ref?: string;
+}
+
 /** The change with its entry, its log row and its share of the ceiling; undefined where nothing changes. */
 export function* balanceSteps(
   tx: Orm,
-  { deps, credit, by }: { deps: Crediting; credit: (entry: Credit) => Steps<void>; by: AuditActor },
+  { deps, credit, by, ref = "" }: Changing,
   row: { id: number; username: string },
   { quota, quota_change: change, quota_reason: sent = "" }: BalanceChange,
 ): Steps<ChangedBalance | undefined> {
@@ -65,7 +73,7 @@ export function* balanceSteps(
   if (after < 0 && after < before) throw refuse("quota_out_of_range");
   checkedBalance(after);
   yield* ceilingSteps(tx, deps, by, Math.abs(after - before));
-  yield* credit({ userId: row.id, amount: after - before, kind: "admin" });
+  yield* credit({ userId: row.id, amount: after - before, kind: "admin", ref });
   const display = quotaDisplay(deps.options);
   const reason = sent.trim().slice(0, MAX_REASON);
   yield* auditSteps(tx, deps, {

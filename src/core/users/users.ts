@@ -1,8 +1,8 @@
 // Users: the own account, and their administration by rank.
 // Refuses to touch a same or higher rank (root passes), and to disable, delete or demote root.
-import { and, desc, eq, inArray, or, sql } from "drizzle-orm";
+import { eq, inArray, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { contains, countRows, q } from "../../db/database.ts";
+import { q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role, UserStatus } from "../../shared/enums.ts";
 import type { AuditAction } from "../../shared/audit-actions.ts";
@@ -56,7 +56,8 @@ export interface UserJson {
   setting: string;
 }
 
-async function withIdentities(deps: Deps, rows: UserRow[]): Promise<UserJson[]> {
+/** Rows as the wire knows them, with what is bound to each. */
+export async function withIdentities(deps: Deps, rows: UserRow[]): Promise<UserJson[]> {
   const { identities } = deps.db.t;
   const bound = new Map<number, Record<string, string>>();
   if (rows.length > 0) {
@@ -304,41 +305,6 @@ async function endEverywhere(deps: Deps, userId: number, reason: string): Promis
 }
 
 // --- administration ------------------------------------------------------------------------------------------------
-
-export interface UserQuery {
-  keyword?: string | undefined;
-  group?: string | undefined;
-  page: number;
-  pageSize: number;
-}
-
-export async function listUsers(deps: Deps, query: UserQuery): Promise<{ items: UserJson[]; total: number }> {
-  const { users } = deps.db.t;
-  const filters: (SQL | undefined)[] = [];
-  const keyword = query.keyword?.trim() ?? "";
-  if (keyword !== "") {
-    const id = /^\d{1,15}$/.test(keyword) ? eq(users.id, Number(keyword)) : undefined;
-    filters.push(
-      or(
-        contains(users.username, keyword),
-        contains(users.email, keyword),
-        contains(users.displayName, keyword),
-        id,
-      ),
-    );
-  }
-  if (query.group) filters.push(eq(users.group, query.group));
-  const where = and(...filters);
-  const rows = await deps.db.reader
-    .select()
-    .from(users)
-    .where(where)
-    .orderBy(desc(users.id))
-    .limit(query.pageSize)
-    .offset((query.page - 1) * query.pageSize);
-  const [count] = await deps.db.reader.select({ total: countRows() }).from(users).where(where);
-  return { items: await withIdentities(deps, rows), total: count?.total ?? 0 };
-}
 
 export async function getUserFor(deps: Deps, actor: UserAccount, id: number): Promise<UserJson> {
   const row = await findUser(deps, id);

@@ -327,4 +327,17 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     answer: { success: true, message: "", data: { role: 1, status: 2 } },
   },
   "DELETE /api/user/{id}": { tag: "Users", summary: "Delete a user" },
+  "POST /api/user/bulk": {
+    tag: "Users",
+    summary: "Do something to many accounts",
+    description: "In the background. `ids`, or `filter` with the `count` that was confirmed. Answers the id of the run.",
+    body: { action: "credit", ids: [2, 3], amount: 500_000, reason: "An outage" },
+  },
+  "GET /api/user/bulk/{id}": { tag: "Users", summary: "Show how far a run over many accounts is" },
+  "PUT /api/user/{id}/notes": {
+    tag: "Users",
+    summary: "Write the remark and the mark of an account",
+    description: "The owner sees neither.",
+    body: { remark: "Pays by invoice", flagged: true },
+  },
 };

@@ -37,11 +37,13 @@ export function buildSchema(d: Dialect) {
       inviterId: d.big().notNull().default(0),
       /** JSON text of the user's own settings. */
       setting: d.text().notNull().default(""),
+      /** Has one-time codes or a passkey: what sessions are judged by, without a query. */
+      secondFactor: d.bool().notNull().default(false),
       /** Raised to end every session of the user at once. */
       sessionVersion: d.int().notNull().default(1),
       /** What administrators note about the account; never shown to its owner. */
       remark: d.text().notNull().default(""),
-      /** Marked by an administrator for another look. */
+      /** Marked for another look, by a disputed payment or an administrator: its keys are refused meanwhile. */
       flagged: d.bool().notNull().default(false),
       createdAt: d.big().notNull().default(0),
       deletedAt: d.big(),
@@ -508,22 +510,76 @@ export function buildSchema(d: Dialect) {
     (t) => [d.index("reservations_expiry").on(t.expiresAt)],
   );
 
-  const topUps = d.table(
-    "top_ups",
+  /** What somebody wants to pay for, whichever rail takes the money. Amount, currency and credit are frozen with the row. */
+  const orders = d.table(
+    "orders",
     {
       id: d.id(),
-      userId: d.big().notNull(),
-      amount: d.big().notNull(),
-      money: d.real().notNull(),
       tradeNo: d.text().notNull(),
-      rail: d.text().notNull().default("epay"),
-      currency: d.text().notNull().default("CNY"),
-      paymentMethod: d.text().notNull().default(""),
-      createTime: d.big().notNull(),
-      completeTime: d.big().notNull().default(0),
-      status: d.text().notNull().default("pending"),
+      userId: d.big().notNull(),
+      /** topup or plan. */
+      kind: d.text().notNull().default("topup"),
+      planId: d.big().notNull().default(0),
+      rail: d.text().notNull(),
+      /** What the payer chose within the rail: alipay, wxpay, card … */
+      method: d.text().notNull().default(""),
+      /** Units to be credited. */
+      quota: d.big().notNull(),
+      /** Whole minor units of the currency (cents, yen). */
+      moneyMinor: d.big().notNull(),
+      currency: d.text().notNull(),
+      /** JSON text: amount as typed, its unit, and the figures that made the money. */
+      snapshot: d.text().notNull().default("{}"),
+      /** created, pending, credited, review, expired, failed, refunded. */
+      status: d.text().notNull().default("created"),
+      /** The rail's number of the payment; one payment pays one order. */
+      providerRef: d.text(),
+      /** The rail's number of the attempt, where it has one. */
+      sessionId: d.text().notNull().default(""),
+      refundedMinor: d.big().notNull().default(0),
+      /** Held back by open or lost disputes. */
+      disputedMinor: d.big().notNull().default(0),
+      /** Units that were taken back. */
+      debitedQuota: d.big().notNull().default(0),
+      createdAt: d.big().notNull(),
+      updatedAt: d.big().notNull(),
+      expiresAt: d.big().notNull(),
+      creditedAt: d.big().notNull().default(0),
+      /** Who completed or refunded it by hand. */
+      actorId: d.big().notNull().default(0),
+      /** Why it is where it is. */
+      note: d.text().notNull().default(""),
     },
-    (t) => [d.uniqueIndex("top_ups_trade_no").on(t.tradeNo), d.index("top_ups_user").on(t.userId)],
+    (t) => [
+      d.uniqueIndex("orders_trade_no").on(t.tradeNo),
+      d
+        .uniqueIndex("orders_provider_ref")
+        .on(t.rail, t.providerRef)
+        .where(sql`${t.providerRef} is not null`),
+      d.index("orders_user").on(t.userId, t.createdAt),
+      d.index("orders_status").on(t.status, t.createdAt),
+    ],
+  );
+
+  /** What rails told about payments, each event once, with what became of it. */
+  const paymentEvents = d.table(
+    "payment_events",
+    {
+      id: d.id(),
+      rail: d.text().notNull(),
+      /** The rail's number of the event, or a hash of what it said. */
+      eventId: d.text().notNull(),
+      tradeNo: d.text().notNull().default(""),
+      at: d.big().notNull(),
+      verdict: d.text().notNull(),
+      /** JSON text without signatures, keys and the payer's person. */
+      payload: d.text().notNull().default("{}"),
+    },
+    (t) => [
+      d.uniqueIndex("payment_events_once").on(t.rail, t.eventId, t.verdict),
+      d.index("payment_events_order").on(t.tradeNo, t.at),
+      d.index("payment_events_at").on(t.at),
+    ],
   );
 
   /** Drawing tasks; their times are milliseconds. */
@@ -803,7 +859,8 @@ export function buildSchema(d: Dialect) {
     rollups,
     credits,
     reservations,
-    topUps,
+    orders,
+    paymentEvents,
     drawings,
     tasks,
     remoteObjects,

@@ -20,7 +20,8 @@ import { createLogger } from "./core/kit/logger.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
 import { outboundOf } from "./core/users/outbound.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
-import { checkSealKey, createOptions, sessionSecret } from "./core/options/store.ts";
+import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
+import { createOptions } from "./core/options/store.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
@@ -28,7 +29,7 @@ import { createReach } from "./net/reach.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
-import { createSealer, encryptionSecret } from "./core/kit/seal.ts";
+import { encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
@@ -94,8 +95,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   });
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
-  const seal = createSealer(encryptionSecret(env.encryptionKey, env.dataDir));
-  await checkSealKey(db, seal);
+  const nowSeconds = Math.floor(clock.nowMs() / 1000);
+  const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.dataDir), nowSeconds);
   const options = await createOptions(db, seal);
   const recordPrices = priceRecorder({ db, clock });
   options.recordWith(recordPrices);
@@ -112,6 +113,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const { journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
   const ledger = await createLedger({ ...base, dataDir, nodeId, journalKeepMinutes, balances });
+  // The node has its lease now: a change of the key that began meanwhile has seen it, or is seen here.
+  await refuseInRotation(db);
   const routing = await createRouting({ db, seal, logger });
   const maintenance = createMaintenance(options);
   const sessions = await createSessions({ db, clock, logger });
@@ -155,7 +158,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     options,
     maintenance,
     limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
-    secret: await sessionSecret(db, seal, env.sessionSecret),
+    secret: await sessionSecret(db, seal, { fromEnv: env.sessionSecret, nowSeconds }),
     visitors: createVisitors(parseRanges(env.trustedProxies)),
   };
   const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);

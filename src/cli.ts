@@ -1,4 +1,4 @@
-// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, migrate, version.
+// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, rotate, rescue, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,8 @@ import { journalCommand } from "./core/ledger/journal/command.ts";
 import { countWaiting, JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { findStorePosition, NodeTaken } from "./core/ledger/node-lease.ts";
-import { WrongEncryptionKey } from "./core/options/store.ts";
+import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
+import { prepareRescue } from "./core/users/rescue.ts";
 import { connect, DatabaseUnreachable, SQLITE_FILE } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
@@ -50,18 +51,10 @@ const COMMANDS: Record<
   journal: {
     about:
       "show | check | enter FILE | skip 101-150: what the journal has and the books do not, server stopped",
-    run: async (env, args) => {
-      prepareDataDir(env.dataDir);
-      // Held to the end: nobody may write to the journal meanwhile.
-      const lock = lockDataDir(env.dataDir);
-      const db = await openBeside(env, () => undefined);
-      try {
-        return await journalCommand({ db, dataDir: env.dataDir, say: (line) => console.log(line) }, args);
-      } finally {
-        await db.close();
-        lock.release();
-      }
-    },
+    run: (env, args) =>
+      withStoppedServer(env, (db) =>
+        journalCommand({ db, dataDir: env.dataDir, say: (line) => console.log(line) }, args),
+      ),
   },
   export: {
     about: "print the settings of the site as a file: prices, groups, options, channels, nothing secret",
@@ -74,6 +67,15 @@ const COMMANDS: Record<
   apply: {
     about: "FILE [--plan HASH]: make the site as the file says, all of it or nothing",
     run: (env, args) => settings(env, "apply", args),
+  },
+  rotate: {
+    about:
+      "[--session [--now]]: a new encryption key (NEW_ENCRYPTION_KEY), or session secret, server stopped",
+    run: (env, args) => withStoppedServer(env, async (db) => rotate(env, db, args)),
+  },
+  rescue: {
+    about: "print a link that signs root in, once, within ten minutes; the server may be running",
+    run: (env) => printRescue(env),
   },
   migrate: {
     about: "bring the database to the current schema and end",
@@ -91,6 +93,50 @@ const COMMANDS: Record<
     },
   },
 };
+
+async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
+  const { rotateCommand, RotateError } = await import("./cli/rotate-command.ts");
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  try {
+    return await rotateCommand({ ...env, db, nowSeconds, say: (line) => console.log(line) }, args);
+  } catch (error) {
+    if (!(error instanceof RotateError)) throw error;
+    console.error(error.message);
+    return 2;
+  }
+}
+
+/** For whoever can run the program on its data, and so holds all of it anyway. */
+async function printRescue(env: Env): Promise<number> {
+  const db = await openBeside(env);
+  try {
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    const token = await prepareRescue(db, { dataDir: env.dataDir, nowSeconds });
+    if (token === undefined) {
+      console.error("There is no root account yet: open the site, it begins with one.");
+      return 1;
+    }
+    const address = (await internalRow(db, "ServerAddress")) || `http://localhost:${env.port}`;
+    console.log(`${address.replace(/\/+$/, "")}/rescue#${token}`);
+    console.log("Good once and for ten minutes: it signs root in, without a second factor.");
+    return 0;
+  } finally {
+    await db.close();
+  }
+}
+
+/** The directory's lock is held to the end: nobody may start on the data meanwhile. */
+async function withStoppedServer(env: Env, work: (db: Database) => Promise<number>): Promise<number> {
+  prepareDataDir(env.dataDir);
+  const lock = lockDataDir(env.dataDir);
+  const db = await openBeside(env, () => undefined);
+  try {
+    return await work(db);
+  } finally {
+    await db.close();
+    lock.release();
+  }
+}
 
 /** Settings as a file: loaded where it is asked for, a start of the server has no use for it. */
 async function settings(env: Env, verb: "export" | "plan" | "apply", args: string[]): Promise<number> {
@@ -147,6 +193,7 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof SchemaTooNew ||
     error instanceof SchemaUnknown ||
     error instanceof WrongEncryptionKey ||
+    error instanceof RotationUnfinished ||
     error instanceof DataDirInUse ||
     error instanceof DataDirUnusable ||
     error instanceof DatabaseBusy ||

@@ -13,10 +13,12 @@ export interface Env {
   dataDir: string;
   /** postgres://… or empty for the embedded database. */
   databaseUrl: string;
-  /** Empty: a random one is made and kept in the data directory. */
+  /** Empty: a random one is made and kept sealed in the database. `new,old`: the first signs, each is taken. */
   sessionSecret: string;
   /** Empty: a key file is made in the data directory. */
   encryptionKey: string;
+  /** For `weir rotate` alone: what everything is sealed with from then on. */
+  newEncryptionKey: string;
   /** Addresses or CIDR ranges whose forwarded headers count. */
   trustedProxies: string[];
   /** Addresses or CIDR ranges (offices) that have no limits per address. */
@@ -91,6 +93,10 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   if (encryptionKey !== "" && encryptionKey.length < 16) {
     throw new EnvError("ENCRYPTION_KEY must have at least 16 characters.");
   }
+  const newEncryptionKey = text("NEW_ENCRYPTION_KEY");
+  if (newEncryptionKey !== "" && newEncryptionKey.length < 16) {
+    throw new EnvError("NEW_ENCRYPTION_KEY must have at least 16 characters.");
+  }
   const logLevel = text("LOG_LEVEL", "info") as LogLevel;
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new EnvError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
@@ -150,6 +156,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     databaseUrl,
     sessionSecret,
     encryptionKey,
+    newEncryptionKey,
     trustedProxies,
     rateLimitTrusted,
     limits: readLimits(source),

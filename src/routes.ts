@@ -19,7 +19,10 @@ import { priceDrafts } from "./api/price-drafts.ts";
 import { priceSync } from "./api/price-sync.ts";
 import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
+import { rescueRoutes } from "./api/rescue.ts";
 import { registration } from "./api/registration.ts";
+import { payments, stripeWebhook } from "./api/payments.ts";
+import { secondFactors } from "./api/second-factors.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
@@ -49,8 +52,12 @@ export interface Gateway {
 function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
+    .use(payments(deps, session)) //      /api/user/pay, amount, topup/self, epay
+    .use(stripeWebhook(deps, session)) // /api/stripe
+    .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
     .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
+    .use(rescueRoutes(deps, session)) //  /api/user/rescue
     .use(users(deps, session)); //        /api/user (administration)
 }
 

@@ -27,7 +27,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/net": ["src/shared"],
   "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
-  "src/core/options": ["src/core/kit", "src/db", "src/shared"],
+  "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/prices": ["src/core/deps.ts", "src/core/logs", "src/core/options", "src/db", "src/shared"],
   "src/core/ledger": [
     "src/core/deps.ts",
@@ -87,8 +87,17 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
     "drizzle",
   ],
+  "src/core/payments": [
+    "src/core/deps.ts",
+    "src/core/logs",
+    "src/core/options",
+    "src/db",
+    "src/shared",
+    "drizzle",
+  ],
   "src/core/site": [
     "src/core/deps.ts",
+    "src/core/payments",
     "src/core/logs",
     "src/core/options",
     "src/core/users",

@@ -4,6 +4,7 @@ import type { Treaty } from "@elysiajs/eden/treaty2";
 import type { Routes } from "../../src/routes.ts";
 import { user } from "./boot.ts";
 import { hasText, t } from "./i18n.ts";
+import { proveAfresh } from "./step-up.ts";
 import { whenIdle } from "./when-idle.ts";
 
 const origin = typeof location === "undefined" ? "http://localhost" : location.origin;
@@ -28,8 +29,15 @@ type Client = Treaty.Create<Routes>;
 /** A step through Eden's client: a name, or what a path or a method is called with. */
 type Step = string | readonly unknown[];
 
-/** Eden comes with the first call, and early while the page is idle: no first paint waits for it. */
+/** Repeats the call once, where it asked for fresh proof and whoever sits here has given it (step-up.ts). */
 async function run(steps: readonly Step[]): Promise<unknown> {
+  const outcome = (await runOnce(steps)) as Partial<Outcome> | undefined;
+  const isProven = await proveAfresh(outcome?.response?.status ?? 0, outcome?.data);
+  return isProven ? await runOnce(steps) : outcome;
+}
+
+/** Eden comes with the first call, and early while the page is idle: no first paint waits for it. */
+async function runOnce(steps: readonly Step[]): Promise<unknown> {
   try {
     const { connect } = await import("./api-client.ts");
     let at: unknown = connect({ origin, transport, headers: callHeaders });
@@ -87,6 +95,8 @@ export class ApiFailure extends Error {
     readonly field?: string,
     readonly retryAfterSeconds?: number,
     readonly requestId?: string,
+    /** What the refusal carries beside its words. */
+    readonly data?: unknown,
   ) {
     super(message);
   }
@@ -105,6 +115,7 @@ interface FailureEnvelope {
   code?: string;
   field?: string;
   request_id?: string;
+  data?: unknown;
   error?: { message?: string; code?: string };
 }
 
@@ -132,7 +143,7 @@ export async function callForBody<R extends { data: unknown }>(running: Promise<
 }
 
 /** Any fetch that is not part of the route module's types (streams, forms): same headers, same failures. */
-export async function fetchChecked(path: string, init: RequestInit = {}): Promise<Response> {
+export async function fetchChecked(path: string, init: RequestInit = {}, isAgain = false): Promise<Response> {
   let response: Response;
   try {
     response = await transport.fetch(origin + path, {
@@ -146,7 +157,39 @@ export async function fetchChecked(path: string, init: RequestInit = {}): Promis
   }
   if (response.ok) return response;
   const body = (await response.json().catch(() => ({}))) as FailureEnvelope;
+  if (!isAgain && (await proveAfresh(response.status, body))) return fetchChecked(path, init, true);
   throw failureOf(response, body);
+}
+
+/** A call by its path, for what the route module's types do not say: gives `data`, throws ApiFailure. */
+export async function send<Data>(
+  method: "GET" | "POST" | "PUT" | "DELETE",
+  path: string,
+  given: { query?: Record<string, string | undefined>; body?: unknown } = {},
+): Promise<Data> {
+  return (await sendForBody<Data>(method, path, given)).data;
+}
+
+/** Like `send`, with the message beside `data`. */
+export async function sendForBody<Data>(
+  method: "GET" | "POST" | "PUT" | "DELETE",
+  path: string,
+  { query = {}, body }: { query?: Record<string, string | undefined>; body?: unknown } = {},
+): Promise<{ data: Data; message?: string }> {
+  const asked = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  const search = new URLSearchParams(asked).toString();
+  const response = await fetchChecked(`${path}${search === "" ? "" : `?${search}`}`, {
+    method,
+    ...(body === undefined
+      ? {}
+      : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+  });
+  const answer = (await response.json().catch(() => ({
+    success: false,
+    code: "bad_answer",
+  }))) as FailureEnvelope & { data: Data };
+  if (answer.success === false) throw failureOf(response, answer);
+  return answer;
 }
 
 function failureOf(response: Response, body: FailureEnvelope): ApiFailure {
@@ -156,6 +199,9 @@ function failureOf(response: Response, body: FailureEnvelope): ApiFailure {
   const retryAfter = Number(response.headers.get("retry-after"));
   const wait = Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : undefined;
   if (status === 401) leaveForLogin();
+  // An administrator who has to enrol reaches nothing else.
+  if (code === "second_factor_required" && !location.pathname.startsWith("/personal"))
+    transportNavigate(ENROLMENT);
   return new ApiFailure(
     code,
     status,
@@ -163,6 +209,7 @@ function failureOf(response: Response, body: FailureEnvelope): ApiFailure {
     body.field,
     wait,
     body.request_id || response.headers.get(REQUEST_ID_HEADER) || undefined,
+    body.data,
   );
 }
 
@@ -185,6 +232,9 @@ function publicText(code: string, status: number, message: string, waitSeconds: 
 
 /** Event before the page is left for the login page: open forms keep their unsent texts (drawer.tsx listens). */
 export const LEAVING = "weir:leaving";
+
+/** Where a second factor is set up. */
+export const ENROLMENT = "/personal?tab=security";
 
 let leaving = false;
 

@@ -99,6 +99,8 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
   const element = useRef<HTMLFormElement>(null);
   /** Fields that were left, at once and not with the next render: several events may come before it. */
   const touched = useRef<ReadonlySet<string>>(new Set());
+  /** The server's words at fields: they stay until the field's value changes, whatever is checked meanwhile. */
+  const refused = useRef<Errors<V>>({});
   const rounds = useRef(0);
   const latest = useRef({ values, options });
   latest.current = { values, options };
@@ -108,6 +110,7 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
     setBase(initial);
     setValues(draft ? { ...initial, ...draft } : initial);
     setErrors({});
+    refused.current = {};
     touched.current = new Set();
   }, [initial, draftKey]);
 
@@ -116,7 +119,8 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
 
   const check = (next: V, names: ReadonlySet<string>) => {
     const found = latest.current.options.validate?.(next) ?? {};
-    setErrors(Object.fromEntries(Object.entries(found).filter(([name]) => names.has(name))) as Errors<V>);
+    const asked = Object.fromEntries(Object.entries(found).filter(([name]) => names.has(name))) as Errors<V>;
+    setErrors({ ...refused.current, ...asked });
   };
   const changedNames = Object.keys(values).filter((name) => !same(values[name], base[name]));
 
@@ -130,6 +134,7 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
       const next = { ...latest.current.values, [name]: value };
       latest.current.values = next;
       setValues(next);
+      delete refused.current[name];
       if (touched.current.has(name) || errors[name] !== undefined)
         check(next, new Set([...touched.current, ...Object.keys(errors)]));
     },
@@ -154,14 +159,19 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
       setBase(next);
       setValues(next);
       setErrors({});
+      refused.current = {};
       touched.current = new Set();
     },
-    fail: (name, text) => setErrors((before) => ({ ...before, [name]: text })),
+    fail(name, text) {
+      refused.current = { ...refused.current, [name]: text };
+      setErrors((before) => ({ ...before, [name]: text }));
+    },
     async submit(run) {
       if (isBusy) return false;
       const current = latest.current.values;
       const found = validate?.(current) ?? {};
       setErrors(found);
+      refused.current = {};
       touched.current = new Set(Object.keys(current));
       if (Object.keys(found).length > 0) {
         focusFirstWrong(element.current);
@@ -176,7 +186,8 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
         return true;
       } catch (error) {
         if (error instanceof ApiFailure && error.field !== undefined && error.field in current) {
-          setErrors({ [error.field]: error.message } as Errors<V>);
+          refused.current = { [error.field]: error.message } as Errors<V>;
+          setErrors(refused.current);
           focusFirstWrong(element.current);
           return false;
         }

@@ -1,8 +1,9 @@
 // The warnings of a price plan in words, with the names and numbers that they are about.
+import type { PriceCondition } from "../../src/shared/price-row.ts";
 import type { PriceWarning } from "../../src/shared/price-warnings.ts";
 import { formatNumber } from "./format.ts";
 import type { Translate } from "./i18n.ts";
-import { priceText } from "./rule-words.ts";
+import { conditionText, priceText, toolName } from "./rule-words.ts";
 
 /** Options whose values are no dollars. */
 const PLACES = ["GroupRatio", "GroupGroupRatio", "TopupGroupRatio", "Price", "QuotaPerUnit"];
@@ -13,7 +14,15 @@ function subjectOf(t: Translate, { key, name, params }: PriceWarning): string {
     const place = t(`rule.place.${key}`);
     return name === "" ? place : t("rule.place", { name, place });
   }
-  return t("rule.place", { name, place: t(`log.line.${params["kind"]}`) });
+  const { kind, when, tool } = params;
+  if (key === "ToolPrices") return toolName(t, name);
+  if (tool !== undefined) return t("rule.place", { name, place: toolName(t, String(tool)) });
+  if (when === undefined) return t("rule.place", { name, place: t(`log.line.${kind}`) });
+  return t("rule.placeWhen", {
+    name,
+    place: kind === "call" ? t("log.line.per_call") : t(`rule.kind.${kind}`),
+    when: conditionText(t, JSON.parse(String(when)) as PriceCondition),
+  });
 }
 
 /** A number of the warning as it is meant: dollars of a model's price, else plain. */

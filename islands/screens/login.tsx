@@ -1,70 +1,151 @@
-// Sign-in with a name or e-mail and a password; default credentials raise the warning and can be changed at once.
-// Refuses to forget the name on an error, and to go anywhere but to pages of this site.
+// Sign-in by every way that the site has: password, passkey, providers; a second step on the same card where one is asked for.
+// Refuses to go anywhere but to pages of this site. Default credentials raise a warning and can be changed at once.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
-import { ApiFailure, api, callForBody, failureMessage } from "../lib/api.ts";
 import { status, user } from "../lib/boot.ts";
-import type { BootUser } from "../lib/boot.ts";
-import { useForm } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
-import { KEYS, writeItem } from "../lib/storage.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
+import { nextAddress } from "../lib/next-address.ts";
+import { isFactorAsked, keepSignedIn, placeAfter, signInFlags } from "../lib/sign-in.ts";
+import type { FactorAsked, SignedIn, SignInAnswer } from "../lib/sign-in.ts";
 import { useQuery } from "../lib/url-state.ts";
 import { confirm } from "../ui/confirm.tsx";
 import { Notice } from "../ui/feedback.tsx";
-import { TextField } from "../ui/form.tsx";
-import { HumanCheckField, useHumanCheck } from "../ui/human-check.tsx";
+import { OrLine, ProviderButtons } from "../ui/provider-buttons.tsx";
 import { ChangePassword } from "./login/change-password.tsx";
-import { nextAddress } from "../lib/next-address.ts";
+import { PasskeyButton } from "./login/passkey-button.tsx";
+import { PasswordForm } from "./login/password-form.tsx";
+
+const SecondStep = lazyPart(() => import("../ui/second-step.tsx"));
+
+/** What was typed in the first step, where it is the default password. */
+interface FirstStep {
+  password: string;
+  isDefault: boolean;
+}
+
+const NOTHING_TYPED: FirstStep = { password: "", isDefault: false };
 
 export default function LoginScreen() {
   const t = useT();
   useSignals();
   const query = useQuery();
-  /** Set while the default password is being changed. */
-  const [oldPassword, setOldPassword] = useState<string>();
-  const visitor = user.value;
-  const target = () => nextAddress(query.next, location.origin);
-  const leave = () => location.assign(target());
+  /** Set while the default password is being changed, and where to go then. */
+  const [change, setChange] = useState<{ oldPassword: string; place: string }>();
+  const [step, setStep] = useState<{ asked: FactorAsked; first: FirstStep }>();
 
-  if (oldPassword !== undefined) {
+  const finish = async (answer: SignedIn, first: FirstStep) => {
+    keepSignedIn(answer);
+    const place = placeAfter(answer, query.next);
+    if (first.isDefault) {
+      const yes = await confirm({
+        title: t("login.default.title"),
+        text: t("login.default.text"),
+        action: t("login.default.action"),
+      });
+      if (yes) return setChange({ oldPassword: first.password, place });
+    }
+    location.assign(place);
+  };
+  const take = async (answer: SignInAnswer, first = NOTHING_TYPED) => {
+    if (isFactorAsked(answer)) setStep({ asked: answer, first });
+    else await finish(answer, first);
+  };
+
+  if (change !== undefined) {
     return (
       <section className="w-full max-w-90">
         <h1 className="mb-4">{t("login.change.title")}</h1>
-        <ChangePassword oldPassword={oldPassword} onDone={leave} />
+        <ChangePassword oldPassword={change.oldPassword} onDone={() => location.assign(change.place)} />
+      </section>
+    );
+  }
+  if (step !== undefined) {
+    return (
+      <section className="w-full max-w-90">
+        <h1 className="mb-4">{t("login.second")}</h1>
+        <SecondStep
+          asked={step.asked}
+          onSignedIn={(answer) =>
+            void finish({ ...answer, next: answer.next ?? step.asked.next ?? "" }, step.first)
+          }
+          onBack={() => setStep(undefined)}
+        />
       </section>
     );
   }
   return (
     <section className="w-full max-w-90">
       <h1 className="mb-4">{t("login.title")}</h1>
-      {query.expired === "true" ? (
-        <Notice tone="info">{t("login.expired")}</Notice>
-      ) : visitor ? (
-        <Notice
-          tone="info"
-          action={
-            <button type="button" className="btn btn-sm btn-default" onClick={leave}>
-              {t("login.continue")}
-            </button>
-          }
-        >
-          {t("login.signedIn", { name: visitor.display_name || visitor.username })}
-        </Notice>
-      ) : null}
-      <LoginForm
-        onSignedIn={async (password, isDefault) => {
-          if (!isDefault) return leave();
-          const yes = await confirm({
-            title: t("login.default.title"),
-            text: t("login.default.text"),
-            action: t("login.default.action"),
-          });
-          if (yes) setOldPassword(password);
-          else leave();
-        }}
-      />
+      <Greeting />
+      <Ways onAnswer={take} />
       <OtherWays />
     </section>
+  );
+}
+
+/** Why one is here: the session has ended, or there is one already. */
+function Greeting() {
+  const t = useT();
+  useSignals();
+  const query = useQuery();
+  const visitor = user.value;
+  if (query.expired === "true") return <Notice tone="info">{t("login.expired")}</Notice>;
+  if (!visitor) return null;
+  return (
+    <Notice
+      tone="info"
+      action={
+        <button
+          type="button"
+          className="btn btn-sm btn-default"
+          onClick={() => location.assign(nextAddress(query.next, location.origin))}
+        >
+          {t("login.continue")}
+        </button>
+      }
+    >
+      {t("login.signedIn", { name: visitor.display_name || visitor.username })}
+    </Notice>
+  );
+}
+
+/** Password first, then what needs no typing. */
+function Ways({ onAnswer }: { onAnswer: (answer: SignInAnswer, first?: FirstStep) => void | Promise<void> }) {
+  const t = useT();
+  useSignals();
+  const query = useQuery();
+  const [refusal, setRefusal] = useState("");
+  const { passkey_login: hasPasskeys = false, sign_in_providers: providers = [] } = signInFlags();
+  const hasPassword = status.value.password_login_enabled !== false;
+  const hasOthers = hasPasskeys || providers.length > 0;
+  return (
+    <>
+      {hasPassword ? (
+        <PasswordForm
+          offersPasskeys={hasPasskeys}
+          onAnswer={(answer, password, isDefault) => onAnswer(answer, { password, isDefault })}
+        />
+      ) : hasOthers ? null : (
+        <Notice tone="info">{t("login.passwordOff")}</Notice>
+      )}
+      {hasPassword && hasOthers ? <OrLine /> : null}
+      {refusal === "" ? null : <Notice tone="error">{refusal}</Notice>}
+      <div className="flex flex-col gap-2">
+        {hasPasskeys ? (
+          <PasskeyButton
+            hasField={hasPassword}
+            onAnswer={(answer) => void onAnswer(answer)}
+            onRefusal={setRefusal}
+          />
+        ) : null}
+        <ProviderButtons
+          flow={() => ({ next: nextAddress(query.next, location.origin) })}
+          onAnswer={(answer) => void onAnswer(answer)}
+          onRefusal={setRefusal}
+        />
+      </div>
+    </>
   );
 }
 
@@ -90,87 +171,5 @@ function OtherWays() {
         </a>
       ) : null}
     </div>
-  );
-}
-
-function LoginForm({
-  onSignedIn,
-}: {
-  onSignedIn: (password: string, isDefault: boolean) => void | Promise<void>;
-}) {
-  const t = useT();
-  const [refusal, setRefusal] = useState("");
-  const check = useHumanCheck();
-  const form = useForm({ initial: { username: "", password: "" } });
-  // Nothing is changed here, so nothing can be reverted.
-  const plain = { ...form, isChanged: () => false };
-
-  const submit = async ({ username, password }: { username: string; password: string }) => {
-    if (username.trim() === "" || password === "") {
-      setRefusal(t("login.empty"));
-      form.element.current
-        ?.querySelector<HTMLInputElement>(`[name=${username.trim() === "" ? "username" : "password"}]`)
-        ?.focus();
-      return;
-    }
-    if (!check.isReady) return setRefusal(t("login.check.wait"));
-    setRefusal("");
-    try {
-      const sent = { username: username.trim(), password };
-      const answer = await callForBody(api.user.login.post(sent, { query: check.query }));
-      const signedIn: BootUser = { quota: 0, ...answer.data };
-      writeItem(KEYS.user, JSON.stringify(answer.data));
-      user.value = signedIn;
-      await onSignedIn(password, answer.default_credentials);
-    } catch (error) {
-      if (!(error instanceof ApiFailure)) console.error(error);
-      setRefusal(failureMessage(error));
-      check.renew();
-      const field = form.element.current?.querySelector<HTMLInputElement>("[name=password]");
-      field?.focus();
-      field?.select();
-    }
-  };
-
-  return (
-    <form
-      ref={form.element}
-      noValidate
-      method="post"
-      aria-describedby={refusal ? "login-refusal" : undefined}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void form.submit(submit);
-      }}
-    >
-      {refusal === "" ? null : (
-        <div id="login-refusal">
-          <Notice tone="error">{refusal}</Notice>
-        </div>
-      )}
-      <TextField
-        form={plain}
-        name="username"
-        label={t("login.username")}
-        input={{ autoComplete: "username", autoFocus: true, maxLength: 255, spellCheck: false }}
-      />
-      <TextField
-        form={plain}
-        name="password"
-        type="password"
-        label={t("login.password")}
-        input={{ autoComplete: "current-password", maxLength: 255 }}
-      />
-      <HumanCheckField check={check} action="login" />
-      <button
-        type="submit"
-        className="btn btn-primary w-full"
-        aria-busy={form.isBusy}
-        aria-disabled={form.isBusy}
-      >
-        {form.isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
-        {t("login.submit")}
-      </button>
-    </form>
   );
 }

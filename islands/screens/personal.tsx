@@ -1,10 +1,10 @@
-// The profile: who one is, password and system token, bindings, models, notices, prices, invitations, the way out.
+// The profile: who one is, password and system token, second factors, bindings, models, notices, prices, invitations, the way out.
 // Refuses to delete an account without its name being typed.
 import { useSignals } from "@preact/signals-react/runtime";
 import { Trash2 } from "lucide-react";
 import { useRef } from "react";
 import { api, call } from "../lib/api.ts";
-import { bootData, status, user } from "../lib/boot.ts";
+import { bootData, user } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
 import { formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
@@ -18,10 +18,13 @@ import { TextField } from "../ui/form.tsx";
 import { InvitationCard } from "../ui/invitation-card.tsx";
 import type { Invitation } from "../ui/invitation-card.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
+import { BindingsCard } from "./personal/bindings.tsx";
 import { Card, SaveRow, Sections } from "./personal/card.tsx";
+import { FactorsCard } from "./personal/factors.tsx";
 import { ModelsCard } from "./personal/models.tsx";
 import { NoticesCard, PricesCard, settingOf } from "./personal/notices.tsx";
 import { PasswordCard, ShortcutsSwitch, TokenCard } from "./personal/security.tsx";
+import type { AccountSecurity } from "../lib/account-security.ts";
 import type { Self } from "../lib/wire.ts";
 
 export interface PersonalData {
@@ -36,17 +39,9 @@ export interface PersonalData {
   threshold: number;
   hasPassword: boolean;
   hasAccessToken: boolean;
+  security: AccountSecurity;
 }
 
-/** Each with the flag of the site that opens it; an address needs none. */
-const BINDINGS = [
-  ["email", undefined],
-  ["wechat_id", "wechat_login"],
-  ["github_id", "github_oauth"],
-  ["oidc_id", "oidc_enabled"],
-  ["telegram_id", "telegram_oauth"],
-  ["linux_do_id", "linuxdo_oauth"],
-] as const;
 const ADMIN = 10;
 const ROOT = 100;
 const MAX_DISPLAY_NAME = 20;
@@ -65,6 +60,7 @@ export default function Personal() {
     ["identity", "personal.identity"],
     ["password", "personal.password"],
     ["token", "personal.token"],
+    ["security", "personal.factors"],
     ["bindings", "personal.bindings"],
     ["notices", "personal.notices"],
     ["prices", "personal.prices"],
@@ -82,7 +78,8 @@ export default function Personal() {
           <IdentityCard self={self} />
           <PasswordCard hasPassword={data.hasPassword} />
           <TokenCard hasToken={data.hasAccessToken} />
-          <BindingsCard self={self} />
+          <FactorsCard initial={data.security} />
+          <BindingsCard email={self.email} initial={data.security.bindings} />
           <NoticesCard
             setting={setting}
             hasSecret={data.hasSecret}
@@ -176,31 +173,6 @@ function IdentityCard({ self }: { self: Self }) {
         />
         <SaveRow isBusy={form.isBusy} isDirty={form.isDirty} />
       </form>
-    </Card>
-  );
-}
-
-function BindingsCard({ self }: { self: Self }) {
-  const t = useT();
-  const flags = status.peek();
-  return (
-    <Card id="bindings" title={t("personal.bindings")}>
-      <dl className="facts">
-        {BINDINGS.map(([name, flag]) => (
-          <div key={name}>
-            <dt>{t(`personal.binding.${name}`)}</dt>
-            <dd>
-              {self[name] !== "" ? (
-                <Chip>{self[name]}</Chip>
-              ) : (
-                <span className="text-muted">
-                  {t(flag === undefined || flags[flag] === true ? "personal.unbound" : "personal.notEnabled")}
-                </span>
-              )}
-            </dd>
-          </div>
-        ))}
-      </dl>
     </Card>
   );
 }

@@ -63,15 +63,20 @@ export default function PriceDesk() {
   };
   useEffect(() => void reload(), []);
   const Section = SECTIONS[section];
+  const count = desk.changes.value.length;
+  // There is a plan where something is to be planned.
+  const tabs = DESK_SECTIONS.flatMap((id): DeskSection[] =>
+    id === "drafts" && (count > 0 || section === "plan") ? ["plan", id] : [id],
+  );
   const around = useKeptFocus(section);
   return (
     <div>
       <PageHeader title={t("shell.nav.prices")} note={t(canApply ? "desk.noteHint" : "desk.applyRoot")} />
       <TabLinks
         label={t("desk.sections")}
-        tabs={DESK_SECTIONS.filter((id) => SECTIONS[id]).map((id) => ({
+        tabs={tabs.map((id) => ({
           id,
-          label: t(`desk.section.${id}`),
+          label: id === "plan" && count > 0 ? t("desk.section.planOf", { count }) : t(`desk.section.${id}`),
           href: hrefOf(id),
         }))}
         current={section}

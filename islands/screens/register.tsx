@@ -4,20 +4,26 @@ import { useSignals } from "@preact/signals-react/runtime";
 import { useId, useState } from "react";
 import { charactersIn, MAX_USERNAME } from "../../src/shared/name-limits.ts";
 import { api, call, callForBody, failureMessage } from "../lib/api.ts";
-import { boot, status, user } from "../lib/boot.ts";
+import { bootData, status } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
 import type { Errors } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
 import type { Translate } from "../lib/i18n.ts";
-import { KEYS, writeItem } from "../lib/storage.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
+import { isFactorAsked, keepSignedIn, placeAfter, signInFlags } from "../lib/sign-in.ts";
+import type { FactorAsked, LegalPlaces, SignInAnswer } from "../lib/sign-in.ts";
 import { useQuery } from "../lib/url-state.ts";
 import { Notice } from "../ui/feedback.tsx";
 import { TextField } from "../ui/form.tsx";
 import { HumanCheckField, useHumanCheck } from "../ui/human-check.tsx";
+import { OrLine, ProviderButtons } from "../ui/provider-buttons.tsx";
+import { Terms } from "../ui/terms.tsx";
 import { nextAddress } from "../lib/next-address.ts";
 import { CodeFields } from "./register/code-field.tsx";
 import { hasGoodLength, isHardToGuess, PasswordRules } from "./register/password-rules.tsx";
-import type { RegisterData, RegisterValues } from "./register/values.ts";
+import type { RegisterValues } from "./register/values.ts";
+
+const SecondStep = lazyPart(() => import("../ui/second-step.tsx"));
 
 export default function RegisterScreen() {
   const t = useT();
@@ -29,6 +35,7 @@ export default function RegisterScreen() {
     <section className="w-full max-w-90">
       <h1 className="mb-4">{t("register.title")}</h1>
       {closed === "" ? <RegisterForm /> : <Notice tone="info">{closed}</Notice>}
+      {isOpen !== false && closed !== "" ? <Providers /> : null}
       <p className="mt-4 text-sm text-muted">
         {t("register.hasAccount")}{" "}
         <a className="link" href="/login">
@@ -107,67 +114,111 @@ function RegisterForm() {
   };
 
   return (
-    <form
-      ref={form.element}
-      noValidate
-      method="post"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (check.isReady) void submit();
-        else setRefusal(t("login.check.wait"));
-      }}
-    >
-      {refusal === "" ? null : <Notice tone="error">{refusal}</Notice>}
-      <TextField
-        form={plain}
-        name="username"
-        label={t("register.username")}
-        isRequired
-        limit={MAX_USERNAME}
-        input={{ autoComplete: "username", autoFocus: true, spellCheck: false }}
-      />
-      {asked.code ? <CodeFields form={plain} check={check} /> : null}
-      <TextField
-        form={plain}
-        name="password"
-        type="password"
-        label={t("register.password")}
-        isRequired
-        input={{ autoComplete: "new-password" }}
-      />
-      <PasswordRules
-        id={rulesId}
-        password={values.password}
-        context={values}
-        hasError={form.errors.password !== undefined}
-      />
-      <TextField
-        form={plain}
-        name="password2"
-        type="password"
-        label={t("register.password2")}
-        isRequired
-        input={{ autoComplete: "new-password" }}
-      />
-      <TextField
-        form={plain}
-        name="aff_code"
-        label={t("register.invitation")}
-        isMono
-        input={{ autoComplete: "off", maxLength: 32, spellCheck: false }}
-      />
-      {asked.terms ? <Terms form={plain} /> : null}
-      <HumanCheckField check={check} action="register" />
-      <button
-        type="submit"
-        className="btn btn-primary w-full"
-        aria-busy={form.isBusy}
-        aria-disabled={form.isBusy || !check.isReady}
+    <>
+      <form
+        ref={form.element}
+        noValidate
+        method="post"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (check.isReady) void submit();
+          else setRefusal(t("login.check.wait"));
+        }}
       >
-        {form.isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
-        {t("register.submit")}
-      </button>
-    </form>
+        {refusal === "" ? null : <Notice tone="error">{refusal}</Notice>}
+        <TextField
+          form={plain}
+          name="username"
+          label={t("register.username")}
+          isRequired
+          limit={MAX_USERNAME}
+          input={{ autoComplete: "username", autoFocus: true, spellCheck: false }}
+        />
+        {asked.code ? <CodeFields form={plain} check={check} /> : null}
+        <TextField
+          form={plain}
+          name="password"
+          type="password"
+          label={t("register.password")}
+          isRequired
+          input={{ autoComplete: "new-password" }}
+        />
+        <PasswordRules
+          id={rulesId}
+          password={values.password}
+          context={values}
+          hasError={form.errors.password !== undefined}
+        />
+        <TextField
+          form={plain}
+          name="password2"
+          type="password"
+          label={t("register.password2")}
+          isRequired
+          input={{ autoComplete: "new-password" }}
+        />
+        <TextField
+          form={plain}
+          name="aff_code"
+          label={t("register.invitation")}
+          isMono
+          input={{ autoComplete: "off", maxLength: 32, spellCheck: false }}
+        />
+        {asked.terms ? (
+          <Terms
+            places={bootData<LegalPlaces>()}
+            isAccepted={values.accept_terms}
+            onChange={(isAccepted) => form.set("accept_terms", isAccepted)}
+            error={form.errors.accept_terms}
+          />
+        ) : null}
+        <HumanCheckField check={check} action="register" />
+        <button
+          type="submit"
+          className="btn btn-primary w-full"
+          aria-busy={form.isBusy}
+          aria-disabled={form.isBusy || !check.isReady}
+        >
+          {form.isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+          {t("register.submit")}
+        </button>
+      </form>
+      <Providers values={values} />
+    </>
+  );
+}
+
+/** A provider's account can stand in for a password; the invitation and the acceptance go along. */
+function Providers({ values }: { values?: RegisterValues }) {
+  useSignals();
+  const query = useQuery();
+  const [refusal, setRefusal] = useState("");
+  const [asked, setAsked] = useState<FactorAsked>();
+  if ((signInFlags().sign_in_providers ?? []).length === 0) return null;
+  const take = (answer: SignInAnswer) => {
+    if (isFactorAsked(answer)) return setAsked(answer);
+    keepSignedIn(answer);
+    location.assign(placeAfter(answer, query.next));
+  };
+  const aff = (values?.aff_code ?? query.aff ?? "").trim();
+  return (
+    <>
+      {values === undefined ? null : <OrLine />}
+      {refusal === "" ? null : <Notice tone="error">{refusal}</Notice>}
+      {asked === undefined ? (
+        <ProviderButtons
+          flow={() => ({
+            next: nextAddress(query.next, location.origin),
+            ...(aff === "" ? {} : { aff }),
+            ...(values?.accept_terms === true ? { accept_terms: true } : {}),
+          })}
+          onAnswer={take}
+          onRefusal={setRefusal}
+        />
+      ) : (
+        <SecondStep asked={asked} onSignedIn={take} onBack={() => setAsked(undefined)} />
+      )}
+    </>
   );
 }
 
@@ -175,52 +226,10 @@ function RegisterForm() {
 async function enter(username: string, password: string, target: string): Promise<void> {
   try {
     const { data } = await callForBody(api.user.login.post({ username: username.trim(), password }));
-    writeItem(KEYS.user, JSON.stringify(data));
-    user.value = { quota: 0, ...data };
-    location.assign(target);
+    if (isFactorAsked(data)) return location.assign("/login");
+    keepSignedIn(data);
+    location.assign(placeAfter(data, target));
   } catch {
     location.assign("/login");
   }
-}
-
-function Terms({ form }: { form: ReturnType<typeof useForm<RegisterValues>> }) {
-  const t = useT();
-  const id = useId();
-  const { terms, privacy } = boot.peek().data as RegisterData;
-  const error = form.errors.accept_terms;
-  const links = [
-    [terms, t("register.terms")],
-    [privacy, t("register.privacy")],
-  ].filter(([href]) => href !== "");
-  return (
-    <div className="mb-6" data-field="accept_terms">
-      <label className="flex items-start gap-2 text-sm">
-        <input
-          type="checkbox"
-          name="accept_terms"
-          className="checkbox checkbox-sm mt-0.5"
-          checked={form.values.accept_terms}
-          aria-invalid={error === undefined ? undefined : true}
-          aria-describedby={error === undefined ? undefined : id}
-          onChange={(event) => form.set("accept_terms", event.target.checked)}
-        />
-        <span>
-          {t("register.accept")}{" "}
-          {links.map(([href, title], index) => (
-            <span key={title}>
-              {index > 0 ? t("register.and") : null}
-              <a className="link" href={href} target="_blank" rel="noreferrer">
-                {title}
-              </a>
-            </span>
-          ))}
-        </span>
-      </label>
-      {error === undefined ? null : (
-        <p id={id} className="mt-1 text-xs text-error">
-          {error}
-        </p>
-      )}
-    </div>
-  );
 }

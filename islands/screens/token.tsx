@@ -26,6 +26,7 @@ import { stateOf } from "./token/row.ts";
 
 const UsePanel = lazyPart(() => import("./token/use-panel.tsx"));
 const TokenDrawer = lazyPart(() => import("./token/drawer.tsx"));
+const RotateDrawer = lazyPart(() => import("./token/rotate-drawer.tsx"));
 
 const COLUMNS_KEY = "tokens-table-columns";
 const VIEW_FIELDS = ["keyword", "token", "status"] as const;
@@ -96,6 +97,8 @@ export default function TokenScreen() {
   const { list } = screen;
   /** The keys that code is shown for. */
   const [used, setUsed] = useState<{ keys: readonly TokenRow[]; isNew: boolean }>({ keys: [], isNew: false });
+  /** The key that gets a new secret. */
+  const [rotating, setRotating] = useState<TokenRow>();
   const editing = list.rows.find((row) => String(row.id) === query.edit);
   useShortcut({ keys: "c", label: "token.new", run: () => setQuery({ new: 1 }) });
 
@@ -147,7 +150,11 @@ export default function TokenScreen() {
         rowName: (row) => row.name || `#${row.id}`,
         openQuery: (row) => ({ edit: row.id }),
         isMuted: (row) => stateOf(row, nowMs.peek()) !== 1,
-        rowMenu: (row) => rowMenu({ t, list, onUse: (key) => setUsed({ keys: [key], isNew: false }) }, row),
+        rowMenu: (row) =>
+          rowMenu(
+            { t, list, onUse: (key) => setUsed({ keys: [key], isNew: false }), onRotate: setRotating },
+            row,
+          ),
         bulk: (rows, clear) => <BulkActions list={list} rows={rows} clear={clear} />,
         empty: {
           title: t("token.empty"),
@@ -169,6 +176,18 @@ export default function TokenScreen() {
           onClose={() => setQuery({ new: undefined, edit: undefined })}
           onSaved={(keys) => {
             if (keys.length > 0) setUsed({ keys, isNew: true });
+            toast({ text: t("common.saved") });
+            void list.refresh();
+          }}
+        />
+      ) : null}
+      {rotating ? (
+        <RotateDrawer
+          row={rotating}
+          onClose={() => setRotating(undefined)}
+          onRotated={(key) => {
+            setRotating(undefined);
+            setUsed({ keys: [key], isNew: true });
             toast({ text: t("common.saved") });
             void list.refresh();
           }}

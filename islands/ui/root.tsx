@@ -1,5 +1,6 @@
 // What every island is wrapped in, equal on the server and in the browser: the screen, toasts, questions, palette.
 // Refuses to let a crash of the screen blank the page: it shows message, code, Retry and Copy instead.
+import { useSignals } from "@preact/signals-react/runtime";
 import { Component, useEffect, useState } from "react";
 import type { ComponentType, ErrorInfo, ReactNode } from "react";
 import { ConfirmHost } from "./confirm.tsx";
@@ -9,9 +10,11 @@ import { t, useT } from "../lib/i18n.ts";
 import { registerShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
 import { PALETTE_EVENT } from "../lib/shell.ts";
+import { proofQuestion } from "../lib/step-up.ts";
 
 const CommandMenu = lazyPart(() => import("./command-menu.tsx"));
 const ShortcutSheet = lazyPart(() => import("./shortcut-sheet.tsx"));
+const StepUpDialog = lazyPart(() => import("./step-up.tsx"));
 
 interface CrashState {
   error: Error | undefined;
@@ -75,6 +78,13 @@ function LayerHost() {
   return open === "palette" ? <CommandMenu onClose={close} /> : <ShortcutSheet onClose={close} />;
 }
 
+/** A call waits for fresh proof. */
+function StepUpHost() {
+  useSignals();
+  const question = proofQuestion.value;
+  return question ? <StepUpDialog question={question} /> : null;
+}
+
 /** Says that the connection is gone, for as long as it is. */
 function OfflineBar() {
   const t = useT();
@@ -111,6 +121,7 @@ export function IslandRoot({ screen: Screen, onReady }: IslandRootProps) {
       <Toasts />
       <ConfirmHost />
       <LayerHost />
+      <StepUpHost />
     </>
   );
 }

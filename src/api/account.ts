@@ -2,8 +2,10 @@
 // Refuses to sign anybody out for a foreign site; too many wrong passwords are refused by core/users/sign-in.ts.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { beginSecondFactor } from "../core/users/second-factor.ts";
 import { createSignIn } from "../core/users/sign-in.ts";
-import { deleteSelf, getUser, renewAccessToken, updateSelf } from "../core/users/users.ts";
+import { requireFreshProof, requirePerson } from "../core/users/step-up.ts";
+import { deleteSelf, getUser, ownSecrets, renewAccessToken, updateSelf } from "../core/users/users.ts";
 import { deviceOf } from "../http/device.ts";
 import { enter } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -45,6 +47,11 @@ export function account(deps: Deps, session: SessionSettings) {
           address,
           deviceId: deviceOf(request, session.secret),
         });
+        const second = await beginSecondFactor(deps, user, { method: "password" });
+        if (second) {
+          if (humanCookie !== undefined) set.headers["set-cookie"] = humanCookie;
+          return { ...ok(second), default_credentials: false };
+        }
         const entrance = { request, address, set, sessionJwt };
         const cookies = humanCookie === undefined ? [] : [humanCookie];
         return {
@@ -70,6 +77,8 @@ export function account(deps: Deps, session: SessionSettings) {
       "/self",
       async ({ actor, body, set, request, sessionJwt, session: current }) => {
         const sessionId = current?.id;
+        if (body.password && !(await ownSecrets(deps, actor)).hasPassword)
+          await requireFreshProof(deps, { actor, session: current }, "everybody");
         const deviceId = deviceOf(request, session.secret);
         const row = await updateSelf(deps, actor, body, { sessionId, deviceId });
         if (body.password && sessionId !== undefined) {
@@ -83,12 +92,22 @@ export function account(deps: Deps, session: SessionSettings) {
     )
     .delete(
       "/self",
-      async ({ actor, set, request }) => {
+      async ({ actor, set, request, session: current }) => {
+        // Without a password an open browser would be all the proof there is.
+        const { hasPassword } = await ownSecrets(deps, actor);
+        await requireFreshProof(deps, { actor, session: current }, hasPassword ? "with_factor" : "everybody");
         await deleteSelf(deps, actor);
         set.headers["set-cookie"] = sessionCookie("", request);
         return done();
       },
       { access: "user" },
     )
-    .get("/token", async ({ actor }) => ok(await renewAccessToken(deps, actor)), { access: "user" });
+    .get(
+      "/token",
+      async ({ actor, session: current }) => {
+        await requirePerson(deps, { actor, session: current });
+        return ok(await renewAccessToken(deps, actor));
+      },
+      { access: "user" },
+    );
 }

@@ -5,6 +5,8 @@ import { settingRows } from "../core/options/setting-rows.ts";
 import type { Deps } from "../core/deps.ts";
 import { refuseUsedGroupsIn } from "../core/prices/group-use.ts";
 import { priceState } from "../core/prices/revisions.ts";
+import { isSensitive } from "../core/options/sensitive.ts";
+import { requireFreshProof } from "../core/users/step-up.ts";
 import { checkWaysIn } from "../core/users/providers/methods.ts";
 import { shippedTexts } from "../core/prices/origins.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -12,6 +14,7 @@ import { messageText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { refuse } from "../shared/failures.ts";
 
 const optionBody = t.Object({
   key: t.String({ minLength: 1, maxLength: 128 }),
@@ -37,9 +40,13 @@ export function options(deps: Deps, session: SessionSettings) {
     )
     .put(
       "/",
-      async ({ body, actor }) => {
+      async ({ body, actor, session: current }) => {
         const { key, value } = body;
         const text = value === undefined || value === null ? undefined : String(value);
+        // Whoever switches it on would be the first who reaches nothing else.
+        if (key === "AdminSecondFactorRequired" && text === "true" && !actor.secondFactor)
+          throw refuse("option_needs_own_factor");
+        if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
         if (key === "GroupRatio" && text !== undefined)
           await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
         const locked = await checkWaysIn(deps, actor.id, key, text ?? "");

@@ -2,6 +2,7 @@
 // Refuses foreign ids like missing ones; nobody, not even root, reads another user's keys here.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { rotateToken } from "../core/users/token-rotation.ts";
 import {
   createToken,
   deleteToken,
@@ -11,6 +12,7 @@ import {
   setTokenStatus,
   updateToken,
 } from "../core/users/tokens.ts";
+import { actorOf } from "../http/actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
@@ -29,6 +31,9 @@ const fields = {
   group: given(plainText(64)),
   auto_groups: given(plainText(1024)),
 };
+
+/** So long the secret before may be taken beside a new one: thirty days. */
+const MAX_GRACE_SECONDS = 30 * 86_400;
 
 export function tokens(deps: Deps, session: SessionSettings) {
   return new Elysia({ prefix: "/api/token" })
@@ -90,6 +95,23 @@ export function tokens(deps: Deps, session: SessionSettings) {
           id: t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
           status: given(t.Integer({ minimum: 0, maximum: 100 })),
         }),
+      },
+    )
+    .post(
+      "/:id/rotate",
+      async ({ actor, params, body, request, address, session: current }) => {
+        const by = actorOf({ actor, request, address, session: current });
+        const graceSeconds = body.grace_seconds;
+        const { key, previous_until } = await rotateToken(deps, actor, {
+          id: rowIdOf(params.id),
+          graceSeconds,
+          by,
+        });
+        return ok({ key, previous_until });
+      },
+      {
+        access: "user",
+        body: t.Object({ grace_seconds: t.Integer({ minimum: 0, maximum: MAX_GRACE_SECONDS }) }),
       },
     )
     .delete(

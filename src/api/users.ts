@@ -10,6 +10,7 @@ import {
   removeUser,
   updateUser,
 } from "../core/users/users.ts";
+import { requireFreshProof } from "../core/users/step-up.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
@@ -77,16 +78,22 @@ export function users(deps: Deps, session: SessionSettings) {
       })
       .put(
         "/",
-        async ({ actor, body }) => {
+        async ({ actor, session: current, body }) => {
+          if (body.password) await requireFreshProof(deps, { actor, session: current }, "with_factor");
           await updateUser(deps, actor, body);
           return done();
         },
         { access: "admin", body: userBody },
       )
-      .post("/manage", async ({ actor, body }) => ok(await manageUser(deps, actor, body.id, body.action)), {
-        access: "admin",
-        body: manageBody,
-      })
+      .post(
+        "/manage",
+        async ({ actor, session: current, body }) => {
+          if (body.action === "promote" || body.action === "demote")
+            await requireFreshProof(deps, { actor, session: current }, "with_factor");
+          return ok(await manageUser(deps, actor, body.id, body.action));
+        },
+        { access: "admin", body: manageBody },
+      )
       .get(
         "/:id",
         async ({ actor, params }) => ok(await getUserFor(deps, actor, rowIdOf(params.id, "user_missing"))),

@@ -54,6 +54,10 @@ export interface UserAccount {
   setting: UserSetting;
   sessionVersion: number;
   deleted: boolean;
+  /** A payment is disputed, or an administrator marked it: its keys are refused. */
+  flagged: boolean;
+  /** Has one-time codes or a passkey. */
+  secondFactor: boolean;
   /** Durable balance as last known here. */
   quota: number;
   usedQuota: number;

@@ -4,7 +4,7 @@ import { rememberDevice } from "../core/users/devices.ts";
 import type { SignInMethod } from "../core/users/session-rows.ts";
 import type { UserRow } from "../core/users/users.ts";
 import { deviceCookie, deviceOf, newDeviceId } from "./device.ts";
-import { claimsOf, sessionCookie } from "./session.ts";
+import { claimsOf, mustEnrol, sessionCookie } from "./session.ts";
 import type { SessionSettings } from "./session.ts";
 
 /** The request by which somebody comes in. */
@@ -54,5 +54,7 @@ export async function enter(
     role: user.role,
     status: user.status,
     group: user.group,
+    // An administrator whom the site asks for a second factor reaches nothing else before.
+    ...(mustEnrol(deps.options, user) ? { must_enrol: true } : {}),
   };
 }

@@ -30,6 +30,7 @@ interface FailureBody {
   /** Field that was refused, as a path into the body. */
   field?: string;
   request_id?: string;
+  data?: Record<string, unknown>;
 }
 
 export function failureResponse(failure: Failure, language: Language, requestId?: string): Response {
@@ -39,6 +40,7 @@ export function failureResponse(failure: Failure, language: Language, requestId?
     code: failure.code,
   };
   if (failure.param !== undefined) body.field = failure.param;
+  if (failure.data !== undefined) body.data = failure.data;
   if (requestId !== undefined) body.request_id = requestId;
   const headers: Record<string, string> = {
     "cache-control": "no-store",

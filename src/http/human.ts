@@ -1,26 +1,21 @@
 // The human check of a route, and the cookie `human` that remembers a check that was passed for ten minutes.
 // Refuses the cookie at any other address than the one that it was given to.
-import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Deps } from "../core/deps.ts";
 import { checkHuman } from "../core/users/human-check.ts";
 import { addressGroup } from "../core/kit/site-limits.ts";
 import { cookieLine, cookieOf } from "./session.ts";
+import { isSigned, signatureOf } from "./signing.ts";
 
 const NAME = "human";
 const SECONDS = 600;
 
-function signature(untilSeconds: number, address: string, secret: string): Buffer {
-  return createHmac("sha256", secret)
-    .update(`human|${untilSeconds}|${addressGroup(address)}`)
-    .digest();
-}
+const textOf = (untilSeconds: number, address: string): string =>
+  `human|${untilSeconds}|${addressGroup(address)}`;
 
 function isRemembered(request: Request, address: string, { now, secret }: { now: number; secret: string }) {
   const [, until = "", signed = ""] = /^(\d{1,12})\.([\w-]{43})$/.exec(cookieOf(request, NAME)) ?? [];
   if (until === "" || Number(until) <= now) return false;
-  const given = Buffer.from(signed, "base64url");
-  const right = signature(Number(until), address, secret);
-  return given.length === right.length && timingSafeEqual(given, right);
+  return isSigned(secret, textOf(Number(until), address), Buffer.from(signed, "base64url"));
 }
 
 interface Visit {
@@ -45,6 +40,6 @@ export async function requireHuman(
   if (isRemembered(request, address, { now, secret })) return undefined;
   await checkHuman(deps, { token, address, action });
   const until = now + SECONDS;
-  const value = `${until}.${signature(until, address, secret).toString("base64url")}`;
+  const value = `${until}.${signatureOf(secret, textOf(until, address)).toString("base64url")}`;
   return cookieLine(NAME, value, SECONDS, request);
 }

@@ -18,6 +18,7 @@ import { hasUsableHost } from "./host.ts";
 import type { OptionStore } from "../core/options/store.ts";
 import { languageOf } from "./messages.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
+import { secretsOf } from "./signing.ts";
 import type { Visitors } from "./visitors.ts";
 
 export const SESSION_COOKIE = "session";
@@ -36,6 +37,7 @@ export interface SessionSettings {
   accounts: Accounts;
   sessions: Sessions;
   limits: SiteLimits;
+  /** As secretsOf (signing.ts) reads it. */
   secret: string;
   /** Whose language is the site's. */
   options: Pick<OptionStore, "get">;
@@ -59,9 +61,21 @@ export interface SignedIn {
   session: Session;
 }
 
-/** Signs and reads session tokens; the same plugin serves routes and page loads. */
-export function sessionTokens(secret: string) {
-  return new Elysia({ name: "session-tokens" }).use(jwt({ name: "sessionJwt", secret, exp: "30d" }));
+/** Signs by the newest secret and reads those of older ones; the same plugin serves routes and page loads. */
+export function sessionTokens(setting: string) {
+  const [secret, ...before] = secretsOf(setting);
+  const under = (each: string) => new Elysia().use(jwt({ name: "sessionJwt", secret: each, exp: "30d" }));
+  const newest = under(secret).decorator.sessionJwt;
+  const older = before.map((each) => under(each).decorator.sessionJwt);
+  const verify: typeof newest.verify = async (token) => {
+    let claims = await newest.verify(token);
+    for (const each of older) claims ||= await each.verify(token);
+    return claims;
+  };
+  return new Elysia({ name: "session-tokens", seed: setting }).decorate("sessionJwt", {
+    ...newest,
+    verify,
+  });
 }
 
 /** What a new session's token says. */
@@ -183,12 +197,30 @@ async function identify(
   refuseInMaintenance(settings.maintenance, user.role);
   refuseInDemo(settings.options, user.role, request);
   if (user.role < LEVEL_ROLE[level]) throw new Failure("forbidden", "auth_role_too_low");
+  if (mustEnrol(settings.options, user) && !(signedIn && isEnrolment(request)))
+    throw new Failure("forbidden", "second_factor_required");
   return {
     actor: user,
     session: signedIn?.session,
     language: languageOf(request, settings.options),
     address,
   };
+}
+
+/** Whether the site asks this administrator for a second factor that is not there yet. */
+export function mustEnrol(
+  options: SessionSettings["options"],
+  { role, secondFactor }: Pick<UserAccount, "role" | "secondFactor">,
+): boolean {
+  return role >= Role.admin && !secondFactor && options.get("AdminSecondFactorRequired");
+}
+
+/** What such an administrator reaches: what it takes to set one up. */
+function isEnrolment({ url }: Request): boolean {
+  const path = new URL(url).pathname.replace(/\/$/, "");
+  return (
+    path === "/api/user/self" || path === "/api/verify" || /^\/api\/user\/(2fa|passkey)(\/|$)/.test(path)
+  );
 }
 
 /** What a visitor shows to be known by; only ever compared. */
@@ -332,6 +364,7 @@ const OPEN_IN_MAINTENANCE: ReadonlySet<string> = new Set([
   "/api/setup",
   "/api/user/login",
   "/api/user/logout",
+  "/api/user/rescue",
   "/api/user/groups",
   "/api/pricing",
   "/api/notice",

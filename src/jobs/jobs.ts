@@ -5,6 +5,8 @@ import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
 import { applyDueDrafts } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
+import { expireOrders } from "../core/payments/orders.ts";
+import { askForOpenOrders } from "../core/payments/stripe.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
@@ -21,6 +23,9 @@ const TASK_SECONDS = 15;
 /** Seconds between two looks for drafts of prices whose moment has come. */
 const PRICE_SECONDS = 10;
 
+/** Seconds between two looks at orders that nobody has paid yet. */
+const PAYMENT_SECONDS = 5 * MINUTE;
+
 /** Seconds between two looks for letters that wait. */
 const OUTBOX_SECONDS = 15;
 
@@ -32,6 +37,7 @@ export function jobsOf(
     | "db"
     | "clock"
     | "ledger"
+    | "accounts"
     | "logger"
     | "inbox"
     | "guard"
@@ -68,6 +74,14 @@ export function jobsOf(
       name: "outbox",
       everySeconds: () => OUTBOX_SECONDS,
       run: async () => void (await sendDue(deps)),
+    },
+    {
+      name: "payment-check",
+      everySeconds: () => PAYMENT_SECONDS,
+      run: async () => {
+        await askForOpenOrders(deps);
+        await expireOrders(deps);
+      },
     },
     {
       name: "remote-object-purge",

@@ -2,8 +2,7 @@
 // Refuses webhooks on closed networks that nobody opened to them: they go through the guard or the operator's worker.
 import { createHmac } from "node:crypto";
 import { refuse } from "../shared/failures.ts";
-import { sendMail } from "./mail.ts";
-import type { MailServer } from "./mail.ts";
+import type { Letter } from "./mail.ts";
 import type { Outbound } from "./worker.ts";
 
 export interface Notice {
@@ -55,8 +54,7 @@ export async function callWebhook(
   if (answer.status < 200 || answer.status > 299) throw refuse("webhook_answered", { status: answer.status });
 }
 
-/** Resolves when the server took it. Throws a Failure `mail_failed`. */
-export async function mailNotice(server: MailServer, to: string, notice: Notice): Promise<void> {
-  const { title: subject, content: text, html } = notice;
-  await sendMail(server, { to, subject, text, ...(html === undefined ? {} : { html }) });
+/** The notice as a letter. */
+export function noticeLetter(to: string, { title: subject, content: text, html }: Notice): Letter {
+  return { to, subject, text, ...(html === undefined ? {} : { html }) };
 }

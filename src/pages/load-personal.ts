@@ -1,8 +1,10 @@
 // First state of the profile: the visitor's own account, its models and its invitation.
 // The first hundred models come along; the rest is fetched when somebody opens the list.
+import type { SignInProvider } from "../../islands/lib/sign-in.ts";
 import type { PersonalData } from "../../islands/screens/personal.tsx";
 import { modelsForUser } from "../core/channels/models.ts";
 import { thresholdOf } from "../core/users/low-quota.ts";
+import { ownSecurity } from "../core/users/own-security.ts";
 import { getUser, ownSecrets } from "../core/users/users.ts";
 import { hasSecret } from "../core/users/webhook-secret.ts";
 import { invitationOf } from "./load-wallet.ts";
@@ -13,13 +15,16 @@ const MODELS_AT_FIRST = 100;
 export async function loadPersonal({
   deps,
   user,
+  status,
   remembered,
 }: LoaderContext): Promise<PersonalData | undefined> {
   if (!user) return undefined;
-  const [self, invitation, secrets] = await Promise.all([
+  const { sign_in_providers: providers = [] } = status as { sign_in_providers?: SignInProvider[] };
+  const [self, invitation, secrets, security] = await Promise.all([
     getUser(deps, user.id),
     invitationOf(deps, user),
     ownSecrets(deps, user),
+    ownSecurity(deps, user.id, providers),
   ]);
   const models = modelsForUser(deps, user);
   return {
@@ -31,5 +36,6 @@ export async function loadPersonal({
     hasSecret: hasSecret(user.setting),
     threshold: thresholdOf(deps, user),
     ...secrets,
+    security,
   };
 }

@@ -7,10 +7,12 @@ import LogScreen from "../../islands/screens/log.tsx";
 import ChatScreen from "../../islands/screens/chat.tsx";
 import ChatToLink from "../../islands/screens/chat2link.tsx";
 import Login from "../../islands/screens/login.tsx";
+import OauthCallback from "../../islands/screens/oauth-callback.tsx";
 import Playground from "../../islands/screens/playground.tsx";
 import MidjourneyScreen from "../../islands/screens/midjourney.tsx";
 import Personal from "../../islands/screens/personal.tsx";
 import RegisterScreen from "../../islands/screens/register.tsx";
+import RescueScreen from "../../islands/screens/rescue.tsx";
 import ResetScreen from "../../islands/screens/reset.tsx";
 import UserResetScreen from "../../islands/screens/user-reset.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
@@ -28,7 +30,7 @@ import { loadChannels } from "./load-channels.ts";
 import { loadChat } from "./load-chat.ts";
 import { loadPlayground } from "./load-playground.ts";
 import { loadPersonal } from "./load-personal.ts";
-import { loadRegister } from "./load-register.ts";
+import { loadLegalPlaces } from "./load-legal-places.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
 import { loadDrawings, loadTasks } from "./load-task-lists.ts";
 import { loadTokens } from "./load-tokens.ts";
@@ -83,9 +85,21 @@ export const pages: readonly Page[] = [
     width: "card",
     access: "public",
     title: "login.title",
-    areas: ["login"],
+    areas: ["login", "signin"],
     screen: { name: "login", component: Login },
+    // WeChat's code may make an account.
+    loader: loadLegalPlaces,
     csp: HUMAN_CHECK,
+  },
+  {
+    path: "/oauth/:id",
+    shell: "public",
+    width: "card",
+    access: "public",
+    title: "signin.callback.title",
+    areas: ["signin", "login"],
+    screen: { name: "oauth-callback", component: OauthCallback },
+    loader: loadLegalPlaces,
   },
   {
     path: "/register",
@@ -93,9 +107,9 @@ export const pages: readonly Page[] = [
     width: "card",
     access: "public",
     title: "register.title",
-    areas: ["register", "login"],
+    areas: ["register", "login", "signin"],
     screen: { name: "register", component: RegisterScreen },
-    loader: loadRegister,
+    loader: loadLegalPlaces,
     csp: HUMAN_CHECK,
   },
   {
@@ -116,6 +130,15 @@ export const pages: readonly Page[] = [
     title: "reset.confirmTitle",
     areas: ["reset"],
     screen: { name: "user-reset", component: UserResetScreen },
+  },
+  {
+    path: "/rescue",
+    shell: "public",
+    width: "card",
+    access: "public",
+    title: "rescue.title",
+    areas: ["rescue"],
+    screen: { name: "rescue", component: RescueScreen },
   },
   // Workspace
   {
@@ -280,7 +303,7 @@ export const pages: readonly Page[] = [
     access: "user",
     title: "shell.nav.profile",
     current: "profile",
-    areas: ["personal", "topup"],
+    areas: ["personal", "signin", "topup"],
     screen: { name: "personal", component: Personal },
     loader: loadPersonal,
   },

@@ -10,7 +10,14 @@ import type { Manifest } from "../http/assets.ts";
 import { refuseBadHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
-import { checkedBy, cookieOf, SESSION_COOKIE, sessionTokens, signedInBy } from "../http/session.ts";
+import {
+  mustEnrol,
+  checkedBy,
+  cookieOf,
+  SESSION_COOKIE,
+  sessionTokens,
+  signedInBy,
+} from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import { HOME_OF_CONSOLE } from "../shared/navigation.ts";
@@ -120,6 +127,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
       if (deps.maintenance.isOn && user.role < Role.root)
         return respond(maintenancePage, request, user, params);
+      if (mustEnrol(deps.options, user) && pathname !== "/personal") return redirect("/personal#security");
       if (user.role < ACCESS_ROLE[page.access])
         return respond(forbiddenInPlaceOf(page), request, user, params);
     }

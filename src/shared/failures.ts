@@ -69,6 +69,8 @@ export interface FailureDetails {
   upstreamText?: string;
   /** Seconds the upstream asked to wait. */
   retryAfterSeconds?: number;
+  /** What programs read of a refusal besides its code, as the envelope's data. */
+  data?: Record<string, unknown>;
   cause?: unknown;
 }
 
@@ -90,6 +92,7 @@ export class Failure extends Error {
   readonly upstreamStatus: number | undefined;
   readonly upstreamText: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly data: Record<string, unknown> | undefined;
 
   constructor(kind: FailureKind, code: FailureCode, details: FailureDetails = {}) {
     super(code, details.cause === undefined ? undefined : { cause: details.cause });
@@ -107,6 +110,7 @@ export class Failure extends Error {
     this.upstreamStatus = details.upstreamStatus;
     this.upstreamText = details.upstreamText;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.data = details.data;
   }
 }
 

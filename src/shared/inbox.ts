@@ -9,7 +9,7 @@ export type InboxParams = Readonly<Record<string, string | number>>;
 export type InboxTone = "attention" | "broken";
 
 /** Kinds that are switched together: `inbox.letters.<name>`. */
-type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail";
+type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail" | "payment";
 
 interface InboxKindRow {
   tone: InboxTone;
@@ -34,14 +34,26 @@ const ROWS = {
   price: {
     tone: "attention",
     letters: "price",
-    href: (model) => `/channel?model=${encodeURIComponent(model)}`,
+    href: (model) => `/prices?view=unpriced&q=${encodeURIComponent(model)}`,
   },
+  /** A draft that was scheduled and could not be applied. */
+  price_draft: { tone: "attention", letters: "price", href: () => "/prices?section=drafts" },
   price_sync: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   price_sync_waits: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   audit: { tone: "broken", letters: "audit", isLasting: true },
   settlement_lost: { tone: "broken", letters: "settlement", isLasting: true },
   settlement_refused: { tone: "broken", letters: "settlement", isLasting: true },
   journal_put_away: { tone: "broken", letters: "settlement", isLasting: true },
+  dispute: {
+    tone: "attention",
+    letters: "payment",
+    href: (order) => `/topup?order=${encodeURIComponent(order)}`,
+  },
+  payment: {
+    tone: "attention",
+    letters: "payment",
+    href: (order) => `/topup?order=${encodeURIComponent(order)}`,
+  },
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },

@@ -28,7 +28,13 @@ export interface DeskGroup {
   users: number;
   keys: number;
   channels: number;
+  /** Those of the channels that serve it now. */
+  enabledChannels: number;
 }
+
+/** Most changes of one plan, and how large they may be as they are sent: a request has a limit of its own. */
+export const MAX_PLAN_CHANGES = 50_000;
+export const MAX_PLAN_BYTES = 7_500_000;
 
 /** Who makes which of the models that have a price or are served. */
 export interface DeskMaker {

@@ -17,7 +17,14 @@ const WRITING_READS = [
   "GET /api/channel/fetch_models/:id",
 ];
 /** Writes by their method that stay open. */
-const OPEN = ["POST /api/user/login", "POST /api/setup"];
+const OPEN = [
+  "POST /api/user/login",
+  "POST /api/user/login/2fa",
+  "POST /api/user/passkey/login/begin",
+  "POST /api/user/passkey/login/finish",
+  "POST /api/user/rescue",
+  "POST /api/setup",
+];
 
 describe.each(DATABASE_KINDS)("on %s", (database) => {
   let app: TestApp;

@@ -131,7 +131,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect([...menu.matchAll(/bell-\d/g)].map(([name]) => name)).toEqual(
       [8, 7, 6, 5, 4, 3, 2, 1].flatMap((each) => [`bell-${each}`, `bell-${each}`]),
     );
-    expect(menu).toContain('href="/channel?model=bell-8"');
+    expect(menu).toContain('href="/prices?view=unpriced&amp;q=bell-8"');
     expect(nameOf(await html(admin, "zh"))).toBe("收件箱：9 项待处理");
     expect((await html(user, "en")).includes("menu-inbox")).toBe(false);
     const inbox = await fetch(`${app.url}/inbox`, { headers: { ...user.headers, "accept-language": "en" } });

@@ -376,8 +376,71 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
     ],
   },
   MinTopUp: whole(5),
+  MaxTopUp: whole(500, 1),
+  StripeApiSecret: {
+    ...free("sk_test_0123456789"),
+    needs: [["ServerAddress", "https://gw.example"]],
+    unmet: "option_needs_server_address",
+  },
+  StripeWebhookSecret: {
+    ...free("whsec_0123456789abcdefghij,whsec_abcdefghij0123456789"),
+    refused: [
+      ["whsec_short", "option_bad_webhook_secret"],
+      ["0123456789abcdefghijklmnop", "option_bad_webhook_secret"],
+    ],
+  },
+  StripeApiBase: address("https://stripe.example"),
+  StripeCurrency: {
+    ...free("jpy"),
+    refused: [
+      ["", "option_bad_currency"],
+      ["dollars", "option_bad_currency"],
+      ["xxx", "option_bad_currency"],
+    ],
+  },
+  StripeUnitPrice: {
+    good: "1.25",
+    read: 1.25,
+    refused: [
+      ["-0.1", "option_not_number", { min: 0, max: 1e6 }],
+      ["1e-3", "option_too_precise", { decimals: 6 }],
+    ],
+  },
+  StripeMinTopUp: whole(5),
+  PayMethods: {
+    good: '[{"name":"QQ","type":"qqpay","min_topup":5}]',
+    read: [{ name: "QQ", type: "qqpay", min_topup: 5 }],
+    refused: [
+      ["{}", "option_bad_pay_methods"],
+      ['[{"name":"QQ"}]', "option_bad_pay_methods"],
+      ['[{"name":"A","type":"a"},{"name":"B","type":"a"}]', "option_bad_pay_methods"],
+      ["[", "option_not_json"],
+    ],
+  },
+  "payment_setting.amount_options": {
+    good: "[5,10]",
+    read: [5, 10],
+    refused: [
+      ["[0]", "option_bad_amounts"],
+      ["[1.5]", "option_bad_amounts"],
+      ["{}", "option_bad_amounts"],
+    ],
+  },
+  "payment_setting.amount_discount": {
+    good: '{"100":0.9}',
+    read: { "100": 0.9 },
+    refused: [
+      ['{"100":0}', "option_bad_discounts"],
+      ['{"100":1.1}', "option_bad_discounts"],
+      ['{"x":0.9}', "option_bad_discounts"],
+      ["[]", "option_bad_discounts"],
+    ],
+  },
   CustomCallbackAddress: address("https://callback.example"),
   TopupGroupRatio: ratios("TopupGroupRatio"),
+  "passkey.enabled": guarded("option_needs_passkey_host", ["ServerAddress", "https://gw.example"]),
+  SecurityStepUp: choice("always", "factor", "always"),
+  AdminSecondFactorRequired: { ...turned(true), never: "option_needs_own_factor" },
   PasswordLoginEnabled: { ...turned(false), never: "last_method" },
   PasswordRegisterEnabled: turned(false),
   EmailVerificationEnabled: guarded(
@@ -521,6 +584,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   "inbox.letters.disk": turned(false),
   "inbox.letters.database": turned(false),
   "inbox.letters.mail": turned(false),
+  "inbox.letters.payment": turned(false),
   "inbox.audit_hours": whole(12, 0, 8760),
   "inbox.disk_free_share": number(0.25, 0, 0.9),
   "site.version_check_enabled": turned(false),

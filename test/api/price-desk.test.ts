@@ -86,9 +86,9 @@ describe.each(DATABASE_KINDS)("the price desk on %s", (database) => {
   test("names every group that a user, a key or a channel has", async () => {
     const { groups } = await read(admin);
     expect(groups).toEqual([
-      { name: "default", users: 1, keys: 0, channels: 1 + 1 },
-      { name: "team", users: 0, keys: 1, channels: 0 },
-      { name: "vip", users: 2, keys: 0, channels: 1 },
+      { name: "default", users: 1, keys: 0, channels: 1 + 1, enabledChannels: 1 },
+      { name: "team", users: 0, keys: 1, channels: 0, enabledChannels: 0 },
+      { name: "vip", users: 2, keys: 0, channels: 1, enabledChannels: 1 },
     ]);
   });
 

@@ -276,6 +276,48 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
       ]);
     });
 
+    test("tells tiers, factors and tools too, and warns of each by its condition", async () => {
+      const rules = (price: number, times: number, search: number) => ({
+        tools: { web_search: search },
+        when: [
+          { over: 1000, set: { in: price } },
+          { tier: "priority", times },
+        ],
+      });
+      await app.deps.options.set("PriceRules", JSON.stringify({ a: rules(3, 30, 10) }));
+      const asked = async (after: unknown) => {
+        const made = await plan([{ key: "PriceRules", name: "a", after }]);
+        return { diff: made.diff, told: made.warnings.map(({ code, params }) => [code, params]) };
+      };
+      expect(await asked(rules(30, 30, 10))).toMatchObject({
+        diff: [
+          {
+            model: "a",
+            lines: [],
+            entries: [{ when: { over: 1000 }, kind: "in", tool: "", before: 3, after: 30 }],
+          },
+        ],
+        told: [["price_doubled", { kind: "in", when: '{"over":1000}', before: 3, after: 30 }]],
+      });
+      expect((await asked(rules(3, 0, 10))).told).toMatchObject([
+        ["price_free", { kind: "in", when: '{"tier":"priority"}', before: 60, after: 0 }],
+      ]);
+      expect((await asked(rules(3, 30, 4))).told).toEqual([
+        ["price_halved", { kind: "tool", tool: "web_search", before: 10, after: 4 }],
+      ]);
+      expect((await asked(rules(6, 15, 20))).told).toEqual([]);
+      // What follows its list price is told once.
+      const listed = await plan([{ key: "ModelRatio", name: "a", after: 2.1 }]);
+      expect(listed.warnings.map(({ code, params }) => [code, params["when"]])).toEqual([
+        ["price_doubled", undefined],
+      ]);
+      await app.deps.options.set("ToolPrices", '{"house_tool":1}');
+      const tools = await plan([{ key: "ToolPrices", name: "house_tool", after: 10 }]);
+      expect(tools.warnings).toMatchObject([{ code: "price_doubled", key: "ToolPrices", name: "house_tool" }]);
+      await app.deps.options.set("ToolPrices", "{}");
+      await app.deps.options.set("PriceRules", "{}");
+    });
+
     test("refuses what is no price, names twice, and values that the option refuses", async () => {
       const cases: [Change[], string][] = [
         [[{ key: "SystemName", name: "", after: "x" }], "price_change_invalid"],

@@ -21,11 +21,20 @@ const PUBLIC = [
   "GET /api/user/groups",
   "POST /api/user/login",
   "GET /api/user/logout",
+  // By a flow that the first step of a sign-in began, or a passkey.
+  "POST /api/user/login/2fa",
+  "POST /api/user/passkey/login/begin",
+  "POST /api/user/passkey/login/finish",
   // They know people by what was sent to them.
   "GET /api/verification",
   "GET /api/reset_password",
   "POST /api/user/register",
   "POST /api/user/reset",
+  // By the signature of the gateway.
+  "GET /api/user/epay/notify",
+  "POST /api/user/epay/notify",
+  "POST /api/stripe/webhook",
+  "POST /api/user/rescue",
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",
@@ -37,6 +46,18 @@ const PUBLIC = [
 ];
 /** Everybody who is signed in may call these; they answer about the caller only. */
 const USER = [
+  "GET /api/user/2fa/status",
+  "POST /api/user/2fa/setup",
+  "POST /api/user/2fa/enable",
+  "POST /api/user/2fa/disable",
+  "POST /api/user/2fa/backup_codes",
+  "GET /api/user/passkey/",
+  "POST /api/user/passkey/register/begin",
+  "POST /api/user/passkey/register/finish",
+  "POST /api/user/passkey/verify/begin",
+  "PUT /api/user/passkey/:id",
+  "DELETE /api/user/passkey/:id",
+  "POST /api/verify",
   "GET /api/user/self",
   "PUT /api/user/self",
   "DELETE /api/user/self",
@@ -48,6 +69,11 @@ const USER = [
   "POST /api/user/aff_transfer",
   "POST /api/user/topup",
   "POST /api/user/topup/batch",
+  "GET /api/user/topup/self",
+  "POST /api/user/amount",
+  "POST /api/user/pay",
+  "POST /api/user/stripe/amount",
+  "POST /api/user/stripe/pay",
   "PUT /api/user/setting",
   "POST /api/user/setting/test",
   "GET /api/user/models",
@@ -62,6 +88,7 @@ const USER = [
   "POST /api/token/",
   "PUT /api/token/",
   "DELETE /api/token/:id",
+  "POST /api/token/:id/rotate",
   "GET /api/log/self",
   "GET /api/log/self/stat",
   "GET /api/log/self/search",
@@ -70,7 +97,13 @@ const USER = [
   "GET /api/data/self/first_steps",
 ];
 /** Root's alone. */
-const ROOT = ["GET /api/option/", "PUT /api/option/", "POST /api/option/rest_model_ratio"];
+const ROOT = [
+  "POST /api/user/topup/complete",
+  "POST /api/user/topup/refund",
+  "GET /api/option/",
+  "PUT /api/option/",
+  "POST /api/option/rest_model_ratio",
+];
 
 interface Route {
   method: string;

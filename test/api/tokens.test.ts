@@ -34,12 +34,14 @@ const NOW = 1_760_000_000;
 
 describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
   let app: TestApp;
+  /** Moved by tests of what ends. */
+  let nowS = NOW;
   let alice: TestUser;
   let bob: TestUser;
   let root: TestUser;
 
   beforeAll(async () => {
-    app = await startTestApp({ database, clock: { nowMs: () => NOW * 1000 } });
+    app = await startTestApp({ database, clock: { nowMs: () => nowS * 1000 } });
     alice = await app.createUser({ username: "alice", quota: 1_000_000 });
     bob = await app.createUser({ username: "bob" });
     root = await app.createUser({ username: "root", role: 100 });
@@ -54,6 +56,78 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
     expect([answer.body.message, answer.body.success]).toEqual(["", true]);
     return answer.body.data;
   }
+
+  interface Rotated {
+    key: string;
+    previous_until: number;
+  }
+  const rotate = async (id: number, grace: unknown, as: TestUser = alice) =>
+    (await call<Rotated>("POST", `/${id}/rotate`, { grace_seconds: grace }, as)).body;
+
+  test("a new secret keeps the key's settings and history; the old one is taken for its time, then as unknown", async () => {
+    const token = await create({ name: "to rotate", remain_quota: 700, allow_ips: "10.0.0.1" });
+    const before = await known(token.key);
+    const { data: made } = await rotate(token.id, 3600);
+    expect([made.key.length, made.key === token.key, made.previous_until]).toEqual([48, false, nowS + 3600]);
+    // One account: what open calls hold of the key is held of both secrets.
+    expect([await known(made.key), await known(token.key)]).toEqual([before, before]);
+    expect(await known(made.key)).toBe(await known(token.key));
+    const { data: row } = (await call("GET", `/${token.id}`)).body;
+    expect([row.name, row.remain_quota, row.allow_ips, row.key]).toEqual([
+      "to rotate",
+      700,
+      "10.0.0.1",
+      made.key,
+    ]);
+    nowS += 3599;
+    expect((await known(token.key))?.id).toBe(token.id);
+    nowS += 1;
+    expect([await known(token.key), (await known(made.key))?.id]).toEqual([undefined, token.id]);
+    expect((await call<Token & Rotated>("GET", `/${token.id}`)).body.data.previous_until).toBe(0);
+    nowS = NOW;
+  });
+
+  test("without a time the old one ends at once; a further rotation ends the one before the last", async () => {
+    const token = await create();
+    const { data: second } = await rotate(token.id, 86_400);
+    const { data: third } = await rotate(token.id, 86_400);
+    expect([await known(token.key), (await known(second.key))?.id, (await known(third.key))?.id]).toEqual([
+      undefined,
+      token.id,
+      token.id,
+    ]);
+    const { data: fourth } = await rotate(token.id, 0);
+    expect([await known(second.key), await known(third.key), (await known(fourth.key))?.id]).toEqual([
+      undefined,
+      undefined,
+      token.id,
+    ]);
+  });
+
+  test("switching off and deleting a key ends both of its secrets", async () => {
+    const token = await create();
+    const { data: made } = await rotate(token.id, 86_400);
+    await call("PUT", "/?status_only=true", { id: token.id, status: 2 });
+    expect([(await known(token.key))?.status, (await known(made.key))?.status]).toEqual([2, 2]);
+    await call("DELETE", `/${token.id}`);
+    expect([await known(token.key), await known(made.key)]).toEqual([undefined, undefined]);
+  });
+
+  test("only its owner rotates a key, for none to thirty days; the log says who did and from where", async () => {
+    const token = await create({ name: "told" });
+    for (const as of [bob, root]) expect((await rotate(token.id, 60, as)).code).toBe("record_missing");
+    for (const grace of [-1, 30 * 86_400 + 1, 1.5, "soon", undefined])
+      expect((await rotate(token.id, grace)).success).toBe(false);
+    expect((await known(token.key))?.id).toBe(token.id);
+    expect((await rotate(token.id, 30 * 86_400)).success).toBe(true);
+    await app.deps.ledger.flush();
+    const { logs } = app.deps.db.t;
+    const rows = await app.deps.db.orm.select().from(logs).where(eq(logs.userId, alice.id));
+    const told = rows.filter(({ content }) => content.includes("told"));
+    expect(told.map(({ content }) => content)).toEqual(["更换令牌密钥：told，旧密钥 2592000 秒后失效"]);
+    expect(told[0]?.other).toContain('"action":"token.rotate"');
+    expect(told[0]?.other).not.toContain(token.key);
+  });
 
   const known = (key: string) => Promise.resolve(app.deps.accounts.tokenByKey(key));
 

@@ -25,11 +25,11 @@ const TEXTS = {
 
 /** "old" is named by accounts only; "auto" by keys, which is none. */
 const GROUPS = [
-  { name: "auto", users: 0, keys: 4, channels: 0 },
-  { name: "default", users: 12, keys: 1, channels: 3 },
-  { name: "old", users: 1, keys: 0, channels: 0 },
-  { name: "premium", users: 0, keys: 0, channels: 1 },
-  { name: "vip", users: 2, keys: 3, channels: 0 },
+  { name: "auto", users: 0, keys: 4, channels: 0, enabledChannels: 0 },
+  { name: "default", users: 12, keys: 1, channels: 3, enabledChannels: 3 },
+  { name: "old", users: 1, keys: 0, channels: 0, enabledChannels: 0 },
+  { name: "premium", users: 0, keys: 0, channels: 1, enabledChannels: 1 },
+  { name: "vip", users: 2, keys: 3, channels: 0, enabledChannels: 0 },
 ];
 
 function prices(texts: Partial<typeof TEXTS>): DeskPrices {

@@ -81,7 +81,7 @@ describe("the list", () => {
       within(rowOf(/with space/))
         .getByRole("link")
         .getAttribute("href"),
-    ).toBe("/channel?model=a%20model%2Fwith%20space");
+    ).toBe("/prices?view=unpriced&q=a%20model%2Fwith%20space");
     expect(within(rowOf(/disk of node/)).queryByRole("link")).toBeNull();
   });
 

@@ -1,6 +1,7 @@
 // What people can do at the door: sign in, be corrected, get back to where they were, change a default password.
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
+import { interceptLeaving } from "../../islands/lib/leave.ts";
 import Login from "../../islands/screens/login.tsx";
 import { nextAddress } from "../../islands/lib/next-address.ts";
 import { renderScreen, settle } from "./render.tsx";
@@ -20,6 +21,11 @@ let assign: ReturnType<typeof spyOn>;
 
 beforeEach(() => {
   visited = [];
+  sessionStorage.clear();
+  interceptLeaving(
+    (to) => visited.push(to),
+    () => undefined,
+  );
   assign = spyOn(window.location, "assign").mockImplementation((to) => void visited.push(String(to)));
 });
 afterEach(() => assign.mockRestore());
@@ -75,6 +81,84 @@ describe("signing in", () => {
     expect(name().autocomplete).toBe("username");
     expect(password().autocomplete).toBe("current-password");
   });
+});
+
+const PROVIDERS = [
+  { id: "github", label: "GitHub", icon: "", kind: "oauth2" },
+  { id: "our-sso", label: "Our own SSO", icon: "https://sso.example/logo.png", kind: "oidc" },
+  { id: "wechat", label: "WeChat", icon: "", kind: "wechat" },
+];
+const withProviders = (more: object = {}) => ({
+  status: { sign_in_providers: PROVIDERS, wechat_qrcode: "/qr.png", ...more } as IslandOptions["status"] &
+    object,
+});
+
+describe("providers", () => {
+  test("stand in the order of the status; one leads to the address that the server built", async () => {
+    const { user, answer, requests } = open({ ...withProviders(), url: "/login?next=%2Flog" });
+    const buttons = screen.getAllByRole("button", { name: /^Continue with/ });
+    expect(buttons.map((button) => button.textContent)).toEqual([
+      "GContinue with GitHub",
+      "Continue with Our own SSO",
+      "WContinue with WeChat",
+    ]);
+    answer("POST /api/oauth/start", { success: true, data: { url: "https://sso.example/authorize?x=1" } });
+    await user.click(screen.getByRole("button", { name: "Continue with Our own SSO" }));
+    await settle();
+    expect(requests[0]?.body).toEqual({ provider: "our-sso", intent: "signin", next: "/log" });
+    expect(visited).toEqual(["https://sso.example/authorize?x=1"]);
+  });
+
+  test("one that cannot be begun says why, and can be pressed again", async () => {
+    const { user, answer } = open(withProviders());
+    answer("POST /api/oauth/start", { success: false, message: "GitHub is switched off", code: "x" });
+    await user.click(screen.getByRole("button", { name: "Continue with GitHub" }));
+    expect((await screen.findByRole("alert")).textContent).toContain("GitHub is switched off");
+    expect(screen.getByRole("button", { name: "Continue with GitHub" }).getAttribute("aria-busy")).toBe(
+      "false",
+    );
+    expect(visited).toEqual([]);
+  });
+
+  test("WeChat shows its picture and takes the code; a wrong one stays in the dialog", async () => {
+    const { user, answer, requests } = open(withProviders());
+    await user.click(screen.getByRole("button", { name: "Continue with WeChat" }));
+    const dialog = await screen.findByRole("dialog", { name: "Sign in with WeChat" });
+    expect(within(dialog).getByRole("img").getAttribute("src")).toBe("/qr.png");
+    expect(within(dialog).getByText(/^Good for about (3:00|2:59)$/)).toBeTruthy();
+    answer("GET /api/oauth/wechat", { success: false, message: "Wrong code", code: "wechat_code" });
+    await user.type(within(dialog).getByLabelText("Code"), "ab12{Enter}");
+    expect((await within(dialog).findByRole("alert")).textContent).toContain("Wrong code");
+    answer("GET /api/oauth/wechat", { success: true, data: ACCOUNT });
+    await user.click(within(dialog).getByRole("button", { name: "Sign in" }));
+    await settle();
+    expect(requests.at(-1)?.query).toEqual({ code: "ab12" });
+    expect(visited).toEqual(["/token"]);
+  });
+});
+
+test("where passwords are switched off there is no form for them, only what is left", () => {
+  open(withProviders({ password_login_enabled: false }));
+  expect(screen.queryByLabelText("Password")).toBeNull();
+  expect(screen.getAllByRole("button", { name: /^Continue with/ })).toHaveLength(3);
+});
+
+test("where nothing is left that is said", () => {
+  open({ status: { password_login_enabled: false } });
+  expect(screen.getByText("Signing in with a password is switched off.")).toBeTruthy();
+});
+
+test("an administrator who has to enrol is led to it, wherever he wanted to go", async () => {
+  const { user, answer } = open({ url: "/login?next=%2Fchannel" });
+  answer("POST /api/user/login", {
+    success: true,
+    data: { ...ACCOUNT, must_enrol: true },
+    default_credentials: false,
+  });
+  await user.type(name(), "root");
+  await user.type(password(), "secret-1{Enter}");
+  await settle();
+  expect(visited).toEqual(["/personal?tab=security"]);
 });
 
 test("an expired session is said in the specification's words", () => {

@@ -76,6 +76,11 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
     threshold: 750_000,
     hasPassword: true,
     hasAccessToken: false,
+    security: {
+      factor: { enabled: false, locked_until: 0, backup_codes_left: 0, created_at: 0 },
+      passkeys: [],
+      bindings: [],
+    },
     ...rest,
   };
   const island = renderScreen(Personal, { url: "/personal", data, ...options });
@@ -168,14 +173,6 @@ describe("the account", () => {
     const dialog = await screen.findByRole("dialog", { name: "Renew the system access token?" });
     await island.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
     expect(island.requests.filter(({ path }) => path === "/api/user/token")).toHaveLength(1);
-  });
-
-  test("bindings say what is bound, what could be, and what this site has not switched on", () => {
-    open({}, { status: { oidc_enabled: true } });
-    const card = section("Bindings");
-    expect(card.getByText("ada-hub")).toBeTruthy();
-    expect(card.getAllByText("Not bound")).toHaveLength(2);
-    expect(card.getAllByText("Not enabled on this site")).toHaveLength(3);
   });
 
   test("single-key shortcuts are switched off and on", async () => {

@@ -106,6 +106,7 @@ export function planOf(part: Partial<PricePlan> = {}): PricePlan {
         model: "gpt-4o",
         vendor: "OpenAI",
         calls: 0,
+        entries: [],
         lines: [
           { kind: "fresh", per: "mtok", before: 2.5, after: 3 },
           { kind: "cache_read", per: "mtok", before: 2.5, after: 3 },

@@ -94,12 +94,25 @@ describe("the difference", () => {
     const line = { kind: "fresh", per: "mtok" } as const;
     const call = { kind: "per_call", per: "call" } as const;
     const diff = [
-      { model: "fresh-model", vendor: "", calls: 0, lines: [{ ...line, before: null, after: 3 }] },
-      { model: "gone-model", vendor: "", calls: 12, lines: [{ ...line, before: 3, after: null }] },
+      {
+        model: "fresh-model",
+        vendor: "",
+        calls: 0,
+        entries: [],
+        lines: [{ ...line, before: null, after: 3 }],
+      },
+      {
+        model: "gone-model",
+        vendor: "",
+        calls: 12,
+        entries: [],
+        lines: [{ ...line, before: 3, after: null }],
+      },
       {
         model: "call-model",
         vendor: "",
         calls: 0,
+        entries: [],
         lines: [
           { ...line, before: 3, after: null },
           { ...call, before: null, after: 0.04 },
@@ -116,6 +129,21 @@ describe("the difference", () => {
     expect(itemOf("call-model")).toContain("per token → per call");
     expect(itemOf("call-model")).toContain("$0.04 per call");
     expect(text()).toContain("Maker unknown");
+  });
+
+  test("tiers and tools are told by their conditions", async () => {
+    const entry = { kind: "in", tool: "", before: 5, after: 50 } as const;
+    const entries = [
+      { ...entry, when: { over: 272_000 } },
+      { kind: "tool", when: null, tool: "web_search", before: 10, after: 20 } as const,
+    ];
+    const diff = [{ model: "tiered", vendor: "", calls: 0, lines: [], entries }];
+    const { island } = open();
+    answerPlan(island, planOf({ diff, diff_count: 1, changes: [RATIO] }));
+    await settled();
+    const item = screen.getAllByRole("listitem").find((each) => each.textContent?.startsWith("tiered"));
+    expect(item?.textContent).toContain("Input over 272,000 tokens: inputfrom $5.00 →  to $50.00 / 1M");
+    expect(item?.textContent).toContain("Web searchfrom $10.00 →  to $20.00 per 1K calls");
   });
 
   test("comes before the effect, which can be given up and asked for again", async () => {

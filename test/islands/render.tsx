@@ -63,6 +63,8 @@ export interface IslandOptions {
   params?: Record<string, string>;
   /** Address of the texts of closed parts; by default all texts are there. */
   allTexts?: string;
+  /** For what the page asks for as it comes up: `answer` would be too late. */
+  answers?: Record<string, unknown>;
 }
 
 export interface Island extends RenderResult {
@@ -106,7 +108,7 @@ export function renderScreen(screen: ComponentType, options: IslandOptions = {})
   const url = options.url ?? "/";
   const requests: SentRequest[] = [];
   const visited: string[] = [];
-  const replies = new Map<string, unknown>();
+  const replies = new Map<string, unknown>(Object.entries(options.answers ?? {}));
   for (const stop of stopListening) stop();
   clearToasts();
   dismissQuestion();

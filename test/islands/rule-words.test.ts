@@ -203,6 +203,14 @@ test("what a warning says, in both languages", () => {
   };
   expect(warningText(en, doubled)).toBe("gpt-5.4: Output rises from $15.00 to $45.00, more than double");
   expect(warningText(zh, doubled)).toBe("gpt-5.4：输出由 $15.00 涨至 $45.00，超过一倍");
+  const when = JSON.stringify({ over: 272_000 });
+  const tier: PriceWarning = { ...doubled, params: { kind: "in", when, before: 5, after: 50 } };
+  expect(warningText(en, tier)).toBe(
+    "gpt-5.4: input (Input over 272,000 tokens) rises from $5.00 to $50.00, more than double",
+  );
+  const tool: PriceWarning = { ...doubled, params: { kind: "tool", tool: "web_search", before: 5, after: 50 } };
+  expect(warningText(en, tool)).toBe("gpt-5.4: Web search rises from $5.00 to $50.00, more than double");
+  expect(warningText(en, { ...tool, key: "ToolPrices", name: "file_search" })).toStartWith("File search rises");
   const group: PriceWarning = { ...doubled, key: "GroupRatio", name: "vip", params: { before: 1, after: 3 } };
   expect(warningText(en, group)).toBe("vip: group ratio rises from 1 to 3, more than double");
 });

@@ -47,6 +47,7 @@ function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
     allow_ips: "",
     group: "",
     auto_groups: "",
+    previous_until: 0,
     ...part,
   };
 }
@@ -92,6 +93,31 @@ async function menu(island: Island, name: string, item: string) {
   await island.user.click(screen.getByRole("menuitem", { name: item }));
   await settle();
 }
+
+describe("a new secret", () => {
+  test("is asked for with a time for the old one, and shown in full as a new key is", async () => {
+    const island = open();
+    const key = `${KEY.slice(0, 40)}FRESHKEY`;
+    island.answer("POST /api/token/1/rotate", { success: true, data: { key, previous_until: NOW + 3600 } });
+    await menu(island, "laptop", "New secret");
+    await island.user.selectOptions(screen.getByLabelText("The old one works"), "For another hour");
+    await island.user.click(screen.getByRole("button", { name: "Make a new secret" }));
+    await settle();
+    const [sent] = writes(island);
+    expect([sent?.path, sent?.body]).toEqual(["/api/token/1/rotate", { grace_seconds: 3600 }]);
+    expect(document.body.textContent).toContain(`sk-${key}`);
+  });
+
+  test("a refusal leaves the drawer open and the key as it was", async () => {
+    const island = open();
+    island.answer("POST /api/token/1/rotate", { success: false, message: "no such key" });
+    await menu(island, "laptop", "New secret");
+    await island.user.click(screen.getByRole("button", { name: "Make a new secret" }));
+    await settle();
+    expect(screen.getByRole("button", { name: "Make a new secret" })).toBeTruthy();
+    expect(document.body.textContent).not.toContain("sk-abcdef");
+  });
+});
 
 describe("the list", () => {
   test("whole keys are never printed; they are copied with their prefix", async () => {

@@ -2,9 +2,12 @@
 // travels is named there, with its type. A call that nothing here asks fails the last test.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
+import { Secret, TOTP } from "otpauth";
+import { createAuthenticator } from "../support/authenticator.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { startMailServer } from "../support/mail-server.ts";
+import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import type { DatabaseKind } from "../support/postgres.ts";
@@ -52,7 +55,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -91,6 +94,81 @@ async function guestCalls(ask: (name: string, call?: Call) => Promise<unknown>, 
   const token = /token=([0-9a-f]{32})/.exec(mail.letters[1]?.text ?? "")?.[1];
   await ask("POST /api/user/reset", { body: { email, token } });
   await mail.close();
+}
+
+/** An order, what the gateway says of it, and its completion by hand. */
+async function paymentCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
+  const { options } = app.deps;
+  await options.set("EpayId", "1001");
+  await options.set("EpayKey", "key");
+  await options.set("PayAddress", "https://pay.example");
+  await ask("POST /api/user/amount", { body: { amount: 10 } });
+  const order = await ask("POST /api/user/pay", { body: { amount: 10, payment_method: "alipay" } });
+  const { out_trade_no: tradeNo } = order["data"] as Record<string, string>;
+  for (const method of ["GET", "POST"]) {
+    const name = `${method} /api/user/epay/notify`;
+    const said = await app.call(method, "/api/user/epay/notify?sign=wrong");
+    measure.expectAnswer(name, said.status, said.text);
+  }
+  const stripe = startFakeStripe();
+  await options.set("StripeApiBase", stripe.url);
+  await options.set("StripeApiSecret", "sk_test_0123456789");
+  const secret = "whsec_0123456789abcdefghijkl";
+  await options.set("StripeWebhookSecret", secret);
+  await ask("POST /api/user/stripe/amount", { body: { amount: 10 } });
+  await ask("POST /api/user/stripe/pay", { body: { amount: 10 } });
+  const [session] = stripe.sessions;
+  const timestamp = Math.floor(Date.now() / 1000);
+  const paid = { ...session, payment_status: "paid" };
+  const { payload, header } = await signedEvent("checkout.session.completed", paid, { secret, timestamp });
+  const headers = { "stripe-signature": header };
+  const taken = await app.call("POST", "/api/stripe/webhook", payload, { id: 0, username: "", headers });
+  measure.expectAnswer("POST /api/stripe/webhook", taken.status, taken.body);
+  const body = { trade_no: session?.client_reference_id, reason: "Ordered twice" };
+  await ask("POST /api/user/topup/refund", { body });
+  await stripe.stop();
+  await ask("POST /api/user/topup/complete", { body: { trade_no: tradeNo, reason: "Paid at the desk" } });
+}
+
+/** One-time codes and a passkey of root, from setting up to removal, and of a user who loses both. */
+async function factorCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
+  await app.deps.options.set("ServerAddress", "https://gate.example");
+  await app.deps.options.set("passkey.enabled", "true");
+  type Begun = { secret: string; flow_token: string; options: { challenge: string; user: { id: string } } };
+  const begin = async (name: string) => (await ask(name))["data"] as Begun;
+  const { secret, flow_token } = await begin("POST /api/user/2fa/setup");
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  await ask("POST /api/user/2fa/enable", { body: { flow_token, code: totp.generate() } });
+  await ask("POST /api/user/2fa/backup_codes");
+  await ask("POST /api/user/2fa/disable");
+  const site = { origin: "https://gate.example", rpId: "gate.example" };
+  const authenticator = createAuthenticator();
+  const made = await begin("POST /api/user/passkey/register/begin");
+  const registered = authenticator.register({ challenge: made.options.challenge, ...site });
+  await ask("POST /api/user/passkey/register/finish", {
+    body: { flow_token: made.flow_token, response: registered, name: "Key" },
+  });
+  const userHandle = made.options.user.id;
+  const shown = async (name: string) => {
+    const { options, flow_token: token } = await begin(name);
+    return {
+      flow_token: token,
+      response: authenticator.assert({ challenge: options.challenge, ...site, userHandle }),
+    };
+  };
+  const login = await shown("POST /api/user/passkey/login/begin");
+  await ask("POST /api/user/passkey/login/finish", { body: login });
+  const verify = await shown("POST /api/user/passkey/verify/begin");
+  await ask("POST /api/verify", { body: { method: "passkey", ...verify } });
+  const listed = (await ask("GET /api/user/passkey/")) as { data: { id: number }[] };
+  const id = listed.data[0]?.id ?? 0;
+  await ask("PUT /api/user/passkey/{id}", { id, body: { name: "Laptop" } });
+  await ask("DELETE /api/user/passkey/{id}", { id });
+  const over = await app.call("POST", "/api/user/login/2fa", { flow_token: "0".repeat(32), code: "123456" });
+  measure.expectAnswer("POST /api/user/login/2fa", over.status, over.body);
+  const other = await app.createUser();
+  await ask("DELETE /api/user/{id}/2fa", { id: other.id });
+  await ask("DELETE /api/user/{id}/reset_passkey", { id: other.id });
 }
 
 /** Names of calls that some test asked, on either site. */
@@ -174,6 +252,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await channelWrites(ask, { caller, root, url: (await upstream).url });
     await peopleWrites(ask, caller, app);
     await guestCalls(ask, app);
+    await paymentCalls(ask, caller);
+    await factorCalls(ask, caller);
     await ask("PUT /api/option/", { body: { key: "SystemName", value: "Weir" } });
     await ask("POST /api/option/rest_model_ratio");
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });
@@ -266,6 +346,7 @@ async function peopleWrites(ask: Ask, caller: Caller, app: TestApp): Promise<voi
   await ask("PUT /api/token/", { body: { id, name: "second" } });
   await ask("PUT /api/token/", { query: "?status_only=true", body: { id, status: 2 } });
   await ask("GET /api/token/{id}", { id });
+  await ask("POST /api/token/{id}/rotate", { id, body: { grace_seconds: 60 } });
   await ask("DELETE /api/token/{id}", { id });
 
   const made = await ask("POST /api/user/", { body: { username: "grace", password: "correct horse" } });

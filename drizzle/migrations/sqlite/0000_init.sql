@@ -227,6 +227,36 @@ CREATE TABLE `options` (
 	`value` text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `orders` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`trade_no` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`kind` text DEFAULT 'topup' NOT NULL,
+	`plan_id` integer DEFAULT 0 NOT NULL,
+	`rail` text NOT NULL,
+	`method` text DEFAULT '' NOT NULL,
+	`quota` integer NOT NULL,
+	`money_minor` integer NOT NULL,
+	`currency` text NOT NULL,
+	`snapshot` text DEFAULT '{}' NOT NULL,
+	`status` text DEFAULT 'created' NOT NULL,
+	`provider_ref` text,
+	`session_id` text DEFAULT '' NOT NULL,
+	`refunded_minor` integer DEFAULT 0 NOT NULL,
+	`disputed_minor` integer DEFAULT 0 NOT NULL,
+	`debited_quota` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	`credited_at` integer DEFAULT 0 NOT NULL,
+	`actor_id` integer DEFAULT 0 NOT NULL,
+	`note` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `orders_trade_no` ON `orders` (`trade_no`);--> statement-breakpoint
+CREATE UNIQUE INDEX `orders_provider_ref` ON `orders` (`rail`,`provider_ref`) WHERE "orders"."provider_ref" is not null;--> statement-breakpoint
+CREATE INDEX `orders_user` ON `orders` (`user_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `orders_status` ON `orders` (`status`,`created_at`);--> statement-breakpoint
 CREATE TABLE `outbox` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`user_id` integer DEFAULT 0 NOT NULL,
@@ -257,6 +287,19 @@ CREATE TABLE `passkeys` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `passkeys_credential` ON `passkeys` (`credential_id`);--> statement-breakpoint
 CREATE INDEX `passkeys_user` ON `passkeys` (`user_id`);--> statement-breakpoint
+CREATE TABLE `payment_events` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`rail` text NOT NULL,
+	`event_id` text NOT NULL,
+	`trade_no` text DEFAULT '' NOT NULL,
+	`at` integer NOT NULL,
+	`verdict` text NOT NULL,
+	`payload` text DEFAULT '{}' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `payment_events_once` ON `payment_events` (`rail`,`event_id`,`verdict`);--> statement-breakpoint
+CREATE INDEX `payment_events_order` ON `payment_events` (`trade_no`,`at`);--> statement-breakpoint
+CREATE INDEX `payment_events_at` ON `payment_events` (`at`);--> statement-breakpoint
 CREATE TABLE `price_drafts` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`title` text DEFAULT '' NOT NULL,
@@ -447,22 +490,6 @@ CREATE TABLE `tokens` (
 CREATE UNIQUE INDEX `tokens_key` ON `tokens` (`key_hash`);--> statement-breakpoint
 CREATE UNIQUE INDEX `tokens_previous_key` ON `tokens` (`previous_key_hash`);--> statement-breakpoint
 CREATE INDEX `tokens_user` ON `tokens` (`user_id`);--> statement-breakpoint
-CREATE TABLE `top_ups` (
-	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
-	`user_id` integer NOT NULL,
-	`amount` integer NOT NULL,
-	`money` real NOT NULL,
-	`trade_no` text NOT NULL,
-	`rail` text DEFAULT 'epay' NOT NULL,
-	`currency` text DEFAULT 'CNY' NOT NULL,
-	`payment_method` text DEFAULT '' NOT NULL,
-	`create_time` integer NOT NULL,
-	`complete_time` integer DEFAULT 0 NOT NULL,
-	`status` text DEFAULT 'pending' NOT NULL
-);
---> statement-breakpoint
-CREATE UNIQUE INDEX `top_ups_trade_no` ON `top_ups` (`trade_no`);--> statement-breakpoint
-CREATE INDEX `top_ups_user` ON `top_ups` (`user_id`);--> statement-breakpoint
 CREATE TABLE `totps` (
 	`user_id` integer PRIMARY KEY NOT NULL,
 	`secret_sealed` text NOT NULL,
@@ -505,6 +532,7 @@ CREATE TABLE `users` (
 	`aff_history_quota` integer DEFAULT 0 NOT NULL,
 	`inviter_id` integer DEFAULT 0 NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
+	`second_factor` integer DEFAULT false NOT NULL,
 	`session_version` integer DEFAULT 1 NOT NULL,
 	`remark` text DEFAULT '' NOT NULL,
 	`flagged` integer DEFAULT false NOT NULL,

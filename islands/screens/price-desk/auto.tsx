@@ -113,7 +113,9 @@ function Outcome({ desk }: { desk: Desk }) {
       <h2 className="text-sm font-semibold">{t("desk.sheet.auto.outcome")}</h2>
       <ul className="mt-1 text-dense">
         {userGroups.slice(0, MOST_PREVIEWS).map((userGroup) => {
-          const auto = userChoices(desk, userGroup).auto.filter((group) => usesOf(desk, group).channels > 0);
+          const auto = userChoices(desk, userGroup).auto.filter(
+            (group) => usesOf(desk, group).enabledChannels > 0,
+          );
           const order = auto.map((group) => `${group} ×${ratioWith(desk, userGroup, group)}`).join(" → ");
           return (
             <li key={userGroup} className="py-0.5 wrap-anywhere" data-preview>

@@ -4,6 +4,7 @@ import { computed, signal } from "@preact/signals-react";
 import type { ReadonlySignal, Signal } from "@preact/signals-react";
 import type { DeskPrices } from "../../../src/shared/price-desk.ts";
 import type { PriceRow } from "../../../src/shared/price-row.ts";
+import { entriesOf, isSameEntry } from "../../lib/price-entries.ts";
 import { priceRows } from "./price-rows.ts";
 import type { PriceRows } from "./price-rows.ts";
 import { createSteps } from "./steps.ts";
@@ -75,27 +76,6 @@ export interface Desk extends PriceRows {
 
 const placeOf = (key: string, name: string): string => `${key}\n${name}`;
 
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** Options whose text is one value, whatever it looks like. */
-const SINGLE = new Set(["AutoGroups", "Price", "QuotaPerUnit"]);
-
-function entriesOf(key: string, text: string): Map<string, unknown> {
-  if (SINGLE.has(key)) return new Map([["", text]]);
-  try {
-    const value: unknown = JSON.parse(text);
-    return new Map(isMap(value) ? Object.entries(value) : []);
-  } catch {
-    return new Map();
-  }
-}
-
-/** Whether two entries say the same: numbers by their value, the rest as JSON. */
-function isSameEntry(one: unknown, other: unknown): boolean {
-  return Object.is(one, other) || JSON.stringify(one) === JSON.stringify(other);
-}
-
 const NO_EDITS: Edits = new Map();
 
 function isSameSet(one: readonly DeskChange[], other: readonly DeskChange[]): boolean {
@@ -147,7 +127,7 @@ export function createDesk(): Desk {
     const seen = new Map([...edits.peek()].map(([place, edit]) => [place, baseOf(edit)] as const));
     prices.value = fresh;
     stored.value = new Map(
-      Object.entries(fresh.texts).map(([key, text]) => [key, entriesOf(key, text)] as const),
+      Object.entries(fresh.texts).map(([key, text]) => [key, entriesOf(key, text) ?? new Map()] as const),
     );
     steps.revise(onlyChanges);
     bases.value = new Map([...seen].filter(([place]) => edits.peek().has(place)));

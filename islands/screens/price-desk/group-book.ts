@@ -31,6 +31,8 @@ export interface GroupUses {
   users: number;
   keys: number;
   channels: number;
+  /** Those that serve it now. */
+  enabledChannels: number;
   places: GroupPlace[];
 }
 
@@ -151,7 +153,13 @@ export function usesOf(desk: Desk, group: string): GroupUses {
   if (names(SPECIAL, (each) => specialOf(desk, each).some((entry) => entry.group === group)))
     places.push("special");
   if (autoList(desk).includes(group)) places.push("auto");
-  return { users: of?.users ?? 0, keys: of?.keys ?? 0, channels: of?.channels ?? 0, places };
+  return {
+    users: of?.users ?? 0,
+    keys: of?.keys ?? 0,
+    channels: of?.channels ?? 0,
+    enabledChannels: of?.enabledChannels ?? 0,
+    places,
+  };
 }
 
 export const isUsed = ({ users, keys, channels, places }: GroupUses): boolean =>
@@ -207,12 +215,12 @@ export type AutoProblem = "unpriced" | "unusable" | "noChannel";
 export function autoProblemOf(desk: Desk, group: string): AutoProblem | undefined {
   if (ratioOf(desk, group) === undefined) return "unpriced";
   const maps = mapsOf(desk);
-  const { users, channels } = usesOf(desk, group);
+  const { users, enabledChannels } = usesOf(desk, group);
   const userGroups = new Set([...pricedGroups(desk), ...userGroupsOf(desk)]);
   // Its own users may always use it; a group without users has none.
   if (users === 0) userGroups.delete(group);
   if (![...userGroups].some((each) => choicesOf(maps, each).usable.has(group))) return "unusable";
-  return channels === 0 ? "noChannel" : undefined;
+  return enabledChannels === 0 ? "noChannel" : undefined;
 }
 
 /** Ratios of cells of the matrix; null: the group's own counts again. */

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { percentOf, tellingSteps } from "../../../src/shared/price-steps.ts";
 import { compareNames } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
-import { priceText } from "../../lib/rule-words.ts";
+import { conditionText, priceText, toolName } from "../../lib/rule-words.ts";
 import type { PricePlan } from "../../lib/wire.ts";
 import { entryText, isModelKey } from "./change-words.ts";
 import { FromTo, percentText } from "./from-to.tsx";
@@ -70,6 +70,7 @@ export function PlanDifference({ plan }: { plan: PricePlan }) {
 
 /** What became of the model as a whole, where that is more than a number. */
 function markOf(lines: readonly Line[]): string | undefined {
+  if (lines.length === 0) return undefined;
   if (lines.every(({ before }) => before === null)) return "new";
   if (lines.every(({ after }) => after === null)) return "removed";
   const call = lines.find(({ kind }) => kind === "per_call");
@@ -77,7 +78,7 @@ function markOf(lines: readonly Line[]): string | undefined {
   return call.before === null ? "toCall" : "toTokens";
 }
 
-function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
+function ModelChange({ model: { model, lines, entries, calls } }: { model: Model }) {
   const t = useT();
   const { told } = tellingSteps(lines);
   const mark = markOf(lines);
@@ -96,6 +97,12 @@ function ModelChange({ model: { model, lines, calls } }: { model: Model }) {
         {told.map((line) => (
           <Step key={line.kind} line={line} />
         ))}
+        {entries.map((entry) => (
+          <EntryStep
+            key={`${entry.kind} ${entry.tool} ${JSON.stringify(entry.when)}`}
+            entry={entry}
+          />
+        ))}
       </dl>
     </li>
   );
@@ -113,6 +120,28 @@ function Step({ line: { kind, per, before, after } }: { line: Line }) {
           before={text(before)}
           after={after === null ? text(after) : t(PER_TEXT[per], { price: text(after) })}
         />
+        <span className="ml-2 inline-block text-xs text-muted">
+          {percent === undefined ? "" : percentText(percent)}
+        </span>
+      </dd>
+    </div>
+  );
+}
+
+/** A tier, a time or a tool; its condition stands before its kind. */
+function EntryStep({ entry: { when, kind, tool, before, after } }: { entry: Model["entries"][number] }) {
+  const t = useT();
+  const percent = percentOf(before, after);
+  const name =
+    kind === "tool" ? toolName(t, tool) : kind === "call" ? t("log.line.per_call") : t(`rule.kind.${kind}`);
+  const per = PER_TEXT[kind === "tool" ? "kcall" : kind === "call" ? "call" : "mtok"];
+  return (
+    <div className="flex flex-wrap items-baseline gap-x-2">
+      <dt className="grow text-muted">
+        {when === null ? name : t("plan.entry", { when: conditionText(t, when), name })}
+      </dt>
+      <dd className="ml-auto text-right">
+        <FromTo before={priceText(before)} after={t(per, { price: priceText(after) })} />
         <span className="ml-2 inline-block text-xs text-muted">
           {percent === undefined ? "" : percentText(percent)}
         </span>

@@ -5,15 +5,15 @@ import { useState } from "react";
 import { formatWhen } from "../../lib/format.ts";
 import { nowMs } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
-import { warningText } from "../../lib/price-words.ts";
 import { setQuery, useQuery } from "../../lib/url-state.ts";
-import type { PricePlan, PriceRevision } from "../../lib/wire.ts";
+import type { PriceRevision } from "../../lib/wire.ts";
 import { Empty, FailureNotice, Notice } from "../../ui/feedback.tsx";
 import { useKeptFocus } from "./keep-focus.ts";
 import { ApplyPlan } from "./plan-apply.tsx";
 import { authorText, firstNamesText } from "./history-words.tsx";
 import { PlanDifference } from "./plan-difference.tsx";
 import { PlanEffect } from "./plan-effect.tsx";
+import { PlanWarnings } from "./plan-warnings.tsx";
 import type { SectionProps } from "./section-props.ts";
 import { PLAN_DAYS, usePlan } from "./use-plan.ts";
 import type { PlanDays } from "./use-plan.ts";
@@ -58,7 +58,7 @@ function Planned({ desk, canApply, reload }: SectionProps) {
       ) : null}
       {state.is === "there" ? (
         <>
-          <Warnings plan={state.plan} />
+          <PlanWarnings plan={state.plan} />
           <div className="grid items-start gap-x-10 gap-y-8 lg:grid-cols-2">
             <PlanDifference plan={state.plan} />
             <PlanEffect
@@ -131,40 +131,5 @@ function Stale({ since, onAgain }: { since: readonly PriceRevision[]; onAgain: (
         <p className="mt-1">{t("plan.staleText")}</p>
       </div>
     </Notice>
-  );
-}
-
-/** More than these are folded. */
-const MOST_WARNINGS = 6;
-
-function Warnings({ plan }: { plan: PricePlan }) {
-  const t = useT();
-  const [isWhole, setWhole] = useState(false);
-  const sorted = [...plan.warnings].sort((a, b) => Number(b.blocking) - Number(a.blocking));
-  const shown = isWhole ? sorted : sorted.slice(0, MOST_WARNINGS);
-  const more = sorted.length - shown.length;
-  if (sorted.length === 0) return null;
-  const isBlocked = sorted.some(({ blocking }) => blocking);
-  return (
-    <section aria-labelledby="plan-warnings">
-      <Notice tone={isBlocked ? "error" : "warning"}>
-        <h2 id="plan-warnings" className="text-sm font-semibold">
-          {t("plan.warnings", { count: sorted.length })}
-        </h2>
-        <ul className="mt-1 list-disc pl-5">
-          {shown.map((warning) => (
-            <li key={`${warning.code} ${warning.key} ${warning.name}`} className="wrap-anywhere">
-              {warning.blocking ? <b>{t("plan.blocking")} </b> : null}
-              {warningText(t, warning)}
-            </li>
-          ))}
-        </ul>
-        {more > 0 ? (
-          <button type="button" className="link mt-1" onClick={() => setWhole(true)}>
-            {t("plan.more", { count: more })}
-          </button>
-        ) : null}
-      </Notice>
-    </section>
   );
 }

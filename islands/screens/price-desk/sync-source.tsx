@@ -64,7 +64,7 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
         </div>
         {isShipped || !canFetch ? null : (
           <fieldset className="flex min-h-9 items-center gap-4" aria-label={t("sync.way")}>
-            {(["address", "text"] as const).map((each) => (
+            {waysOf(state).map((each) => (
               <label key={each} className="flex cursor-pointer items-center gap-2 text-dense">
                 <input
                   type="radio"
@@ -89,6 +89,8 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
         <div className="mt-3 flex flex-wrap items-start gap-x-4 gap-y-3">
           {way.value === "address" && canFetch ? (
             <AddressField state={state} id={id} />
+          ) : way.value === "channel" ? (
+            <ChannelField state={state} id={id} />
           ) : (
             <TextField state={state} id={id} />
           )}
@@ -121,6 +123,44 @@ export function SyncSourceForm({ state, canFetch }: FormProps) {
         </p>
       )}
     </form>
+  );
+}
+
+/** Another site is also asked by the channel that leads there: its address and its way out are known. */
+function waysOf({ source, channels }: SyncState) {
+  return source.value === "instance" && channels.value.length > 0
+    ? (["address", "channel", "text"] as const)
+    : (["address", "text"] as const);
+}
+
+function ChannelField({ state, id }: PartProps) {
+  useSignals();
+  const t = useT();
+  return (
+    <div className="w-72 grow max-sm:w-full">
+      <label className="mb-0.5 block text-dense font-semibold" htmlFor={`${id}-channel`}>
+        {t("sync.channel")}
+      </label>
+      <select
+        id={`${id}-channel`}
+        className="select w-full"
+        aria-describedby={`${id}-channel-hint`}
+        value={state.channelId.value ?? ""}
+        onChange={(event) =>
+          (state.channelId.value = event.target.value === "" ? undefined : Number(event.target.value))
+        }
+      >
+        <option value="">{t("sync.channelChoose")}</option>
+        {state.channels.value.map(({ id: channelId, name }) => (
+          <option key={channelId} value={channelId}>
+            {`${name} (#${channelId})`}
+          </option>
+        ))}
+      </select>
+      <p id={`${id}-channel-hint`} className="mt-1 text-xs text-muted">
+        {t("sync.channelHint")}
+      </p>
+    </div>
   );
 }
 

@@ -2,6 +2,7 @@
 // Refuses to write prices: what is taken becomes changes of the desk, and goes the way of all changes.
 import { computed, signal } from "@preact/signals-react";
 import type { ReadonlySignal, Signal } from "@preact/signals-react";
+import { MAX_PLAN_BYTES, MAX_PLAN_CHANGES } from "../../../src/shared/price-desk.ts";
 import { isSameRow } from "../../../src/shared/price-row.ts";
 import type { PriceRow } from "../../../src/shared/price-row.ts";
 import { MAX_SYNC_TEXT_MB, SYNC_ADDRESSES } from "../../../src/shared/price-sync.ts";
@@ -10,12 +11,19 @@ import { api, call, failureMessage } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
 import type { KeptPriceSource, PriceComparison } from "../../lib/wire.ts";
-import type { Desk } from "./desk.ts";
+import { isSameEntry } from "../../lib/price-entries.ts";
+import type { Desk, Edit } from "./desk.ts";
 import { filterCounts, isBulk, isTakeable, passes } from "./sync-rows.ts";
 import type { SyncFilter, SyncLine } from "./sync-rows.ts";
 
 /** By what way the list comes: only root makes the server fetch. */
-type SyncWay = "address" | "text";
+type SyncWay = "address" | "channel" | "text";
+
+/** A channel whose upstream may be another site like this one. */
+interface SyncChannel {
+  id: number;
+  name: string;
+}
 
 const BYTES_PER_MB = 1024 * 1024;
 
@@ -26,6 +34,8 @@ export interface SyncState {
   keptName: Signal<string>;
   way: Signal<SyncWay>;
   url: Signal<string>;
+  channels: Signal<readonly SyncChannel[]>;
+  channelId: Signal<number | undefined>;
   text: Signal<string>;
   /** Name of the file that the text came from. */
   fileName: Signal<string>;
@@ -47,6 +57,8 @@ export interface SyncState {
   counts: ReadonlySignal<Record<SyncFilter, number>>;
   /** How many prices the last press has put among the changes; 0: none yet. */
   takenCount: Signal<number>;
+  /** How many of the ticked ones did not fit into one plan, and stay ticked. */
+  leftCount: Signal<number>;
   chooseSource: (source: SyncSource) => void;
   readFile: (file: File) => Promise<void>;
   compare: () => Promise<void>;
@@ -76,6 +88,8 @@ function createQuestion(canFetch: boolean) {
   const keptName = signal("");
   const way = signal<SyncWay>(canFetch ? "address" : "text");
   const url = signal("");
+  const channels = signal<readonly SyncChannel[]>([]);
+  const channelId = signal<number>();
   const text = signal("");
   const fileName = signal("");
   const strip = signal("");
@@ -86,6 +100,8 @@ function createQuestion(canFetch: boolean) {
     keptName,
     way,
     url,
+    channels,
+    channelId,
     text,
     fileName,
     strip,
@@ -95,6 +111,8 @@ function createQuestion(canFetch: boolean) {
       // What somebody typed stays; an address that was only the usual one gives way.
       if (url.peek().trim() === usual) url.value = SYNC_ADDRESSES[next] ?? "";
       source.value = next;
+      // Only a site like this one is asked by its channel.
+      if (next !== "instance" && way.peek() === "channel") way.value = "address";
       keptName.value = "";
       failure.value = "";
     },
@@ -112,12 +130,14 @@ function createQuestion(canFetch: boolean) {
 
 type Question = ReturnType<typeof createQuestion>;
 
-function requestOf({ source, keptName, way, url, text, strip }: Question) {
+function requestOf({ source, keptName, way, url, channelId, text, strip }: Question) {
   if (keptName.peek() !== "") return { source: "detect" as const, kept: keptName.peek() };
   const strips = prefixesOf(strip.peek());
   const more = strips.length === 0 ? {} : { strip: strips };
   const asked = source.peek();
   if (asked === "shipped") return { source: asked };
+  const id = channelId.peek();
+  if (way.peek() === "channel" && id !== undefined) return { source: asked, channel_id: id, ...more };
   return way.peek() === "text"
     ? { source: asked, text: text.peek(), ...more }
     : { source: asked, url: url.peek().trim(), ...more };
@@ -171,11 +191,36 @@ function createView(result: ReadonlySignal<PriceComparison | undefined>) {
   };
 }
 
+/** What still fits into one plan beside the changes at hand. */
+function roomOf(desk: Desk) {
+  const bytesOf = (change: object): number => JSON.stringify(change).length + 1;
+  const changes = desk.changes.peek();
+  let count = changes.length;
+  let bytes = changes.reduce((sum, change) => sum + bytesOf(change), 0);
+  return {
+    /** Counts them in, where there is room for all. */
+    takes(edits: readonly Edit[]): boolean {
+      const fresh = edits.filter(
+        ({ key, name, after }) => !isSameEntry(after, desk.storedValueOf(key, name)),
+      );
+      const more = fresh.reduce(
+        (sum, edit) => sum + bytesOf({ ...edit, before: desk.storedValueOf(edit.key, edit.name) }),
+        0,
+      );
+      if (count + fresh.length > MAX_PLAN_CHANGES || bytes + more > MAX_PLAN_BYTES) return false;
+      count += fresh.length;
+      bytes += more;
+      return true;
+    },
+  };
+}
+
 function createSync(desk: Desk, canFetch: boolean): SyncState {
   const question = createQuestion(canFetch);
   const isBusy = signal(false);
   const result = signal<PriceComparison>();
   const takenCount = signal(0);
+  const leftCount = signal(0);
   const view = createView(result);
   const { failure } = question;
   return {
@@ -184,8 +229,13 @@ function createSync(desk: Desk, canFetch: boolean): SyncState {
     isBusy,
     result,
     takenCount,
+    leftCount,
     async compare() {
       if (isBusy.peek()) return;
+      if (question.way.peek() === "channel" && question.channelId.peek() === undefined) {
+        failure.value = t("sync.noChannel");
+        return;
+      }
       isBusy.value = true;
       failure.value = "";
       try {
@@ -196,6 +246,7 @@ function createSync(desk: Desk, canFetch: boolean): SyncState {
         view.search.value = "";
         view.page.value = 1;
         takenCount.value = 0;
+        leftCount.value = 0;
         announce("sync.compared", { count: found.rows.length });
       } catch (error) {
         failure.value = failureMessage(error);
@@ -206,15 +257,25 @@ function createSync(desk: Desk, canFetch: boolean): SyncState {
     take() {
       const rows = new Map<string, PriceRow>();
       const marks = new Map<string, string>();
+      const left = new Set<string>();
+      const room = roomOf(desk);
       for (const { name, theirs, taken } of result.peek()?.rows ?? []) {
         if (!theirs || !view.ticked.peek().has(name) || isSameRow(desk.rowOf(name), theirs)) continue;
+        if (
+          left.size > 0 ||
+          !room.takes(desk.editsOfRows(new Map([[name, theirs]]), new Map([[name, taken]])))
+        ) {
+          left.add(name);
+          continue;
+        }
         rows.set(name, theirs);
         marks.set(name, taken);
       }
       const label = t("sync.step", { count: rows.size, source: result.peek()?.source ?? "" });
       if (rows.size > 0) desk.writeRows(rows, label, marks);
-      view.ticked.value = NONE;
+      view.ticked.value = left;
       takenCount.value = rows.size;
+      leftCount.value = left.size;
       announce("sync.taken", { count: rows.size });
     },
   };

@@ -14,6 +14,9 @@ import { SyncSheet } from "./sync-sheet.tsx";
 import { SyncSourceForm } from "./sync-source.tsx";
 import { syncStateOf } from "./sync-state.ts";
 
+/** Of a site with more channels the address can be typed. */
+const MOST_CHANNELS = 1000;
+
 export default function SyncSection({ desk, canApply }: SectionProps) {
   useSignals();
   const t = useT();
@@ -24,6 +27,10 @@ export default function SyncSection({ desk, canApply }: SectionProps) {
     if (!canApply) return;
     const load = async () => {
       state.kept.value = await call(api.price.sync.get());
+      const items = await call(api.channel.get({ query: { page_size: String(MOST_CHANNELS) } }));
+      state.channels.value = items.flatMap(({ id, name, base_url: address }) =>
+        address === "" || address === null ? [] : [{ id, name }],
+      );
     };
     // Without them a source is chosen as ever.
     load().catch(() => undefined);
@@ -49,7 +56,8 @@ export default function SyncSection({ desk, canApply }: SectionProps) {
               </button>
             }
           >
-            {t("sync.taken", { count: state.takenCount.value })}
+            <p>{t("sync.taken", { count: state.takenCount.value })}</p>
+            {state.leftCount.value > 0 ? <p>{t("sync.left", { count: state.leftCount.value })}</p> : null}
           </Notice>
         </div>
       ) : null}

@@ -2,7 +2,9 @@
 // Refuses to go on with a plan whose prices somebody changed meanwhile: it says who changed what.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useCallback, useEffect, useRef, useState } from "react";
+import { MAX_PLAN_BYTES, MAX_PLAN_CHANGES } from "../../../src/shared/price-desk.ts";
 import { api, ApiFailure, call, failureMessage, isAbort } from "../../lib/api.ts";
+import { t } from "../../lib/i18n.ts";
 import type { PriceEffect, PricePlan, PriceRevision } from "../../lib/wire.ts";
 import type { Desk, DeskChange } from "./desk.ts";
 
@@ -40,6 +42,10 @@ export function sentOf(changes: readonly DeskChange[]): Body["changes"] {
 
 const MOST_REVISIONS = 20;
 
+/** More than one request may carry: told here, in words, before it is sent. */
+const isTooLarge = (changes: readonly DeskChange[]): boolean =>
+  changes.length > MAX_PLAN_CHANGES || JSON.stringify(changes).length > MAX_PLAN_BYTES;
+
 async function revisionsAfter(parent: number): Promise<readonly PriceRevision[]> {
   const query = { after: String(parent), page_size: String(MOST_REVISIONS) };
   return (await call(api.price.revisions.get({ query }))).items;
@@ -62,6 +68,10 @@ export function usePlan(desk: Desk, days: PlanDays): PlanAtHand {
   }, [parent]);
 
   useEffect(() => {
+    if (isTooLarge(changes)) {
+      setState({ is: "failed", text: t("plan.tooMany", { count: changes.length, limit: MAX_PLAN_CHANGES }) });
+      return undefined;
+    }
     const controller = new AbortController();
     setState({ is: "loading" });
     const body: Body = { parent, changes: sentOf(changes), days: 0 };

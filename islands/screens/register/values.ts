@@ -1,4 +1,4 @@
-// What the form of registration holds, by the names that the server's refusals use. And what the page knows of the terms.
+// What the form of registration holds, by the names that the server's refusals use.
 
 export interface RegisterValues extends Record<string, unknown> {
   username: string;
@@ -8,10 +8,4 @@ export interface RegisterValues extends Record<string, unknown> {
   password2: string;
   aff_code: string;
   accept_terms: boolean;
-}
-
-/** Addresses of what has to be accepted; empty: there is none. */
-export interface RegisterData {
-  terms: string;
-  privacy: string;
 }

@@ -5,9 +5,11 @@ import { useEffect, useState } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { useShortcut } from "../../lib/keys.ts";
 import { lazyPart } from "../../lib/lazy-part.tsx";
+import type { PricePlanProps } from "./price-plan.tsx";
 import type { ReviewProps } from "./review.tsx";
 import type { Settings } from "./state.ts";
 
+const PricePlanDrawer = lazyPart<PricePlanProps>(() => import("./price-plan.tsx"));
 const Review = lazyPart<ReviewProps>(() => import("./review.tsx"));
 
 export function SaveBar({ settings }: { settings: Settings }) {
@@ -17,6 +19,7 @@ export function SaveBar({ settings }: { settings: Settings }) {
   const count = settings.drafts.value.size;
   const failed = [...settings.drafts.value.keys()].filter((key) => settings.failures.value.has(key)).length;
   const isBusy = settings.isSaving.value;
+  const planned = settings.pricePlan.value;
   useShortcut({
     keys: "mod+Enter",
     label: "setting.save",
@@ -64,6 +67,7 @@ export function SaveBar({ settings }: { settings: Settings }) {
         </section>
       )}
       {isReviewing && count > 0 ? <Review settings={settings} onClose={() => setReviewing(false)} /> : null}
+      {planned ? <PricePlanDrawer settings={settings} planned={planned} /> : null}
     </>
   );
 }

@@ -1,14 +1,17 @@
 // The settings while they are open: what is stored, what was typed, what was refused, and how changes are saved.
 // Refuses to send what did not change, and to lose what could not be saved: it stays typed, with the reason beside it.
 import { signal } from "@preact/signals-react";
-import type { ReadonlySignal } from "@preact/signals-react";
+import type { ReadonlySignal, Signal } from "@preact/signals-react";
 import type { OptionRow, SettingPageData } from "../../../src/shared/setting-rows.ts";
 import { loadAllTexts } from "../../lib/all-texts.ts";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { readBoot, status } from "../../lib/boot.ts";
 import { replaceParts } from "../../lib/fresh-parts.ts";
 import { t } from "../../lib/i18n.ts";
+import { entryChanges, rebased } from "../../lib/price-entries.ts";
+import type { EntryChange } from "../../lib/price-entries.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
+import type { PricePlan } from "../../lib/wire.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { titleOf } from "./names.ts";
 import { problemOf } from "./problems.ts";
@@ -22,6 +25,14 @@ const OTHER_SIGN_INS = [
 ];
 
 type Texts = ReadonlyMap<string, string>;
+
+/** Prices that were typed, and what storing them would do. */
+export interface PlannedPrices {
+  /** By key, as they were typed when it was planned. */
+  texts: Texts;
+  changes: EntryChange[];
+  plan: PricePlan;
+}
 
 export interface Settings {
   /** By key, in the order of the screens; only those of the first tab until `loadAll`. */
@@ -41,8 +52,13 @@ export interface Settings {
   discard: () => void;
   /** Saves a switch at once, with a way back. */
   flip: (key: string, isOn: boolean) => Promise<void>;
-  /** One by one, switches first. */
+  /** One by one, switches first; prices become a plan that is looked at before anything of it is stored. */
   save: () => Promise<void>;
+  /** The plan that waits for somebody's word. */
+  pricePlan: Signal<PlannedPrices | undefined>;
+  /** It was applied: reads what is stored anew. */
+  priced: () => Promise<void>;
+  planAgain: () => Promise<void>;
   loadAll: () => Promise<void>;
   /** Reads all of them anew; what was typed stays typed. */
   refresh: () => Promise<void>;
@@ -89,6 +105,7 @@ function createStore(data: SettingPageData) {
     failures,
     isWhole: signal(false),
     isSaving: signal(false),
+    pricePlan: signal<PlannedPrices>(),
     value: (key: string): string => drafts.peek().get(key) ?? rows.peek().get(key)?.value ?? "",
     fail: (key: string, text: string): void => {
       failures.value = new Map([...failures.peek(), [key, text]]);
@@ -165,17 +182,67 @@ async function saveOne(store: Store, key: string): Promise<boolean> {
   return true;
 }
 
+/** The maps of prices: theirs is the way of the price desk, whichever screen they are typed in. */
+const isPriceMap = (row: OptionRow | undefined): row is OptionRow =>
+  row !== undefined && (row.group === "prices" || row.key === "GroupRatio") && row.kind === "number_map";
+
+const changesOf = ({ rows, value }: Store, key: string) =>
+  entryChanges(key, rows.peek().get(key)?.value ?? "", value(key));
+
+/** What is no map goes to the option itself, which says why. */
+const isPlanned = (store: Store, key: string): boolean =>
+  isPriceMap(store.rows.peek().get(key)) && changesOf(store, key) !== undefined;
+
+type PlanBody = Parameters<typeof api.price.plan.post>[0];
+
+/** Plans the typed maps, and leaves the plan to be looked at; a refusal stands at its map. */
+async function planPrices(store: Store, keys: readonly string[]): Promise<void> {
+  const texts = new Map(keys.map((key) => [key, store.value(key)]));
+  const changesBy = new Map(keys.map((key) => [key, changesOf(store, key) ?? []]));
+  const plan = (of: readonly string[]) =>
+    call(
+      api.price.plan.post({ changes: of.flatMap((key) => changesBy.get(key) ?? []), days: 0 } as PlanBody),
+    );
+  if ([...changesBy.values()].every((changes) => changes.length === 0)) {
+    // Another way of writing the same prices.
+    for (const key of keys) store.drafts.value = without(store.drafts.peek(), key);
+    toast({ key: "settings", tone: "info", text: t("form.unchanged") });
+    return;
+  }
+  try {
+    store.pricePlan.value = { texts, changes: [...changesBy.values()].flat(), plan: await plan(keys) };
+    for (const key of keys) store.forgive(key);
+  } catch (error) {
+    const refused = await Promise.all(
+      keys.map((key) =>
+        plan([key]).then(
+          () => undefined,
+          (own: unknown) => [key, failureMessage(own)] as const,
+        ),
+      ),
+    );
+    const [first = ""] = keys;
+    const found = refused.filter((each) => each !== undefined);
+    for (const [key, text] of found.length > 0 ? found : [[first, failureMessage(error)] as const])
+      store.fail(key, text);
+  }
+}
+
 async function saveAll(store: Store): Promise<void> {
   if (store.isSaving.peek()) return;
-  const keys = inSavingOrder([...store.drafts.peek().keys()]);
-  if (keys.length === 0) {
+  const typed = inSavingOrder([...store.drafts.peek().keys()]);
+  const planned = typed.filter((key) => isPlanned(store, key));
+  const keys = typed.filter((key) => !planned.includes(key));
+  if (typed.length === 0) {
     toast({ key: "settings", tone: "info", text: t("form.unchanged") });
     return;
   }
   store.isSaving.value = true;
   let saved = 0;
   for (const key of keys) if (await saveOne(store, key)) saved++;
+  if (planned.length > 0) await planPrices(store, planned);
   store.isSaving.value = false;
+  if (keys.length === 0) return;
   if (saved === keys.length) toast({ key: "settings", text: t("setting.saved", { count: saved }) });
   else {
     const text = t(saved === 0 ? "setting.saveFailed" : "setting.partlySaved");
@@ -184,9 +251,17 @@ async function saveAll(store: Store): Promise<void> {
   if (saved > 0) await refreshFrame().catch(() => undefined);
 }
 
-async function load({ rows, isWhole, read }: Store): Promise<void> {
+async function load({ rows, drafts, isWhole, read }: Store): Promise<void> {
   const [all, words] = await Promise.all([read(), import("../../lib/setting-words.ts"), loadAllTexts()]);
   words.addOptionTexts();
+  const known = rows.peek();
+  // Texts hold whole maps: what somebody typed in one must not take back what was stored of it meanwhile.
+  drafts.value = new Map(
+    [...drafts.peek()].map(([key, typed]) => {
+      const [before, now] = [known.get(key), all.find((row) => row.key === key)];
+      return [key, isPriceMap(now) ? rebased(key, before?.value ?? "", typed, now.value) : typed] as const;
+    }),
+  );
   rows.value = new Map(all.map((row) => [row.key, row]));
   isWhole.value = true;
 }
@@ -197,6 +272,14 @@ export function createSettings(data: SettingPageData): Settings {
   let loading: Promise<void> | undefined;
   return {
     ...store,
+    async priced() {
+      const { texts } = store.pricePlan.peek() ?? {};
+      store.pricePlan.value = undefined;
+      for (const [key, text] of texts ?? [])
+        if (drafts.peek().get(key) === text) drafts.value = without(drafts.peek(), key);
+      await load(store).catch((error: unknown) => toastFailure(error, "settings"));
+    },
+    planAgain: () => planPrices(store, [...(store.pricePlan.peek()?.texts.keys() ?? [])]),
     set(key, text) {
       const row = rows.peek().get(key);
       const isSame = row?.secret ? text === "" && row.isSet !== true : text === row?.value;

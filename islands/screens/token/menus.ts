@@ -1,5 +1,15 @@
 // The menus of the API key screen: of a row and of the page.
-import { Ban, CircleCheck, Copy, MessageSquare, Pencil, ScrollText, Terminal, Trash2 } from "lucide-react";
+import {
+  Ban,
+  CircleCheck,
+  Copy,
+  MessageSquare,
+  Pencil,
+  RefreshCcw,
+  ScrollText,
+  Terminal,
+  Trash2,
+} from "lucide-react";
 import { chatLinks } from "../../lib/chat-links.ts";
 import type { CurlRequest } from "../../lib/curl.ts";
 import type { Translate } from "../../lib/i18n.ts";
@@ -20,9 +30,11 @@ export interface RowMenuContext {
   list: ListState<TokenRow>;
   /** Shows code and links for a key. */
   onUse: (row: TokenRow) => void;
+  /** Asks for a new secret. */
+  onRotate: (row: TokenRow) => void;
 }
 
-export function rowMenu({ t, list, onUse }: RowMenuContext, row: TokenRow): MenuGroups {
+export function rowMenu({ t, list, onUse, onRotate }: RowMenuContext, row: TokenRow): MenuGroups {
   return [
     [
       {
@@ -39,6 +51,7 @@ export function rowMenu({ t, list, onUse }: RowMenuContext, row: TokenRow): Menu
         href: patchUrl("/log", { token_name: row.name, range: "30d" }),
       },
       { id: "edit", label: t("common.edit"), icon: Pencil, onSelect: () => setQuery({ edit: row.id }) },
+      { id: "rotate", label: t("token.rotate"), icon: RefreshCcw, onSelect: () => onRotate(row) },
       row.status === 1
         ? {
             id: "disable",

@@ -10,7 +10,7 @@ import type { InboxKind, SaidItem } from "../../shared/inbox.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { channelDisabledNotice, channelEnabledNotice } from "../users/notice-texts.ts";
 import type { OperatorNotice } from "../users/notice-texts.ts";
-import { deliver, isReachable } from "../users/notify.ts";
+import { deliverKept, isReachable } from "../users/notify.ts";
 import type { DeliverDeps } from "../users/notify.ts";
 
 const TEXTS: Record<Language, Readonly<Record<string, string>>> = { zh: zhTexts, en: enTexts };
@@ -95,13 +95,13 @@ function digestOf(letters: readonly Letter[], language: Language, serverAddress:
 
 /** Whether root gets letters of this kind: the switch is on, root can be reached, and it is no letter about letters. */
 export function wantsLetter(deps: Pick<Deps, "options">, root: UserAccount, kind: InboxKind): boolean {
-  if (kind === "mail" && root.setting.notify_type !== "webhook") return false;
+  if ((kind === "mail" || kind === "letter") && root.setting.notify_type !== "webhook") return false;
   return deps.options.get(`inbox.letters.${inboxKinds[kind].letters}`) && isReachable(deps, root);
 }
 
 /** Sends them, each by itself or many as one; answers those that did not arrive. Never throws. */
 export async function sendLetters<L extends Letter>(
-  deps: DeliverDeps & Pick<Deps, "logger">,
+  deps: DeliverDeps,
   root: UserAccount,
   letters: readonly L[],
 ): Promise<L[]> {
@@ -109,7 +109,7 @@ export async function sendLetters<L extends Letter>(
   const serverAddress = deps.options.get("ServerAddress");
   const send = async (notice: Notice, of: readonly L[]): Promise<readonly L[]> => {
     try {
-      await deliver(deps, root, root.setting, notice);
+      await deliverKept(deps, root, root.setting, notice);
       return [];
     } catch (error) {
       deps.logger.warn("an item of the inbox could not be told", { type: notice.type, error: String(error) });

@@ -5,8 +5,23 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join } from "node:path";
 
 /** What a sealed text is for; bound into it, so that one kind of secret cannot be passed off as another. */
-type SealPurpose =
-  "token" | "channel" | "option" | "redemption" | "user" | "check" | "turn" | "item" | "flow" | "letter";
+export const SEAL_PURPOSES = [
+  "token",
+  "channel",
+  "option",
+  "redemption",
+  "user",
+  "check",
+  "turn",
+  "item",
+  "flow",
+  "letter",
+] as const;
+
+type SealPurpose = (typeof SEAL_PURPOSES)[number];
+
+/** Clients carry these, and bring them back after the key has changed. */
+const CARRIED: ReadonlySet<SealPurpose> = new Set<SealPurpose>(["turn", "item"]);
 
 export interface Sealer {
   seal(purpose: SealPurpose, text: string): string;
@@ -25,9 +40,26 @@ const VERSION = "s1.";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-export function createSealer(secret: string): Sealer {
-  const key = Buffer.from(hkdfSync("sha256", secret, "weir", "seal", 32));
-  const macKey = Buffer.from(hkdfSync("sha256", secret, "weir", "mac", 32));
+/** What an installation whose key has changed keeps of the keys before. */
+export interface SealHeritage {
+  /** Of the first key: hashes cannot be made anew. */
+  macKey?: Buffer;
+  /** The sealing key before: it opens what clients carry, and nothing else. */
+  carriedKey?: Buffer;
+}
+
+export function sealKeyOf(secret: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", secret, "weir", "seal", 32));
+}
+
+export function macKeyOf(secret: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", secret, "weir", "mac", 32));
+}
+
+export function createSealer(secret: string, heritage: SealHeritage = {}): Sealer {
+  const key = sealKeyOf(secret);
+  const macKey = heritage.macKey ?? macKeyOf(secret);
+  const { carriedKey } = heritage;
   function sealBytes(purpose: SealPurpose, bytes: Uint8Array): Buffer {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv("aes-256-gcm", key, iv);
@@ -35,15 +67,25 @@ export function createSealer(secret: string): Sealer {
     const body = Buffer.concat([cipher.update(bytes), cipher.final()]);
     return Buffer.concat([iv, body, cipher.getAuthTag()]);
   }
-  function openBytes(purpose: SealPurpose, bytes: Buffer): Buffer {
-    if (bytes.length < IV_BYTES + TAG_BYTES) throw new SealError("sealed text is cut short");
-    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
+  function openUnder(under: Buffer, purpose: SealPurpose, bytes: Buffer): Buffer {
+    const decipher = createDecipheriv("aes-256-gcm", under, bytes.subarray(0, IV_BYTES));
     decipher.setAAD(Buffer.from(purpose));
     decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+    const body = decipher.update(bytes.subarray(IV_BYTES, bytes.length - TAG_BYTES));
+    return Buffer.concat([body, decipher.final()]);
+  }
+  function openBytes(purpose: SealPurpose, bytes: Buffer): Buffer {
+    if (bytes.length < IV_BYTES + TAG_BYTES) throw new SealError("sealed text is cut short");
     try {
-      const body = decipher.update(bytes.subarray(IV_BYTES, bytes.length - TAG_BYTES));
-      return Buffer.concat([body, decipher.final()]);
+      return openUnder(key, purpose, bytes);
     } catch (error) {
+      if (carriedKey && CARRIED.has(purpose)) {
+        try {
+          return openUnder(carriedKey, purpose, bytes);
+        } catch {
+          // Nor under that one.
+        }
+      }
       throw new SealError("sealed under another key", { cause: error });
     }
   }
@@ -61,10 +103,12 @@ export function createSealer(secret: string): Sealer {
   };
 }
 
+export const KEY_FILE = "encryption.key";
+
 /** The operator's ENCRYPTION_KEY, or the key file of the data directory (made on first use, mode 0600). */
 export function encryptionSecret(fromEnv: string, dataDir: string): string {
   if (fromEnv !== "") return fromEnv;
-  const path = join(dataDir, "encryption.key");
+  const path = join(dataDir, KEY_FILE);
   const found = existsSync(path) ? readFileSync(path, "utf8").trim() : "";
   if (found !== "") return found;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

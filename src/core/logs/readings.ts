@@ -36,6 +36,7 @@ type Reading = readonly [pattern: RegExp, say: (...found: string[]) => string];
 
 const READINGS: readonly Reading[] = [
   [/^模型测试$/, () => "Channel test"],
+  [/^通过 weir rescue 链接登录$/, () => "Signed in by a link of weir rescue"],
   [/^所有通道测试已完成$/, () => "All channels have been tested"],
   [
     /^管理员将用户额度从 (.+?)修改为 (.+)$/,
@@ -49,10 +50,40 @@ const READINGS: readonly Reading[] = [
     /^(.+) 账户 (.+) 的绑定由用户名改为数字 ID$/,
     (provider, account) => `The link to the ${provider} account ${account} is by its numeric id from now on`,
   ],
+  [
+    /^更换令牌密钥：(.*)，旧密钥立即失效$/,
+    (name) => `New secret for the key ${name}; the old one ended at once`,
+  ],
+  [
+    /^更换令牌密钥：(.*)，旧密钥 (\d+) 秒后失效$/,
+    (name, seconds) => `New secret for the key ${name}; the old one ends after ${seconds} seconds`,
+  ],
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
   [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],
   [/^通过兑换码充值 (.+)，兑换码ID (\d+)$/, (quota, id) => `Redeemed code ${id} for ${amount(quota ?? "")}`],
+  [
+    /^使用在线充值成功，充值金额: (.+)，支付金额：([\d.]+)$/,
+    (quota, money) => `Topped up online: ${amount(quota ?? "")}, paid ${money}`,
+  ],
+  [
+    /^管理员手动完成订单 (\w+)，原因：([^]*)$/,
+    (order, reason) => `Order ${order} completed by hand: ${reason}`,
+  ],
+  [
+    /^订单 (\w+) 退款，扣除额度 (.+)$/,
+    (order, quota) => `Order ${order} refunded; taken back ${amount(quota ?? "")}`,
+  ],
+  [
+    /^订单 (\w+) 退回撤销，返还额度 (.+)$/,
+    (order, quota) => `Refund of order ${order} undone; given back ${amount(quota ?? "")}`,
+  ],
+  [/^启用了两步验证$/, () => "Two-factor codes switched on"],
+  [/^停用了两步验证$/, () => "Two-factor codes switched off"],
+  [/^添加了通行密钥$/, () => "Passkey added"],
+  [/^删除了通行密钥$/, () => "Passkey removed"],
+  [/^重新生成了备用码$/, () => "New backup codes made"],
+  [/^管理员重置了两步验证或通行密钥$/, () => "Two-factor codes or passkeys reset by an administrator"],
   [/^构图失败 (\S+)，补偿 (.+)$/, (id, quota) => `Drawing ${id} failed; refunded ${amount(quota ?? "")}`],
   [
     /^异步任务执行失败 (\S+)，补偿 (.+)$/,

@@ -102,6 +102,33 @@ export function redeemed(quota: string, redemptionId: number): string {
   return `通过兑换码充值 ${quota}，兑换码ID ${redemptionId}`;
 }
 
+/** An order that its rail reported as paid; `money` with its two decimals. */
+export function orderPaid(quota: string, money: string): string {
+  return `使用在线充值成功，充值金额: ${quota}，支付金额：${money}`;
+}
+
+export function orderCompleted(tradeNo: string, reason: string): string {
+  return `管理员手动完成订单 ${tradeNo}，原因：${reason}`;
+}
+
+/** What a refund or a dispute took from the balance, or gave back to it. */
+export function orderTakenBack(quota: string, tradeNo: string, isGivenBack: boolean): string {
+  return `订单 ${tradeNo} ${isGivenBack ? "退回撤销，返还额度" : "退款，扣除额度"} ${quota}`;
+}
+
+/** Of the ways in which an account proves itself. */
+export function factorChanged(change: string): string {
+  const what: Readonly<Record<string, string>> = {
+    totp_added: "启用了两步验证",
+    totp_removed: "停用了两步验证",
+    passkey_added: "添加了通行密钥",
+    passkey_removed: "删除了通行密钥",
+    backup_renewed: "重新生成了备用码",
+    factors_reset: "管理员重置了两步验证或通行密钥",
+  };
+  return what[change] ?? change;
+}
+
 interface NamedChannel {
   id: number;
   name: string;
@@ -149,3 +176,13 @@ export function identityUnbound(provider: string, account: string): string {
 export function identityClaimed(provider: string, account: string): string {
   return `${provider} 账户 ${account} 的绑定由用户名改为数字 ID`;
 }
+
+/** Of an API key that got a new secret. */
+export function tokenRotated(name: string, graceSeconds: number): string {
+  return graceSeconds === 0
+    ? `更换令牌密钥：${name}，旧密钥立即失效`
+    : `更换令牌密钥：${name}，旧密钥 ${graceSeconds} 秒后失效`;
+}
+
+/** Of root, who came in by the link of `weir rescue`. */
+export const ROOT_RESCUED = "通过 weir rescue 链接登录";

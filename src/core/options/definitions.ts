@@ -41,6 +41,7 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
+import { amountList, currencyCode, discountMap, payMethods, webhookSecrets } from "./payment-kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
@@ -114,6 +115,7 @@ const optionsByGroup = {
     "inbox.letters.disk": { kind: bool, default: "true" },
     "inbox.letters.database": { kind: bool, default: "true" },
     "inbox.letters.mail": { kind: bool, default: "true" },
+    "inbox.letters.payment": { kind: bool, default: "true" },
     /** Hours between two audits of the books, and the share of the disk that has to be free; 0 = never. */
     "inbox.audit_hours": { kind: int(0, 8760), default: "24", unit: "hours" },
     "inbox.disk_free_share": { kind: float(0, 0.9), default: "0.1", unit: "partShare" },
@@ -236,7 +238,22 @@ const optionsByGroup = {
     EpayKey: { kind: text, default: "", secret: true },
     Price: { kind: money(0, 1e6, 6), default: "7.3", public: "price", unit: "currency_per_dollar" },
     MinTopUp: { kind: int(), default: "1", public: "min_topup", unit: "dollars" },
+    /** In dollars of credit. */
+    MaxTopUp: { kind: int(1), default: "10000", public: "max_topup", unit: "dollars" },
+    PayMethods: {
+      kind: payMethods,
+      default: '[{"name":"支付宝","type":"alipay"},{"name":"微信","type":"wxpay"}]',
+    },
+    "payment_setting.amount_options": { kind: amountList, default: "[10,20,50,100,200,500]" },
+    "payment_setting.amount_discount": { kind: discountMap, default: "{}" },
     CustomCallbackAddress: { kind: url, default: "" },
+    StripeApiSecret: { kind: text, default: "", secret: true },
+    /** Two while one replaces the other. */
+    StripeWebhookSecret: { kind: webhookSecrets, default: "", secret: true },
+    StripeApiBase: { kind: url, default: "" },
+    StripeCurrency: { kind: currencyCode, default: "usd" },
+    StripeUnitPrice: { kind: money(0, 1e6, 6), default: "1", unit: "currency_per_dollar" },
+    StripeMinTopUp: { kind: int(), default: "1", unit: "dollars" },
     TopupGroupRatio: { kind: ratioMap, default: JSON.stringify(defaultTopupGroupRatio) },
   },
   sign_in: {
@@ -244,6 +261,10 @@ const optionsByGroup = {
     PasswordRegisterEnabled: { kind: bool, default: "true", public: "password_register_enabled" },
     EmailVerificationEnabled: { kind: bool, default: "false", public: "email_verification" },
     RegisterEnabled: { kind: bool, default: "true", public: "register_enabled" },
+    "passkey.enabled": { kind: bool, default: "false" },
+    /** Whom sensitive actions ask for fresh proof: accounts with a second factor, or all. */
+    SecurityStepUp: { kind: oneOf("factor", "always"), default: "factor" },
+    AdminSecondFactorRequired: { kind: bool, default: "false" },
     /** Whether new accounts begin with a key. */
     GenerateDefaultToken: { kind: bool, default: "false" },
   },

@@ -1,6 +1,7 @@
 // Options that lean on others: a switch is not turned on before what it needs is there, and what it needs is not taken
 // away while it is on. Half a sign-in or half a payment rail is one that anybody may forge.
 import type { FailureCode } from "../../shared/failure-codes.ts";
+import { passkeySite } from "../../shared/passkey-site.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { OptionKey } from "./definitions.ts";
 
@@ -74,7 +75,9 @@ const GUARDS: readonly Guard[] = [
   { key: "TelegramOAuthEnabled", needs: ["TelegramBotName"], code: "option_needs_telegram_name" },
   { key: "WorkerAllowHttpImageRequestEnabled", needs: ["WorkerUrl"], code: "option_needs_worker" },
   // Whoever pays is sent back to this site, and the rail calls it: both by its own address.
+  { key: "passkey.enabled", needs: ["ServerAddress"], code: "option_needs_passkey_host" },
   { key: "PayAddress", needs: ["ServerAddress"], code: "option_needs_server_address" },
+  { key: "StripeApiSecret", needs: ["ServerAddress"], code: "option_needs_server_address" },
 ];
 
 /** Blanks and commas are no value: a list may consist of them. */
@@ -89,6 +92,10 @@ const isMet = (need: Need, textOf: (key: OptionKey) => string): boolean =>
 /** Throws a Failure where the change would leave an option acting without what it needs; `textOf` tells what is stored now. */
 export function checkGuards(key: OptionKey, value: string, textOf: (key: OptionKey) => string): void {
   const after = (each: OptionKey): string => (each === key ? value : textOf(each));
+  if (key === "passkey.enabled" && value === "true" && !passkeySite(textOf("ServerAddress")))
+    throw refuse("option_needs_passkey_host");
+  if (key === "ServerAddress" && textOf("passkey.enabled") === "true" && !passkeySite(value))
+    throw refuse("option_in_use", { name: key, used: "passkey.enabled" });
   for (const guard of GUARDS) {
     if (!isActing(after(guard.key))) continue;
     const missing = guard.needs.filter((need) => !isMet(need, after));

@@ -39,8 +39,8 @@ export const hiddenRows: readonly HiddenRow[] = [
     ],
   },
   {
-    reason: "No rail of payment is built yet (core/site/top-up.ts).",
-    keys: ["PayAddress", "EpayId", "EpayKey", "MinTopUp", "CustomCallbackAddress", "TopupGroupRatio"],
+    reason: "The wallet's form, which would offer these amounts, is not built yet.",
+    keys: ["payment_setting.amount_options"],
   },
 ];
 

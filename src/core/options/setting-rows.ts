@@ -23,6 +23,7 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
+import { amountList, discountMap, payMethods } from "./payment-kinds.ts";
 import { priceSources } from "./price-sources.ts";
 import type { OptionStore } from "./store.ts";
 
@@ -45,6 +46,9 @@ const CONTROLS = new Map<OptionDefinition["kind"], OptionControl>([
   [textList, "json_list"],
   [modelNotices, "json_list"],
   [priceSources, "json_list"],
+  [payMethods, "json_list"],
+  [amountList, "json_list"],
+  [discountMap, "json_map"],
 ]);
 
 /** Texts of several lines, which people write and nobody parses. */

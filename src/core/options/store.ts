@@ -1,6 +1,6 @@
 // Every option of the site, typed, read from memory, written through to the database.
 // Refuses unknown keys, values of the wrong kind, and switches whose prerequisites are missing.
-import { eq, inArray } from "drizzle-orm";
+import { inArray } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
@@ -247,65 +247,6 @@ function refuseEmptied(key: OptionKey, text: string): void {
 
 function holdsNothing(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
-const SESSION_SECRET_KEY = "internal:session_secret";
-const SEAL_CHECK_KEY = "internal:seal_check";
-const SEAL_CHECK_TEXT = "weir";
-
-/** Thrown when the database was sealed under another key; the start prints its sentence and ends. */
-export class WrongEncryptionKey extends Error {
-  constructor() {
-    super(
-      "ENCRYPTION_KEY (or DATA_DIR/encryption.key) is not the key that this database was sealed with: " +
-        "put the original key back; without it the stored API keys and channel keys cannot be read.",
-    );
-  }
-}
-
-/** Proves that the sealing key fits the database; the first start writes the proof. */
-export async function checkSealKey(db: Database, seal: Sealer): Promise<void> {
-  const { options } = db.t;
-  const rows = await db.orm.select().from(options).where(eq(options.key, SEAL_CHECK_KEY));
-  const row = rows[0];
-  if (!row) {
-    await db.orm
-      .insert(options)
-      .values({ key: SEAL_CHECK_KEY, value: seal.seal("check", SEAL_CHECK_TEXT) })
-      .onConflictDoNothing();
-    return checkSealKeyAgain(db, seal);
-  }
-  proveSealKey(row.value, seal);
-}
-
-/** Two nodes may start at once on an empty database with different keys: the loser must notice. */
-async function checkSealKeyAgain(db: Database, seal: Sealer): Promise<void> {
-  const { options } = db.t;
-  const rows = await db.orm.select().from(options).where(eq(options.key, SEAL_CHECK_KEY));
-  proveSealKey(rows[0]?.value ?? "", seal);
-}
-
-function proveSealKey(sealed: string, seal: Sealer): void {
-  let opened: string;
-  try {
-    opened = seal.open("check", sealed);
-  } catch {
-    throw new WrongEncryptionKey();
-  }
-  if (opened !== SEAL_CHECK_TEXT) throw new WrongEncryptionKey();
-}
-
-/** The secret that signs sessions: the operator's, or one made once and kept sealed in the database. */
-export async function sessionSecret(db: Database, seal: Sealer, fromEnv: string): Promise<string> {
-  if (fromEnv !== "") return fromEnv;
-  const { options } = db.t;
-  const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
-  await db.orm
-    .insert(options)
-    .values({ key: SESSION_SECRET_KEY, value: seal.seal("option", fresh) })
-    .onConflictDoNothing();
-  const rows = await db.orm.select().from(options).where(eq(options.key, SESSION_SECRET_KEY));
-  return seal.open("option", rows[0]?.value ?? "");
 }
 
 /** How the site shows quota at this moment. */

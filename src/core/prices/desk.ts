@@ -108,17 +108,27 @@ async function namedGroups(db: Database): Promise<DeskGroup[]> {
       .where(and(isNull(tokens.deletedAt), notInArray(tokens.group, ["", AUTO_GROUP])))
       .groupBy(tokens.group),
     listedGroups(db),
-    db.reader.selectDistinct({ group: abilities.group, channelId: abilities.channelId }).from(abilities),
+    db.reader
+      .selectDistinct({
+        group: abilities.group,
+        channelId: abilities.channelId,
+        isEnabled: abilities.enabled,
+      })
+      .from(abilities),
   ]);
   const found = new Map<string, DeskGroup>();
   const groupOf = (name: string): DeskGroup => {
-    const group = found.get(name) ?? { name, users: 0, keys: 0, channels: 0 };
+    const group = found.get(name) ?? { name, users: 0, keys: 0, channels: 0, enabledChannels: 0 };
     found.set(name, group);
     return group;
   };
   for (const { group, count } of ofUsers) groupOf(group).users = count;
   for (const { group, count } of ofKeys) groupOf(group).keys = count;
   for (const [group, count] of ofLists) groupOf(group).keys += count;
-  for (const { group } of ofChannels) groupOf(group).channels += 1;
+  for (const [group, rows] of Map.groupBy(ofChannels, (each) => each.group)) {
+    const idsOf = (of: typeof rows) => new Set(of.map(({ channelId }) => channelId)).size;
+    groupOf(group).channels = idsOf(rows);
+    groupOf(group).enabledChannels = idsOf(rows.filter(({ isEnabled }) => isEnabled));
+  }
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -38,7 +38,7 @@ interface Actor {
   role: number;
 }
 
-type DraftDeps = Pick<Deps, "db" | "options" | "clock">;
+type DraftDeps = Pick<Deps, "db" | "options" | "clock" | "inbox">;
 
 const shown = (row: Row): Draft => ({
   ...row,
@@ -164,7 +164,7 @@ export async function changeDraft(deps: DraftDeps, edit: DraftEdit, actor: Actor
       : "open";
   const isRebased = isScheduling || edit.changes !== undefined;
   const changes = isScheduling ? fresh : edit.changes === undefined ? draft.changes : edited(draft, fresh);
-  return save(deps, draft, {
+  const saved = await save(deps, draft, {
     title: edit.title ?? draft.title,
     note: edit.note ?? draft.note,
     announce: edit.announce ?? draft.announce,
@@ -175,6 +175,13 @@ export async function changeDraft(deps: DraftDeps, edit: DraftEdit, actor: Actor
     ...(state === "failed" ? {} : { failure: "" }),
     ...(isScheduling ? { schedulerId: actor.id, schedulerName: actor.username } : {}),
   });
+  if (saved.state !== "failed") handled(deps, saved.id);
+  return saved;
+}
+
+/** Somebody has seen to a draft that failed. */
+function handled({ inbox }: Pick<Deps, "inbox">, id: number): void {
+  inbox.gone("price_draft", String(id));
 }
 
 /** Where nobody changed it since it was read. */
@@ -193,9 +200,10 @@ export async function discardDraft(deps: DraftDeps, id: number, actor: Actor): P
   const draft = await draftOf(deps.db, id);
   assertChangeable(draft, actor, undefined);
   await save(deps, draft, { state: "discarded", effectiveAt: 0 });
+  handled(deps, id);
 }
 
-type DueDeps = Pick<Deps, "db" | "options" | "clock" | "ledger" | "logger">;
+type DueDeps = Pick<Deps, "db" | "options" | "clock" | "inbox" | "ledger" | "logger">;
 
 /** How a draft's moment went; undefined: another node had it, or it was changed meanwhile. */
 type Outcome = { revision: number } | { failure: DraftFailure } | undefined;
@@ -220,6 +228,12 @@ export async function applyDueDrafts(deps: DueDeps): Promise<void> {
       continue;
     }
     deps.logger.warn("scheduled prices not applied", { draft: draft.id, ...outcome.failure });
+    const { code, names } = outcome.failure;
+    deps.inbox.raise({
+      kind: "price_draft",
+      subject: String(draft.id),
+      params: { title: draft.title === "" ? `#${draft.id}` : draft.title, why: names === "" ? code : names },
+    });
     await deps.ledger.log({
       type: LogType.system,
       userId: draft.schedulerId,

@@ -1,9 +1,9 @@
 // Three-way merge of prices: what was taken once (base), what is in force (ours), and what a source says now (theirs).
 // Refuses to tick what an operator made his own, what changes by more than a factor of two, and what is or becomes free.
-import { isSamePrice, isSameRow, TOKEN_KINDS } from "../../shared/price-row.ts";
+import { isSamePrice, isSameRow } from "../../shared/price-row.ts";
 import type { PriceRow } from "../../shared/price-row.ts";
 import type { SyncCase, SyncGuard } from "../../shared/price-sync.ts";
-import { everyKind } from "../../shared/row-maps.ts";
+import { isSameUnit, priceSituations } from "./price-steps.ts";
 
 export interface MergeLine {
   name: string;
@@ -38,61 +38,50 @@ const UNPRICED_DOLLARS = 75;
 
 const isByCall = (row: PriceRow): boolean => row.call !== undefined;
 
-/** Every price that a row can come to, by kind: in any of its entries. */
-function pricesOf(row: PriceRow, name: string): Map<string, number[]> {
-  const { call } = row;
-  if (call !== undefined) {
-    const found = [call];
-    for (const { set, times } of row.when ?? []) {
-      if (set?.call !== undefined) found.push(set.call);
-      if (times !== undefined) found.push(call * times);
-    }
-    return new Map([["call", found]]);
-  }
-  const base = everyKind(row, name);
-  const all = [base];
-  for (const { set, times = 1 } of row.when ?? []) {
-    const each = everyKind({ ...row, ...set }, name);
-    for (const kind of TOKEN_KINDS) each[kind] *= times;
-    all.push(each);
-  }
-  return new Map(TOKEN_KINDS.map((kind) => [kind, all.map((each) => each[kind])]));
-}
-
 const quotient = (to: number, from: number): number => (to === from ? 1 : to / from);
 
 function isFree(row: PriceRow, name: string): boolean {
-  return [...pricesOf(row, name).values()].flat().every((price) => price === 0);
+  return priceSituations({ name, before: row, after: row }).every(({ steps }) =>
+    steps.every(({ kind, after }) => kind === "tool" || after === 0),
+  );
 }
 
+/** A tool for nothing is a step, whatever it cost before. */
+const unpricedTool = (other: PriceRow) => (tool: string) => (other.tools?.[tool] === 0 ? Infinity : undefined);
+
+const situationsOf = (name: string, ours: PriceRow, theirs: PriceRow) =>
+  priceSituations({
+    name,
+    before: ours,
+    after: theirs,
+    toolBefore: unpricedTool(theirs),
+    toolAfter: unpricedTool(ours),
+  });
+
 function changeGuards(name: string, ours: PriceRow, theirs: PriceRow): SyncGuard[] {
-  if (isByCall(ours) !== isByCall(theirs) || (ours.unit ?? "call") !== (theirs.unit ?? "call"))
-    return ["other_kind"];
-  const guards = new Set<SyncGuard>();
-  const after = pricesOf(theirs, name);
-  for (const [kind, before] of pricesOf(ours, name)) {
-    const now = after.get(kind) ?? [];
-    for (const pick of [Math.max, Math.min]) {
-      const change = quotient(pick(...now), pick(...before));
-      if (change > DOUBLE * (1 + SAME)) guards.add("above_double");
-      if (change < (1 - SAME) / DOUBLE) guards.add("below_half");
-    }
-  }
-  if (isFree(ours, name) !== isFree(theirs, name)) guards.add("free");
-  return [...guards];
+  if (!isSameUnit(ours, theirs)) return ["other_kind"];
+  const situations = situationsOf(name, ours, theirs);
+  const changes = situations.flatMap(({ steps }) => steps.map((step) => quotient(step.after, step.before)));
+  const guards: SyncGuard[] = [];
+  if (changes.some((change) => change > DOUBLE * (1 + SAME))) guards.push("above_double");
+  if (changes.some((change) => change < (1 - SAME) / DOUBLE)) guards.push("below_half");
+  // Of tokens and calls, all of it: one kind for nothing is more or less than half already.
+  const becomesFree = situations.some(({ steps }) => {
+    const priced = steps.filter(({ kind }) => kind !== "tool");
+    const [was, is] = (["before", "after"] as const).map((side) => priced.every((step) => step[side] === 0));
+    return priced.length > 0 && was !== is;
+  });
+  if (becomesFree) guards.push("free");
+  return guards;
 }
 
 /** The largest step of any price of the model, as a share of what it is; Infinity where there is nothing to divide by. */
 export function priceChange(name: string, ours: PriceRow, theirs: PriceRow): number {
-  if (changeGuards(name, ours, theirs).includes("other_kind")) return Infinity;
+  if (!isSameUnit(ours, theirs)) return Infinity;
   const isSameTools = isSameRow({ tools: ours.tools ?? {} }, { tools: theirs.tools ?? {} });
   if (!isSameTools) return Infinity;
-  const after = pricesOf(theirs, name);
-  const steps = [...pricesOf(ours, name)].flatMap(([kind, before]) => {
-    const now = after.get(kind) ?? [];
-    return [Math.max, Math.min].map((pick) => Math.abs(quotient(pick(...now), pick(...before)) - 1));
-  });
-  return Math.max(0, ...steps);
+  const steps = situationsOf(name, ours, theirs).flatMap((each) => each.steps);
+  return Math.max(0, ...steps.map(({ before, after }) => Math.abs(quotient(after, before) - 1)));
 }
 
 function isOutlier(name: string, row: PriceRow, others: readonly Rows[]): boolean {

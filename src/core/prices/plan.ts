@@ -5,12 +5,16 @@ import { sumOf } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { priceLines } from "../../shared/cost.ts";
 import type { PriceLine } from "../../shared/cost.ts";
+import type { PriceCondition } from "../../shared/price-row.ts";
 import type { PriceWarning, PriceWarningCode } from "../../shared/price-warnings.ts";
 import type { Deps } from "../deps.ts";
 import { changesAgainst, isSame, MODEL_OPTIONS, tablesIn, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
 import { isUsed, usedGroups } from "./group-use.ts";
-import { groupRatioOf, lookupPrice, MISSING_MODEL_RATIO } from "./prices.ts";
+import { FILE_SEARCH_PRICE, webSearchPrice } from "./piece-prices.ts";
+import { entrySteps, isSameUnit, priceSituations } from "./price-steps.ts";
+import type { PriceStep } from "./price-steps.ts";
+import { groupRatioOf, lookupPrice, MISSING_MODEL_RATIO, priceRowOf, priceRulesOf } from "./prices.ts";
 import type { ModelPricing, PriceTables } from "./prices.ts";
 import { planHash, priceState, refuseStale } from "./revisions.ts";
 import { whatIf } from "./what-if.ts";
@@ -24,10 +28,22 @@ export interface LineDifference {
   after: number | null;
 }
 
+/** A price under a condition, or of a tool, that does not just follow the list price. */
+interface EntryDifference {
+  /** null: of a tool, under any. */
+  when: PriceCondition | null;
+  kind: PriceStep["kind"];
+  /** Empty where it is no tool's. */
+  tool: string;
+  before: number;
+  after: number;
+}
+
 export interface ModelDifference {
   model: string;
-  /** Only the kinds whose price changes. */
+  /** Only the kinds whose list price changes. */
   lines: LineDifference[];
+  entries: EntryDifference[];
   /** Calls of the last seven days. */
   calls: number;
 }
@@ -140,7 +156,42 @@ function difference(model: string, before: PriceTables, after: PriceTables): Mod
     if (!line || (was && is && isNear(was.unitPrice, is.unitPrice))) return [];
     return [{ kind, per: line.per, before: was?.unitPrice ?? null, after: is?.unitPrice ?? null }];
   });
-  return lines.length === 0 ? [] : [{ model, lines, calls: 0 }];
+  const entries = entryDifferences(model, before, after);
+  return lines.length + entries.length === 0 ? [] : [{ model, lines, entries, calls: 0 }];
+}
+
+/** What a hosted tool costs where the model's own price says nothing. */
+const toolPriceOf = (tables: PriceTables, model: string) => (tool: string) =>
+  Object.hasOwn(tables.toolPrices, tool)
+    ? tables.toolPrices[tool]
+    : tool === "web_search"
+      ? webSearchPrice(model, "medium")
+      : tool === "file_search"
+        ? FILE_SEARCH_PRICE
+        : undefined;
+
+/** Steps under every condition and of every tool; none where the two prices are of different units. */
+function situationsOf(model: string, before: PriceTables, after: PriceTables) {
+  const [old, fresh] = [priceRowOf(before, model), priceRowOf(after, model)];
+  if (!old || !fresh || !isSameUnit(old, fresh)) return [];
+  return priceSituations({
+    name: model,
+    before: old,
+    after: fresh,
+    toolBefore: toolPriceOf(before, model),
+    toolAfter: toolPriceOf(after, model),
+  });
+}
+
+/** Two entries at once are for warnings: each of them is told by itself. */
+function entryDifferences(model: string, before: PriceTables, after: PriceTables): EntryDifference[] {
+  const situations = situationsOf(model, before, after).filter(({ isPair }) => !isPair);
+  const named = new Set<string>(["in", "call", "tool"]);
+  for (const tables of [before, after])
+    for (const { set } of priceRulesOf(tables, model)) for (const kind of Object.keys(set ?? {})) named.add(kind);
+  return entrySteps(situations)
+    .filter(({ kind }) => named.has(kind))
+    .map(({ when, ...step }) => ({ when: when ?? null, ...step }));
 }
 
 /** Calls of the last seven days, by model. */
@@ -187,6 +238,8 @@ function modelWarnings(
   if (!old) return found;
   if ((old.callPrice === undefined) !== (fresh.callPrice === undefined))
     return [...found, { ...at, code: "price_unit_changed", params: {} }];
+  if (!isSameUnit(priceRowOf(before, model) ?? {}, priceRowOf(after, model) ?? {}))
+    return [...found, { ...at, code: "price_unit_changed", params: {} }];
   // One sentence a model and reason, about the first kind that has it.
   for (const line of lines) {
     if (line.before === null || line.after === null) continue;
@@ -194,12 +247,33 @@ function modelWarnings(
     if (!code || found.some((each) => each.code === code)) continue;
     found.push({ ...at, code, params: { kind: line.kind, before: line.before, after: line.after } });
   }
-  return found;
+  return [...found, ...entryWarnings(model, before, after)];
 }
 
+/** The same of tiers, times and tools: the first of each reason, where it does not just follow the list price. */
+function entryWarnings(model: string, before: PriceTables, after: PriceTables): PlanWarning[] {
+  const found = new Map<PriceWarningCode, PlanWarning>();
+  for (const step of entrySteps(situationsOf(model, before, after))) {
+    const code = stepWarning(step.before, step.after);
+    if (!code || found.has(code)) continue;
+    const { kind, tool, when } = step;
+    const of: PriceWarning["params"] = tool === "" ? { kind, when: JSON.stringify(when) } : { kind, tool };
+    const params = { ...of, before: step.before, after: step.after };
+    found.set(code, { code, key: "", name: model, isBlocking: false, params });
+  }
+  return [...found.values()];
+}
+
+const PLAIN_VALUES: ReadonlySet<string> = new Set([
+  "GroupRatio",
+  "TopupGroupRatio",
+  "ToolPrices",
+  "Price",
+  "QuotaPerUnit",
+]);
+
 function groupWarnings({ key, name, before, after }: PriceChange): PlanWarning[] {
-  if (key !== "GroupRatio" && key !== "TopupGroupRatio" && key !== "Price" && key !== "QuotaPerUnit")
-    return [];
+  if (!PLAIN_VALUES.has(key)) return [];
   if (before === null || after === null) return [];
   const code = stepWarning(Number(before), Number(after));
   return code

@@ -187,7 +187,7 @@ type Author = Pick<OptionAuthor, "userId" | "username">;
 
 /** Applies a plan: all of it, as one revision, or nothing. Answers the revision. */
 export async function applyPlan(
-  deps: Pick<Deps, "db" | "options" | "clock">,
+  deps: Pick<Deps, "db" | "options" | "clock" | "inbox">,
   plan: PlanToApply,
   author: Author,
 ): Promise<{ revision: number; changes: number }> {
@@ -195,7 +195,7 @@ export async function applyPlan(
   const state = await priceState(db);
   if (state.revision === plan.parent)
     await refuseUsedGroups(db, state.texts, changesAgainst(state.texts, plan.changes));
-  return deps.options.write(
+  const applied = await deps.options.write(
     function* (tx) {
       const revision = yield* lockPrices(db, tx);
       if (revision !== plan.parent) throw yield* stalePlan(db, tx, plan.parent, revision);
@@ -214,6 +214,8 @@ export async function applyPlan(
       ...(plan.draftId === undefined ? {} : { draftId: plan.draftId }),
     },
   );
+  if (plan.draftId !== undefined) deps.inbox.gone("price_draft", String(plan.draftId));
+  return applied;
 }
 
 /**

@@ -8,7 +8,14 @@ const WRITING_READS =
   /^\/api\/(?:user\/(?:token|aff)|channel\/(?:test|update_balance|fetch_models)(?:\/\d+)?)\/?$/;
 
 /** Visitors come and go, and the site is set up. */
-const OPEN_WRITES: ReadonlySet<string> = new Set(["/api/user/login", "/api/setup"]);
+const OPEN_WRITES: ReadonlySet<string> = new Set([
+  "/api/user/login",
+  "/api/user/login/2fa",
+  "/api/user/passkey/login/begin",
+  "/api/user/passkey/login/finish",
+  "/api/user/rescue",
+  "/api/setup",
+]);
 
 /** Whether a console call changes anything, by its method and its address. */
 function isWrite(method: string, pathname: string): boolean {

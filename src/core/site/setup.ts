@@ -8,6 +8,7 @@ import type { FailureCode } from "../../shared/failure-codes.ts";
 import type { Language } from "../../shared/enums.ts";
 import { isTimeZone } from "../../shared/local-time.ts";
 import { Failure } from "../../shared/failures.ts";
+import { checkNewPassword } from "../users/account-rules.ts";
 import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
 import { accountKeys } from "../users/new-user.ts";
@@ -74,6 +75,7 @@ export async function runSetup(deps: Deps, input: SetupInput, language: Language
     if (/\p{Cc}/u.test(username)) throw bad("username_invalid");
     if (password !== (input.confirmPassword ?? "")) throw bad("setup_passwords_differ");
     if (Array.from(password).length < 8) throw bad("setup_password_short");
+    checkNewPassword(password, { username, mail: "" });
     account = { username, passwordHash: await hashPassword(password) };
   }
   const now = Math.floor(deps.clock.nowMs() / 1000);

@@ -9,7 +9,8 @@ import { optionRows } from "../options/definitions.ts";
 import type { OptionKey, PublicOptions } from "../options/definitions.ts";
 import type { OptionStore } from "../options/store.ts";
 import { setupState } from "./setup.ts";
-import { isOnlineTopUpOpen } from "./top-up.ts";
+import { isOnlineTopUpOpen } from "../payments/rails.ts";
+import { arePasskeysOn } from "../users/factors/passkeys.ts";
 
 const PUBLIC_FIELDS: readonly (readonly [string, OptionKey])[] = optionRows.flatMap((row) =>
   row.public === undefined ? [] : [[row.public, row.key] as const],
@@ -57,6 +58,7 @@ export async function siteStatus(deps: Deps) {
     maintenance_message: options.get("site.maintenance_enabled")
       ? options.get("site.maintenance_message").trim()
       : "",
+    passkey_login: arePasskeysOn(deps),
     reset_enabled: canReset(deps),
     /** Version of the terms and the privacy notice that whoever registers has to accept; "": there are none. */
     terms_version: termsVersion(deps),

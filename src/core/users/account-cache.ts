@@ -23,6 +23,9 @@ export interface TokenEntry {
   account: TokenAccount;
   owner: UserEntry;
   hash: string;
+  /** Of a rotated key: the hash before, found here too until `previousUntil` (Unix seconds); empty: none. */
+  previousHash: string;
+  previousUntil: number;
   touched: boolean;
 }
 
@@ -99,22 +102,44 @@ function removeUser(cache: AccountCache, entry: UserEntry): void {
 export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): TokenEntry {
   const { tokensById, tokensByHash, limits } = cache;
   const found = tokensById.get(row.id);
-  if (found && found.hash === row.keyHash && found.owner === owner) {
+  if (found && found.owner === owner) {
     refreshToken(found.account, row);
+    nameToken(cache, found, row);
     return found;
   }
   if (found) dropToken(cache, found);
   const account = tokenAccount(row, owner.account);
-  const entry: TokenEntry = { account, owner, hash: row.keyHash, touched: true };
-  tokensByHash.set(entry.hash, entry);
+  const entry: TokenEntry = {
+    account,
+    owner,
+    hash: "",
+    previousHash: "",
+    previousUntil: 0,
+    touched: true,
+  };
   tokensById.set(account.id, entry);
   owner.tokens.add(entry);
+  nameToken(cache, entry, row);
   if (tokensByHash.size > limits.maxTokens) evictTokens(cache);
   return entry;
 }
 
+/** Under the hashes of its row: a rotated key is the same account, with what its open calls hold. */
+function nameToken({ tokensByHash }: AccountCache, entry: TokenEntry, row: TokenRow): void {
+  const previousHash = row.previousKeyHash ?? "";
+  entry.previousUntil = row.previousUntil;
+  if (entry.hash === row.keyHash && entry.previousHash === previousHash) return;
+  for (const hash of [entry.hash, entry.previousHash])
+    if (tokensByHash.get(hash) === entry) tokensByHash.delete(hash);
+  entry.hash = row.keyHash;
+  entry.previousHash = previousHash;
+  tokensByHash.set(entry.hash, entry);
+  if (previousHash !== "") tokensByHash.set(previousHash, entry);
+}
+
 export function dropToken({ tokensByHash, tokensById }: AccountCache, entry: TokenEntry): void {
-  if (tokensByHash.get(entry.hash) === entry) tokensByHash.delete(entry.hash);
+  for (const hash of [entry.hash, entry.previousHash])
+    if (tokensByHash.get(hash) === entry) tokensByHash.delete(hash);
   if (tokensById.get(entry.account.id) === entry) tokensById.delete(entry.account.id);
   entry.owner.tokens.delete(entry);
 }

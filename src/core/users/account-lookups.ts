@@ -2,9 +2,10 @@
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import { addMiss, dropToken, dropUser, putToken, putUser } from "./account-cache.ts";
-import type { AccountCache, UserEntry } from "./account-cache.ts";
+import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
+import type { TokenRow } from "./account-rows.ts";
 
 const MISS_LIFE_MS = 1000;
 export const MAX_KEY_LENGTH = 256;
@@ -13,7 +14,7 @@ export interface AccountLookupsDeps {
   cache: AccountCache;
   reads: ReadsInFlight;
   queries: AccountQueries;
-  clock: Pick<Clock, "monotonicMs">;
+  clock: Pick<Clock, "monotonicMs" | "nowMs">;
   /** Other nodes write the same rows. */
   isShared: boolean;
 }
@@ -67,16 +68,30 @@ export function createAccountLookups({ cache, reads, queries, clock, isShared }:
   }
 
   async function findToken(hash: string): Promise<TokenAccount | undefined> {
-    const row = await queries.token(hash);
-    if (row && row.deletedAt === null) {
-      await user(row.userId);
-      const owner = users.get(row.userId);
-      if (owner) return putToken(cache, row, owner).account;
-    }
+    const entry = await keptToken(await queries.token(hash));
+    if (entry && !isOver(entry, hash)) return entry.account;
     const known = tokensByHash.get(hash);
-    if (known) dropToken(cache, known);
+    // The row may have another key by now: its account stays, this key does not.
+    if (known && known !== entry) await rereadToken(known);
     addMiss(cache, hash, clock.monotonicMs() + MISS_LIFE_MS);
     return undefined;
+  }
+
+  /** The row's entry, with its owner's; undefined for what is deleted. */
+  async function keptToken(row: TokenRow | undefined): Promise<TokenEntry | undefined> {
+    if (!row || row.deletedAt !== null) return undefined;
+    await user(row.userId);
+    const owner = users.get(row.userId);
+    return owner && putToken(cache, row, owner);
+  }
+
+  async function rereadToken(entry: TokenEntry): Promise<void> {
+    if (!(await keptToken(await queries.tokenById(entry.account.id)))) dropToken(cache, entry);
+  }
+
+  /** The hash is that of the key before, whose time is over. */
+  function isOver(entry: TokenEntry, hash: string): boolean {
+    return entry.previousHash === hash && entry.previousUntil * 1000 <= clock.nowMs();
   }
 
   function tokenByKey(key: string): TokenAccount | undefined | Promise<TokenAccount | undefined> {
@@ -85,6 +100,7 @@ export function createAccountLookups({ cache, reads, queries, clock, isShared }:
     const entry = tokensByHash.get(hash);
     if (entry) {
       entry.touched = true;
+      if (entry.previousHash !== "" && isOver(entry, hash)) return undefined;
       return isFresh(entry.owner) ? entry.account : loadToken(hash);
     }
     const until = misses.get(hash);
@@ -107,8 +123,8 @@ export function createAccountLookups({ cache, reads, queries, clock, isShared }:
     misses.clear();
     const entry = tokensById.get(id);
     if (!entry) return;
-    await tokenLoads.get(entry.hash)?.catch(() => undefined);
-    await loadToken(entry.hash);
+    for (const hash of [entry.hash, entry.previousHash]) await tokenLoads.get(hash)?.catch(() => undefined);
+    await rereadToken(entry);
   }
 
   return { user, tokenByKey, reloadUser, reloadToken };

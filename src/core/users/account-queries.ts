@@ -1,6 +1,6 @@
 // Rows of users and keys as accounts are read from them: repeated while a write overtakes them, and waited for while
 // PostgreSQL is away.
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, eq, isNull, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { READ_WAIT_MS, readOrRefuse } from "../kit/database-failure.ts";
@@ -12,7 +12,9 @@ const MAX_READS = 5;
 
 export interface AccountQueries {
   user(id: number): Promise<UserRow | undefined>;
+  /** By the hash of the key, or of the one before it. */
   token(keyHash: string): Promise<TokenRow | undefined>;
+  tokenById(id: number): Promise<TokenRow | undefined>;
   userIdByAccessToken(hash: string): Promise<number | undefined>;
   /** Both lists in one go, as they stand now. */
   many(userIds: readonly number[], tokenIds: readonly number[]): Promise<[UserRow[], TokenRow[]]>;
@@ -44,6 +46,19 @@ export function createAccountQueries(
       : sql`(select value from json_each(${JSON.stringify(ids)}))`;
   }
 
+  async function readToken(where: SQL | undefined): Promise<TokenRow | undefined> {
+    for (let tries = 1; ; tries++) {
+      const { row, isOld } = await reads.track(async (overtaken) => {
+        const rows = await answer(() => db.orm.select().from(tokens).where(where));
+        const found = rows[0];
+        // For a key that is not there yet, any change may be its creation.
+        const isStale = found ? overtaken.tokens.has(found.id) : overtaken.tokens.size > 0;
+        return { row: found, isOld: isStale };
+      });
+      if (!isOld || tries >= MAX_READS) return row;
+    }
+  }
+
   return {
     async user(id) {
       for (let tries = 1; ; tries++) {
@@ -54,18 +69,8 @@ export function createAccountQueries(
         if (!isOld || tries >= MAX_READS) return row;
       }
     },
-    async token(keyHash) {
-      for (let tries = 1; ; tries++) {
-        const { row, isOld } = await reads.track(async (overtaken) => {
-          const rows = await answer(() => db.orm.select().from(tokens).where(eq(tokens.keyHash, keyHash)));
-          const found = rows[0];
-          // For a key that is not there yet, any change may be its creation.
-          const isStale = found ? overtaken.tokens.has(found.id) : overtaken.tokens.size > 0;
-          return { row: found, isOld: isStale };
-        });
-        if (!isOld || tries >= MAX_READS) return row;
-      }
-    },
+    token: (keyHash) => readToken(or(eq(tokens.keyHash, keyHash), eq(tokens.previousKeyHash, keyHash))),
+    tokenById: (id) => readToken(eq(tokens.id, id)),
     async userIdByAccessToken(hash) {
       const [row] = await db.orm
         .select({ id: users.id })

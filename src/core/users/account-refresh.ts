@@ -1,11 +1,11 @@
 // Re-reads active accounts in rounds: on PostgreSQL the safety net beside the announcements of other nodes. A row that is
 // being written is left to its writer, who brings the new figures.
 import type { Logger } from "../deps.ts";
-import { dropToken, dropUser } from "./account-cache.ts";
+import { dropToken, dropUser, putToken } from "./account-cache.ts";
 import type { AccountCache, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { Overtaken, ReadsInFlight } from "./account-reads.ts";
-import { refreshToken, refreshUser } from "./account-rows.ts";
+import { refreshUser } from "./account-rows.ts";
 import type { TokenRow, UserRow } from "./account-rows.ts";
 
 /** Accounts that nobody used for this many rounds are re-read on their next use instead. */
@@ -47,7 +47,7 @@ export function createAccountRefresh({ cache, reads, queries, logger }: AccountR
         const { id } = token.account;
         if (cache.tokensById.get(id) !== token || overtaken.tokens.has(id) || reads.isTokenBusy(id)) continue;
         const row: TokenRow | undefined = tokenRowsById.get(id);
-        if (row && row.deletedAt === null && row.keyHash === token.hash) refreshToken(token.account, row);
+        if (row && row.deletedAt === null) putToken(cache, row, token.owner);
         else dropToken(cache, token);
       }
     });

@@ -31,6 +31,8 @@ function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS
     setting: parseSetting(row.setting),
     sessionVersion: row.sessionVersion,
     deleted: row.deletedAt !== null,
+    flagged: row.flagged,
+    secondFactor: row.secondFactor,
     quota: row.quota,
     usedQuota: row.usedQuota,
     requestCount: row.requestCount,

@@ -8,6 +8,7 @@ import {
   MIN_PASSWORD,
 } from "../../shared/name-limits.ts";
 import { Failure } from "../../shared/failures.ts";
+import { isCommonPassword } from "./common-passwords.ts";
 import { foldName, isPlainName, isReservedName, nameKey } from "./folding.ts";
 
 const CONTROL = /\p{Cc}/u;
@@ -40,12 +41,12 @@ export function checkPassword(password: string): void {
   if (length > MAX_PASSWORD) throw new Failure("client", "password_long", { param: "password" });
 }
 
-/** What a guesser tries first: one character again and again, or the account's own name or address. */
+/** What a guesser tries first: the commonest ones, one character again and again, or the account's own name or address. */
 export function checkNewPassword(password: string, own: { username: string; mail: string }): void {
   checkPassword(password);
   const key = nameKey(password);
   const mail = own.mail.toLowerCase();
   const isOwn = [nameKey(own.username), mail, mail.slice(0, mail.indexOf("@"))].includes(key);
-  if (isOwn || new Set(password).size === 1)
+  if (isOwn || isCommonPassword(password) || new Set(password).size === 1)
     throw new Failure("client", "password_weak", { param: "password" });
 }

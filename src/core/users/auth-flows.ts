@@ -14,7 +14,7 @@ export type FlowKind =
 type FlowDeps = Pick<Deps, "db" | "clock" | "seal">;
 
 /** Codes and links are good for so long. */
-const FLOW_SECONDS = 600;
+export const FLOW_SECONDS = 600;
 const MAX_WRONG = 5;
 const DAY_SECONDS = 86_400;
 const CODE_LENGTH = 6;

@@ -119,3 +119,39 @@ export function identityWords(
     remark: "If this was not you, change your password at once and review the linked accounts.",
   };
 }
+
+/** After a way to prove oneself came or went. The link may be empty. */
+export function factorWords(language: Language, site: string, change: string, url: string): LetterWords {
+  const zh: Readonly<Record<string, string>> = {
+    totp_added: "您的账户已启用两步验证。",
+    totp_removed: "您的账户已停用两步验证。",
+    passkey_added: "您的账户添加了一个通行密钥。",
+    passkey_removed: "您的账户删除了一个通行密钥。",
+    backup_renewed: "您的账户重新生成了备用码，旧的备用码已失效。",
+    factors_reset: "管理员重置了您账户的两步验证或通行密钥，所有设备都已退出登录。",
+  };
+  const en: Readonly<Record<string, string>> = {
+    totp_added: "Two-factor codes were switched on for your account.",
+    totp_removed: "Two-factor codes were switched off for your account.",
+    passkey_added: "A passkey was added to your account.",
+    passkey_removed: "A passkey was removed from your account.",
+    backup_renewed: "New backup codes were made for your account; the old ones have ended.",
+    factors_reset:
+      "An administrator reset the two-factor codes or passkeys of your account. Every device was signed out.",
+  };
+  const links =
+    url === "" ? [] : [{ label: language === "zh" ? "查看账户安全" : "Look at the account", url }];
+  return language === "zh"
+    ? {
+        subject: `${site} 账户安全变更`,
+        lines: [zh[change] ?? ""],
+        links,
+        remark: "如果不是您本人操作，请立即修改密码并检查登录设备。",
+      }
+    : {
+        subject: `Account security at ${site} changed`,
+        lines: [en[change] ?? ""],
+        links,
+        remark: "If this was not you, change your password at once and look at your devices.",
+      };
+}

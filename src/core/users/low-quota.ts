@@ -6,7 +6,7 @@ import { logQuotaText } from "../../shared/money.ts";
 import type { BalanceWatch, ChargedBalance, Deps, LedgerAccounts, UserAccount } from "../deps.ts";
 import { claimWarning, findWarning, giveBackWarning, QUIET_SECONDS, rearm } from "./low-quota-marks.ts";
 import { lowQuotaNotice } from "./notice-texts.ts";
-import { deliver, isReachable } from "./notify.ts";
+import { deliverKept, isReachable } from "./notify.ts";
 import { quotaDisplay } from "../options/store.ts";
 
 export interface LowQuota extends BalanceWatch {
@@ -127,7 +127,7 @@ async function warn(state: State, id: number): Promise<void> {
   const language = user.setting.language ?? options.get("site.language");
   const notice = lowQuotaNotice(language, text, options.get("ServerAddress"));
   try {
-    await deliver(deps, user, user.setting, notice);
+    await deliverKept(deps, user, user.setting, notice);
   } catch (error) {
     remember(state, id, inSeconds(RETRY_SECONDS));
     await giveBackWarning(db, id, { claimedAt: now, retryAt: now + RETRY_SECONDS });

@@ -5,10 +5,13 @@ import { LogType, Role } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, Inbox, UserAccount, UserSetting } from "../deps.ts";
 import { mailServer } from "./mail-server.ts";
-import { callWebhook, mailNotice } from "../../net/notify.ts";
+import { sendMail } from "../../net/mail.ts";
+import type { MailServer } from "../../net/mail.ts";
+import { callWebhook, noticeLetter } from "../../net/notify.ts";
 import type { Notice } from "../../net/notify.ts";
 import type { OperatorNotice } from "./notice-texts.ts";
 import { outboundOf } from "./outbound.ts";
+import { postNow } from "./outbox.ts";
 import { openSecret } from "./webhook-secret.ts";
 
 export type NotifyDeps = Pick<
@@ -16,7 +19,7 @@ export type NotifyDeps = Pick<
   "db" | "accounts" | "ledger" | "logger" | "clock" | "guard" | "reach" | "options" | "seal" | "inbox"
 >;
 
-export type DeliverDeps = Pick<Deps, "guard" | "reach" | "clock" | "options" | "seal"> & {
+export type DeliverDeps = Pick<Deps, "db" | "logger" | "guard" | "reach" | "clock" | "options" | "seal"> & {
   inbox: Pick<Inbox, "raise" | "gone">;
 };
 
@@ -66,38 +69,72 @@ export async function checkWebhook({ reach }: Pick<Deps, "reach">, url: string):
     throw new Failure("client", "webhook_insecure", { param: "webhook_url" });
 }
 
+type Receiver = Pick<UserAccount, "id" | "email" | "role">;
+
 /**
- * Sends one notice the way the setting says and resolves when the receiver took it. Administrators' webhooks may lie in the
- * networks where their channels may lie, everybody else's at public addresses only. Throws Failures: `mail_missing`,
- * `smtp_missing`, `mail_failed`, `webhook_missing`, `webhook_insecure`, `webhook_answered`, and those of the guard.
+ * Sends one notice the way the setting says and resolves when the receiver took it: for tests, which are reported. Throws
+ * Failures: `mail_missing`, `smtp_missing`, `mail_failed`, `webhook_missing`, `webhook_insecure`, `webhook_answered`, and
+ * those of the guard.
  */
 export async function deliver(
-  deps: DeliverDeps,
-  user: Pick<UserAccount, "email" | "role">,
+  deps: Omit<DeliverDeps, "db" | "logger">,
+  user: Omit<Receiver, "id">,
   setting: UserSetting,
   notice: Notice,
 ): Promise<void> {
-  if (setting.notify_type === "webhook") {
-    const { webhook_url: url } = setting;
-    if (url === undefined || url === "") throw refuse("webhook_missing");
-    await checkWebhook(deps, url);
-    const isTrusted = user.role >= Role.admin;
-    const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
-    const webhook = { url, secret: openSecret(deps.seal, setting), allow };
-    return callWebhook(outboundOf(deps), webhook, notice, deps.clock.nowMs());
-  }
-  const to = addressOf(user, setting);
-  if (to === "") throw refuse("mail_missing");
-  const server = mailServer(deps);
-  if (!server) throw refuse("smtp_missing");
+  if (setting.notify_type === "webhook") return toWebhook(deps, user, setting, notice);
+  const { server, to } = mailWay(deps, user, setting);
   try {
-    await mailNotice(server, to, notice);
+    await sendMail(server, noticeLetter(to, notice));
   } catch (error) {
     // The one address that a user typed may be wrong; root's own letters must arrive.
     if (user.role >= Role.root || !isOfAddress(error)) deps.inbox.raise({ kind: "mail" });
     throw error;
   }
   deps.inbox.gone("mail");
+}
+
+/** The same by way of the outbox: a letter that does not go now is kept and tried again. Throws like `deliver` otherwise. */
+export async function deliverKept(
+  deps: DeliverDeps,
+  user: Receiver,
+  setting: UserSetting,
+  notice: Notice,
+): Promise<void> {
+  if (setting.notify_type === "webhook") return toWebhook(deps, user, setting, notice);
+  const { to } = mailWay(deps, user, setting);
+  await postNow(deps, { userId: user.id, kind: notice.type, letter: noticeLetter(to, notice) });
+}
+
+/** Where a letter goes, and by whom. */
+function mailWay(
+  deps: Pick<Deps, "options">,
+  user: Omit<Receiver, "id">,
+  setting: UserSetting,
+): { to: string; server: MailServer } {
+  const to = addressOf(user, setting);
+  if (to === "") throw refuse("mail_missing");
+  const server = mailServer(deps);
+  if (!server) throw refuse("smtp_missing");
+  return { to, server };
+}
+
+/**
+ * Administrators' webhooks may lie in the networks where their channels may lie, everybody else's at public addresses only.
+ */
+async function toWebhook(
+  deps: Omit<DeliverDeps, "db" | "logger">,
+  user: Omit<Receiver, "id">,
+  setting: UserSetting,
+  notice: Notice,
+): Promise<void> {
+  const { webhook_url: url } = setting;
+  if (url === undefined || url === "") throw refuse("webhook_missing");
+  await checkWebhook(deps, url);
+  const isTrusted = user.role >= Role.admin;
+  const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
+  const webhook = { url, secret: openSecret(deps.seal, setting), allow };
+  return callWebhook(outboundOf(deps), webhook, notice, deps.clock.nowMs());
 }
 
 /** Whether the server refused the receiver, and nothing else. */
@@ -150,7 +187,7 @@ export async function notifyRoot(deps: NotifyDeps, notice: OperatorNotice): Prom
     if (!isReachable(deps, root) || isTooMany(deps, notice.type)) return;
     const language = root.setting.language ?? deps.options.get("site.language");
     const { type, title, content } = notice;
-    await deliver(deps, root, root.setting, { type, title: title[language], content: content[language] });
+    await deliverKept(deps, root, root.setting, { type, title: title[language], content: content[language] });
   } catch (error) {
     deps.logger.warn("notice could not be sent", { type: notice.type, error: String(error) });
   }

@@ -7,6 +7,7 @@ import { sendMail } from "../../net/mail.ts";
 import type { Letter } from "../../net/mail.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, Inbox } from "../deps.ts";
+import { within } from "../kit/deadline.ts";
 import { mailServer } from "./mail-server.ts";
 
 export type OutboxDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "logger"> & {
@@ -32,15 +33,17 @@ export interface Posting {
   letter: Letter;
 }
 
+type OutboxRow = OutboxDeps["db"]["t"]["outbox"]["$inferSelect"];
+
 /** Puts a letter in, in the transaction of what it tells about. */
 export function* postSteps(
   tx: Orm,
   deps: Pick<Deps, "db" | "clock" | "seal">,
   { userId, kind, letter }: Posting,
-): Steps<void> {
+): Steps<OutboxRow | undefined> {
   const { outbox } = deps.db.t;
   const now = nowSeconds(deps);
-  yield* q(
+  const [row] = yield* q(
     tx
       .insert(outbox)
       .values({
@@ -50,11 +53,10 @@ export function* postSteps(
         createdAt: now,
         nextAt: now,
       })
-      .returning({ id: outbox.id }),
+      .returning(),
   );
+  return row;
 }
-
-type OutboxRow = OutboxDeps["db"]["t"]["outbox"]["$inferSelect"];
 
 /** `a***@mail.example`: enough for an operator to see whose it was. */
 export function maskedMail(address: string): string {
@@ -139,6 +141,30 @@ export async function sendDue(deps: OutboxDeps): Promise<number> {
     if ((await claim(deps, row, nowSeconds(deps))) && (await sendOne(deps, row))) sent += 1;
   await deps.db.orm.delete(outbox).where(lt(outbox.deadAt, nowSeconds(deps) - KEPT_SECONDS));
   return sent;
+}
+
+/** So long a letter waits for a database that shall keep it. */
+const KEEP_WAIT_MS = 5000;
+
+/**
+ * Keeps the letter, then tries at once; whatever comes of that is the outbox's. Where the database cannot keep it, it goes
+ * directly, for it may be the letter that says so: then this throws what refuses it.
+ */
+export async function postNow(deps: OutboxDeps, posting: Posting): Promise<void> {
+  let row: OutboxRow | undefined;
+  try {
+    const kept = deps.db.atomic((tx) => postSteps(tx, deps, posting));
+    row = await within(KEEP_WAIT_MS, kept);
+  } catch (error) {
+    deps.logger.warn("a letter could not be kept", { kind: posting.kind, error: String(error) });
+  }
+  if (row) {
+    if (await claim(deps, row, nowSeconds(deps))) await sendOne(deps, row);
+    return;
+  }
+  const server = mailServer(deps);
+  if (!server) throw refuse("smtp_missing");
+  await sendMail(server, posting.letter);
 }
 
 /** For whoever has just put one in: goes now where it can, and with the next look where it cannot. Never throws. */

@@ -1,45 +1,97 @@
-// The step between a proven first factor and a session: whether the account has a second one, and the flow that waits for it.
-import { randomBytes } from "node:crypto";
+// The second step of a sign-in: whoever has one-time codes shows one, or a passkey, before there is a session.
+// Refuses to say that a factor is asked before the first proof was right.
 import { eq } from "drizzle-orm";
+import { UserStatus } from "../../shared/enums.ts";
+import { refuse } from "../../shared/failures.ts";
 import type { Deps } from "../deps.ts";
-import { sha256Hex } from "../kit/seal.ts";
+import { factorsOf } from "./factors/factor-rows.ts";
+import { arePasskeysOn } from "./factors/passkeys.ts";
+import { proveSecondCode } from "./factors/totp.ts";
 import type { SignInMethod } from "./session-rows.ts";
+import { countWrong, findTokenFlow, openTokenFlow, useTokenFlow } from "./token-flows.ts";
 import type { UserRow } from "./users.ts";
+
+export type SecondFactorDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "accounts">;
 
 const FLOW_SECONDS = 300;
 
-export interface FactorAsked {
-  require_2fa: true;
-  flow_token: string;
-  methods: ("totp" | "backup" | "passkey")[];
+interface FirstProof {
+  method: SignInMethod;
+  provider: string;
+  sessionVersion: number;
 }
 
-/** Begins the wait for a second factor; undefined: the account has none. */
+export interface SecondStep {
+  require_2fa: true;
+  flow_token: string;
+  methods: string[];
+}
+
+/** The second step that the account asks for; undefined: none, the first proof is enough. */
 export async function beginSecondFactor(
-  deps: Pick<Deps, "db" | "clock" | "seal">,
-  user: UserRow,
-  proof: { method: SignInMethod; provider?: string },
-): Promise<FactorAsked | undefined> {
-  const { authFlows, passkeys, totps } = deps.db.t;
-  const [totp] = await deps.db.orm.select({ id: totps.userId }).from(totps).where(eq(totps.userId, user.id));
-  if (!totp) return undefined;
-  const [passkey] = await deps.db.orm
-    .select({ id: passkeys.id })
-    .from(passkeys)
-    .where(eq(passkeys.userId, user.id))
-    .limit(1);
-  const token = randomBytes(32).toString("base64url");
-  const now = Math.floor(deps.clock.nowMs() / 1000);
-  await deps.db.orm.insert(authFlows).values({
+  deps: SecondFactorDeps,
+  user: Pick<UserRow, "id" | "sessionVersion">,
+  { method, provider = "" }: { method: SignInMethod; provider?: string },
+): Promise<SecondStep | undefined> {
+  const { hasTotp, passkeys, backupCodesLeft } = await factorsOf(deps, user.id);
+  if (!hasTotp) return undefined;
+  const payload: FirstProof = { method, provider, sessionVersion: user.sessionVersion };
+  const flowToken = await openTokenFlow(deps, {
     kind: "login_2fa",
-    secretHash: sha256Hex(token),
-    subjectKey: `#${user.id}`,
     userId: user.id,
-    provider: proof.provider ?? "",
-    payload: deps.seal.seal("flow", JSON.stringify({ method: proof.method, version: user.sessionVersion })),
-    createdAt: now,
-    expiresAt: now + FLOW_SECONDS,
+    provider,
+    payload,
+    seconds: FLOW_SECONDS,
   });
-  const methods: FactorAsked["methods"] = passkey ? ["totp", "backup", "passkey"] : ["totp", "backup"];
-  return { require_2fa: true, flow_token: token, methods };
+  const methods = ["totp"];
+  if (backupCodesLeft > 0) methods.push("backup");
+  if (passkeys > 0 && arePasskeysOn(deps)) methods.push("passkey");
+  return { require_2fa: true, flow_token: flowToken, methods };
+}
+
+export interface Entered {
+  user: UserRow;
+  method: SignInMethod;
+  provider: string;
+}
+
+/** The account of a flow, if it may still come in as it could when the flow began. Throws `login_failed`. */
+async function accountOf(
+  deps: SecondFactorDeps,
+  userId: number,
+  { method, provider, sessionVersion }: FirstProof,
+): Promise<Entered> {
+  const { users } = deps.db.t;
+  const [user] = await deps.db.orm.select().from(users).where(eq(users.id, userId));
+  const isWell = user?.deletedAt === null && user.status === UserStatus.enabled;
+  if (!user || !isWell || user.sessionVersion !== sessionVersion) throw refuse("login_failed");
+  return { user, method, provider };
+}
+
+/** By a code. Throws `flow_over`, `second_factor_wrong`, `too_many_attempts`, `login_failed`. */
+export async function finishByCode(
+  deps: SecondFactorDeps,
+  flowToken: string,
+  code: string,
+): Promise<Entered> {
+  const flow = await findTokenFlow<FirstProof>(deps, "login_2fa", flowToken);
+  if (!flow) throw refuse("flow_over");
+  if (!(await proveSecondCode(deps, flow.userId, code))) {
+    await countWrong(deps, "login_2fa", flowToken);
+    throw refuse("second_factor_wrong");
+  }
+  if (!(await useTokenFlow(deps, "login_2fa", flowToken))) throw refuse("flow_over");
+  return accountOf(deps, flow.userId, flow.payload);
+}
+
+/** By a passkey that `owner` has just shown. Throws `flow_over`, `passkey_refused`, `login_failed`. */
+export async function finishByPasskey(
+  deps: SecondFactorDeps,
+  flowToken: string,
+  owner: UserRow,
+): Promise<Entered> {
+  const flow = await useTokenFlow<FirstProof>(deps, "login_2fa", flowToken);
+  if (!flow) throw refuse("flow_over");
+  if (flow.userId !== owner.id) throw refuse("passkey_refused");
+  return accountOf(deps, flow.userId, flow.payload);
 }

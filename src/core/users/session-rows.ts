@@ -88,6 +88,22 @@ export function* openSteps(
   return tooMany;
 }
 
+export function* proveSteps(
+  tx: Orm,
+  { sessions }: Database["t"],
+  id: string,
+  sudoUntil: number,
+): Steps<string[]> {
+  const rows = yield* q(
+    tx
+      .update(sessions)
+      .set({ sudoUntil })
+      .where(and(eq(sessions.id, id), isNull(sessions.revokedAt)))
+      .returning({ id: sessions.id }),
+  );
+  return rows.map((row) => row.id);
+}
+
 export function* endSteps(
   tx: Orm,
   { sessions }: Database["t"],
@@ -98,18 +114,6 @@ export function* endSteps(
     tx
       .update(sessions)
       .set({ revokedAt: now, reason })
-      .where(and(eq(sessions.id, id), isNull(sessions.revokedAt)))
-      .returning({ id: sessions.id }),
-  );
-  return rows.map((row) => row.id);
-}
-
-/** Proven anew. */
-export function* proveSteps(tx: Orm, { sessions }: Database["t"], id: string, now: number): Steps<string[]> {
-  const rows = yield* q(
-    tx
-      .update(sessions)
-      .set({ sudoUntil: now + PROOF_SECONDS })
       .where(and(eq(sessions.id, id), isNull(sessions.revokedAt)))
       .returning({ id: sessions.id }),
   );

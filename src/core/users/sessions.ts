@@ -39,8 +39,8 @@ export interface Sessions {
   find(id: string): Session | undefined | Promise<Session | undefined>;
   /** Notes that the session was used now, from this address; written later. */
   seen(session: Session, ip: string): void;
-  /** The session counts as freshly proven from now on, on every node. */
-  prove(id: string): Promise<void>;
+  /** The session has proven itself afresh, until then (Unix seconds); on every node. */
+  prove(id: string, sudoUntil: number): Promise<void>;
   /** Ends one session, on every node. */
   end(id: string, reason: string): Promise<void>;
   /** Ends all sessions of a user but, where it is named, one; that one goes on under the given version. */
@@ -194,7 +194,7 @@ export async function createSessions({
       dirty.set(entry.id, entry);
       if (dirty.size >= maxCached) void write();
     },
-    prove: (id) => change((tx) => proveSteps(tx, db.t, id, nowSeconds())),
+    prove: (id, sudoUntil) => change((tx) => proveSteps(tx, db.t, id, sudoUntil)),
     end: (id, reason) => change((tx) => endSteps(tx, db.t, id, { reason, now: nowSeconds() })),
     endAll: (userId, reason, kept) =>
       change((tx) => endAllSteps(tx, db.t, userId, { reason, now: nowSeconds(), ...(kept ? { kept } : {}) })),

@@ -20,6 +20,15 @@ const PER_PAIR = { limit: 10, windowMs: 10 * MINUTE_MS };
 /** Of one account, from all devices that it does not know. */
 const PER_ACCOUNT = { limit: 200, windowMs: 60 * MINUTE_MS, restMs: 15 * MINUTE_MS };
 
+/** How often the wrong tries of an account were forgiven: they go on counting under another name. */
+const forgiven = new WeakMap<object, Map<number, number>>();
+
+/** What wrong tries have locked on this node opens: whoever is in by another way has a known device on every node. */
+export function forgiveWrongTries({ db }: Pick<Deps, "db">, userId: number): void {
+  const counts = forgiven.get(db) ?? new Map<number, number>();
+  forgiven.set(db, counts.set(userId, (counts.get(userId) ?? 0) + 1));
+}
+
 export interface SignInAttempt {
   login: string;
   password: string;
@@ -78,7 +87,7 @@ export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAt
     if (name === "" || password === "") throw refuse("login_empty");
     const row = await rowFor(deps, name);
     // Name and address of one account are one; a name that nobody has is limited alike, so that it tells nothing.
-    const account = row ? `#${row.id}` : name.toLowerCase();
+    const account = row ? `#${row.id}.${forgiven.get(deps.db)?.get(row.id) ?? 0}` : name.toLowerCase();
     // Looked up in any case: the time it takes tells nothing either.
     const isKnown = await isKnownDevice(deps, row?.id ?? 0, deviceId);
     const guarding: [WrongLimit, string][] = isKnown

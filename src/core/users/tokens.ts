@@ -15,6 +15,7 @@ import type { TokenRow } from "./account-rows.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { autoGroups, groupChoices } from "./groups.ts";
 import { sha256Hex } from "../kit/seal.ts";
+import { END_CHARACTERS, newSecret } from "./token-secret.ts";
 
 /** An API key as its owner sees it. */
 export interface TokenJson {
@@ -37,6 +38,8 @@ export interface TokenJson {
   group: string;
   /** With the group `auto`: the groups that are tried, in their order, separated by commas; empty: the site's. */
   auto_groups: string;
+  /** Until when the secret before the present one is taken, too (Unix seconds); 0: it is not. */
+  previous_until: number;
   DeletedAt: null;
 }
 
@@ -49,7 +52,7 @@ function openKey(deps: Deps, row: TokenRow): string {
   }
 }
 
-function tokenJson(deps: Deps, row: TokenRow): TokenJson {
+export function tokenJson(deps: Deps, row: TokenRow): TokenJson {
   return {
     id: row.id,
     user_id: row.userId,
@@ -67,6 +70,7 @@ function tokenJson(deps: Deps, row: TokenRow): TokenJson {
     used_quota: row.usedQuota,
     group: row.group,
     auto_groups: row.autoGroups,
+    previous_until: row.previousUntil > nowSeconds(deps) ? row.previousUntil : 0,
     DeletedAt: null,
   };
 }
@@ -84,8 +88,6 @@ export interface TokenQuery {
   limit: number;
 }
 
-/** How much of both ends of a key is kept in clear for searching. */
-const END_CHARACTERS = 4;
 /** A search for a key opens this many at most. */
 const MOST_SEARCHED = 1000;
 
@@ -319,40 +321,18 @@ function assertFound(row: TokenRow | undefined): asserts row is TokenRow {
   if (!row) throw refuse("record_missing");
 }
 
-const KEY_LENGTH = 48;
-const KEY_CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** Bytes from here up would make the first characters of the alphabet likelier. */
-const FAIR_BYTES = 256 - (256 % KEY_CHARACTERS.length);
-
-/** 48 characters, each equally likely. `fill` fills an array with random bytes. */
-export function newTokenKey(
-  fill: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array = (bytes) => crypto.getRandomValues(bytes),
-): string {
-  let key = "";
-  while (key.length < KEY_LENGTH) {
-    for (const byte of fill(new Uint8Array(KEY_LENGTH))) {
-      if (byte < FAIR_BYTES && key.length < KEY_LENGTH) key += KEY_CHARACTERS[byte % KEY_CHARACTERS.length];
-    }
-  }
-  return key;
-}
-
 type KeyDeps = Pick<Deps, "db" | "clock" | "seal">;
 
 /** The row of a new key, whose quota is still to be set. */
 function* insertSteps(tx: Orm, deps: KeyDeps, userId: number, fields: TokenChanges): Steps<{ id: number }> {
   const { tokens } = deps.db.t;
-  const key = newTokenKey();
   const [made] = yield* q(
     tx
       .insert(tokens)
       .values({
         ...fields,
         userId,
-        keyHash: sha256Hex(key),
-        keySealed: deps.seal.seal("token", key),
-        keyHead: key.slice(0, END_CHARACTERS),
-        keyTail: key.slice(-END_CHARACTERS),
+        ...newSecret(deps),
         createdTime: nowSeconds(deps),
       })
       .returning({ id: tokens.id }),
@@ -392,7 +372,7 @@ export async function createToken(deps: Deps, owner: UserAccount, input: TokenIn
 }
 
 /** The row as of this moment; a write of its own values keeps settlements away until the transaction ends. */
-function* lockedRow(deps: Deps, tx: Orm, owner: UserAccount, id: number): Steps<TokenRow> {
+export function* lockedRow(deps: Deps, tx: Orm, owner: UserAccount, id: number): Steps<TokenRow> {
   const { tokens } = deps.db.t;
   const [row] = yield* q(
     tx

@@ -8,9 +8,10 @@ import { LogType, Role, UserStatus } from "../../shared/enums.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
-import { checkedDisplayName, checkedUsername, checkPassword } from "./account-rules.ts";
+import { checkedDisplayName, checkedUsername, checkNewPassword, checkPassword } from "./account-rules.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
+import { removeFactorSteps } from "./factors/factor-rows.ts";
 import { forgetDevices } from "./devices.ts";
 import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
@@ -166,7 +167,7 @@ export async function updateSelf(
     ...(input.display_name ? displayNameChanges(row, input.display_name) : {}),
   };
   if (input.password) {
-    checkPassword(input.password);
+    checkNewPassword(input.password, { username: row.username, mail: row.email });
     const { matches } = await verifyPassword(input.original_password ?? "", row.passwordHash);
     // An account that came from a third party has no password yet and may set its first one.
     if (!matches && row.passwordHash !== "") throw refuse("password_old_wrong");
@@ -460,6 +461,7 @@ export async function removeUser(deps: Deps, actor: UserAccount, id: number): Pr
     yield* q(tx.delete(identities).where(eq(identities.userId, id)).returning({ id: identities.id }));
     yield* q(tx.delete(tokens).where(eq(tokens.userId, id)).returning({ id: tokens.id }));
     yield* q(tx.delete(userDevices).where(eq(userDevices.userId, id)).returning({ id: userDevices.userId }));
+    yield* removeFactorSteps(tx, deps, id, { totp: true, passkeys: true });
     yield* q(
       tx.delete(remoteObjects).where(eq(remoteObjects.userId, id)).returning({ id: remoteObjects.userId }),
     );

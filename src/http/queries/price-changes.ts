@@ -1,6 +1,7 @@
 // Changes of prices as console calls send and get them: of plans, drafts, revisions and undos alike.
 import { t } from "elysia";
 import type { PriceChange } from "../../core/prices/changes.ts";
+import { MAX_PLAN_CHANGES } from "../../shared/price-desk.ts";
 import { plainText } from "../plain-text.ts";
 
 export const revisionNumber = t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -25,7 +26,7 @@ export const sentChanges = t.Array(
     /** As the comparison with a source gave it. */
     taken: t.Optional(plainText(400)),
   }),
-  { maxItems: 50_000 },
+  { maxItems: MAX_PLAN_CHANGES },
 );
 
 /** As they are answered. */

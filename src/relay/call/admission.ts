@@ -161,6 +161,7 @@ function callerWith(deps: AdmissionDeps, token: TokenAccount, channel: string | 
   refuseToken(deps, token);
   if (user.deleted) throw new Failure("auth", "token_invalid");
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "user_banned");
+  if (user.flagged) throw new Failure("forbidden", "account_flagged");
   if (channel !== undefined && user.role < Role.admin)
     throw new Failure("forbidden", "channel_pin_forbidden");
   const { group, auto } = groupOf(deps, token);

@@ -217,6 +217,7 @@ function admissionChecks(
       (token.expiredTime === -1 || token.expiredTime * 1000 >= deps.clock.nowMs()) &&
       token.user.status === UserStatus.enabled &&
       !token.user.deleted &&
+      !token.user.flagged &&
       mayUseGroup(deps, token.user, group) &&
       (token.modelLimits === undefined || token.modelLimits.has(model)),
     async readmit() {

@@ -19,6 +19,7 @@ const BARE_CODES: ReadonlySet<string> = new Set([
   "token_expired",
   "token_unusable",
   "user_banned",
+  "account_flagged",
   "channel_pin_forbidden",
   "channel_pin_invalid",
   "channel_disabled",

@@ -366,6 +366,29 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect((await plan(over(20))).guards).toEqual([
       expect.objectContaining({ code: "config_price_doubled", name: "m-three", blocking: false }),
     ]);
+    const priced = (search: number, times: number) => ({
+      prices: {
+        "m-three": {
+          in: 1,
+          out: 2,
+          tools: { web_search: search },
+          when: [
+            { over: 1000, set: { in: 2 } },
+            { tier: "priority", times: 20 },
+            { tier: "flex", times },
+          ],
+        },
+      },
+    });
+    // The new tier of twenty times the price is one of the guards itself.
+    expect((await plan(priced(10, 0.5))).guards).toMatchObject([{ code: "config_price_doubled" }]);
+    await apply(priced(10, 0.5), { accept_guards: true });
+    for (const [slip, code] of [
+      [priced(100, 0.5), "config_price_doubled"],
+      [priced(10, 5), "config_price_doubled"],
+      [priced(10, 0.05), "config_price_halved"],
+    ] as const)
+      expect((await plan(slip)).guards).toMatchObject([{ code, name: "m-three", blocking: false }]);
     expect((await plan({ prices: { "m-three": { call: 1 } } })).guards).toEqual([
       expect.objectContaining({ code: "config_price_unit_changed" }),
     ]);
@@ -376,7 +399,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { "m-three": _, ...rest } = prices;
     const without = await plan({ prune: true, prices: rest });
     expect([without.status, without.removals]).toEqual(["differences", [{ name: "m-three", calls: 0 }]]);
-    expect(fieldsOf(without)).toEqual(["in", "out", "when"].map((field) => `remove m-three ${field}`));
+    expect(fieldsOf(without)).toEqual(["in", "out", "tools", "when"].map((field) => `remove m-three ${field}`));
     expect((await apply({ prune: true, prices: rest })).status).toBe("applied");
     expect(app.deps.prices.pricing("m-three")).toBeUndefined();
     expect(app.deps.options.get("PriceRules")).not.toHaveProperty("m-three");

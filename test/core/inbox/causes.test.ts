@@ -5,6 +5,16 @@ import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
 import { auditForInbox } from "../../../src/core/inbox/audits.ts";
+import {
+  applyDueDrafts,
+  changeDraft,
+  createDraft,
+  discardDraft,
+  listDrafts,
+} from "../../../src/core/prices/drafts.ts";
+import { syncKeptSources } from "../../../src/core/prices/kept-sources.ts";
+import { planPrices } from "../../../src/core/prices/plan.ts";
+import { applyPlan, priceState } from "../../../src/core/prices/revisions.ts";
 import { disableChannel, reviveChannel } from "../../../src/core/channels/state.ts";
 import { SET_ASIDE_FILE } from "../../../src/core/ledger/journal/journal.ts";
 import { rawQuery } from "../../../src/db/database.ts";
@@ -12,6 +22,8 @@ import { ChannelStatus, Role } from "../../../src/shared/enums.ts";
 import { inboxSentence } from "../../../src/shared/inbox.ts";
 import { translator } from "../../../src/pages/texts.ts";
 import { testClock } from "../../support/clock.ts";
+import { sendDue } from "../../../src/core/users/outbox.ts";
+import { startPriceHost } from "../../support/price-source.ts";
 import { startMailServer } from "../../support/mail-server.ts";
 import type { MailServerStand } from "../../support/mail-server.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
@@ -174,7 +186,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(item).toMatchObject({ kind: "price", subject: model, count: 3 });
     expect(said(item, "zh")).toContain(model);
     expect(mail.letters).toMatchObject([{ subject: "Model without a price" }]);
-    expect(mail.letters[0]?.text).toContain(`https://gate.example/channel?model=${model}`);
+    expect(mail.letters[0]?.text).toContain(`https://gate.example/prices?view=unpriced&q=${model}`);
     // More calls within the hour are counted and told when it is over.
     clock.advance(MINUTE_MS);
     await g.chat({ model });
@@ -193,6 +205,111 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await settled();
     expect(await open()).toEqual([]);
     expect((await g.chat({ model })).status).toBe(200);
+  });
+
+  test("a price source that cannot be read, until it can", async () => {
+    const host = await startPriceHost();
+    const source = { name: "lists", source: "detect", url: `${host.url}/html`, auto: true, limit: 10 };
+    const keep = (url: string) =>
+      g.setOption("PriceSources", JSON.stringify([{ ...source, url: host.url + url }]));
+    await keep("/html");
+    await syncKeptSources(g.app.deps);
+    await settled();
+    const [item] = await open();
+    expect(item).toMatchObject({ kind: "price_sync", subject: "lists", count: 1 });
+    expect(mail.letters).toMatchObject([{ subject: "Price source failed" }]);
+    expect(mail.letters[0]?.text).toContain("https://gate.example/prices?section=sync");
+
+    // It can be read, and has a price that only a person takes.
+    host.serve("/list", { success: true, data: { model_ratio: { "sync-model": 1 } } });
+    await g.setOption(
+      "ModelRatio",
+      JSON.stringify({ ...g.app.deps.options.get("ModelRatio"), "sync-model": 1 }),
+    );
+    await keep("/list");
+    await syncKeptSources(g.app.deps);
+    await settled();
+    expect(await open()).toEqual([]);
+    const { db } = g.app.deps;
+    await db.orm
+      .insert(db.t.priceOrigins)
+      .values({ name: "sync-model", price: '{"in":2,"out":2}', source: "lists", version: "1", takenAt: 1 });
+    host.serve("/list", { success: true, data: { model_ratio: { "sync-model": 3 } } });
+    clock.advance(2 * HOUR_MS);
+    await syncKeptSources(g.app.deps);
+    await settled();
+    expect((await open())[0]).toMatchObject({ kind: "price_sync_waits", subject: "lists" });
+    expect(mail.letters.at(-1)).toMatchObject({ subject: "Prices wait" });
+    expect(mail.letters.at(-1)?.text).toContain("1 price of the source “lists”");
+    host.serve("/list", { success: true, data: { model_ratio: { "sync-model": 1 } } });
+    await syncKeptSources(g.app.deps);
+    await settled();
+    expect(mail.letters).toHaveLength(2);
+    await g.setOption("PriceSources", "[]");
+    host.close();
+  });
+
+  test("a scheduled draft that could not be applied, until somebody has seen to it", async () => {
+    const { deps } = g.app;
+    const actor = { id: root.id, username: "root", role: Role.root };
+    const schedule = async (after: number) => {
+      const changes = [{ key: "ModelRatio", name: "draft-model", after }];
+      const draft = await createDraft(deps, { title: "autumn", note: "", changes }, actor);
+      const { revision } = await priceState(deps.db);
+      const effectiveAt = Math.floor(clock.nowMs() / 1000) + 60;
+      return changeDraft(
+        deps,
+        { id: draft.id, version: draft.version, effectiveAt, parent: revision },
+        actor,
+      );
+    };
+    const ratio = (value: number) =>
+      g.setOption("ModelRatio", JSON.stringify({ ...deps.options.get("ModelRatio"), "draft-model": value }));
+    const fail = async (after: number) => {
+      await ratio(1);
+      const draft = await schedule(after);
+      await ratio(2);
+      clock.advance(HOUR_MS + MINUTE_MS);
+      await applyDueDrafts(deps);
+      await settled();
+      return draft;
+    };
+    const first = await fail(5);
+    const [item] = await open();
+    expect(item).toMatchObject({ kind: "price_draft", subject: String(first.id) });
+    expect(said(item)).toContain("“autumn” was not applied (draft-model (ModelRatio))");
+    expect(mail.letters).toMatchObject([{ subject: "Scheduled prices failed" }]);
+    expect(mail.letters[0]?.text).toContain("https://gate.example/prices?section=drafts");
+    await discardDraft(deps, first.id, actor);
+    await settled();
+    expect(await open()).toEqual([]);
+
+    // Planned and applied by hand it is done with, too.
+    const second = await fail(6);
+    expect((await open()).map(({ subject }) => subject)).toEqual([String(second.id)]);
+    const changes = [{ key: "ModelRatio", name: "draft-model", after: 6 }];
+    const { planHash, parent } = await planPrices(deps, { changes, days: 0 });
+    await applyPlan(
+      deps,
+      { planHash, parent, changes, note: "", draftId: second.id },
+      { userId: root.id, username: "root" },
+    );
+    await settled();
+    expect(await open()).toEqual([]);
+
+    // Scheduled anew on what is there now.
+    const third = await fail(7);
+    const { revision } = await priceState(deps.db);
+    const [failed] = (await listDrafts(deps.db, { page: 1, pageSize: 1, state: "failed" })).items;
+    const effectiveAt = Math.floor(clock.nowMs() / 1000) + 60;
+    await changeDraft(
+      deps,
+      { id: third.id, version: failed?.version ?? 0, effectiveAt, parent: revision },
+      actor,
+    );
+    await settled();
+    expect(await open()).toEqual([]);
+    await discardDraft(deps, third.id, actor);
   });
 
   test("differences that the audit finds, until they are repaired", async () => {
@@ -289,12 +406,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await kinds()).toEqual(["disk", "mail"]);
     expect(mail.letters).toEqual([]);
     mail.refusal = 0;
-    // The letter that could not be sent is tried again ten minutes later, and closes the item.
-    clock.advance(9 * MINUTE_MS);
-    await look();
+    // The letter that could not be sent waits in the outbox: its next try closes the item.
+    await sendDue(g.app.deps);
     expect(mail.letters).toEqual([]);
-    clock.advance(2 * MINUTE_MS);
-    await look();
+    clock.advance(MINUTE_MS);
+    await sendDue(g.app.deps);
     await settled();
     expect(letters()).toEqual(["Disk nearly full"]);
     expect(await kinds()).toEqual(["disk"]);

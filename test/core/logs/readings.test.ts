@@ -86,6 +86,28 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
   newUserGift: [[sentences.newUserGift(dollars), "Given to the new account: $1.500000"]],
   inviteeGift: [[sentences.inviteeGift(units), "Given for the invitation code used: 750000 units of quota"]],
   inviterGift: [[sentences.inviterGift(dollars), "Earned by inviting a user: $1.500000"]],
+  orderPaid: [
+    [sentences.orderPaid(dollars, "10.95"), "Topped up online: $1.500000, paid 10.95"],
+    [sentences.orderPaid(units, "10.95"), "Topped up online: 750000 units of quota, paid 10.95"],
+  ],
+  orderCompleted: [
+    [sentences.orderCompleted("USR1NOx", "bank transfer"), "Order USR1NOx completed by hand: bank transfer"],
+  ],
+  orderTakenBack: [
+    [sentences.orderTakenBack(dollars, "USR1NOx", false), "Order USR1NOx refunded; taken back $1.500000"],
+    [
+      sentences.orderTakenBack(dollars, "USR1NOx", true),
+      "Refund of order USR1NOx undone; given back $1.500000",
+    ],
+  ],
+  factorChanged: [
+    [sentences.factorChanged("totp_added"), "Two-factor codes switched on"],
+    [sentences.factorChanged("totp_removed"), "Two-factor codes switched off"],
+    [sentences.factorChanged("passkey_added"), "Passkey added"],
+    [sentences.factorChanged("passkey_removed"), "Passkey removed"],
+    [sentences.factorChanged("backup_renewed"), "New backup codes made"],
+    [sentences.factorChanged("factors_reset"), "Two-factor codes or passkeys reset by an administrator"],
+  ],
   redeemed: [[sentences.redeemed(dollars, 9), "Redeemed code 9 for $1.500000"]],
   channelDisabled: [[sentences.channelDisabled(channel), "Channel “备用 A” (#7) was disabled"]],
   channelDisabledFor: [
@@ -98,6 +120,14 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
   channelEnabled: [[sentences.channelEnabled(channel), "Channel “备用 A” (#7) was enabled"]],
   channelTooSlow: [[sentences.channelTooSlow(12.5, 10).zh, sentences.channelTooSlow(12.5, 10).en]],
   CHANNEL_WITHOUT_BALANCE: [[sentences.CHANNEL_WITHOUT_BALANCE.zh, sentences.CHANNEL_WITHOUT_BALANCE.en]],
+  ROOT_RESCUED: [[sentences.ROOT_RESCUED, "Signed in by a link of weir rescue"]],
+  tokenRotated: [
+    [
+      sentences.tokenRotated("laptop", 3600),
+      "New secret for the key laptop; the old one ends after 3600 seconds",
+    ],
+    [sentences.tokenRotated("laptop", 0), "New secret for the key laptop; the old one ended at once"],
+  ],
   CHANNELS_TESTED: [[sentences.CHANNELS_TESTED, "All channels have been tested"]],
 };
 

@@ -152,7 +152,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await options.set("oidc.enabled", "false");
   });
 
-  test("a site that sells nothing offers no payment, and settings alone open none", async () => {
+  test("a site offers payment while its rail stands whole, and while it sells", async () => {
     const { options } = app.deps;
     const settings = {
       ServerAddress: "https://gw.example",
@@ -160,10 +160,23 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       EpayId: "7",
       EpayKey: "k",
     };
-    for (const [key, value] of Object.entries(settings)) await options.set(key, value);
-    const pay = await app.call("POST", "/api/user/pay", {}, await app.createUser());
-    // As long as nobody can pay here, nobody is shown a button for it.
-    expect(pay.status).toBe(404);
-    expect((await siteStatus(app.deps)).enable_online_topup).toBe(false);
+    const isOpen = async () => (await siteStatus(app.deps)).enable_online_topup;
+    for (const [key, value] of Object.entries(settings)) {
+      expect(await isOpen()).toBe(false);
+      await options.set(key, value);
+    }
+    expect(await isOpen()).toBe(true);
+    for (const mode of ["SelfUseModeEnabled", "DemoSiteEnabled"] as const) {
+      await options.set(mode, "true");
+      expect(await isOpen()).toBe(false);
+      const pay = await app.call<{ code: string }>(
+        "POST",
+        "/api/user/pay",
+        { amount: 1 },
+        await app.createUser(),
+      );
+      expect(pay.body.code).toBe(mode === "DemoSiteEnabled" ? "demo_read_only" : "payment_unset");
+      await options.set(mode, "false");
+    }
   });
 });

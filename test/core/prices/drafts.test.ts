@@ -12,6 +12,8 @@ import type { Draft, DraftEdit } from "../../../src/core/prices/drafts.ts";
 import type { SentChange } from "../../../src/core/prices/changes.ts";
 import type { CallPrice } from "../../../src/core/prices/prices.ts";
 import { planPrices } from "../../../src/core/prices/plan.ts";
+import { originRows } from "../../../src/core/prices/origins.ts";
+import { takenMark } from "../../../src/core/prices/taken.ts";
 import { applyPlan, listRevisions, priceState, revisionDetail } from "../../../src/core/prices/revisions.ts";
 import { jobsOf } from "../../../src/jobs/jobs.ts";
 import { createScheduler } from "../../../src/jobs/scheduler.ts";
@@ -144,6 +146,21 @@ describe.each(DATABASE_KINDS)("drafts on %s", (database) => {
     clock.advance(61_000);
     await applyDueDrafts(app.deps);
     expect(app.deps.options.get("ModelRatio")).toEqual({ a: 3, b: 4, c: 7 });
+  });
+
+  test("a price that was taken from a source is remembered as taken when its moment comes", async () => {
+    const row = { in: 6, out: 24 };
+    const taken = takenMark("lists", "1", row);
+    const named = await draft(
+      { key: "ModelRatio", name: "a", after: 3, taken },
+      { key: "CompletionRatio", name: "a", after: 4, taken },
+    );
+    const scheduled = await schedule(named, 60);
+    expect(scheduled.changes.map((each) => each.taken)).toEqual([taken, taken]);
+    clock.advance(61_000);
+    await applyDueDrafts(app.deps);
+    expect((await originRows(app.deps)).get("a")).toEqual({ source: "lists", row });
+    await app.deps.options.set("CompletionRatio", "{}");
   });
 
   test("moments that were missed come in their order", async () => {

@@ -81,6 +81,32 @@ describe("never without a tick", () => {
     ["a cache that was priced like input", A, { ...A, cache_read: 0.2 }, ["below_half"]],
     ["only above a threshold", A, { ...A, when: [{ over: 100, set: { in: 5 } }] }, ["above_double"]],
     ["a factor at some hours", A, { ...A, when: [{ hours: ["00:00-01:00"], times: 0.1 }] }, ["below_half"]],
+    [
+      "a tier that stays below another",
+      { ...A, when: [{ over: 100, set: { in: 3 } }, { tier: "priority", times: 20 }] },
+      { ...A, when: [{ over: 100, set: { in: 30 } }, { tier: "priority", times: 20 }] },
+      ["above_double"],
+    ],
+    [
+      "two entries that double it together",
+      { ...A, when: [{ over: 100, times: 2 }, { tier: "priority", times: 1.5 }] },
+      { ...A, when: [{ over: 100, times: 2 }, { tier: "priority", times: 1.5 }, { over: 100, tier: "priority", times: 2.1 }] },
+      ["above_double"],
+    ],
+    [
+      "a factor at night that slips",
+      { ...A, when: [{ hours: ["22:00-06:00"], days: ["sat"], tz: "Asia/Shanghai", times: 0.5 }] },
+      { ...A, when: [{ hours: ["22:00-06:00"], days: ["sat"], tz: "Asia/Shanghai", times: 0.05 }] },
+      ["below_half"],
+    ],
+    [
+      "free above a threshold",
+      { ...A, when: [{ over: 100, set: { in: 3 } }] },
+      { ...A, when: [{ over: 100, times: 0 }] },
+      ["below_half", "free"],
+    ],
+    ["a tool", { ...A, tools: { web_search: 10 } }, { ...A, tools: { web_search: 100 } }, ["above_double"]],
+    ["a tool for nothing", A, { ...A, tools: { web_search: 0 } }, ["below_half"]],
     ["to free", A, { in: 0, out: 0 }, ["below_half", "free"]],
     ["from free", { in: 0, out: 0 }, A, ["above_double", "free"]],
     ["from the token to the call", A, { call: 0.01 }, ["other_kind"]],
@@ -97,6 +123,10 @@ describe("never without a tick", () => {
       guards: [],
       ticked: true,
     });
+  });
+  test("a tier that follows its list price within bounds passes", () => {
+    const tiers = (price: number): PriceRow => ({ in: 1, out: 4, when: [{ over: 100, set: { in: price } }] });
+    expect(merge({ base: tiers(2), ours: tiers(2), theirs: tiers(4) })[0]).toMatchObject({ guards: [] });
   });
   test("a new model for nothing, and one at the price of models without one", () => {
     expect(merge({ theirs: { in: 0, out: 0 } })[0]).toMatchObject({ guards: ["free"], ticked: false });

@@ -11,6 +11,7 @@ import type { Guard } from "../../../src/net/guard.ts";
 import { warningMark } from "../../../src/core/users/low-quota-marks.ts";
 import { notifyRoot } from "../../../src/core/users/notify.ts";
 import { Role } from "../../../src/shared/enums.ts";
+import { sendDue } from "../../../src/core/users/outbox.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
 import { FORTY_DAYS_MS } from "../../support/clock.ts";
@@ -288,6 +289,25 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(letter).toMatchObject({ to: ["ada@mail.example"], user: "robot@weir.example" });
       expect(letter?.text).toContain("From: Weir <robot@weir.example>");
       expect(decodedSubject(letter?.text ?? "")).toBe("您的额度即将用尽");
+    });
+
+    test("a letter that the server does not take is kept, goes when it does, and the fall is not told twice", async () => {
+      const user = await app.createUser({ quota: 1100 });
+      const { users, outbox } = app.deps.db.t;
+      await app.deps.db.orm.update(users).set({ email: "wait@mail.example" }).where(eq(users.id, user.id));
+      await app.deps.accounts.userChanged(user.id);
+      await useMail("wrong password");
+      await spend(user, 150);
+      const waiting = await app.deps.db.orm.select().from(outbox).where(eq(outbox.userId, user.id));
+      expect(waiting).toMatchObject([{ kind: "quota_exceed", attempts: 1, deadAt: null }]);
+      expect(waiting[0]?.letterSealed).not.toContain("wait@mail.example");
+      await useMail();
+      clock.advance(61_000);
+      await sendDue(app.deps);
+      expect(letters.map(({ to }) => to)).toEqual([["wait@mail.example"]]);
+      await spend(user, 100);
+      await sendDue(app.deps);
+      expect(letters).toHaveLength(1);
     });
 
     test("who saved the setting in English is told in English, at the address for notices", async () => {

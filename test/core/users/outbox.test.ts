@@ -1,6 +1,7 @@
 // The outbox: letters wait for a mail server that is away, go once, and are given up in the operator's sight. A real SMTP
 // server, on both databases.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { deliverKept } from "../../../src/core/users/notify.ts";
 import { maskedMail, PAUSES, postSteps, sendDue } from "../../../src/core/users/outbox.ts";
 import { Role } from "../../../src/shared/enums.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -120,6 +121,23 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     clock.advance(31 * 86_400_000);
     await sendDue(app().deps);
     expect(await rows()).toEqual([]);
+  });
+
+  test("a notice to root goes the same way: kept while the server is down, dead in the inbox's sight in the end", async () => {
+    const { deps } = app();
+    const user = { id: 1, email: "root@mail.example", role: Role.root };
+    const notice = { type: "channel_update_1_2", title: "Channel down", content: "It is." };
+    mail.refusal = 451;
+    await deliverKept(deps, user, {}, notice);
+    expect(await rows()).toMatchObject([{ userId: 1, kind: "channel_update_1_2", attempts: 1 }]);
+    mail.refusal = 0;
+    clock.advance((PAUSES[0] ?? 0) * 1000);
+    expect([await sendDue(deps), subjects()]).toEqual([1, ["Channel down"]]);
+    mail.refusedReceiver = user.email;
+    await deliverKept(deps, user, {}, notice);
+    expect((await rows())[0]?.deadAt).toBeGreaterThan(0);
+    await app().services.inbox.settle();
+    expect(deps.inbox.subjects("letter")).toHaveLength(1);
   });
 
   test("two days of silence end it", async () => {

@@ -1,7 +1,7 @@
 // The making of API keys: length, alphabet, and that no character is likelier than another.
 // Refuses luck: the random source is the test's own.
 import { describe, expect, test } from "bun:test";
-import { newTokenKey } from "../../../src/core/users/tokens.ts";
+import { newTokenKey } from "../../../src/core/users/token-secret.ts";
 
 describe("new API keys", () => {
   test("bytes that would favour some characters are thrown away, all others map evenly", () => {

@@ -92,7 +92,13 @@ describe.each(DATABASE_KINDS)("groups set at the desk on %s", (database) => {
     await g.setOption("DefaultUseAutoGroup", "true");
     await reload();
     const uses = usesOf(desk, "premium");
-    expect(uses).toEqual({ users: 0, keys: 2, channels: 1, places: ["overrides", "special", "auto"] });
+    expect(uses).toEqual({
+      users: 0,
+      keys: 2,
+      channels: 1,
+      enabledChannels: 1,
+      places: ["overrides", "special", "auto"],
+    });
     expect(desk.prices.value?.isAutoDefault).toBe(true);
     // The server refuses for the same reason.
     desk.write(removalEdits("premium"), "remove");
@@ -100,7 +106,7 @@ describe.each(DATABASE_KINDS)("groups set at the desk on %s", (database) => {
     desk.undo();
     // Nobody uses this one any more: it goes, with its place among the groups to choose.
     desk.write([specialEdit(desk, "vip", [])], "special");
-    expect(usesOf(desk, "spare")).toEqual({ users: 0, keys: 0, channels: 0, places: [] });
+    expect(usesOf(desk, "spare")).toEqual({ users: 0, keys: 0, channels: 0, enabledChannels: 0, places: [] });
     desk.write(removalEdits("spare"), "remove");
     expect(await apply()).toMatchObject({ success: true });
     expect(desk.namesOf("GroupRatio")).toEqual(["default", "vip", "premium"]);

@@ -1,13 +1,12 @@
 // Three views of the price maps: the models as a table, the models without a price, and the raw JSON with its reset.
-// Refuses to save by itself: what is changed here waits for the settings' save bar; only the reset acts at once, asked first.
+// Refuses to save by itself: what is changed here, the reset too, waits for the save bar, and becomes a plan of the price desk.
 import { Plus } from "lucide-react";
 import { useCallback, useEffect, useId, useMemo, useState } from "react";
 import type { ReactNode } from "react";
 import { api, call, failureMessage } from "../../../lib/api.ts";
 import { useT } from "../../../lib/i18n.ts";
 import { useTablePrices } from "../../../lib/table-prices.ts";
-import { toast, toastFailure } from "../../../lib/toasts.ts";
-import { confirm } from "../../../ui/confirm.tsx";
+import { toast } from "../../../lib/toasts.ts";
 import { FailureNotice } from "../../../ui/feedback.tsx";
 import type { OptionPanelProps } from "./panel-props.ts";
 import { JsonText, Parts } from "./json-beside.tsx";
@@ -28,7 +27,6 @@ export default function PricesPanel(panel: OptionPanelProps) {
   if (rows.some(({ key, isLong }) => isLong && PRICE_KEYS.some((each) => each === key)))
     return <div className="skeleton h-40" aria-hidden />;
   const tables = readTables(value);
-  const isTyped = rows.some(({ key, value: stored }) => value(key) !== stored);
   const open = tables ? view : "json";
   const onTexts = (texts: Partial<Record<PriceKey, string>>) => {
     for (const [key, text] of Object.entries(texts)) panel.onChange(key, text);
@@ -37,7 +35,7 @@ export default function PricesPanel(panel: OptionPanelProps) {
     <div className="setting-line">
       <p className="mb-2 text-dense text-muted">
         {t("editor.price.deskText")}{" "}
-        <a className="link" href="/prices">
+        <a className="link" href={open === "unset" ? "/prices?view=unpriced" : "/prices"}>
           {t("editor.price.desk")}
         </a>
       </p>
@@ -58,7 +56,7 @@ export default function PricesPanel(panel: OptionPanelProps) {
             open === "visual" ? (
               <Visual tables={tables} onTexts={onTexts} />
             ) : (
-              <Unset tables={tables} onTexts={onTexts} isTyped={isTyped} onStored={panel.refresh} />
+              <Unset tables={tables} onTexts={onTexts} onStored={panel.refresh} />
             ),
           )
         )}
@@ -180,12 +178,10 @@ function AddModel({ known, onAdd }: { known: readonly string[]; onAdd: (name: st
 }
 
 interface UnsetProps extends ViewProps {
-  /** Something was typed that is not saved: it would be saved over what is taken here. */
-  isTyped: boolean;
   onStored: () => Promise<void>;
 }
 
-function Unset({ tables, onTexts, isTyped, onStored }: UnsetProps) {
+function Unset({ tables, onTexts, onStored }: UnsetProps) {
   const t = useT();
   // Those of the moment they were asked for: a model that gets its price does not vanish from under the hand.
   const [names, setNames] = useState<readonly string[]>();
@@ -212,9 +208,9 @@ function Unset({ tables, onTexts, isTyped, onStored }: UnsetProps) {
           <button
             type="button"
             className="btn btn-default btn-sm"
-            disabled={isTyped || table.isBusy}
+            disabled={table.isBusy}
             aria-busy={table.isBusy}
-            title={t(isTyped ? "price.saveFirst" : "price.tableOf", { date: table.date })}
+            title={t("price.tableOf", { date: table.date })}
             onClick={() => void table.take()}
           >
             {t("price.useTable", { count: table.found.length })}
@@ -239,24 +235,11 @@ function RawMaps(panel: OptionPanelProps & { isBroken: boolean }) {
   const t = useT();
   const { rows, onChange, isBroken } = panel;
   const ratio = rows.find(({ key }) => key === "ModelRatio");
-  const [isBusy, setBusy] = useState(false);
-  const reset = async () => {
-    const isSure = await confirm({
-      title: t("editor.price.resetTitle"),
-      text: t("editor.price.resetText"),
-      action: t("editor.price.reset"),
-      isDanger: true,
-    });
-    if (!isSure || !ratio) return;
-    setBusy(true);
-    try {
-      await call(api.option.rest_model_ratio.post());
-      onChange("ModelRatio", ratio.default);
-      toast({ key: "prices", text: t("editor.price.resetDone") });
-    } catch (error) {
-      toastFailure(error);
-    }
-    setBusy(false);
+  // Typed, not stored: what it would do is seen in the plan that saving makes.
+  const reset = () => {
+    for (const { key, default: shipped } of rows)
+      if (PRICE_KEYS.some((each) => each === key)) onChange(key, shipped);
+    toast({ key: "prices", tone: "info", text: t("editor.price.resetDone") });
   };
   return (
     <>
@@ -277,13 +260,7 @@ function RawMaps(panel: OptionPanelProps & { isBroken: boolean }) {
         ) : null;
       })}
       {ratio ? (
-        <button
-          type="button"
-          className="btn btn-default text-error"
-          disabled={isBusy}
-          aria-busy={isBusy}
-          onClick={() => void reset()}
-        >
+        <button type="button" className="btn btn-default text-error" onClick={reset}>
           {t("editor.price.reset")}
         </button>
       ) : null}

@@ -16,6 +16,7 @@ import { foldMail, isPlainName, isReservedName } from "../folding.ts";
 import type { MailAddress } from "../folding.ts";
 import { mailFor, ownerOfMail } from "../mail-rules.ts";
 import { addUser } from "../new-user.ts";
+import { PROOF_SECONDS } from "../session-rows.ts";
 import { inviterOf } from "../registration.ts";
 import { termsVersion } from "../terms.ts";
 import type { UserRow } from "../users.ts";
@@ -219,5 +220,5 @@ export async function proveBy(
   const owner = await ownerOf(deps, provider, profile, origin);
   if (owner?.id !== userId) throw refusal("oauth_other_account", provider);
   usable(owner, provider);
-  await deps.sessions.prove(sessionId);
+  await deps.sessions.prove(sessionId, Math.floor(deps.clock.nowMs() / 1000) + PROOF_SECONDS);
 }

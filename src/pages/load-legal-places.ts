@@ -1,5 +1,5 @@
-// What the page of registration needs beside the status: where the terms and the privacy notice can be read.
-import type { RegisterData } from "../../islands/screens/register/values.ts";
+// What pages that can make an account need beside the status: where the terms and the privacy notice can be read.
+import type { LegalPlaces } from "../../islands/lib/sign-in.ts";
 import type { LoaderContext } from "./page.ts";
 
 /** An address of its own, else the page that shows the text. */
@@ -9,7 +9,7 @@ function placeOf(text: string, path: string): string {
   return /^https?:\/\/\S+$/.test(trimmed) ? trimmed : path;
 }
 
-export function loadRegister({ deps: { options } }: LoaderContext): RegisterData {
+export function loadLegalPlaces({ deps: { options } }: LoaderContext): LegalPlaces {
   return {
     terms: placeOf(options.get("legal.terms"), "/legal/terms"),
     privacy: placeOf(options.get("legal.privacy"), "/legal/privacy"),

@@ -1,0 +1,122 @@
+// What follows a change of factors: the account's other sessions end, and its owner hears of it by letter.
+import { eq, sql } from "drizzle-orm";
+import { q } from "../../../db/database.ts";
+import type { Orm, Steps } from "../../../db/database.ts";
+import { LogType, Role } from "../../../shared/enums.ts";
+import { refuse } from "../../../shared/failures.ts";
+import type { Language } from "../../../shared/enums.ts";
+import type { Deps, UserAccount } from "../../deps.ts";
+import { auditSteps } from "../../logs/audit.ts";
+import type { AuditActor } from "../../logs/audit.ts";
+import { factorChanged } from "../../logs/sentences.ts";
+import { forgetDevices } from "../devices.ts";
+import { letterOf, siteLink } from "../letter-form.ts";
+import { factorWords } from "../letter-texts.ts";
+import { postSteps, sendSoon } from "../outbox.ts";
+import { removeFactorSteps } from "./factor-rows.ts";
+import type { PasskeyDeps } from "./passkeys.ts";
+
+export type FactorChange =
+  "totp_added" | "totp_removed" | "passkey_added" | "passkey_removed" | "backup_renewed" | "factors_reset";
+
+type ChangeDeps = PasskeyDeps & Pick<Deps, "ledger" | "sessions" | "inbox">;
+
+function languageOf(deps: Pick<Deps, "options">, setting: string): Language {
+  return (
+    (/"language":"(zh|en)"/.exec(setting)?.[1] as Language | undefined) ?? deps.options.get("site.language")
+  );
+}
+
+/** The row of the log and the letter, in the transaction of the change. */
+function* tellSteps(
+  tx: Orm,
+  deps: ChangeDeps,
+  userId: number,
+  change: FactorChange,
+  by: AuditActor,
+): Steps<void> {
+  const { users } = deps.db.t;
+  const [row] = yield* q(tx.select().from(users).where(eq(users.id, userId)));
+  if (!row) return;
+  yield* auditSteps(tx, deps, {
+    type: change === "factors_reset" ? LogType.manage : LogType.system,
+    user: { id: row.id, username: row.username },
+    action: `factor.${change}`,
+    by,
+    content: factorChanged(change),
+  });
+  if (row.email === "") return;
+  const language = languageOf(deps, row.setting);
+  const words = factorWords(language, deps.options.get("SystemName"), change, siteLink(deps, "/personal"));
+  const letter = letterOf(deps, row.email, language, words);
+  yield* postSteps(tx, deps, { userId, kind: change, letter });
+}
+
+/** After an own factor came or went: tells it, and ends every other session of the account. */
+export async function afterFactorChange(
+  deps: ChangeDeps,
+  actor: UserAccount,
+  change: FactorChange,
+  { by, sessionId }: { by: AuditActor; sessionId: string },
+): Promise<void> {
+  await deps.db.atomic(function* (tx) {
+    yield* tellSteps(tx, deps, actor.id, change, by);
+  });
+  if (change !== "backup_renewed")
+    await deps.sessions.endAll(actor.id, "factor", { id: sessionId, sessionVersion: actor.sessionVersion });
+  sendSoon(deps);
+}
+
+/** Removes a factor of one's own. Throws `totp_off` or `record_missing` where there is none. */
+export async function removeOwnFactor(
+  deps: ChangeDeps,
+  actor: UserAccount,
+  what: "totp" | { passkey: number },
+): Promise<void> {
+  const { passkeys } = deps.db.t;
+  await deps.db.atomic(function* (tx) {
+    if (what === "totp") {
+      const removed = yield* removeFactorSteps(tx, deps, actor.id, { totp: true, passkeys: false });
+      if (removed === 0) throw refuse("totp_off");
+      return;
+    }
+    const rows = yield* q(
+      tx
+        .delete(passkeys)
+        .where(sql`${passkeys.id} = ${what.passkey} and ${passkeys.userId} = ${actor.id}`)
+        .returning({ id: passkeys.id }),
+    );
+    if (rows.length === 0) throw refuse("record_missing");
+    yield* removeFactorSteps(tx, deps, actor.id, { totp: false, passkeys: false });
+  });
+  await deps.accounts.userChanged(actor.id);
+}
+
+/** By a higher rank: factors go, every session ends, the owner is told. Throws `user_missing`, `user_rank_update`. */
+export async function resetFactors(
+  deps: ChangeDeps,
+  actor: UserAccount,
+  userId: number,
+  what: { totp: boolean; passkeys: boolean },
+  by: AuditActor,
+): Promise<void> {
+  const { users } = deps.db.t;
+  const [row] = await deps.db.orm.select().from(users).where(eq(users.id, userId));
+  if (!row) throw refuse("user_missing");
+  if (actor.role !== Role.root && row.role >= actor.role) throw refuse("user_rank_update");
+  await deps.db.atomic(function* (tx) {
+    yield* removeFactorSteps(tx, deps, userId, what);
+    yield* q(
+      tx
+        .update(users)
+        .set({ sessionVersion: sql`${users.sessionVersion} + 1`, accessTokenHash: null })
+        .where(eq(users.id, userId))
+        .returning({ id: users.id }),
+    );
+    yield* tellSteps(tx, deps, userId, "factors_reset", by);
+  });
+  await deps.accounts.userChanged(userId);
+  await deps.sessions.endAll(userId, "factor_reset");
+  await forgetDevices(deps, userId);
+  sendSoon(deps);
+}

@@ -1,0 +1,289 @@
+// Paying by Stripe, over the wire against a fake of it whose events the package itself signs: what credits, what waits, what is
+// taken back, and what nobody believes. On both databases.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
+import { audit } from "../../src/core/ledger/audit.ts";
+import { askForOpenOrders } from "../../src/core/payments/stripe.ts";
+import type { OptionKey } from "../../src/core/options/definitions.ts";
+import { Role } from "../../src/shared/enums.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { testClock } from "../support/clock.ts";
+import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
+import type { FakeSession, FakeStripe, Signing } from "../support/fake-stripe.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+
+const SECRET = "whsec_0123456789abcdefghijkl";
+const NEXT_SECRET = "whsec_lkjihgfedcba9876543210";
+const UNIT = 500_000;
+const HOUR_MS = 3_600_000;
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  const clock = testClock();
+  let app: TestApp;
+  let stripe: FakeStripe;
+  let root: TestUser;
+  let buyer: TestUser;
+  let changed: [OptionKey, string][] = [];
+
+  async function set(key: OptionKey, text: string): Promise<void> {
+    changed.push([key, app.deps.options.text(key)]);
+    await app.deps.options.set(key, text);
+  }
+
+  beforeAll(async () => {
+    stripe = startFakeStripe();
+    app = await startTestApp({ database, clock });
+    root = await app.createUser({ role: Role.root });
+    const { options } = app.deps;
+    await options.set("ServerAddress", "https://gate.example");
+    await options.set("StripeApiBase", stripe.url);
+    await options.set("StripeApiSecret", "sk_test_0123456789");
+    await options.set("StripeWebhookSecret", SECRET);
+  });
+  afterAll(async () => {
+    await app.close();
+    await stripe.stop();
+  });
+  beforeEach(async () => {
+    clock.advance(HOUR_MS);
+    stripe.status = 200;
+    buyer = await app.createUser({ quota: 1000 });
+  });
+  afterEach(async () => {
+    for (const [key, text] of changed.toReversed()) await app.deps.options.set(key, text);
+    changed = [];
+    await app.deps.ledger.flush();
+    expect((await audit(app.deps.db)).differences).toEqual([]);
+  });
+
+  const now = () => Math.floor(clock.nowMs() / 1000);
+
+  async function order(amount = 10): Promise<FakeSession> {
+    const { body } = await app.call<{ success: boolean; data: { pay_link: string } }>(
+      "POST",
+      "/api/user/stripe/pay",
+      { amount },
+      buyer,
+    );
+    expect(body).toMatchObject({ success: true, message: "success" });
+    const session = stripe.sessions.find(({ url }) => url === body.data.pay_link);
+    if (!session) throw new Error("no session");
+    return session;
+  }
+
+  async function post(
+    payload: string,
+    header: string,
+    headers: Record<string, string> = {},
+  ): Promise<number> {
+    const answer = await fetch(`${app.url}/api/stripe/webhook`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "stripe-signature": header, ...headers },
+      body: payload,
+    });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  async function tell(type: string, object: object, signing: Partial<Signing> = {}): Promise<number> {
+    const { payload, header } = await signedEvent(type, object, {
+      secret: SECRET,
+      timestamp: now(),
+      ...signing,
+    });
+    return post(payload, header);
+  }
+
+  const paid = (session: FakeSession, other: Partial<FakeSession> = {}) => ({
+    ...session,
+    payment_status: "paid",
+    status: "complete",
+    ...other,
+  });
+  const COMPLETED = "checkout.session.completed";
+
+  async function balance(): Promise<number> {
+    const { users } = app.deps.db.t;
+    await app.deps.ledger.flush();
+    const [row] = await app.deps.db.orm
+      .select({ quota: users.quota })
+      .from(users)
+      .where(eq(users.id, buyer.id));
+    return row?.quota ?? Number.NaN;
+  }
+
+  async function stateOf(session: FakeSession): Promise<string> {
+    const { body } = await app.call<{ data: { items: { status: string }[] } }>(
+      "GET",
+      `/api/user/topup?trade_no=${session.client_reference_id}`,
+      undefined,
+      root,
+    );
+    return body.data.items[0]?.status ?? "none";
+  }
+
+  async function keyAnswers(): Promise<[number, unknown]> {
+    const { key } = await app.createToken(buyer.id);
+    const answer = await fetch(`${app.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+    const body = (await answer.json()) as { error?: { message: string } };
+    return [answer.status, body.error?.message];
+  }
+
+  test("a session is opened for the sum in whole coins, and its event credits once", async () => {
+    const session = await order();
+    expect(session).toMatchObject({ amount_total: 1000, currency: "usd", mode: "payment" });
+    expect(await tell(COMPLETED, paid(session), { id: "evt_same" })).toBe(200);
+    expect(await tell(COMPLETED, paid(session), { id: "evt_same" })).toBe(200);
+    expect(await tell("checkout.session.async_payment_succeeded", paid(session))).toBe(200);
+    expect(await balance()).toBe(1000 + 10 * UNIT);
+    expect(await stateOf(session)).toBe("success");
+  });
+
+  test("a currency without cents is not multiplied", async () => {
+    await set("StripeCurrency", "jpy");
+    await set("StripeUnitPrice", "150");
+    const session = await order();
+    expect(session).toMatchObject({ amount_total: 1500, currency: "jpy" });
+    await tell(COMPLETED, paid(session));
+    expect(await balance()).toBe(1000 + 10 * UNIT);
+  });
+
+  test("unpaid waits; paid, failed and over are what they say, in any order", async () => {
+    const session = await order();
+    await tell(COMPLETED, session);
+    expect([await stateOf(session), await balance()]).toEqual(["pending", 1000]);
+    await tell("checkout.session.async_payment_failed", session);
+    expect(await stateOf(session)).toBe("failed");
+    await tell("checkout.session.async_payment_succeeded", paid(session));
+    expect([await stateOf(session), await balance()]).toEqual(["success", 1000 + 10 * UNIT]);
+    const early = await order();
+    await tell("checkout.session.async_payment_succeeded", paid(early));
+    await tell(COMPLETED, early);
+    await tell("checkout.session.expired", early);
+    expect([await stateOf(early), await balance()]).toEqual(["success", 1000 + 20 * UNIT]);
+    const over = await order();
+    await tell("checkout.session.expired", over);
+    expect(await stateOf(over)).toBe("expired");
+  });
+
+  test.each([
+    [{ amount_total: 999 }],
+    [{ currency: "jpy" }],
+    [{ mode: "subscription" }],
+    [{ id: "cs_other" }],
+    [{ payment_intent: "" }],
+    [{ payment_status: "no_payment_required" }],
+  ])("genuine, but %j: to review, nothing is credited", async (other) => {
+    const session = await order();
+    expect(await tell(COMPLETED, paid(session, other))).toBe(200);
+    expect([await stateOf(session), await balance()]).toEqual(["review", 1000]);
+  });
+
+  test("signatures: wrong, absent, old, ahead, over other bytes; two secrets while one replaces the other", async () => {
+    const session = await order();
+    const good = await signedEvent(COMPLETED, paid(session), { secret: SECRET, timestamp: now() });
+    expect(await post(good.payload, "")).toBe(400);
+    expect(await post(good.payload, good.header.replace(/v1=./, "v1=x"))).toBe(400);
+    expect(await post(JSON.stringify(JSON.parse(good.payload), null, 1), good.header)).toBe(400);
+    expect(await post(`\u{FEFF}${good.payload}`, good.header)).toBe(400);
+    expect(await tell(COMPLETED, paid(session), { secret: NEXT_SECRET })).toBe(400);
+    expect(await tell(COMPLETED, paid(session), { timestamp: now() - 301 })).toBe(400);
+    expect(await tell(COMPLETED, paid(session), { timestamp: now() + 301 })).toBe(400);
+    expect(await post(" ".repeat(2_000_000), good.header)).toBe(413);
+    expect(await balance()).toBe(1000);
+    await set("StripeWebhookSecret", `${NEXT_SECRET},${SECRET}`);
+    const second = await order();
+    expect(await post(good.payload, good.header)).toBe(200);
+    expect(await tell(COMPLETED, paid(second), { secret: NEXT_SECRET })).toBe(200);
+    expect(await balance()).toBe(1000 + 20 * UNIT);
+  });
+
+  test("of the other mode or another site: taken and ignored; ours that nobody knows yet is asked for once more", async () => {
+    const session = await order();
+    expect(await tell(COMPLETED, paid(session), { livemode: true })).toBe(200);
+    expect(await tell(COMPLETED, paid(session, { metadata: { site: "other", order: "x" } }))).toBe(200);
+    expect(await tell("payment_intent.created", {})).toBe(200);
+    expect([await stateOf(session), await balance()]).toEqual(["pending", 1000]);
+    expect(await tell(COMPLETED, paid(session, { client_reference_id: "USR1NOunknown" }))).toBe(503);
+  });
+
+  test("without both secrets there is neither a way to pay nor a route", async () => {
+    const session = await order();
+    const good = await signedEvent(COMPLETED, paid(session), { secret: SECRET, timestamp: now() });
+    for (const key of ["StripeApiSecret", "StripeWebhookSecret"] as const) {
+      await set(key, "");
+      expect(await post(good.payload, good.header)).toBe(404);
+      const refused = await app.call<{ code: string }>("POST", "/api/user/stripe/pay", { amount: 10 }, buyer);
+      expect(refused.body.code).toBe("payment_unset");
+      await app.deps.options.set(key, changed.at(-1)?.[1] ?? "");
+    }
+  });
+
+  test("a provider that is away fails the order in words, and a lost event is asked for", async () => {
+    stripe.status = 500;
+    const refused = await app.call<{ code: string }>("POST", "/api/user/stripe/pay", { amount: 10 }, buyer);
+    expect(refused.body.code).toBe("payment_start_failed");
+    stripe.status = 200;
+    const session = await order();
+    Object.assign(session, { payment_status: "paid", status: "complete" });
+    await askForOpenOrders(app.deps);
+    expect(await balance()).toBe(1000);
+    clock.advance(11 * 60_000);
+    await askForOpenOrders(app.deps);
+    await askForOpenOrders(app.deps);
+    expect(await balance()).toBe(1000 + 10 * UNIT);
+  });
+
+  test("refunds: parts add up, a repeat and the wrong order change nothing, a failed one comes back", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const charge = (amount: number) => ({ metadata: session.metadata, amount_refunded: amount });
+    await tell("charge.refunded", charge(300));
+    expect(await balance()).toBe(1000 + 7 * UNIT);
+    await tell("charge.refunded", charge(1000));
+    await tell("charge.refunded", charge(300));
+    await tell("charge.refunded", charge(1000));
+    expect([await balance(), await stateOf(session)]).toEqual([1000, "refunded"]);
+    const failed = { status: "failed", payment_intent: session.payment_intent, amount: 700 };
+    await tell("refund.failed", failed, { id: "evt_refund_failed" });
+    expect([await balance(), await stateOf(session)]).toEqual([1000 + 7 * UNIT, "success"]);
+  });
+
+  test("a dispute takes the credit and stops the keys until it is won; an inquiry does neither", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const dispute = (status: string) => ({ payment_intent: session.payment_intent, amount: 1000, status });
+    await tell("charge.dispute.created", dispute("warning_needs_response"));
+    expect([await balance(), (await keyAnswers())[0]]).toEqual([1000 + 10 * UNIT, 200]);
+    await tell("charge.dispute.created", dispute("needs_response"));
+    expect(await balance()).toBe(1000);
+    expect((await keyAnswers())[0]).toBe(403);
+    await tell("charge.dispute.closed", dispute("won"));
+    expect([await balance(), (await keyAnswers())[0]]).toEqual([1000 + 10 * UNIT, 200]);
+    // Refunded after all, and the dispute is won once more: nothing is given twice.
+    await tell("charge.refunded", { metadata: session.metadata, amount_refunded: 1000 });
+    await tell("charge.dispute.closed", dispute("won"));
+    expect(await balance()).toBe(1000);
+  });
+
+  test("root refunds what is left, with a reason; spent credit leaves a debt", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    await app.deps.ledger.atomic(function* (_tx, credit) {
+      yield* credit({ userId: buyer.id, amount: -10 * UNIT, kind: "admin" });
+    });
+    const body = { trade_no: session.client_reference_id, reason: "ordered twice" };
+    const admin = await app.createUser({ role: Role.admin });
+    expect((await app.call("POST", "/api/user/topup/refund", body, admin)).status).toBe(403);
+    expect((await app.call("POST", "/api/user/topup/refund", body, root)).body).toMatchObject({
+      success: true,
+    });
+    expect(stripe.refunds.at(-1)?.get("amount")).toBe("1000");
+    await tell("charge.refunded", { metadata: session.metadata, amount_refunded: 1000 });
+    expect([await balance(), await stateOf(session)]).toEqual([1000 - 10 * UNIT, "refunded"]);
+    expect((await app.call("POST", "/api/user/topup/refund", body, root)).body).toMatchObject({
+      code: "order_not_refundable",
+    });
+  });
+});

@@ -1,0 +1,107 @@
+// A Stripe on loopback, as far as payments use it: Checkout sessions with idempotency, refunds, and events that the package's
+// own helper signs. Written from the provider's public API reference.
+import Stripe from "stripe";
+
+export interface FakeSession {
+  id: string;
+  object: "checkout.session";
+  mode: string;
+  url: string;
+  client_reference_id: string;
+  metadata: Record<string, string>;
+  payment_intent: string;
+  payment_status: string;
+  status: string;
+  amount_total: number;
+  currency: string;
+}
+
+export interface FakeStripe {
+  url: string;
+  sessions: FakeSession[];
+  /** Bodies of the refunds that were asked for. */
+  refunds: URLSearchParams[];
+  /** HTTP status of the next answers; 200: as usual. */
+  status: number;
+  stop(): Promise<void>;
+}
+
+export function startFakeStripe(): FakeStripe {
+  const sessions: FakeSession[] = [];
+  const byKey = new Map<string, FakeSession>();
+  const refunds: URLSearchParams[] = [];
+  const stand = { status: 200 };
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      if (stand.status !== 200)
+        return Response.json({ error: { type: "api_error", message: "no" } }, { status: stand.status });
+      if (request.method === "GET") {
+        const session = sessions.find(({ id }) => pathname.endsWith(id));
+        return session ? Response.json(session) : Response.json({ error: {} }, { status: 404 });
+      }
+      const form = new URLSearchParams(await request.text());
+      if (pathname === "/v1/refunds") {
+        refunds.push(form);
+        return Response.json({ id: `re_${refunds.length}`, object: "refund", status: "succeeded" });
+      }
+      const key = request.headers.get("idempotency-key") ?? "";
+      const known = byKey.get(key);
+      if (known) return Response.json(known);
+      const serial = sessions.length + 1;
+      const made: FakeSession = {
+        id: `cs_test_${serial}`,
+        object: "checkout.session",
+        mode: form.get("mode") ?? "",
+        url: `https://checkout.example/${serial}`,
+        client_reference_id: form.get("client_reference_id") ?? "",
+        metadata: { order: form.get("metadata[order]") ?? "", site: form.get("metadata[site]") ?? "" },
+        payment_intent: `pi_${serial}`,
+        payment_status: "unpaid",
+        status: "open",
+        amount_total: Number(form.get("line_items[0][price_data][unit_amount]")),
+        currency: form.get("line_items[0][price_data][currency]") ?? "",
+      };
+      sessions.push(made);
+      byKey.set(key, made);
+      return Response.json(made);
+    },
+  });
+  return Object.assign(stand, {
+    url: `http://127.0.0.1:${server.port}`,
+    sessions,
+    refunds,
+    stop: () => server.stop(true),
+  });
+}
+
+let events = 0;
+
+export interface Signing {
+  secret: string;
+  /** Unix seconds. */
+  timestamp: number;
+  livemode?: boolean;
+  id?: string;
+}
+
+/** An event as Stripe sends it: body and header. */
+export async function signedEvent(
+  type: string,
+  object: object,
+  { secret, timestamp, livemode = false, id = `evt_${++events}` }: Signing,
+): Promise<{ payload: string; header: string }> {
+  const payload = JSON.stringify({
+    id,
+    object: "event",
+    api_version: "2026-10-28.endive",
+    created: timestamp,
+    type,
+    livemode,
+    data: { object },
+  });
+  const header = await Stripe.webhooks.generateTestHeaderStringAsync({ payload, secret, timestamp });
+  return { payload, header };
+}

@@ -7,12 +7,14 @@ import { channelBulk } from "./api/channel-bulk.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { config } from "./api/config.ts";
+import { customProviders } from "./api/custom-providers.ts";
 import { data } from "./api/data.ts";
 import { logClearing } from "./api/log-clearing.ts";
 import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
 import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
+import { oauthWidgets } from "./api/oauth-widgets.ts";
 import { oauth } from "./api/oauth.ts";
 import { options } from "./api/options.ts";
 import { priceDrafts } from "./api/price-drafts.ts";
@@ -56,8 +58,9 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(stripeWebhook(deps, session)) // /api/stripe
     .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
-    .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
     .use(rescueRoutes(deps, session)) //  /api/user/rescue
+    .use(oauthWidgets(deps, session)) //  /api/oauth/wechat, telegram
+    .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
     .use(users(deps, session)); //        /api/user (administration)
 }
 
@@ -69,6 +72,7 @@ function settingRoutes(deps: Deps, session: SessionSettings) {
     .use(priceDrafts(deps, session)) //   /api/price/drafts
     .use(priceSync(deps, session)) //     /api/price/sync
     .use(optionPreviews(deps, session)) // /api/option/preview, version
+    .use(customProviders(deps, session)) // /api/custom-oauth-provider
     .use(config(deps, session)); //       /api/config
 }
 

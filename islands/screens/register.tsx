@@ -226,7 +226,7 @@ function Providers({ values }: { values?: RegisterValues }) {
 async function enter(username: string, password: string, target: string): Promise<void> {
   try {
     const { data } = await callForBody(api.user.login.post({ username: username.trim(), password }));
-    if (isFactorAsked(data)) return location.assign("/login");
+    if ("require_2fa" in data) return location.assign("/login");
     keepSignedIn(data);
     location.assign(placeAfter(data, target));
   } catch {

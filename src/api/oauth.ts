@@ -2,7 +2,6 @@
 // Refuses to bind or unbind by an access token or from a page of another site; too many failures wait.
 import { Elysia, t } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import type { AuditActor } from "../core/logs/audit.ts";
 import { tooMany } from "../core/kit/site-limits.ts";
 import { createEntryLimits } from "../core/users/entry-limits.ts";
 import { bindingsFor, bindingsOf, unbindFor, unbindOwn } from "../core/users/providers/bindings.ts";
@@ -13,6 +12,7 @@ import type { FlowIntent } from "../core/users/providers/types.ts";
 import { beginSecondFactor } from "../core/users/second-factor.ts";
 import type { Session } from "../core/users/sessions.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { enter } from "../http/entry.ts";
 import type { Entrance } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -57,17 +57,6 @@ function ownSession({ visitor, session, request }: Visit): { actor: UserAccount;
 
 function refuseForeign(request: Request): void {
   if (isForeignSite(request)) throw new Failure("forbidden", "foreign_site", { status: 403 });
-}
-
-function actorOf(actor: UserAccount, request: Request, address: string, isSession: boolean): AuditActor {
-  return {
-    id: actor.id,
-    username: actor.username,
-    role: actor.role,
-    address,
-    userAgent: request.headers.get("user-agent") ?? "",
-    authMethod: isSession ? "session" : "access_token",
-  };
 }
 
 /** What the provider says of a refusal, as plain text. */
@@ -234,7 +223,7 @@ export function oauth(deps: Deps, session: SessionSettings) {
         async ({ actor, session: current, params, request, address }) => {
           refuseForeign(request);
           await requireFreshProof(deps, { actor, session: current }, "with_factor");
-          await unbindOwn(deps, params.provider, actorOf(actor, request, address, true));
+          await unbindOwn(deps, params.provider, auditActorOf({ actor, session: current, request, address }));
           return done();
         },
         { access: "session" },
@@ -247,7 +236,7 @@ export function oauth(deps: Deps, session: SessionSettings) {
       .delete(
         "/api/user/:id/oauth/bindings/:provider",
         async ({ actor, session: current, params, request, address }) => {
-          const by = actorOf(actor, request, address, current !== undefined);
+          const by = auditActorOf({ actor, session: current, request, address });
           await unbindFor(deps, actor, rowIdOf(params.id, "user_missing"), params.provider, by);
           return done();
         },

@@ -1,6 +1,8 @@
-// Controller of what root may see beside the options: a text as pages would show it, and whether a newer release is out.
+// Controller of what root may see beside the options: a text as pages would show it, whether a newer release is out,
+// and whether a letter arrives.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { sendTestLetter } from "../core/users/test-letter.ts";
 import { createVersionCheck } from "../core/site/version-check.ts";
 import { ok } from "../http/envelope.ts";
 import { previewContent } from "../http/operator-content.ts";
@@ -26,5 +28,12 @@ export function optionPreviews(deps: Deps, session: SessionSettings) {
         access: "root",
         body: previewBody,
       })
+      // † A letter by what is saved, to the given address or root's own.
+      .post(
+        "/letter",
+        async ({ body, actor, language }) =>
+          ok({ address: await sendTestLetter(deps, actor, body.to, language) }),
+        { access: "root", body: t.Object({ to: t.Optional(plainText(320)) }) },
+      )
   );
 }

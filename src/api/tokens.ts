@@ -12,7 +12,7 @@ import {
   setTokenStatus,
   updateToken,
 } from "../core/users/tokens.ts";
-import { actorOf } from "../http/actor.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
@@ -100,7 +100,7 @@ export function tokens(deps: Deps, session: SessionSettings) {
     .post(
       "/:id/rotate",
       async ({ actor, params, body, request, address, session: current }) => {
-        const by = actorOf({ actor, request, address, session: current });
+        const by = auditActorOf({ actor, request, address, session: current });
         const graceSeconds = body.grace_seconds;
         const { key, previous_until } = await rotateToken(deps, actor, {
           id: rowIdOf(params.id),

@@ -23,7 +23,7 @@ interface Visit {
   address: string;
   /** What the widget gave; empty where nothing was sent. */
   token: string | undefined;
-  action: "register" | "login" | "verification" | "reset";
+  action: "register" | "login" | "verification" | "reset" | "wechat";
 }
 
 /**

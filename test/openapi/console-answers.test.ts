@@ -55,7 +55,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(custom-oauth-provider\/\{id\}$|log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -171,6 +171,21 @@ async function factorCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
   await ask("DELETE /api/user/{id}/reset_passkey", { id: other.id });
 }
 
+/** A provider of root's own, with an identity server to discover. */
+async function providerWrites(
+  ask: (name: string, call?: Call) => Promise<unknown>,
+  app: TestApp,
+): Promise<void> {
+  await app.deps.options.set("ServerAddress", "https://gate.example");
+  const policy = { logic: "or", conditions: [{ field: "level", op: "in", value: [1, "two", true] }] };
+  const fields = { name: "Work", slug: "work-sso", kind: "oauth2", access_policy: policy };
+  await ask("POST /api/custom-oauth-provider/", { body: fields });
+  await ask("GET /api/custom-oauth-provider/");
+  await ask("GET /api/custom-oauth-provider/{id}", { id: "work-sso" });
+  await ask("PUT /api/custom-oauth-provider/{id}", { id: "work-sso", body: { name: "Works" } });
+  await ask("DELETE /api/custom-oauth-provider/{id}", { id: "work-sso" });
+}
+
 /** Names of calls that some test asked, on either site. */
 const asked = new Set<string>();
 
@@ -258,6 +273,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await ask("POST /api/option/rest_model_ratio");
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });
     await ask("POST /api/option/version");
+    await providerWrites(ask, app);
     await ask("GET /api/log/clear_count", { query: "?target_timestamp=1000000000" });
     await ask("DELETE /api/log/", { query: "?target_timestamp=1000000000" });
     await ask("GET /api/user/logout");

@@ -26,10 +26,18 @@ interface OptionPanelProps {
   refresh: () => Promise<void>;
 }
 
+/** What stands below the options of a group. */
+export interface GroupExtraProps {
+  /** Every option that is there, by key. */
+  rows: ReadonlyMap<string, OptionRow>;
+}
+
 /** The special editors and panels, once they are fetched. */
 export interface EditorTable {
   editorOf: (key: string) => ComponentType<OptionEditorProps> | undefined;
   panelOf: (group: string) => ComponentType<OptionPanelProps> | undefined;
   /** Options that the group's panel draws; the others keep their rows. */
   panelKeys: (group: string) => readonly string[];
+  /** What a group shows besides its options. */
+  extraOf: (group: string) => ComponentType<GroupExtraProps> | undefined;
 }

@@ -48,6 +48,7 @@ export function GroupCard({ id, rows, settings, tabName }: GroupProps) {
   const table = isLong ? undefined : editors.value;
   const panelKeys = new Set(table?.panelKeys(id));
   const isWhole = [...panelKeys].every((key) => rows.some((row) => row.key === key));
+  const Extra = tabName === undefined ? editors.value?.extraOf(id) : undefined;
   const Panel = isWhole && panelKeys.size > 0 ? table?.panelOf(id) : undefined;
   // A switch that stands before what the panel draws stays before it.
   const first = Panel ? rows.findIndex(({ key }) => panelKeys.has(key)) : rows.length;
@@ -79,6 +80,7 @@ export function GroupCard({ id, rows, settings, tabName }: GroupProps) {
         </div>
       ) : null}
       {draw(rows.slice(first))}
+      {Extra ? <Extra rows={settings.rows.value} /> : null}
     </section>
   );
 }

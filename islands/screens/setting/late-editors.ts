@@ -10,11 +10,11 @@ export const editors = signal<EditorTable | undefined>(undefined);
 export async function fetchEditors(): Promise<void> {
   if (editors.peek()) return;
   try {
-    const [{ editorOf, panelOf, panelKeys }] = await Promise.all([
+    const [{ editorOf, extraOf, panelOf, panelKeys }] = await Promise.all([
       import("./editors/index.tsx"),
       loadAllTexts(),
     ]);
-    editors.value = { editorOf, panelOf, panelKeys };
+    editors.value = { editorOf, extraOf, panelOf, panelKeys };
   } catch (error) {
     console.error(error);
   }

@@ -9,10 +9,10 @@ import { patchUrl } from "../../lib/url-state.ts";
 import { Chip, Count, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { Section } from "../../ui/form.tsx";
+import { UserBindings } from "./bindings.tsx";
 import { rankKey } from "./row.ts";
 import type { UserKey, UserRow } from "../../lib/wire.ts";
 
-const BINDINGS = ["email", "github_id", "oidc_id", "wechat_id", "telegram_id", "linux_do_id"] as const;
 const DAY_SECONDS = 86_400;
 const DAYS = 30;
 
@@ -47,6 +47,9 @@ export function UserFacts({ row, isReadOnly = false }: { row: UserRow; isReadOnl
       <Section title={t("user.keys")}>
         <Keys row={row} />
       </Section>
+      <Section title={t("user.bindings")}>
+        <UserBindings row={row} isReadOnly={isReadOnly} />
+      </Section>
       <Section title={t("user.about")} isFolded={!isReadOnly}>
         <dl className="facts">
           {isReadOnly ? (
@@ -70,15 +73,13 @@ export function UserFacts({ row, isReadOnly = false }: { row: UserRow; isReadOnl
           <Fact label={t("user.invited")}>
             {t("user.invitedBy", { count: row.aff_count, amount: formatQuota(row.aff_history_quota) })}
           </Fact>
-          {BINDINGS.map((name) => (
-            <Fact key={name} label={t(`user.binding.${name}`)}>
-              {row[name] === "" ? (
-                <span className="text-muted">{t("user.unbound")}</span>
-              ) : (
-                <Chip>{row[name]}</Chip>
-              )}
-            </Fact>
-          ))}
+          <Fact label={t("user.binding.email")}>
+            {row.email === "" ? (
+              <span className="text-muted">{t("user.unbound")}</span>
+            ) : (
+              <Chip>{row.email}</Chip>
+            )}
+          </Fact>
         </dl>
       </Section>
     </>

@@ -34,6 +34,8 @@ function amount(text: string): string {
 
 type Reading = readonly [pattern: RegExp, say: (...found: string[]) => string];
 
+const PROVIDER_VERBS: Readonly<Record<string, string>> = { 新增: "Added", 修改: "Changed", 删除: "Deleted" };
+
 const READINGS: readonly Reading[] = [
   [/^模型测试$/, () => "Channel test"],
   [/^通过 weir rescue 链接登录$/, () => "Signed in by a link of weir rescue"],
@@ -43,13 +45,6 @@ const READINGS: readonly Reading[] = [
     (before, after) =>
       `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}`,
   ],
-  [/^通过 (.+) 账户 (.+) 注册$/, (provider, account) => `Registered by the ${provider} account ${account}`],
-  [/^绑定 (.+) 账户 (.+)$/, (provider, account) => `Linked the ${provider} account ${account}`],
-  [/^解除绑定 (.+) 账户 (.+)$/, (provider, account) => `Unlinked the ${provider} account ${account}`],
-  [
-    /^(.+) 账户 (.+) 的绑定由用户名改为数字 ID$/,
-    (provider, account) => `The link to the ${provider} account ${account} is by its numeric id from now on`,
-  ],
   [
     /^更换令牌密钥：(.*)，旧密钥立即失效$/,
     (name) => `New secret for the key ${name}; the old one ended at once`,
@@ -57,6 +52,13 @@ const READINGS: readonly Reading[] = [
   [
     /^更换令牌密钥：(.*)，旧密钥 (\d+) 秒后失效$/,
     (name, seconds) => `New secret for the key ${name}; the old one ends after ${seconds} seconds`,
+  ],
+  [/^通过 (.+) 账户 (.+) 注册$/, (provider, account) => `Registered by the ${provider} account ${account}`],
+  [/^绑定 (.+) 账户 (.+)$/, (provider, account) => `Linked the ${provider} account ${account}`],
+  [/^解除绑定 (.+) 账户 (.+)$/, (provider, account) => `Unlinked the ${provider} account ${account}`],
+  [
+    /^(.+) 账户 (.+) 的绑定由用户名改为数字 ID$/,
+    (provider, account) => `The link to the ${provider} account ${account} is by its numeric id from now on`,
   ],
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
@@ -113,6 +115,10 @@ const READINGS: readonly Reading[] = [
   [
     /^响应时间 ([\d.]+)s 超过阈值 ([\d.]+)s$/,
     (took, limit) => `it took ${took} s to answer, the limit is ${limit} s`,
+  ],
+  [
+    /^(新增|修改|删除)登录方式 (\S+)$/,
+    (verb, slug) => `${PROVIDER_VERBS[verb ?? ""] ?? verb} the sign-in provider ${slug}`,
   ],
   [/^余额不足$/, () => "its balance is used up"],
 ];

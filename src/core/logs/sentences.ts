@@ -159,6 +159,22 @@ export const CHANNEL_WITHOUT_BALANCE: Sentence = { zh: "余额不足", en: "its 
 
 export const CHANNELS_TESTED = "所有通道测试已完成";
 
+/** Of an API key that got a new secret. */
+export function tokenRotated(name: string, graceSeconds: number): string {
+  return graceSeconds === 0
+    ? `更换令牌密钥：${name}，旧密钥立即失效`
+    : `更换令牌密钥：${name}，旧密钥 ${graceSeconds} 秒后失效`;
+}
+
+/** Of root, who came in by the link of `weir rescue`. */
+export const ROOT_RESCUED = "通过 weir rescue 链接登录";
+
+/** Of a sign-in provider that the operator defines. */
+export function providerSentence(action: "create" | "update" | "delete", slug: string): string {
+  const verb = { create: "新增", update: "修改", delete: "删除" }[action];
+  return `${verb}登录方式 ${slug}`;
+}
+
 /** Of a way in by a provider: its name, and what the foreign account is known by. */
 export function registeredBy(provider: string, account: string): string {
   return `通过 ${provider} 账户 ${account} 注册`;
@@ -176,13 +192,3 @@ export function identityUnbound(provider: string, account: string): string {
 export function identityClaimed(provider: string, account: string): string {
   return `${provider} 账户 ${account} 的绑定由用户名改为数字 ID`;
 }
-
-/** Of an API key that got a new secret. */
-export function tokenRotated(name: string, graceSeconds: number): string {
-  return graceSeconds === 0
-    ? `更换令牌密钥：${name}，旧密钥立即失效`
-    : `更换令牌密钥：${name}，旧密钥 ${graceSeconds} 秒后失效`;
-}
-
-/** Of root, who came in by the link of `weir rescue`. */
-export const ROOT_RESCUED = "通过 weir rescue 链接登录";

@@ -10,8 +10,6 @@ interface HiddenRow {
   toldBy?: string;
 }
 
-const PROVIDER_SWITCHES = ["WeChatAuthEnabled", "TelegramOAuthEnabled"] as const;
-
 export const hiddenRows: readonly HiddenRow[] = [
   {
     reason: "Left over from the ancestor of these gateways, where nothing read them either.",
@@ -21,21 +19,6 @@ export const hiddenRows: readonly HiddenRow[] = [
       "ImageUploadPermission",
       "ImageDownloadPermission",
       "StreamCacheQueueLength",
-    ],
-  },
-  {
-    reason: "Nobody signs in by these providers yet; the profile says that it is off.",
-    keys: PROVIDER_SWITCHES,
-    toldBy: "islands/screens/personal.tsx",
-  },
-  {
-    reason: "Read together with the provider's switch, which nothing acts on yet.",
-    keys: [
-      "WeChatServerAddress",
-      "WeChatServerToken",
-      "WeChatAccountQRCodeImageURL",
-      "TelegramBotToken",
-      "TelegramBotName",
     ],
   },
   {

@@ -87,39 +87,6 @@ export function passwordWasResetWords(language: Language, site: string, url: str
       };
 }
 
-/** A way in came or went. The link may be empty. */
-export function identityWords(
-  language: Language,
-  site: string,
-  change: { provider: string; account: string; isBound: boolean; url: string },
-): LetterWords {
-  const { provider, account, isBound, url } = change;
-  const links = url === "" ? [] : [{ label: language === "zh" ? "查看账户安全" : "Review sign-in", url }];
-  if (language === "zh")
-    return {
-      subject: isBound ? `${site} 账户已绑定 ${provider}` : `${site} 账户已解除绑定 ${provider}`,
-      lines: [
-        isBound
-          ? `现在可以用 ${provider} 账户 ${account} 登录您的账户。`
-          : `${provider} 账户 ${account} 不再能登录您的账户。`,
-      ],
-      links,
-      remark: "如果不是您本人操作，请立即修改密码并检查绑定的账户。",
-    };
-  return {
-    subject: isBound
-      ? `${provider} was linked to your account at ${site}`
-      : `${provider} was unlinked at ${site}`,
-    lines: [
-      isBound
-        ? `The ${provider} account ${account} can sign in to your account from now on.`
-        : `The ${provider} account ${account} can no longer sign in to your account.`,
-    ],
-    links,
-    remark: "If this was not you, change your password at once and review the linked accounts.",
-  };
-}
-
 /** After a way to prove oneself came or went. The link may be empty. */
 export function factorWords(language: Language, site: string, change: string, url: string): LetterWords {
   const zh: Readonly<Record<string, string>> = {
@@ -154,4 +121,43 @@ export function factorWords(language: Language, site: string, change: string, ur
         links,
         remark: "If this was not you, change your password at once and look at your devices.",
       };
+}
+
+export function testWords(language: Language, site: string): LetterWords {
+  return language === "zh"
+    ? { subject: `${site} 测试邮件`, lines: [`${site} 的邮件设置可以使用。`] }
+    : { subject: `Test letter from ${site}`, lines: [`The mail settings of ${site} work.`] };
+}
+
+/** A way in came or went. The link may be empty. */
+export function identityWords(
+  language: Language,
+  site: string,
+  change: { provider: string; account: string; isBound: boolean; url: string },
+): LetterWords {
+  const { provider, account, isBound, url } = change;
+  const links = url === "" ? [] : [{ label: language === "zh" ? "查看账户安全" : "Review sign-in", url }];
+  if (language === "zh")
+    return {
+      subject: isBound ? `${site} 账户已绑定 ${provider}` : `${site} 账户已解除绑定 ${provider}`,
+      lines: [
+        isBound
+          ? `现在可以用 ${provider} 账户 ${account} 登录您的账户。`
+          : `${provider} 账户 ${account} 不再能登录您的账户。`,
+      ],
+      links,
+      remark: "如果不是您本人操作，请立即修改密码并检查绑定的账户。",
+    };
+  return {
+    subject: isBound
+      ? `${provider} was linked to your account at ${site}`
+      : `${provider} was unlinked at ${site}`,
+    lines: [
+      isBound
+        ? `The ${provider} account ${account} can sign in to your account from now on.`
+        : `The ${provider} account ${account} can no longer sign in to your account.`,
+    ],
+    links,
+    remark: "If this was not you, change your password at once and review the linked accounts.",
+  };
 }

@@ -88,6 +88,7 @@ export function* openSteps(
   return tooMany;
 }
 
+/** Freshly proven until then. */
 export function* proveSteps(
   tx: Orm,
   { sessions }: Database["t"],

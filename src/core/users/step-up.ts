@@ -21,7 +21,7 @@ export interface ProofCaller {
 }
 
 /** How the account can prove itself. Where it has a usable factor, its password alone is no proof. */
-export async function proofMethods(deps: StepUpDeps, actor: Pick<UserAccount, "id">): Promise<string[]> {
+async function proofMethods(deps: StepUpDeps, actor: Pick<UserAccount, "id">): Promise<string[]> {
   const { users, identities } = deps.db.t;
   const factors = await factorsOf(deps, actor.id);
   const methods: string[] = [];

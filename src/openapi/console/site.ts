@@ -73,6 +73,52 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     body: { models: ["gpt-4o"], channels: [1], text: "Slow until Friday", until: 1800000000 },
   },
   "DELETE /api/model_notice/{id}": { tag: "Site", summary: "Take a notice back" },
+  "POST /api/option/letter": {
+    tag: "Site",
+    summary: "Send a test letter",
+    description:
+      "By the saved mail server, to the address or root's own. A refusal says what the server answered.",
+    body: { to: "me@example.org" },
+    answer: { success: true, message: "", data: { address: "me@example.org" } },
+  },
+  "GET /api/custom-oauth-provider/": {
+    tag: "Site",
+    summary: "List the sign-in providers that root has defined",
+    description: "Secrets are never answered, only whether one is set.",
+  },
+  "POST /api/custom-oauth-provider/": {
+    tag: "Site",
+    summary: "Add a sign-in provider",
+    description: "The issuer of an OIDC provider is discovered, and kept as it names itself.",
+    body: {
+      name: "Work",
+      slug: "work-sso",
+      kind: "oidc",
+      enabled: true,
+      client_id: "weir",
+      client_secret: "…",
+      issuer: "https://id.example.org",
+    },
+  },
+  "POST /api/custom-oauth-provider/discovery": {
+    tag: "Site",
+    summary: "Ask an identity server for its addresses",
+    description: "Nothing is saved.",
+    body: { issuer: "https://id.example.org" },
+  },
+  "GET /api/custom-oauth-provider/{id}": { tag: "Site", summary: "Show a sign-in provider" },
+  "PUT /api/custom-oauth-provider/{id}": {
+    tag: "Site",
+    summary: "Change a sign-in provider",
+    description: "What is absent stays; an empty secret keeps the one that is set. The slug, which is its id, never changes.",
+    body: { enabled: false },
+  },
+  "DELETE /api/custom-oauth-provider/{id}": {
+    tag: "Site",
+    summary: "Delete a sign-in provider",
+    description: "With what accounts are bound by it; answers how many those were.",
+    answer: { success: true, message: "", data: { identities: 3 } },
+  },
   "GET /api/option/version": {
     tag: "Site",
     summary: "See whether a newer release is known",

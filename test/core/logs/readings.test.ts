@@ -128,6 +128,11 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
     ],
     [sentences.tokenRotated("laptop", 0), "New secret for the key laptop; the old one ended at once"],
   ],
+  providerSentence: [
+    [sentences.providerSentence("create", "work-sso"), "Added the sign-in provider work-sso"],
+    [sentences.providerSentence("update", "work-sso"), "Changed the sign-in provider work-sso"],
+    [sentences.providerSentence("delete", "work-sso"), "Deleted the sign-in provider work-sso"],
+  ],
   CHANNELS_TESTED: [[sentences.CHANNELS_TESTED, "All channels have been tested"]],
 };
 

@@ -1,7 +1,7 @@
 // The options that have an editor of their own, and the groups that have a panel: what is not here is drawn by its kind.
 import type { ComponentType } from "react";
 import { lazyPart } from "../../../lib/lazy-part.tsx";
-import type { EditorTable, OptionEditorProps } from "../editor-props.ts";
+import type { EditorTable, GroupExtraProps, OptionEditorProps } from "../editor-props.ts";
 import { LogoEditor, NameEditor } from "./brand.tsx";
 import { Chats } from "./chats.tsx";
 import { ClaudeHeaders } from "./claude-headers.tsx";
@@ -48,6 +48,13 @@ const PANELS: Readonly<Record<string, Panel>> = {
   version: { component: VersionPanel, keys: VERSION_KEYS },
 };
 
+const EXTRAS: Readonly<Record<string, ComponentType<GroupExtraProps>>> = {
+  sign_in: lazyPart(() => import("./providers.tsx")),
+  smtp: lazyPart(() => import("./mail-test.tsx")),
+};
+
+export const extraOf: EditorTable["extraOf"] = (group) =>
+  Object.hasOwn(EXTRAS, group) ? EXTRAS[group] : undefined;
 export const editorOf: EditorTable["editorOf"] = (key) =>
   Object.hasOwn(EDITORS, key) ? EDITORS[key] : undefined;
 export const panelOf: EditorTable["panelOf"] = (group) =>

@@ -1,8 +1,8 @@
 // The sign-in providers that the operator defined, as providers.
-import { asc } from "drizzle-orm";
 import { Failure } from "../../../shared/failures.ts";
 import type { Deps } from "../../deps.ts";
-import { subjectOf, textOf } from "./ask.ts";
+import { customProfile, deniedText } from "./custom-profile.ts";
+import { customProviderRows } from "./custom-rows.ts";
 import { oauth2Acts } from "./oauth2.ts";
 import { oidcActs } from "./oidc.ts";
 import type { OidcDeps } from "./oidc.ts";
@@ -12,25 +12,20 @@ export type CustomDeps = OidcDeps & Pick<Deps, "db" | "seal" | "options">;
 
 /** All of them, also those that are switched off. */
 export async function loadCustomProviders(deps: CustomDeps): Promise<IdentityProvider[]> {
-  const { customProviders } = deps.db.t;
-  const rows = await deps.db.orm.select().from(customProviders).orderBy(asc(customProviders.id));
+  const rows = await customProviderRows(deps);
   return rows.map((row): IdentityProvider => {
     const clientSecret = deps.seal.open("user", row.clientSecretSealed);
     const { clientId, name: label } = row;
     const read = (claims: Record<string, unknown>): Profile => {
-      const subject = subjectOf(claims[row.userIdField]);
-      if (subject === undefined) throw new Failure("client", "oauth_profile_empty");
-      const login = textOf(claims[row.usernameField]);
-      const name = textOf(claims[row.displayNameField]);
-      const email = textOf(claims[row.emailField]);
-      return {
-        subject,
-        emailVerified: claims[row.emailVerifiedField] === true,
-        claims,
-        ...(login === undefined ? {} : { login }),
-        ...(name === undefined ? {} : { name }),
-        ...(email === undefined ? {} : { email }),
-      };
+      const profile = customProfile(row, claims);
+      if (!profile) throw new Failure("client", "oauth_profile_empty", { params: { provider: label } });
+      const denied = deniedText(row, claims);
+      if (denied !== undefined)
+        throw new Failure("client", "oauth_access_denied", {
+          params: { provider: label },
+          ...(denied === "" ? {} : { text: denied }),
+        });
+      return profile;
     };
     const common = { clientId, clientSecret, usesPkce: row.pkce !== "off" };
     const acts =

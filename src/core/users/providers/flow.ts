@@ -38,7 +38,7 @@ export interface ReturnedFlow extends ProviderFlow {
 const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 /** A path of this site, or the empty text for everything else. */
-export function ownPath(typed: string): string {
+function ownPath(typed: string): string {
   // oxlint-disable-next-line no-control-regex
   if (typed.length > MAX_NEXT || !/^\/(?![/\\])/.test(typed) || /[\u0000-\u001f\u007f\\]/.test(typed))
     return "";
@@ -48,7 +48,7 @@ export function ownPath(typed: string): string {
 }
 
 /** Where a provider sends people back to: the console's page, never a call. */
-export function redirectUri({ options }: Pick<Deps, "options">, provider: string): string {
+function redirectUri({ options }: Pick<Deps, "options">, provider: string): string {
   return `${options.get("ServerAddress")}/oauth/${provider}`;
 }
 

@@ -33,7 +33,7 @@ export function challengeOf(verifier: string): string {
 }
 
 /** The address that a browser is sent to. Throws nothing: the endpoints were checked when they were saved. */
-export function authorizeUrl(settings: OAuth2Settings, flow: ProviderFlow): URL {
+function authorizeUrl(settings: OAuth2Settings, flow: ProviderFlow): URL {
   const url = new URL(settings.authorizeUrl);
   const { searchParams } = url;
   searchParams.set("response_type", "code");

@@ -23,7 +23,7 @@ export interface OidcSettings {
   check?: (claims: Record<string, unknown>) => void;
 }
 
-export const WELL_KNOWN = "/.well-known/openid-configuration";
+const WELL_KNOWN = "/.well-known/openid-configuration";
 const KEPT_MS = 3_600_000;
 /** Clocks of two servers, in seconds. */
 const TOLERANCE = 30;

@@ -8,6 +8,7 @@ import { Role, UserStatus } from "../../../shared/enums.ts";
 import { refuse } from "../../../shared/failures.ts";
 import type { OptionKey } from "../../options/definitions.ts";
 import type { Deps } from "../../deps.ts";
+import { arePasskeysOn } from "../factors/passkeys.ts";
 import { PROVIDER_SWITCHES } from "./built-in.ts";
 import { issuerOfDocument, readDiscovery } from "./oidc.ts";
 import { enabledProviders } from "./registry.ts";
@@ -18,25 +19,28 @@ type MethodDeps = RegistryDeps & Pick<Deps, "db" | "options">;
 /** What would be left. */
 interface Remaining {
   hasPasswords: boolean;
+  hasPasskeys: boolean;
   providers: readonly string[];
 }
 
 async function remaining(
   deps: MethodDeps,
-  without: { provider?: string; passwords?: boolean },
+  without: { provider?: string; passwords?: boolean; passkeys?: boolean },
 ): Promise<Remaining> {
   const providers = (await enabledProviders(deps)).map(({ id }) => id);
   return {
     hasPasswords: deps.options.get("PasswordLoginEnabled") && without.passwords !== true,
+    hasPasskeys: arePasskeysOn(deps) && without.passkeys !== true,
     providers: providers.filter((id) => id !== without.provider),
   };
 }
 
 /** Whether the account in `users` has a way in; as a condition, so that many are counted at once. */
-function hasMethod({ db }: Pick<Deps, "db">, { hasPasswords, providers }: Remaining): SQL {
+function hasMethod({ db }: Pick<Deps, "db">, { hasPasswords, hasPasskeys, providers }: Remaining): SQL {
   const { identities, passkeys, users } = db.t;
   const ways = [
-    sql`exists (select 1 from ${passkeys} where ${passkeys.userId} = ${users.id})`,
+    sql`1 = 0`,
+    ...(hasPasskeys ? [sql`exists (select 1 from ${passkeys} where ${passkeys.userId} = ${users.id})`] : []),
     ...(hasPasswords ? [sql`${users.passwordHash} <> ''`] : []),
     ...(providers.length > 0
       ? [
@@ -128,6 +132,11 @@ export async function checkWaysIn(
     // Another method, on and bound by who switches: having none yet is no reason to let them.
     if ((await countOf(deps, and(eq(users.id, actorId), hasMethod(deps, left)))) === 0)
       throw refuse("last_method");
+    return countOf(deps, sql`not ${hasMethod(deps, left)}`);
+  }
+  if (key === "passkey.enabled") {
+    const left = await remaining(deps, { passkeys: true });
+    await refuseRootsLockedOut(deps, actorId, left);
     return countOf(deps, sql`not ${hasMethod(deps, left)}`);
   }
   const provider = PROVIDER_SWITCHES[key as OptionKey];

@@ -220,7 +220,7 @@ function google(deps: BuiltInDeps): RedirectingProvider {
 }
 
 /** The company rule: the claim of a Workspace account, for private accounts have none. */
-function checkDomain(claims: Record<string, unknown>, domain: string): void {
+export function checkDomain(claims: Record<string, unknown>, domain: string): void {
   if (domain === "" || claims["hd"] === domain) return;
   throw new Failure("forbidden", "oauth_access_denied", { status: 200, params: { provider: "Google" } });
 }

@@ -38,7 +38,7 @@ export interface ReturnedFlow extends ProviderFlow {
 const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 /** A path of this site, or the empty text for everything else. */
-function ownPath(typed: string): string {
+export function ownPath(typed: string): string {
   // oxlint-disable-next-line no-control-regex
   if (typed.length > MAX_NEXT || !/^\/(?![/\\])/.test(typed) || /[\u0000-\u001f\u007f\\]/.test(typed))
     return "";

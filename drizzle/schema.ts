@@ -46,6 +46,8 @@ export function buildSchema(d: Dialect) {
       /** Marked for another look, by a disputed payment or an administrator: its keys are refused meanwhile. */
       flagged: d.bool().notNull().default(false),
       createdAt: d.big().notNull().default(0),
+      /** In the console, in steps of five minutes (core/users/session-rows.ts); keys have their own. */
+      lastSeenAt: d.big().notNull().default(0),
       deletedAt: d.big(),
       /** Name, address and texts were removed at the owner's wish; the books stay. */
       erasedAt: d.big(),
@@ -63,6 +65,13 @@ export function buildSchema(d: Dialect) {
         .on(t.emailKey)
         .where(sql`${t.emailKey} <> ''`),
       d.index("users_inviter").on(t.inviterId),
+      d.index("users_quota").on(t.quota),
+      d.index("users_group").on(t.group),
+      d.index("users_seen").on(t.lastSeenAt),
+      d
+        .index("users_flagged")
+        .on(t.id)
+        .where(sql`${t.flagged}`),
     ],
   );
 
@@ -291,6 +300,50 @@ export function buildSchema(d: Dialect) {
         .on(t.nextAt)
         .where(sql`${t.deadAt} is null`),
       d.index("outbox_user").on(t.userId),
+    ],
+  );
+
+  /** Something done to many accounts at once (core/users/bulk.ts): who asked, for what, and how far it is. */
+  const userBulks = d.table(
+    "user_bulks",
+    {
+      id: d.id(),
+      /** group, credit, disable, enable, flag or letter. */
+      action: d.text().notNull(),
+      /** JSON text of what the action needs. */
+      params: d.text().notNull(),
+      reason: d.text().notNull().default(""),
+      /** JSON text: who asked, from where (core/logs/audit.ts). */
+      actor: d.text().notNull(),
+      actorId: d.big().notNull(),
+      total: d.big().notNull(),
+      createdAt: d.big().notNull(),
+      /** A node that works on it has it to itself so long, Unix seconds. */
+      leaseUntil: d.big().notNull().default(0),
+      finishedAt: d.big().notNull().default(0),
+    },
+    (t) => [
+      d
+        .index("user_bulks_open")
+        .on(t.leaseUntil)
+        .where(sql`${t.finishedAt} = 0`),
+    ],
+  );
+
+  /** The accounts of such a run, frozen when it was asked for; each is done, or refused with a code, exactly once. */
+  const userBulkItems = d.table(
+    "user_bulk_items",
+    {
+      bulkId: d.big().notNull(),
+      userId: d.big().notNull(),
+      /** 0 waits, 1 done, 2 refused. */
+      state: d.int().notNull().default(0),
+      /** Why it was refused (shared/failure-codes.ts). */
+      code: d.text().notNull().default(""),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.bulkId, t.userId] }),
+      d.index("user_bulk_items_state").on(t.bulkId, t.state, t.userId),
     ],
   );
 
@@ -849,6 +902,8 @@ export function buildSchema(d: Dialect) {
     passkeys,
     customProviders,
     outbox,
+    userBulks,
+    userBulkItems,
     priceOrigins,
     tokens,
     channels,

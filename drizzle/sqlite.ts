@@ -14,6 +14,8 @@ export const {
   passkeys,
   customProviders,
   outbox,
+  userBulks,
+  userBulkItems,
   priceOrigins,
   tokens,
   channels,

@@ -22,6 +22,7 @@ import { outboundOf } from "./core/users/outbound.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
 import { createOptions } from "./core/options/store.ts";
+import { optionTrail } from "./core/logs/option-trail.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
@@ -115,6 +116,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const ledger = await createLedger({ ...base, dataDir, nodeId, journalKeepMinutes, balances });
   // The node has its lease now: a change of the key that began meanwhile has seen it, or is seen here.
   await refuseInRotation(db);
+  options.recordWith(optionTrail({ db, clock, ledger }));
   const routing = await createRouting({ db, seal, logger });
   const maintenance = createMaintenance(options);
   const sessions = await createSessions({ db, clock, logger });

@@ -26,10 +26,12 @@ import { registration } from "./api/registration.ts";
 import { payments, stripeWebhook } from "./api/payments.ts";
 import { secondFactors } from "./api/second-factors.ts";
 import { redemptions } from "./api/redemptions.ts";
+import { sessions } from "./api/sessions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
 import { tokens } from "./api/tokens.ts";
 import { usage } from "./api/usage.ts";
+import { userBulk } from "./api/user-bulk.ts";
 import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
@@ -61,6 +63,8 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(rescueRoutes(deps, session)) //  /api/user/rescue
     .use(oauthWidgets(deps, session)) //  /api/oauth/wechat, telegram
     .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
+    .use(sessions(deps, session)) //      /api/user/sessions, :id/sessions
+    .use(userBulk(deps, session)) //      /api/user/bulk, notes
     .use(users(deps, session)); //        /api/user (administration)
 }
 

@@ -1,23 +1,15 @@
 // Rows as CSV that spreadsheets open as they are, and the download of a text made in the page.
 // Refuses to let a cell run: texts that a spreadsheet would take for a formula are defused.
 
-export type CsvCell = string | number | boolean | null | undefined;
+import { BYTE_ORDER_MARK, csvLine } from "../../src/shared/csv.ts";
+import type { CsvCell } from "../../src/shared/csv.ts";
 
-/** Spreadsheets take these beginnings for formulas. Numbers are written as numbers and stay what they are. */
-const FORMULA = /^[=+\-@\t\r]/;
-
-export function csvCell(value: CsvCell): string {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
-  const text = String(value);
-  const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
+export { csvCell } from "../../src/shared/csv.ts";
+export type { CsvCell } from "../../src/shared/csv.ts";
 
 /** With a byte order mark: without it spreadsheets read Chinese as Latin. */
 export function csvText(heads: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
-  const lines = [heads, ...rows].map((row) => row.map(csvCell).join(","));
-  return `\uFEFF${lines.join("\r\n")}\r\n`;
+  return BYTE_ORDER_MARK + [heads, ...rows].map(csvLine).join("");
 }
 
 /** Hands a text to the browser as a file. */

@@ -21,6 +21,7 @@ import { PageHeader } from "../ui/page-header.tsx";
 import { BindingsCard } from "./personal/bindings.tsx";
 import { Card, SaveRow, Sections } from "./personal/card.tsx";
 import { FactorsCard } from "./personal/factors.tsx";
+import { DevicesCard } from "./personal/devices.tsx";
 import { ModelsCard } from "./personal/models.tsx";
 import { NoticesCard, PricesCard, settingOf } from "./personal/notices.tsx";
 import { PasswordCard, ShortcutsSwitch, TokenCard } from "./personal/security.tsx";
@@ -61,6 +62,7 @@ export default function Personal() {
     ["password", "personal.password"],
     ["token", "personal.token"],
     ["security", "personal.factors"],
+    ["devices", "personal.devices"],
     ["bindings", "personal.bindings"],
     ["notices", "personal.notices"],
     ["prices", "personal.prices"],
@@ -78,6 +80,7 @@ export default function Personal() {
           <IdentityCard self={self} />
           <PasswordCard hasPassword={data.hasPassword} />
           <TokenCard hasToken={data.hasAccessToken} />
+          <DevicesCard />
           <FactorsCard initial={data.security} />
           <BindingsCard email={self.email} initial={data.security.bindings} />
           <NoticesCard

@@ -6,6 +6,7 @@ import { beginSecondFactor } from "../core/users/second-factor.ts";
 import { createSignIn } from "../core/users/sign-in.ts";
 import { requireFreshProof, requirePerson } from "../core/users/step-up.ts";
 import { deleteSelf, getUser, ownSecrets, renewAccessToken, updateSelf } from "../core/users/users.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { deviceOf } from "../http/device.ts";
 import { enter } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -46,6 +47,7 @@ export function account(deps: Deps, session: SessionSettings) {
           password: body.password,
           address,
           deviceId: deviceOf(request, session.secret),
+          userAgent: request.headers.get("user-agent") ?? "",
         });
         const second = await beginSecondFactor(deps, user, { method: "password" });
         if (second) {
@@ -75,12 +77,13 @@ export function account(deps: Deps, session: SessionSettings) {
     .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
     .put(
       "/self",
-      async ({ actor, body, set, request, sessionJwt, session: current }) => {
+      async ({ actor, address, body, set, request, sessionJwt, session: current }) => {
         const sessionId = current?.id;
         if (body.password && !(await ownSecrets(deps, actor)).hasPassword)
           await requireFreshProof(deps, { actor, session: current }, "everybody");
         const deviceId = deviceOf(request, session.secret);
-        const row = await updateSelf(deps, actor, body, { sessionId, deviceId });
+        const by = auditActorOf({ actor, session: current, request, address });
+        const row = await updateSelf(deps, by, body, { sessionId, deviceId });
         if (body.password && sessionId !== undefined) {
           // Every other session ended with the old password; this one goes on with a new token.
           const value = await sessionJwt.sign(claimsOf(row, sessionId));
@@ -92,11 +95,11 @@ export function account(deps: Deps, session: SessionSettings) {
     )
     .delete(
       "/self",
-      async ({ actor, set, request, session: current }) => {
+      async ({ actor, address, set, request, session: current }) => {
         // Without a password an open browser would be all the proof there is.
         const { hasPassword } = await ownSecrets(deps, actor);
         await requireFreshProof(deps, { actor, session: current }, hasPassword ? "with_factor" : "everybody");
-        await deleteSelf(deps, actor);
+        await deleteSelf(deps, auditActorOf({ actor, session: current, request, address }));
         set.headers["set-cookie"] = sessionCookie("", request);
         return done();
       },
@@ -104,9 +107,9 @@ export function account(deps: Deps, session: SessionSettings) {
     )
     .get(
       "/token",
-      async ({ actor, session: current }) => {
+      async ({ actor, address, request, session: current }) => {
         await requirePerson(deps, { actor, session: current });
-        return ok(await renewAccessToken(deps, actor));
+        return ok(await renewAccessToken(deps, auditActorOf({ actor, session: current, request, address })));
       },
       { access: "user" },
     );

@@ -4,6 +4,7 @@ import { Elysia, t } from "elysia";
 import { applyConfig, planConfig } from "../core/config/apply.ts";
 import { exportConfig } from "../core/config/export.ts";
 import type { Deps } from "../core/deps.ts";
+import { authorOf } from "../http/audit-actor.ts";
 import { configAnswer } from "../http/config-answer.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -38,15 +39,14 @@ export function config(deps: Deps, session: SessionSettings) {
     )
     .post(
       "/apply",
-      async ({ body, actor, language }) => {
+      async ({ body, actor, language, session: current, request, address }) => {
         const author = {
-          userId: actor.id,
-          username: actor.username,
+          ...authorOf({ actor, session: current, request, address }),
           kind: "cli" as const,
           note: body.note ?? "",
         };
-        const request = { ...requestOf(body), planHash: body.plan_hash };
-        return ok(configAnswer(await applyConfig(deps, request, author), language));
+        const asked = { ...requestOf(body), planHash: body.plan_hash };
+        return ok(configAnswer(await applyConfig(deps, asked, author), language));
       },
       {
         access: "root",

@@ -2,6 +2,7 @@
 import { Elysia, t } from "elysia";
 import { createLogClearing } from "../core/logs/clearing.ts";
 import type { Deps } from "../core/deps.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { positive, queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
@@ -21,10 +22,14 @@ export function logClearing(deps: Deps, session: SessionSettings) {
   return (
     new Elysia({ prefix: "/api" })
       .use(policy(session))
-      .delete("/log/", async ({ query }) => ok(await clearing.run(momentOf(query))), {
-        access: "admin",
-        query: target,
-      })
+      .delete(
+        "/log/",
+        async ({ query, actor, session: current, request, address }) => {
+          const by = auditActorOf({ actor, session: current, request, address });
+          return ok(await clearing.run(momentOf(query), by));
+        },
+        { access: "admin", query: target },
+      )
       // † What it would delete: asked before anybody confirms it.
       .get("/log/clear_count", async ({ query }) => ok(await clearing.count(momentOf(query))), {
         access: "admin",

@@ -9,6 +9,7 @@ import { isSensitive } from "../core/options/sensitive.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { checkWaysIn } from "../core/users/providers/methods.ts";
 import { shippedTexts } from "../core/prices/origins.ts";
+import { authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
@@ -40,7 +41,7 @@ export function options(deps: Deps, session: SessionSettings) {
     )
     .put(
       "/",
-      async ({ body, actor, session: current }) => {
+      async ({ body, actor, session: current, request, address }) => {
         const { key, value } = body;
         const text = value === undefined || value === null ? undefined : String(value);
         // Whoever switches it on would be the first who reaches nothing else.
@@ -51,8 +52,7 @@ export function options(deps: Deps, session: SessionSettings) {
           await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
         const locked = await checkWaysIn(deps, actor.id, key, text ?? "");
         await deps.options.change(key, text, {
-          userId: actor.id,
-          username: actor.username,
+          ...authorOf({ actor, session: current, request, address }),
           note: body.note ?? "",
         });
         // Of a way in that was switched off: how many accounts had only that.
@@ -62,8 +62,9 @@ export function options(deps: Deps, session: SessionSettings) {
     )
     .post(
       "/rest_model_ratio",
-      async ({ language, actor }) => {
-        const author = { userId: actor.id, username: actor.username, kind: "reset" as const };
+      async ({ language, actor, session: current, request, address }) => {
+        const by = authorOf({ actor, session: current, request, address });
+        const author = { ...by, kind: "reset" as const };
         const { ModelRatio } = shippedTexts(deps.options.get("QuotaPerUnit"));
         await deps.options.set("ModelRatio", ModelRatio, author);
         return done(messageText("model_ratio_reset", language));

@@ -3,6 +3,7 @@
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { missingPrices, setMissingPrices } from "../core/prices/missing.ts";
+import { authorOf } from "../http/audit-actor.ts";
 import { ok } from "../http/envelope.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
@@ -23,9 +24,9 @@ export function priceMissing(deps: Deps, session: SessionSettings) {
     )
     .post(
       "",
-      async ({ body, actor }) => {
+      async ({ body, actor, session: current, request, address }) => {
         const models = body.models ?? deps.routing.enabledModels();
-        const author = { userId: actor.id, username: actor.username };
+        const author = authorOf({ actor, session: current, request, address });
         return ok(await setMissingPrices(deps, { models, note: body.note ?? "" }, author));
       },
       {

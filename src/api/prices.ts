@@ -13,6 +13,7 @@ import {
 } from "../core/prices/revisions.ts";
 import type { Revision } from "../core/prices/revisions.ts";
 import type { Sums, WhatIf } from "../core/prices/what-if.ts";
+import { authorOf } from "../http/audit-actor.ts";
 import { ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -109,9 +110,13 @@ function priceChanges(deps: Deps, session: SessionSettings) {
       )
       .post(
         "/revisions/:id/undo",
-        async ({ params, body, actor }) => {
+        async ({ params, body, actor, session: current, request, address }) => {
           const undo = { id: rowIdOf(params.id), note: body.note ?? "", include: body.include ?? [] };
-          const undone = await undoRevision(deps, undo, { userId: actor.id, username: actor.username });
+          const undone = await undoRevision(
+            deps,
+            undo,
+            authorOf({ actor, session: current, request, address }),
+          );
           return ok({ ...undone, skipped: plainChanges(undone.skipped) });
         },
         {
@@ -148,7 +153,7 @@ function priceChanges(deps: Deps, session: SessionSettings) {
       )
       .post(
         "/apply",
-        async ({ body, actor }) => {
+        async ({ body, actor, session: current, request, address }) => {
           const plan = {
             planHash: body.plan_hash,
             parent: body.parent,
@@ -157,7 +162,7 @@ function priceChanges(deps: Deps, session: SessionSettings) {
             draftId: body.draft_id,
             draftVersion: body.draft_version,
           };
-          return ok(await applyPlan(deps, plan, { userId: actor.id, username: actor.username }));
+          return ok(await applyPlan(deps, plan, authorOf({ actor, session: current, request, address })));
         },
         {
           access: "root",

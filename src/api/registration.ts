@@ -6,6 +6,7 @@ import { rememberDevice } from "../core/users/devices.ts";
 import { createEntryLimits } from "../core/users/entry-limits.ts";
 import { canReset, requestReset, resetPassword } from "../core/users/password-reset.ts";
 import { refuseClosed, register, sendCode } from "../core/users/registration.ts";
+import { originOf } from "../http/audit-actor.ts";
 import { deviceCookie, deviceOf, newDeviceId } from "../http/device.ts";
 import { done, ok } from "../http/envelope.ts";
 import { requireHuman } from "../http/human.ts";
@@ -87,7 +88,8 @@ export function registration(deps: Deps, session: SessionSettings) {
           affCode: body.aff_code ?? "",
           acceptsTerms: body.accept_terms === true,
         };
-        await register(deps, limits, input, { address, language });
+        const { userAgent } = originOf({ request, address });
+        await register(deps, limits, input, { address, userAgent, language });
         return done();
       },
       { open: "public", body: registerBody, query: t.Object({ turnstile }) },
@@ -97,7 +99,11 @@ export function registration(deps: Deps, session: SessionSettings) {
       async ({ body, request, address, set }) => {
         limits.proofs.take(address);
         const input = { email: body.email ?? "", token: body.token ?? "", password: body.password ?? "" };
-        const { userId, made } = await resetPassword(deps, input, preferredLanguage(request));
+        const { userId, made } = await resetPassword(
+          deps,
+          { ...input, origin: originOf({ request, address }) },
+          preferredLanguage(request),
+        );
         limits.proofs.giveBack(address);
         // The browser that holds the link is the owner's: strangers' wrong passwords do not lock it out.
         const deviceId = deviceOf(request, session.secret) || newDeviceId();

@@ -4,14 +4,15 @@ import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import {
   createUser,
-  getUserFor,
-  listUsers,
   manageUser,
   removeUser,
   updateUser,
 } from "../core/users/users.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
+import { ceilingOf, MAX_REASON } from "../core/users/balance-changes.ts";
+import { getUserAsAdmin, listUsers } from "../core/users/user-list.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -41,6 +42,7 @@ const userBody = t.Object({
   quota_change: t.Optional(
     t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
   ),
+  quota_reason: t.Optional(plainText(MAX_REASON)),
 });
 
 const manageBody = t.Object({
@@ -72,31 +74,38 @@ export function users(deps: Deps, session: SessionSettings) {
         access: "admin",
         query: t.Object({ ...pageQuery, ...userSearchFields }),
       })
-      .post("/", async ({ actor, body }) => ok({ id: await createUser(deps, actor, body) }), {
-        access: "admin",
-        body: newUserBody,
-      })
+      .post(
+        "/",
+        async ({ actor, body, session: current, request, address }) => {
+          const by = auditActorOf({ actor, session: current, request, address });
+          return ok({ id: await createUser(deps, by, body) });
+        },
+        { access: "admin", body: newUserBody },
+      )
+      // † What of balances may still be changed today.
+      .get("/ceiling", async ({ actor }) => ok(await ceilingOf(deps, actor)), { access: "admin" })
       .put(
         "/",
-        async ({ actor, session: current, body }) => {
+        async ({ actor, body, session: current, request, address }) => {
           if (body.password) await requireFreshProof(deps, { actor, session: current }, "with_factor");
-          await updateUser(deps, actor, body);
+          await updateUser(deps, auditActorOf({ actor, session: current, request, address }), body);
           return done();
         },
         { access: "admin", body: userBody },
       )
       .post(
         "/manage",
-        async ({ actor, session: current, body }) => {
+        async ({ actor, body, session: current, request, address }) => {
           if (body.action === "promote" || body.action === "demote")
             await requireFreshProof(deps, { actor, session: current }, "with_factor");
-          return ok(await manageUser(deps, actor, body.id, body.action));
+          const by = auditActorOf({ actor, session: current, request, address });
+          return ok(await manageUser(deps, by, body.id, body.action));
         },
         { access: "admin", body: manageBody },
       )
       .get(
         "/:id",
-        async ({ actor, params }) => ok(await getUserFor(deps, actor, rowIdOf(params.id, "user_missing"))),
+        async ({ actor, params }) => ok(await getUserAsAdmin(deps, actor, rowIdOf(params.id, "user_missing"))),
         {
           access: "admin",
         },
@@ -111,8 +120,9 @@ export function users(deps: Deps, session: SessionSettings) {
       )
       .delete(
         "/:id",
-        async ({ actor, params }) => {
-          await removeUser(deps, actor, rowIdOf(params.id, "user_missing"));
+        async ({ actor, params, session: current, request, address }) => {
+          const by = auditActorOf({ actor, session: current, request, address });
+          await removeUser(deps, by, rowIdOf(params.id, "user_missing"));
           return done();
         },
         { access: "admin" },

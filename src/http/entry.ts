@@ -1,8 +1,11 @@
 // The end of every way in: whoever has proven who they are gets a session, and the browser becomes a known device.
 import type { Deps } from "../core/deps.ts";
+import { auditSteps } from "../core/logs/audit.ts";
+import { deviceName } from "../core/users/device-name.ts";
 import { rememberDevice } from "../core/users/devices.ts";
 import type { SignInMethod } from "../core/users/session-rows.ts";
 import type { UserRow } from "../core/users/users.ts";
+import { originOf } from "./audit-actor.ts";
 import { deviceCookie, deviceOf, newDeviceId } from "./device.ts";
 import { claimsOf, mustEnrol, sessionCookie } from "./session.ts";
 import type { SessionSettings } from "./session.ts";
@@ -34,13 +37,12 @@ export async function enter(
   const known = deviceOf(request, secret);
   const deviceId = known === "" ? newDeviceId() : known;
   await rememberDevice(deps, user.id, deviceId);
-  const sid = await deps.sessions.open({
-    userId: user.id,
-    sessionVersion: user.sessionVersion,
-    method,
-    provider,
-    ip: address,
-    userAgent: request.headers.get("user-agent") ?? "",
+  const origin = originOf({ request, address });
+  const device = await deviceName(origin.userAgent);
+  const opened = { userId: user.id, sessionVersion: user.sessionVersion, method, provider };
+  const sid = await deps.sessions.open({ ...opened, ip: address, userAgent: origin.userAgent }, (tx) => {
+    const by = { ...origin, id: user.id, username: user.username, role: user.role };
+    return auditSteps(tx, deps, { user, action: "login.ok", params: { method, provider, device }, by });
   });
   set.headers["set-cookie"] = [
     sessionCookie(await sessionJwt.sign(claimsOf(user, sid)), request),

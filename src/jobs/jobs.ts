@@ -10,6 +10,7 @@ import { askForOpenOrders } from "../core/payments/stripe.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
+import { resumeBulks } from "../core/users/bulk-run.ts";
 import { sendDue } from "../core/users/outbox.ts";
 import type { Job } from "./scheduler.ts";
 
@@ -44,6 +45,7 @@ export function jobsOf(
     | "reach"
     | "routing"
     | "seal"
+    | "accounts"
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
@@ -75,6 +77,7 @@ export function jobsOf(
       everySeconds: () => OUTBOX_SECONDS,
       run: async () => void (await sendDue(deps)),
     },
+    { name: "user-bulk", everySeconds: () => OUTBOX_SECONDS, run: () => resumeBulks(deps) },
     {
       name: "payment-check",
       everySeconds: () => PAYMENT_SECONDS,

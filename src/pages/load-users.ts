@@ -1,6 +1,6 @@
 // First rows of the user screen, and the groups that its filter and editor offer.
 import type { UserPageData } from "../../islands/screens/user/row.ts";
-import { listUsers } from "../core/users/users.ts";
+import { listUsers } from "../core/users/user-list.ts";
 import { sentBy } from "../http/queries/sent.ts";
 import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
 import type { LoaderContext } from "./page.ts";

@@ -127,7 +127,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
       if (deps.maintenance.isOn && user.role < Role.root)
         return respond(maintenancePage, request, user, params);
-      if (mustEnrol(deps.options, user) && pathname !== "/personal") return redirect("/personal#security");
+      if (mustEnrol(deps.options, user) && pathname !== "/personal") return redirect("/personal?tab=security");
       if (user.role < ACCESS_ROLE[page.access])
         return respond(forbiddenInPlaceOf(page), request, user, params);
     }

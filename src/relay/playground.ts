@@ -3,6 +3,7 @@
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { refuseInMaintenance } from "../core/site/maintenance.ts";
 import { mayUseGroup } from "../core/users/groups.ts";
+import { mustEnrol } from "../http/session.ts";
 import { UserStatus } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
 import { modelNotFound } from "./call/admission.ts";
@@ -14,7 +15,7 @@ import type { RelayBody } from "./wire/read-body.ts";
 
 /** The signed-in user; an access token is not enough, and the New-Api-User header must name the same user. */
 export function sessionUser(
-  { maintenance }: Pick<Deps, "maintenance">,
+  { maintenance, options }: Pick<Deps, "maintenance" | "options">,
   request: Request,
   visitor: UserAccount | undefined,
 ): UserAccount {
@@ -29,6 +30,7 @@ export function sessionUser(
   if (named !== String(visitor.id)) throw new Failure("auth", "auth_user_header_mismatch");
   if (visitor.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
   refuseInMaintenance(maintenance, visitor.role);
+  if (mustEnrol(options, visitor)) throw new Failure("forbidden", "second_factor_required");
   return visitor;
 }
 

@@ -9,7 +9,7 @@ export type InboxParams = Readonly<Record<string, string | number>>;
 export type InboxTone = "attention" | "broken";
 
 /** Kinds that are switched together: `inbox.letters.<name>`. */
-type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail" | "payment";
+type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail" | "payment" | "balance";
 
 interface InboxKindRow {
   tone: InboxTone;
@@ -56,6 +56,12 @@ const ROWS = {
   },
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },
+  /** An administrator changed a balance. */
+  balance: {
+    tone: "attention",
+    letters: "balance",
+    href: (subject) => `/user?edit=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
+  },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
   /** Letters that were given up. */
   letter: {

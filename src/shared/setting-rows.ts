@@ -38,6 +38,8 @@ export interface OptionRow {
   max?: number;
   /** A number without a fraction. */
   isWhole?: boolean;
+  /** An empty field means something of its own. */
+  isOptional?: boolean;
   /** All that may be chosen. */
   values?: readonly string[];
   /** Value and default were left out for their length. */

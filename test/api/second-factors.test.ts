@@ -170,6 +170,32 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       expect(await secondStep((await firstStep()).flow_token, codeNow(secret))).toMatchObject({ code: "ok" });
     });
 
+    test("fifty wrong ones at once are ten: the codes are locked, and the right one waits", async () => {
+      const { secret } = await enrol();
+      const flows = await Promise.all(Array.from({ length: 10 }, () => firstStep()));
+      const tries = flows.flatMap(({ flow_token }) =>
+        Array.from({ length: 5 }, () => secondStep(flow_token, "000000")),
+      );
+      const looked = (await Promise.all(tries)).filter(({ code }) => code === "second_factor_wrong");
+      expect(looked.length).toBeLessThanOrEqual(10);
+      expect(await secondStep((await firstStep()).flow_token, codeNow(secret))).toMatchObject({
+        status: 429,
+      });
+    });
+
+    test("maintenance leaves root its second step", async () => {
+      await app.deps.options.set("site.maintenance_enabled", "true");
+      try {
+        const answer = await app.call<{ code: string }>("POST", "/api/user/login/2fa", {
+          flow_token: "0".repeat(32),
+          code: "000000",
+        });
+        expect([answer.status, answer.body.code]).toEqual([200, "flow_over"]);
+      } finally {
+        await app.deps.options.set("site.maintenance_enabled", "false");
+      }
+    });
+
     test("a changed password voids what was begun, and setting up ends the other sessions", async () => {
       const elsewhere = await app.deps.sessions.open({
         userId: user.id,
@@ -427,7 +453,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       );
       expect((await app.call("GET", "/api/user/self", undefined, admin)).status).toBe(200);
       expect((await app.call("GET", "/channel", undefined, admin)).headers.get("location")).toBe(
-        "/personal#security",
+        "/personal?tab=security",
       );
       expect((await app.call("GET", "/api/user/self", undefined, user)).status).toBe(200);
       const signedIn = await post<{ must_enrol?: boolean }>("/api/user/login", {

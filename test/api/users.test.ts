@@ -44,7 +44,8 @@ for (const database of ["sqlite", "postgres"] as const) {
 
     test("a difference is added to whatever the balance is by then, and logged with both ends", async () => {
       const user = await app.createUser({ quota: 1000 });
-      const change = (quota: number) => ask("PUT", "/api/user/", { id: user.id, quota_change: quota }, admin);
+      const change = (quota: number) =>
+        ask("PUT", "/api/user/", { id: user.id, quota_change: quota, quota_reason: "test" }, admin);
       const answers = await Promise.all(Array.from({ length: 10 }, () => change(100)));
       expect(answers.every(({ success }) => success)).toBe(true);
       expect(await balance(user.id)).toBe(2000);
@@ -84,12 +85,18 @@ for (const database of ["sqlite", "postgres"] as const) {
     test("nobody but root changes the own account or an equal's through administration", async () => {
       const peer = await app.createUser({ role: Role.admin, quota: 10 });
       for (const id of [admin.id, peer.id, root.id])
-        expect(await ask("PUT", "/api/user/", { id, quota_change: 1 }, admin)).toMatchObject({
+        expect(
+          await ask("PUT", "/api/user/", { id, quota_change: 1, quota_reason: "x" }, admin),
+        ).toMatchObject({
           success: false,
           message: "无权更新同权限等级或更高权限等级的用户信息",
         });
-      expect((await ask("PUT", "/api/user/", { id: root.id, quota_change: 1 }, root)).success).toBe(true);
-      expect((await ask("PUT", "/api/user/", { id: peer.id, quota_change: 1 }, root)).success).toBe(true);
+      expect(
+        (await ask("PUT", "/api/user/", { id: root.id, quota_change: 1, quota_reason: "x" }, root)).success,
+      ).toBe(true);
+      expect(
+        (await ask("PUT", "/api/user/", { id: peer.id, quota_change: 1, quota_reason: "x" }, root)).success,
+      ).toBe(true);
     });
 
     test("keys of a lower rank are listed by name and figures, without anything of the key", async () => {

@@ -36,6 +36,10 @@ function person(id: number, part: Partial<UserRow> = {}): UserRow {
     telegram_id: "",
     linux_do_id: "",
     DeletedAt: null,
+    remark: "",
+    flagged: false,
+    last_seen_at: 0,
+    created_at: 0,
     ...part,
   };
 }
@@ -80,6 +84,7 @@ function open(options: IslandOptions = {}): Island {
       },
     ],
   });
+  island.answer("GET /api/user/ceiling", { success: true, data: { ceiling: 5_000_000, left: 2_000_000 } });
   island.answer("PUT /api/user", { success: true });
   island.answer("POST /api/user", { success: true, data: { id: 20 } });
   island.answer("POST /api/user/manage", { success: true, data: { role: 1, status: 1 } });
@@ -213,12 +218,22 @@ describe("the balance", () => {
     await island.user.type(amount, "2.50");
     expect(drawer.textContent).toContain("Now$10.00");
     expect(drawer.textContent).toContain("After$12.50");
+    expect(drawer.textContent).toContain("Left to change today$4.00");
     await island.user.keyboard("{Control>}{Enter}{/Control}");
     await settle();
-    expect(writes(island).at(-1)?.body).toEqual({ id: 3, quota_change: 1_250_000 });
+    expect(within(drawer).getByText("Say why")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+    await island.user.type(within(drawer).getByRole("textbox", { name: "Reason" }), "bank transfer");
+    await island.user.keyboard("{Control>}{Enter}{/Control}");
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({
+      id: 3,
+      quota_change: 1_250_000,
+      quota_reason: "bank transfer",
+    });
   });
 
-  test("taking and setting, by keyboard; below zero is refused", async () => {
+  test("taking, by keyboard; below zero is refused", async () => {
     const island = open({ url: "/user?quota=3" });
     const drawer = await screen.findByRole("dialog", { name: "Balance of bob" });
     await island.user.click(within(drawer).getByRole("radio", { name: "Take" }));
@@ -228,13 +243,12 @@ describe("the balance", () => {
     await settle();
     expect(within(drawer).getByText("The balance would fall below zero")).toBeTruthy();
     expect(writes(island)).toEqual([]);
-    await island.user.click(within(drawer).getByRole("radio", { name: "Set to" }));
-    const next = within(drawer).getByRole("textbox", { name: "New balance" });
-    await island.user.clear(next);
-    await island.user.type(next, "0");
+    await island.user.clear(amount);
+    await island.user.type(amount, "10");
+    await island.user.type(within(drawer).getByRole("textbox", { name: "Reason" }), "refund");
     await island.user.keyboard("{Control>}{Enter}{/Control}");
     await settle();
-    expect(writes(island).at(-1)?.body).toEqual({ id: 3, quota: 0 });
+    expect(writes(island).at(-1)?.body).toEqual({ id: 3, quota_change: -5_000_000, quota_reason: "refund" });
   });
 
   test.each([
@@ -242,7 +256,6 @@ describe("the balance", () => {
     [1000, "take", 1000, 0, undefined],
     [1000, "take", 1001, -1, "user.belowZero"],
     [-50, "add", 20, -30, undefined],
-    [1000, "set", -1, -1, "user.belowZero"],
     [1000, "add", 0, 1000, "user.badAmount"],
     [1000, "add", Number.NaN, 1000, "user.badAmount"],
   ] as const)("%p %s %p makes %p", (before, mode, amount, after, problem) => {

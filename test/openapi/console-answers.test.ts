@@ -367,7 +367,7 @@ async function peopleWrites(ask: Ask, caller: Caller, app: TestApp): Promise<voi
 
   const made = await ask("POST /api/user/", { body: { username: "grace", password: "correct horse" } });
   const grace = (made as { data: { id: number } }).data.id;
-  await ask("PUT /api/user/", { body: { id: grace, quota_change: 500 } });
+  await ask("PUT /api/user/", { body: { id: grace, quota_change: 500, quota_reason: "bank transfer" } });
   await ask("POST /api/user/manage", { body: { id: grace, action: "disable" } });
   await ask("GET /api/user/{id}", { id: grace });
   await ask("GET /api/user/{id}/keys", { id: grace });

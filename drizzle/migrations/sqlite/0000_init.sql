@@ -501,6 +501,29 @@ CREATE TABLE `totps` (
 	`created_at` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `user_bulk_items` (
+	`bulk_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`state` integer DEFAULT 0 NOT NULL,
+	`code` text DEFAULT '' NOT NULL,
+	PRIMARY KEY(`bulk_id`, `user_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `user_bulk_items_state` ON `user_bulk_items` (`bulk_id`,`state`,`user_id`);--> statement-breakpoint
+CREATE TABLE `user_bulks` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`action` text NOT NULL,
+	`params` text NOT NULL,
+	`reason` text DEFAULT '' NOT NULL,
+	`actor` text NOT NULL,
+	`actor_id` integer NOT NULL,
+	`total` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`lease_until` integer DEFAULT 0 NOT NULL,
+	`finished_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `user_bulks_open` ON `user_bulks` (`lease_until`) WHERE "user_bulks"."finished_at" = 0;--> statement-breakpoint
 CREATE TABLE `user_devices` (
 	`user_id` integer NOT NULL,
 	`hash` text NOT NULL,
@@ -537,6 +560,7 @@ CREATE TABLE `users` (
 	`remark` text DEFAULT '' NOT NULL,
 	`flagged` integer DEFAULT false NOT NULL,
 	`created_at` integer DEFAULT 0 NOT NULL,
+	`last_seen_at` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer,
 	`erased_at` integer
 );
@@ -546,4 +570,8 @@ CREATE UNIQUE INDEX `users_access_token` ON `users` (`access_token_hash`);--> st
 CREATE UNIQUE INDEX `users_aff_code` ON `users` (`aff_code`);--> statement-breakpoint
 CREATE UNIQUE INDEX `users_username_key` ON `users` (`username_key`) WHERE "users"."username_key" <> '';--> statement-breakpoint
 CREATE UNIQUE INDEX `users_email_key` ON `users` (`email_key`) WHERE "users"."email_key" <> '';--> statement-breakpoint
-CREATE INDEX `users_inviter` ON `users` (`inviter_id`);
+CREATE INDEX `users_inviter` ON `users` (`inviter_id`);--> statement-breakpoint
+CREATE INDEX `users_quota` ON `users` (`quota`);--> statement-breakpoint
+CREATE INDEX `users_group` ON `users` (`group`);--> statement-breakpoint
+CREATE INDEX `users_seen` ON `users` (`last_seen_at`);--> statement-breakpoint
+CREATE INDEX `users_flagged` ON `users` (`id`) WHERE "users"."flagged";

@@ -128,6 +128,15 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
         {row.quota !== 0 || row.type === CONSUME ? (
           <Fact label={t("log.cost")} value={<Money quota={row.quota} />} />
         ) : null}
+        {other.op && other.admin_info?.admin_username ? (
+          <Fact label={t("log.by")} value={other.admin_info.admin_username} />
+        ) : null}
+        {other.op && other.ip ? (
+          <Fact label={t("log.address")} value={<span className="mono break-all">{other.ip}</span>} />
+        ) : null}
+        {other.op && other.ua ? (
+          <Fact label={t("log.userAgent")} value={<span className="break-words">{other.ua}</span>} />
+        ) : null}
         {row.request_id ? (
           <Fact
             label={t("log.requestId")}

@@ -18,7 +18,7 @@ export interface LogOther extends Record<string, unknown> {
   cache_tokens?: number;
   cache_creation_tokens?: number;
   reasoning_effort?: string;
-  admin_info?: { use_channel?: (string | number)[]; internal?: string };
+  admin_info?: { use_channel?: (string | number)[]; internal?: string; admin_username?: string };
   attempts?: Attempt[];
   client_dialect?: string;
   upstream_dialect?: string;
@@ -33,6 +33,11 @@ export interface LogOther extends Record<string, unknown> {
   auto?: boolean;
   /** "balance": a lower limit on the answer was sent, because no more could be held. */
   limited?: string;
+  /** Rows of the audit trail: from where, by whom, with what. */
+  op?: { action: string };
+  ip?: string;
+  ua?: string;
+  auth_method?: string;
   error_type?: string;
   error_code?: string;
   status_code?: number;
@@ -71,6 +76,7 @@ export const LOG_TYPES = [
   [1, "log.type.topUp"],
   [3, "log.type.manage"],
   [4, "log.type.system"],
+  [7, "log.type.login"],
   [5, "log.type.error"],
 ] as const;
 

@@ -4,7 +4,11 @@ import { isTimeZone } from "../../../src/shared/local-time.ts";
 import { t } from "../../lib/i18n.ts";
 import { parseMap } from "../../lib/json-map.ts";
 
-function numberProblem({ min = 0, max = 0, isWhole }: OptionRow, text: string): string | undefined {
+function numberProblem(
+  { min = 0, max = 0, isWhole, isOptional }: OptionRow,
+  text: string,
+): string | undefined {
+  if (isOptional === true && text.trim() === "") return undefined;
   const value = text.trim() === "" ? Number.NaN : Number(text);
   const isRight = isWhole ? Number.isInteger(value) : Number.isFinite(value);
   if (isRight && value >= min && value <= max) return undefined;

@@ -10,7 +10,7 @@ import { MAX_DISPLAY_NAME, MAX_USERNAME } from "../../../src/shared/name-limits.
 import { Section, SelectField, TextField } from "../../ui/form.tsx";
 import { UserFacts } from "./facts.tsx";
 import { QuotaFields } from "./quota-fields.tsx";
-import { accountProblems, quotaBody, quotaProblem, valuesOf } from "./row.ts";
+import { accountProblems, changeProblems, quotaBody, valuesOf } from "./row.ts";
 import type { UserValues } from "./row.ts";
 import type { UserRow } from "../../lib/wire.ts";
 
@@ -46,8 +46,7 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
     secrets: ["password"],
     ...(isNew ? { draftKey: "user" } : {}),
     validate(values) {
-      const problem = row && quotaProblem(row.quota, values);
-      const found = { ...accountProblems(values, isNew), ...(problem ? { amount: problem } : {}) };
+      const found = { ...accountProblems(values, isNew), ...(row ? changeProblems(row.quota, values) : {}) };
       return Object.fromEntries(Object.entries(found).map(([name, key]) => [name, t(key)]));
     },
   });
@@ -59,8 +58,8 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
       await call(api.user.post({ username, password, display_name: displayName.trim() || username }));
     } else {
       // Only what was changed: the balance moves on while the drawer is open.
-      const { mode, amount, password, ...rest } = changed;
-      void mode;
+      const { mode, amount, reason, password, ...rest } = changed;
+      void [mode, reason];
       await call(
         api.user.put({
           id: row.id,

@@ -1,5 +1,5 @@
 // The one thing administrators change most: a user's balance, with what it was and what it will be.
-// Refuses amounts of nothing and balances below zero.
+// Refuses amounts of nothing, changes without a reason and balances below zero.
 import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import { formatQuota } from "../../lib/format.ts";
@@ -7,7 +7,7 @@ import { useT } from "../../lib/i18n.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { toast } from "../../lib/toasts.ts";
 import { QuotaFields } from "./quota-fields.tsx";
-import { balanceAfter, NO_CHANGE, quotaBody, quotaProblem } from "./row.ts";
+import { balanceAfter, changeProblems, NO_CHANGE, quotaBody } from "./row.ts";
 import type { QuotaValues } from "./row.ts";
 import type { UserRow } from "../../lib/wire.ts";
 
@@ -24,8 +24,9 @@ export default function QuotaDrawer({
   const form = useForm<QuotaValues>({
     initial: NO_CHANGE,
     validate(values) {
-      const problem = values.amount === undefined ? "user.noAmount" : quotaProblem(row.quota, values);
-      return problem === undefined ? {} : { amount: t(problem) };
+      const found = changeProblems(row.quota, values);
+      const problems = values.amount === undefined ? { ...found, amount: "user.noAmount" } : found;
+      return Object.fromEntries(Object.entries(problems).map(([name, key]) => [name, t(key)]));
     },
   });
   const after = formatQuota(balanceAfter(row.quota, form.values));

@@ -1,14 +1,36 @@
-// The change of a balance: add, take or set, with the balance before and after it in plain sight.
+// The change of a balance: add or take, why, what of the day's ceiling is left, the balance before and after in plain sight.
+import { useEffect, useState } from "react";
+import { api, call } from "../../lib/api.ts";
 import { status } from "../../lib/boot.ts";
 import type { Form } from "../../lib/form.ts";
 import { formatQuota } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
+import { TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import { balanceAfter, MODES } from "./row.ts";
 import type { QuotaValues } from "./row.ts";
 
+const MAX_REASON = 200;
 const PRESET_DOLLARS = [1, 10, 50, 100] as const;
+
+/** What one may still change today; undefined: as much as one likes, or not known yet. */
+function useCeilingLeft(): number | undefined {
+  const [left, setLeft] = useState<number>();
+  useEffect(() => {
+    let isGone = false;
+    call(api.user.ceiling.get())
+      .then((found) => {
+        if (!isGone) setLeft((found as { left: number | null }).left ?? undefined);
+      })
+      // The call itself refuses what is too much.
+      .catch(() => undefined);
+    return () => {
+      isGone = true;
+    };
+  }, []);
+  return left;
+}
 
 export function QuotaFields<V extends QuotaValues>({
   form,
@@ -22,6 +44,7 @@ export function QuotaFields<V extends QuotaValues>({
   const t = useT();
   const { mode } = form.values;
   const after = balanceAfter(before, form.values);
+  const left = useCeilingLeft();
   const perUnit = status.peek().quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
   return (
     <>
@@ -45,9 +68,17 @@ export function QuotaFields<V extends QuotaValues>({
         form={form}
         name="amount"
         hasFocus={hasFocus}
-        label={t(mode === "set" ? "user.newBalance" : "user.amount")}
+        label={t("user.amount")}
         presets={PRESET_DOLLARS.map((dollars) => dollars * perUnit)}
         presetsLabel={t("user.amountPresets")}
+      />
+      <TextField
+        form={form}
+        name="reason"
+        label={t("user.reason")}
+        hint={t("user.reasonHint")}
+        limit={MAX_REASON}
+        input={{ autoComplete: "off" }}
       />
       <dl className="facts" aria-live="polite">
         <div>
@@ -60,6 +91,12 @@ export function QuotaFields<V extends QuotaValues>({
             {formatQuota(after)}
           </dd>
         </div>
+        {left === undefined ? null : (
+          <div>
+            <dt>{t("user.ceilingLeft")}</dt>
+            <dd className="tabular-nums">{formatQuota(left)}</dd>
+          </div>
+        )}
       </dl>
     </>
   );

@@ -57,7 +57,7 @@ export function actionsFor(viewer: Viewer, row: UserRow): ManageAction[] {
   return actions;
 }
 
-export const MODES = ["add", "take", "set"] as const;
+export const MODES = ["add", "take"] as const;
 type Mode = (typeof MODES)[number];
 
 /** How a balance is to change. */
@@ -65,29 +65,47 @@ export interface QuotaValues extends Record<string, unknown> {
   mode: Mode;
   /** Whole units; undefined: no change, NaN: what was typed is no number. */
   amount: number | undefined;
+  /** Why: the user reads it too. */
+  reason: string;
 }
 
-export const NO_CHANGE: QuotaValues = { mode: "add", amount: undefined };
+export const NO_CHANGE: QuotaValues = { mode: "add", amount: undefined, reason: "" };
 
 /** The balance after the change. */
-export function balanceAfter(before: number, { mode, amount }: QuotaValues): number {
+export function balanceAfter(before: number, { mode, amount }: Pick<QuotaValues, "mode" | "amount">): number {
   if (amount === undefined || !Number.isFinite(amount)) return before;
-  return mode === "set" ? amount : mode === "add" ? before + amount : before - amount;
+  return mode === "add" ? before + amount : before - amount;
 }
 
 /** Key of what is wrong with the change; undefined when nothing is. */
-export function quotaProblem(before: number, values: QuotaValues): string | undefined {
-  const { mode, amount } = values;
+export function quotaProblem(
+  before: number,
+  values: Pick<QuotaValues, "mode" | "amount">,
+): string | undefined {
+  const { amount } = values;
   if (amount === undefined) return undefined;
-  if (!Number.isSafeInteger(amount) || (mode !== "set" && amount <= 0)) return "user.badAmount";
+  if (!Number.isSafeInteger(amount) || amount <= 0) return "user.badAmount";
   const after = balanceAfter(before, values);
   return after < 0 && after < before ? "user.belowZero" : undefined;
 }
 
-/** What the call sends: a difference, so that calls made meanwhile stay paid, or the new balance itself. */
-export function quotaBody({ mode, amount }: QuotaValues): { quota?: number; quota_change?: number } {
+/** Keys of what is wrong with a change, by field. */
+export function changeProblems(
+  before: number,
+  values: QuotaValues,
+): Partial<Record<"amount" | "reason", string>> {
+  const amount = quotaProblem(before, values);
+  const isReasonMissing = values.amount !== undefined && values.reason.trim() === "";
+  return { ...(amount ? { amount } : {}), ...(isReasonMissing ? { reason: "user.noReason" } : {}) };
+}
+
+/** What the call sends: a difference, so that calls made meanwhile stay paid, and its reason. */
+export function quotaBody({ mode, amount, reason }: QuotaValues): {
+  quota_change?: number;
+  quota_reason?: string;
+} {
   if (amount === undefined) return {};
-  return mode === "set" ? { quota: amount } : { quota_change: mode === "add" ? amount : -amount };
+  return { quota_change: mode === "add" ? amount : -amount, quota_reason: reason.trim() };
 }
 
 export interface UserValues extends QuotaValues {

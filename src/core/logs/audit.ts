@@ -1,47 +1,64 @@
 // The audit trail: who did what from where, as rows of the log beside the change itself.
+// Refuses secrets: what is no field of the row's action, or belongs to nobody but its owner, is never handed in.
 import type { Orm, Steps } from "../../db/database.ts";
+import { auditActions, isAuditAction } from "../../shared/audit-actions.ts";
+import type { AuditParams } from "../../shared/audit-actions.ts";
+import { LogType } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
+import { auditSentence } from "./sentences.ts";
 
-/** Who acts, and by what; undefined ids: the program itself. */
-export interface AuditActor {
-  id: number;
-  username: string;
-  role: number;
+const MAX_AGENT_CHARS = 256;
+
+/** From where somebody acts. */
+export interface Origin {
   address: string;
   userAgent: string;
   authMethod: "session" | "access_token" | "none";
 }
 
+/** Who acts, and by what; id 0: the program itself. */
+export interface AuditActor extends Origin {
+  id: number;
+  username: string;
+  role: number;
+}
+
 export interface AuditEntry {
-  /** 3 manage, 4 system, 7 login. */
-  type: number;
+  /** Absent: the type of the action's row. 3 manage, 4 system, 7 login. */
+  type?: number;
   /** Whom it concerns: the row is theirs. */
   user: { id: number; username: string };
   /** A row of shared/audit-actions.ts, for instance `user.disable`. */
   action: string;
-  params?: Record<string, string | number | boolean>;
+  params?: AuditParams;
   by: AuditActor;
-  content: string;
+  /** Absent: the action's own sentence. */
+  content?: string;
+  /** Further fields of the row, for clients that knew them before. */
+  more?: Readonly<Record<string, unknown>>;
 }
 
-/** Writes the row in the transaction of the change. */
-export function* auditSteps(
-  tx: Orm,
-  { ledger }: Pick<Deps, "ledger">,
-  { type, user, action, params = {}, by, content }: AuditEntry,
-): Steps<void> {
+/** The row's columns. */
+export function auditRow({ type, user, action, params = {}, by, content, more }: AuditEntry) {
+  const known = isAuditAction(action) ? action : undefined;
   const isOther = by.id !== user.id;
-  yield* ledger.logSteps(tx, {
-    type,
+  return {
+    type: type ?? (known === undefined ? LogType.system : auditActions[known]),
     userId: user.id,
     username: user.username,
-    content,
+    content: content ?? (known === undefined ? action : auditSentence(known, params)),
     other: {
       op: { action, params },
       ip: by.address,
-      ua: by.userAgent.slice(0, 256),
+      ua: by.userAgent.slice(0, MAX_AGENT_CHARS),
       auth_method: by.authMethod,
       ...(isOther ? { admin_info: { admin_id: by.id, admin_username: by.username } } : {}),
+      ...more,
     },
-  });
+  };
+}
+
+/** Writes the row in the transaction of the change. */
+export function* auditSteps(tx: Orm, { ledger }: Pick<Deps, "ledger">, entry: AuditEntry): Steps<void> {
+  yield* ledger.logSteps(tx, auditRow(entry));
 }

@@ -32,7 +32,14 @@ export interface LogFilter {
 }
 
 const MAX_WILDCARDS = 4;
-const RARE_TYPES = [LogType.unknown, LogType.topUp, LogType.manage, LogType.system, LogType.error];
+const RARE_TYPES = [
+  LogType.unknown,
+  LogType.topUp,
+  LogType.manage,
+  LogType.system,
+  LogType.error,
+  LogType.login,
+];
 
 function modelCondition(column: PgColumn, name: string): SQL {
   if (!name.includes("%")) return eq(column, name);

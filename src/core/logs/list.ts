@@ -1,9 +1,9 @@
 // The usage log: lists for administrators and for users, searching, and clearing.
 // Refuses users what belongs to administrators: channels, internal details, other people's rows.
-import { and, desc, eq, gt, gte, inArray, lt, max, or, sql } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, lt, max, notInArray, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { contains, startsWith } from "../../db/database.ts";
-import type { Database, Orm } from "../../db/database.ts";
+import { contains, q, startsWith } from "../../db/database.ts";
+import type { Database, Orm, Steps } from "../../db/database.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
@@ -100,10 +100,15 @@ const ADMIN_FIELDS = [
   "upstream_dialect",
 ] as const;
 
+const ORIGIN_FIELDS = ["ip", "ua", "auth_method"] as const;
+
 function publicOther(text: string): string {
   if (text === "") return "";
   try {
     const other = JSON.parse(text) as Record<string, unknown>;
+    // From where an administrator acted is theirs.
+    if (other["op"] !== undefined && other["admin_info"] !== undefined)
+      for (const field of ORIGIN_FIELDS) delete other[field];
     for (const field of ADMIN_FIELDS) delete other[field];
     return JSON.stringify(other);
   } catch {
@@ -154,7 +159,8 @@ async function listRows(deps: Deps, filter: LogFilter, limit: number, offset: nu
       skip -= segment.count;
       continue;
     }
-    const where = rawWhere(deps.db, filter, segment.from, segment.to);
+    const whereOf = segment.isRare ? rareWhere : rawWhere;
+    const where = whereOf(deps.db, filter, segment.from, segment.to);
     rows.push(...(await fetchRows(deps, where, limit - rows.length, skip)));
     skip = 0;
     if (rows.length >= limit) break;
@@ -286,6 +292,26 @@ export async function searchOwnLogs(
 
 const ROWS_PER_DELETE = 1000;
 
+interface Clearing {
+  onBatch?: (deleted: number) => boolean;
+  /** Written with the mark, before anything is deleted. */
+  also?: (tx: Orm) => Steps<void>;
+}
+
+/** What a clearing spares while it is young: where balances came from, and who did what. */
+const SPARED_TYPES = [LogType.topUp, LogType.manage, LogType.system, LogType.login];
+
+/** The rows between two moments that a clearing deletes. */
+export function clearWhere({ db, clock, options }: Deps, from: number, before: number): SQL | undefined {
+  const { logs } = db.t;
+  const keptFrom = Math.floor(clock.nowMs() / 1000) - options.get("AuditRetentionDays") * 86_400;
+  return and(
+    gte(logs.createdAt, from),
+    lt(logs.createdAt, before),
+    or(lt(logs.createdAt, keptFrom), notInArray(logs.type, SPARED_TYPES)),
+  );
+}
+
 /** Lets requests in between two pieces of a long deletion. */
 function breathe(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -299,27 +325,36 @@ function breathe(): Promise<void> {
 export async function clearLogs(
   deps: Deps,
   before: number,
-  onBatch: (deleted: number) => boolean = () => true,
+  { onBatch = () => true, also }: Clearing = {},
 ): Promise<number> {
   const { logs, marks } = deps.db.t;
   // A moment to come would also hide rows that are still to be written.
   const moment = Math.min(before, Math.floor(deps.clock.nowMs() / 1000));
-  await deps.db.orm
-    .insert(marks)
-    .values({ key: CLEARED_MARK, value: moment })
-    .onConflictDoUpdate({
-      target: marks.key,
-      set: { value: sql`case when ${marks.value} > ${moment} then ${marks.value} else ${moment} end` },
-    });
+  await deps.db.atomic(function* (tx) {
+    yield* q(
+      tx
+        .insert(marks)
+        .values({ key: CLEARED_MARK, value: moment })
+        .onConflictDoUpdate({
+          target: marks.key,
+          set: { value: sql`case when ${marks.value} > ${moment} then ${marks.value} else ${moment} end` },
+        })
+        .returning({ key: marks.key }),
+    );
+    if (also) yield* also(tx);
+  });
   let deleted = 0;
+  /** What is spared before it is not looked at again. */
+  let from = 0;
   for (;;) {
     const batch = await deps.db.orm
       .select({ id: logs.id, createdAt: logs.createdAt })
       .from(logs)
-      .where(and(gte(logs.createdAt, 0), lt(logs.createdAt, moment)))
+      .where(clearWhere(deps, from, moment))
       .orderBy(logs.createdAt)
       .limit(ROWS_PER_DELETE);
     if (batch.length === 0) return deleted;
+    from = batch.at(-1)?.createdAt ?? from;
     const ids = batch.map((row) => row.id);
     const gone = await deps.db.orm.delete(logs).where(inArray(logs.id, ids)).returning({ id: logs.id });
     deleted += gone.length;

@@ -41,9 +41,9 @@ const READINGS: readonly Reading[] = [
   [/^通过 weir rescue 链接登录$/, () => "Signed in by a link of weir rescue"],
   [/^所有通道测试已完成$/, () => "All channels have been tested"],
   [
-    /^管理员将用户额度从 (.+?)修改为 (.+)$/,
-    (before, after) =>
-      `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}`,
+    /^管理员将用户额度从 (.+?)修改为 (.+?)(?:，原因：([^]*))?$/,
+    (before, after, reason) =>
+      `An administrator changed the balance from ${amount(before ?? "")} to ${amount(after ?? "")}${reason === undefined ? "" : `: ${reason}`}`,
   ],
   [
     /^更换令牌密钥：(.*)，旧密钥立即失效$/,

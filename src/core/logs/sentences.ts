@@ -1,6 +1,8 @@
 // Every Chinese sentence that is written into a log row, or into a notice that leaves one: old clients of the log read
 // them as they stand. The console says the same in the reader's language from the row's other fields.
 import type { Language } from "../../shared/enums.ts";
+import { auditText } from "../../shared/audit-actions.ts";
+import type { AuditAction, AuditParams } from "../../shared/audit-actions.ts";
 
 /** For what also leaves the house, where its receiver's language counts. */
 export type Sentence = Readonly<Record<Language, string>>;
@@ -94,8 +96,67 @@ export function inviterGift(quota: string): string {
   return `邀请用户赠送 ${quota}`;
 }
 
-export function quotaChanged(before: string, after: string): string {
-  return `管理员将用户额度从 ${before}修改为 ${after}`;
+export function quotaChanged(before: string, after: string, reason = ""): string {
+  return `管理员将用户额度从 ${before}修改为 ${after}${reason === "" ? "" : `，原因：${reason}`}`;
+}
+
+/** Of the audit trail; a changed balance has the older sentence above. */
+const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, string>> = {
+  "user.create": "管理员创建了用户 {{name}}",
+  "user.update": "管理员修改了用户资料（{{fields}}）",
+  "user.password": "管理员重置了用户密码",
+  "user.disable": "管理员禁用了用户",
+  "user.enable": "管理员启用了用户",
+  "user.delete": "管理员删除了用户",
+  "user.promote": "管理员将用户提升为管理员",
+  "user.demote": "管理员将管理员降级为普通用户",
+  "user.remove": "管理员彻底移除了用户 {{name}}",
+  "user.factor_reset": "管理员重置了用户的{{factor}}",
+  "user.unbind": "管理员解除了用户的 {{provider}} 绑定",
+  "user.sessions_revoke": "管理员注销了用户的全部设备",
+  "option.set": "设置 {{key}} 从「{{old}}」改为「{{new}}」",
+  "provider.create": "添加了登录方式 {{provider}}",
+  "provider.update": "修改了登录方式 {{provider}}",
+  "provider.delete": "删除了登录方式 {{provider}}",
+  "log.clear": "清理了 {{before}} 之前的 {{rows}} 条日志",
+  "account.registered": "注册了账户",
+  "account.names": "修改了账户资料（{{fields}}）",
+  "account.deleted": "注销了账户",
+  "email.set": "将邮箱改为 {{email}}",
+  "password.changed": "修改了密码",
+  "password.reset": "通过邮件重置了密码",
+  "identity.bound": "绑定了 {{provider}}",
+  "identity.unbound": "解除了 {{provider}} 绑定",
+  "totp.enabled": "启用了验证器",
+  "totp.disabled": "停用了验证器",
+  "backup.renewed": "重新生成了备用码",
+  "passkey.added": "添加了通行密钥 {{name}}",
+  "passkey.renamed": "将通行密钥改名为 {{name}}",
+  "passkey.removed": "移除了通行密钥 {{name}}",
+  "token.renewed": "重新生成了系统访问令牌",
+  "key.rotated": "更换了令牌 {{name}} 的密钥",
+  "session.revoked": "注销了设备 {{device}}",
+  "session.revoked_others": "注销了其他全部设备",
+  "login.ok": "登录成功：{{device}}，{{method}} {{provider}}",
+  "login.failed": "登录失败 {{count}} 次：{{device}}",
+  "login.locked": "登录尝试过多，已暂时拒绝：{{device}}",
+};
+
+/** What codes among the values of a sentence are called. */
+const AUDIT_WORDS: Readonly<Record<string, string>> = {
+  "method.password": "密码",
+  "method.passkey": "通行密钥",
+  "method.provider": "第三方账户",
+  "method.rescue": "救援链接",
+  "factor.totp": "验证器",
+  "factor.passkey": "通行密钥",
+  "device.": "未知设备",
+};
+
+/** The sentence of an action; its balance's is written by whoever knows how the site shows money. */
+export function auditSentence(action: AuditAction, params: AuditParams): string {
+  if (action === "user.quota") return action;
+  return auditText(AUDIT_SENTENCES[action], params, (name, value) => AUDIT_WORDS[`${name}.${value}`]);
 }
 
 export function redeemed(quota: string, redemptionId: number): string {

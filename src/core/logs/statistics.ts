@@ -59,9 +59,8 @@ export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<numb
     return countRaw(deps, rawWhere(db, filter, filter.from, filter.to));
   }
   const from = Math.max(filter.from, await clearedBefore(deps));
-  if (from >= filter.to) return 0;
   let total = 0;
-  if (wantsConsume(filter)) {
+  if (wantsConsume(filter) && from < filter.to) {
     const { fullHours, edges } = splitRange(from, filter.to);
     const [row] = await db.reader
       .select({ total: sumOf(rollups.loggedCount) })
@@ -70,7 +69,7 @@ export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<numb
     total += row?.total ?? 0;
     for (const edge of edges) total += await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to));
   }
-  if (wantsRare(filter)) total += await countRaw(deps, rareWhere(db, filter, from, filter.to));
+  if (wantsRare(filter)) total += await countRaw(deps, rareWhere(db, filter, filter.from, filter.to));
   return total;
 }
 
@@ -79,14 +78,24 @@ export interface Segment {
   from: number;
   to: number;
   count: number;
+  /** Of a time that was cleared: only what was spared is there. */
+  isRare?: boolean;
 }
 
 /** The stretches in which a filter has rows, newest first: lets a list jump to a page without walking to it. */
 export async function* segmentsOf(deps: StatDeps, filter: LogFilter): AsyncGenerator<Segment> {
   const { db } = deps;
+  const cleared = Math.min(await clearedBefore(deps), filter.to);
+  const from = Math.max(filter.from, cleared);
+  if (from < filter.to) yield* liveSegments(deps, filter, from);
+  if (from === filter.from || !wantsRare(filter)) return;
+  const count = await countRaw(deps, rareWhere(db, filter, filter.from, from));
+  if (count > 0) yield { from: filter.from, to: from, count, isRare: true };
+}
+
+async function* liveSegments(deps: StatDeps, filter: LogFilter, from: number): AsyncGenerator<Segment> {
+  const { db } = deps;
   const { logs, rollups } = db.t;
-  const from = Math.max(filter.from, await clearedBefore(deps));
-  if (from >= filter.to) return;
   const { fullHours, edges } = splitRange(from, filter.to);
   const edgeSegment = async (edge: { from: number; to: number }): Promise<Segment> => ({
     ...edge,

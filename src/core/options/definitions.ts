@@ -29,6 +29,7 @@ import {
   modelNotices,
   money,
   oneOf,
+  optionalInt,
   priceRulesMap,
   rateLimitMap,
   ratioMap,
@@ -82,6 +83,8 @@ const optionsByGroup = {
     LogConsumeEnabled: { kind: bool, default: "true" },
     /** Writes a log row of type 5 for each failed relay call. */
     ErrorLogEnabled: { kind: bool, default: "true" },
+    /** So long a clearing spares top-ups and the audit trail. */
+    AuditRetentionDays: { kind: int(0, 36_500), default: "180", unit: "days" },
   },
   dashboard: {
     DataExportEnabled: { kind: bool, default: "true", public: "enable_data_export" },
@@ -116,6 +119,7 @@ const optionsByGroup = {
     "inbox.letters.database": { kind: bool, default: "true" },
     "inbox.letters.mail": { kind: bool, default: "true" },
     "inbox.letters.payment": { kind: bool, default: "true" },
+    "inbox.letters.balance": { kind: bool, default: "true" },
     /** Hours between two audits of the books, and the share of the disk that has to be free; 0 = never. */
     "inbox.audit_hours": { kind: int(0, 8760), default: "24", unit: "hours" },
     "inbox.disk_free_share": { kind: float(0, 0.9), default: "0.1", unit: "partShare" },
@@ -125,6 +129,8 @@ const optionsByGroup = {
     PreConsumedQuota: { kind: int(), default: "500", unit: "tokens" },
     QuotaForInviter: { kind: int(), default: "0", unit: "quota" },
     QuotaForInvitee: { kind: int(), default: "0", unit: "quota" },
+    /** What one administrator may change balances by in a day of the site; empty: no ceiling, 0: nothing. */
+    AdminBalanceDailyCeiling: { kind: optionalInt(), default: "", unit: "quota" },
   },
   chats: {
     Chats: { kind: chatList, default: "[]", public: "chats" },

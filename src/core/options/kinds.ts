@@ -19,7 +19,7 @@ export interface OptionKind<T> {
   /** A map of prices, ratios or groups: nobody empties it by sending nothing. */
   isTable?: boolean;
   /** Bounds of a number, for the field that it is typed into. */
-  range?: { min: number; max: number; isWhole: boolean };
+  range?: { min: number; max: number; isWhole: boolean; isOptional?: boolean };
   /** All that may be chosen. */
   values?: readonly string[];
 }
@@ -39,6 +39,7 @@ export interface OptionDefinition<T = unknown> {
 export const OPTION_UNITS = [
   "attempts",
   "currency_per_dollar",
+  "days",
   "dollars",
   "hours",
   "mebibytes",
@@ -94,6 +95,15 @@ function number(min: number, max: number, code: "option_not_int" | "option_not_n
 
 export const int = (min = 0, max = Number.MAX_SAFE_INTEGER) => number(min, max, "option_not_int");
 export const float = (min = 0, max = 1e12) => number(min, max, "option_not_number");
+
+/** A whole number, or nothing: read as null. */
+export function optionalInt(min = 0, max = Number.MAX_SAFE_INTEGER): OptionKind<number | null> {
+  const whole = int(min, max);
+  return {
+    range: { min, max, isWhole: true, isOptional: true },
+    parse: (value) => (value.trim() === "" ? null : whole.parse(value)),
+  };
+}
 
 /** A sum of money: few decimals, so that every product of it is exact. */
 export function money(min: number, max: number, decimals: number): OptionKind<number> {

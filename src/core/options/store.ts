@@ -22,6 +22,8 @@ export interface OptionAuthor {
   /** 0: the program itself. */
   userId: number;
   username: string;
+  /** From where, for the audit trail. */
+  origin?: { address: string; userAgent: string; authMethod: "session" | "access_token" | "none" };
   /** How it came about where it is more than a plain write. */
   kind?: "reset" | "apply" | "schedule" | "undo" | "cli" | "sync";
   note?: string;

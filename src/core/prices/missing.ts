@@ -119,7 +119,7 @@ function* keepOrigins(db: Database, tx: Orm, taken: readonly Taken[]): Steps<voi
 export async function setMissingPrices(
   deps: Pick<Deps, "db" | "options" | "clock">,
   { models, note }: { models: readonly string[]; note: string },
-  author: Pick<OptionAuthor, "userId" | "username">,
+  author: Pick<OptionAuthor, "userId" | "username" | "origin">,
 ): Promise<SetPrices> {
   const { db, options, clock } = deps;
   const { date } = shippedPrices();

@@ -183,7 +183,7 @@ export interface PlanToApply {
   draftVersion?: number | undefined;
 }
 
-type Author = Pick<OptionAuthor, "userId" | "username">;
+type Author = Pick<OptionAuthor, "userId" | "username" | "origin">;
 
 /** Applies a plan: all of it, as one revision, or nothing. Answers the revision. */
 export async function applyPlan(

@@ -5,11 +5,13 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
-import { LogType, UserStatus } from "../../shared/enums.ts";
+import { LogType, Role, UserStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { logQuotaText } from "../../shared/money.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { Credit, Deps } from "../deps.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { AuditActor, Origin } from "../logs/audit.ts";
 import { inviteeGift, inviterGift, newUserGift } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { nameKey } from "./folding.ts";
@@ -30,6 +32,10 @@ export interface NewAccount extends Pick<UserValues, "username" | "displayName">
   setting?: string | undefined;
   /** Version of the terms that were accepted; undefined: nobody asked. */
   termsVersion?: string | undefined;
+  /** The administrator who makes it; absent: they come by themselves. */
+  by?: AuditActor | undefined;
+  /** From where they come. */
+  origin?: Origin | undefined;
   /** Runs first in the transaction: what it throws undoes everything. */
   before?: ((tx: Orm) => Steps<void>) | undefined;
   /** Runs last, with the new account's id: what it throws undoes everything too. */
@@ -65,6 +71,7 @@ export async function addUser(deps: UserDeps, account: NewAccount): Promise<numb
       if (account.before) yield* account.before(tx);
       const inviter = yield* inviterSteps(tx, deps, account.inviterId, gifts.inviter);
       const user = yield* insertSteps(tx, deps, account, inviter);
+      yield* cameSteps(tx, deps, account, user);
       yield* giftSteps(tx, { deps, gifts, credit }, user, inviter);
       const tokenId = deps.options.get("GenerateDefaultToken")
         ? yield* firstTokenSteps(tx, deps, user)
@@ -77,6 +84,21 @@ export async function addUser(deps: UserDeps, account: NewAccount): Promise<numb
   } catch (error) {
     if (isUniqueViolation(error)) throw new Failure("client", "username_taken", { param: "username" });
     throw error;
+  }
+}
+
+/** The row that says how the account came. */
+function* cameSteps(
+  tx: Orm,
+  { ledger }: Pick<Deps, "ledger">,
+  { by, origin }: NewAccount,
+  user: Named,
+): Steps<void> {
+  if (by) {
+    yield* auditSteps(tx, { ledger }, { user, action: "user.create", params: { name: user.username }, by });
+  } else if (origin) {
+    const self = { ...origin, ...user, role: Role.user };
+    yield* auditSteps(tx, { ledger }, { user, action: "account.registered", by: self });
   }
 }
 

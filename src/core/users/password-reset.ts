@@ -7,6 +7,8 @@ import { UserStatus } from "../../shared/enums.ts";
 import type { Language } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps } from "../deps.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { Origin } from "../logs/audit.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import { checkNewPassword } from "./account-rules.ts";
 import { beginFlow, consumeSteps, endFlowsSteps } from "./auth-flows.ts";
@@ -74,6 +76,7 @@ export interface ResetInput {
   token: string;
   /** The new password; empty: one is made. */
   password: string;
+  origin: Origin;
 }
 
 /**
@@ -82,7 +85,7 @@ export interface ResetInput {
  */
 export async function resetPassword(
   deps: Deps,
-  { email, token, password }: ResetInput,
+  { email, token, password, origin }: ResetInput,
   asked: Language | undefined,
 ): Promise<{ userId: number; made: string }> {
   const mail = foldMail(email);
@@ -107,9 +110,16 @@ export async function resetPassword(
             eq(users.status, UserStatus.enabled),
           ),
         )
-        .returning({ id: users.id, email: users.email, setting: users.setting }),
+        .returning({
+          id: users.id,
+          username: users.username,
+          role: users.role,
+          email: users.email,
+          setting: users.setting,
+        }),
     );
     if (!row) throw refuse("reset_link_wrong");
+    yield* auditSteps(tx, deps, { user: row, action: "password.reset", by: { ...row, ...origin } });
     yield* endFlowsSteps(tx, deps, row.id);
     const language = accountLanguage(deps, row.setting, asked);
     const words = passwordWasResetWords(language, deps.options.get("SystemName"), siteLink(deps, "/reset"));

@@ -25,6 +25,8 @@ import { isOfAddress } from "./notify.ts";
 /** From where a visitor comes, and what they read. */
 export interface Visitor {
   address: string;
+  /** What the browser says of itself; for the audit trail. */
+  userAgent?: string;
   language: Language;
 }
 
@@ -140,7 +142,7 @@ export async function register(
   deps: Deps,
   limits: EntryLimits,
   input: Registration,
-  { address, language }: Visitor,
+  { address, userAgent = "", language }: Visitor,
 ): Promise<number> {
   if (input.username.trim() === "" || input.password === "") throw refuse("invalid_params");
   const username = checkedOwnUsername(input.username);
@@ -159,6 +161,7 @@ export async function register(
       inviterId: await inviterOf(deps, input.affCode),
       setting: JSON.stringify({ language }),
       termsVersion: terms === "" ? undefined : terms,
+      origin: { address, userAgent, authMethod: "none" },
       // In the same transaction: a name that is taken does not burn the code, and one code makes one account.
       ...(proof
         ? {

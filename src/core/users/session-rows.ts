@@ -76,6 +76,9 @@ export function* openSteps(
       })
       .returning({ id: sessions.id }),
   );
+  yield* q(
+    tx.update(users).set({ lastSeenAt: now }).where(eq(users.id, userId)).returning({ id: users.id }),
+  );
   const tooMany = live.slice(MAX_LIVE - 1).map((each) => each.id);
   if (tooMany.length > 0)
     yield* q(
@@ -165,9 +168,9 @@ export async function purgeRows({ orm, t: { sessions } }: Database, now: number)
   await orm.delete(sessions).where(or(lt(sessions.expiresAt, before), lt(sessions.revokedAt, before)));
 }
 
-/** One statement, however many there are. */
+/** Two statements, however many there are: the sessions, and the accounts that they belong to. */
 export async function writeLastUse(db: Database, uses: readonly LastUse[]): Promise<void> {
-  const { sessions } = db.t;
+  const { sessions, users } = db.t;
   const list = JSON.stringify(uses.map(({ id, lastSeenAt, lastIp }) => [id, lastSeenAt, lastIp]));
   const seen =
     db.kind === "postgres"
@@ -181,4 +184,16 @@ export async function writeLastUse(db: Database, uses: readonly LastUse[]): Prom
     })
     .from(seen)
     .where(eq(sessions.id, sql`value->>0`));
+  const ids = JSON.stringify(uses.map(({ id }) => id));
+  const used =
+    db.kind === "postgres"
+      ? sql`(select value from json_array_elements_text(${ids}::json))`
+      : sql`(select value from json_each(${ids}))`;
+  const latest = sql`(select max(${sessions.lastSeenAt}) from ${sessions} where ${sessions.userId} = ${users.id})`;
+  await db.orm
+    .update(users)
+    .set({ lastSeenAt: latest })
+    .where(
+      sql`${users.id} in (select ${sessions.userId} from ${sessions} where ${sessions.id} in ${used}) and ${users.lastSeenAt} < ${latest}`,
+    );
 }

@@ -32,9 +32,11 @@ export interface Session {
   readonly provider: string;
 }
 
+type Also = (tx: Orm) => Steps<void>;
+
 export interface Sessions {
-  /** Opens a new session and answers its id. */
-  open(fields: NewSession): Promise<string>;
+  /** Opens a new session and answers its id. `also`, here and below: what is written in the same transaction. */
+  open(fields: NewSession, also?: Also): Promise<string>;
   /** The live session of this id; a known one answers at once. */
   find(id: string): Session | undefined | Promise<Session | undefined>;
   /** Notes that the session was used now, from this address; written later. */
@@ -42,9 +44,14 @@ export interface Sessions {
   /** The session has proven itself afresh, until then (Unix seconds); on every node. */
   prove(id: string, sudoUntil: number): Promise<void>;
   /** Ends one session, on every node. */
-  end(id: string, reason: string): Promise<void>;
+  end(id: string, reason: string, also?: Also): Promise<void>;
   /** Ends all sessions of a user but, where it is named, one; that one goes on under the given version. */
-  endAll(userId: number, reason: string, kept?: { id: string; sessionVersion: number }): Promise<void>;
+  endAll(
+    userId: number,
+    reason: string,
+    kept?: { id: string; sessionVersion: number },
+    also?: Also,
+  ): Promise<void>;
   /** Removes the rows of a user who is removed. */
   remove(userId: number): Promise<void>;
   /** Deletes rows whose session ended long ago. */
@@ -143,9 +150,10 @@ export async function createSessions({
   const isValid = (entry: Entry): boolean => entry.isLive && entry.expiresAt > nowSeconds();
 
   /** Changes rows and announces them to the other nodes, both or neither; then forgets them here. */
-  async function change(steps: (tx: Orm) => Steps<readonly string[]>): Promise<void> {
+  async function change(steps: (tx: Orm) => Steps<readonly string[]>, also?: Also): Promise<void> {
     const ids = await db.atomic(function* (tx): Steps<readonly string[]> {
       const changed = yield* steps(tx);
+      if (also) yield* also(tx);
       yield* db.announceSteps(tx, "sessions", changed);
       return changed;
     });
@@ -173,10 +181,10 @@ export async function createSessions({
   timer.unref();
 
   return {
-    async open(fields) {
+    async open(fields, also) {
       const id = randomBytes(16).toString("hex");
       const now = nowSeconds();
-      await change((tx) => openSteps(tx, db, id, fields, now));
+      await change((tx) => openSteps(tx, db, id, fields, now), also);
       return id;
     },
     find(id) {
@@ -195,9 +203,12 @@ export async function createSessions({
       if (dirty.size >= maxCached) void write();
     },
     prove: (id, sudoUntil) => change((tx) => proveSteps(tx, db.t, id, sudoUntil)),
-    end: (id, reason) => change((tx) => endSteps(tx, db.t, id, { reason, now: nowSeconds() })),
-    endAll: (userId, reason, kept) =>
-      change((tx) => endAllSteps(tx, db.t, userId, { reason, now: nowSeconds(), ...(kept ? { kept } : {}) })),
+    end: (id, reason, also) => change((tx) => endSteps(tx, db.t, id, { reason, now: nowSeconds() }), also),
+    endAll: (userId, reason, kept, also) =>
+      change(
+        (tx) => endAllSteps(tx, db.t, userId, { reason, now: nowSeconds(), ...(kept ? { kept } : {}) }),
+        also,
+      ),
     remove: (userId) => change((tx) => removeSteps(tx, db.t, userId)),
     purge: () => purgeRows(db, nowSeconds()),
     write,

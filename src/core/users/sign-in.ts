@@ -7,6 +7,8 @@ import { createWrongLimit } from "../kit/attempt-limit.ts";
 import type { WrongLimit } from "../kit/attempt-limit.ts";
 import { hashPassword, verifyPassword } from "./credentials.ts";
 import type { Deps } from "../deps.ts";
+import { noteFailedLogin } from "../logs/login-trail.ts";
+import { deviceName } from "./device-name.ts";
 import { isKnownDevice } from "./devices.ts";
 import { mailKey, nameKey } from "./folding.ts";
 import { addressGroup, tooMany } from "../kit/site-limits.ts";
@@ -29,12 +31,16 @@ export function forgiveWrongTries({ db }: Pick<Deps, "db">, userId: number): voi
   forgiven.set(db, counts.set(userId, (counts.get(userId) ?? 0) + 1));
 }
 
+/** Locked accounts whose row is remembered. */
+const MAX_TOLD = 10_000;
+
 export interface SignInAttempt {
   login: string;
   password: string;
   address: string;
   /** Random id of the browser's signed cookie; empty: it has none. */
   deviceId: string;
+  userAgent: string;
 }
 
 /** The exact name, then the name as people read it, then an address: who has the name wins over who has the address. */
@@ -81,7 +87,35 @@ export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAt
   const perDevice = createWrongLimit(PER_PAIR, monotonicMs);
   const perAccount = createWrongLimit(PER_ACCOUNT, monotonicMs);
 
-  return async ({ login, password, address, deviceId }) => {
+  /** When an account's lock was last told, by its id. */
+  const told = new Map<number, number>();
+
+  /** After the answer: how long it takes must not tell whether there is such an account. */
+  function note(row: UserRow | undefined, error: unknown, { address, userAgent }: SignInAttempt): void {
+    if (!row || row.deletedAt !== null || !(error instanceof Failure)) return;
+    if (error.code !== "login_failed" && error.code !== "too_many_attempts") return;
+    const isLocked = error.code === "too_many_attempts";
+    if (isLocked) {
+      const last = told.get(row.id);
+      if (last !== undefined && monotonicMs() - last < PER_PAIR.windowMs) return;
+      told.delete(row.id);
+      told.set(row.id, monotonicMs());
+      const [oldest] = told.keys();
+      if (told.size > MAX_TOLD && oldest !== undefined) told.delete(oldest);
+    }
+    const { id, username, role } = row;
+    const by = { id, username, role, address, userAgent, authMethod: "none" as const };
+    setImmediate(() => {
+      deviceName(userAgent)
+        .then((device) => noteFailedLogin(deps, isLocked ? "login.locked" : "login.failed", by, device))
+        .catch((reason: unknown) => {
+          deps.logger.warn("a failed sign-in was not logged", { user: id, error: String(reason) });
+        });
+    });
+  }
+
+  return async (attempt) => {
+    const { login, password, address, deviceId } = attempt;
     if (!deps.options.get("PasswordLoginEnabled")) throw refuse("login_password_disabled");
     const name = login.trim();
     if (name === "" || password === "") throw refuse("login_empty");
@@ -108,6 +142,7 @@ export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAt
       return await verified(deps, row, password);
     } catch (error) {
       isWrong = error instanceof Failure && error.code === "login_failed";
+      note(row, error, attempt);
       throw error;
     } finally {
       for (const [limit, key] of entered) limit.leave(key, isWrong);

@@ -1,13 +1,16 @@
 // Users: the own account, and their administration by rank.
 // Refuses to touch a same or higher rank (root passes), and to disable, delete or demote root.
-import { and, desc, eq, inArray, or, sql } from "drizzle-orm";
+import { eq, inArray, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { contains, countRows, q } from "../../db/database.ts";
+import { q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
-import { LogType, Role, UserStatus } from "../../shared/enums.ts";
+import { Role, UserStatus } from "../../shared/enums.ts";
+import type { AuditAction } from "../../shared/audit-actions.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
+import { balanceSteps, checkChange, tellRoot } from "./balance-changes.ts";
+import type { BalanceChange } from "./balance-changes.ts";
 import { checkedDisplayName, checkedUsername, checkNewPassword, checkPassword } from "./account-rules.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
@@ -16,10 +19,10 @@ import { forgetDevices } from "./devices.ts";
 import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
 import { addUser } from "./new-user.ts";
-import { quotaDisplay } from "../options/store.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
-import { quotaChanged } from "../logs/sentences.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { AuditActor, AuditEntry } from "../logs/audit.ts";
 
 export type UserRow = Schema["users"]["$inferSelect"];
 
@@ -53,7 +56,8 @@ export interface UserJson {
   setting: string;
 }
 
-async function withIdentities(deps: Deps, rows: UserRow[]): Promise<UserJson[]> {
+/** Rows as the wire knows them, with what is bound to each. */
+export async function withIdentities(deps: Deps, rows: UserRow[]): Promise<UserJson[]> {
   const { identities } = deps.db.t;
   const bound = new Map<number, Record<string, string>>();
   if (rows.length > 0) {
@@ -126,7 +130,7 @@ async function findUser(deps: Deps, id: number): Promise<UserRow> {
   return rows[0];
 }
 
-function assertOutranks(actor: UserAccount, target: { role: number }, code: FailureCode): void {
+function assertOutranks(actor: Pick<UserAccount, "role">, target: { role: number }, code: FailureCode): void {
   if (actor.role !== Role.root && target.role >= actor.role) throw refuse(code);
 }
 
@@ -157,7 +161,7 @@ export interface Here {
  */
 export async function updateSelf(
   deps: Deps,
-  actor: UserAccount,
+  actor: AuditActor,
   input: SelfUpdate,
   { sessionId, deviceId }: Here,
 ): Promise<UserRow> {
@@ -173,13 +177,12 @@ export async function updateSelf(
     if (!matches && row.passwordHash !== "") throw refuse("password_old_wrong");
     changes.passwordHash = await hashPassword(input.password);
   }
-  const saved = await saveUser(
-    deps,
-    actor.id,
+  const saved = await saveUser(deps, {
     changes,
     row,
-    input.password !== undefined && input.password !== "",
-  );
+    endsSessions: changes.passwordHash !== undefined,
+    entries: changeEntries(row, changes, actor, ["account.names", "password.changed"]),
+  });
   if (changes.passwordHash !== undefined) {
     const { sessionVersion } = saved;
     await deps.sessions.endAll(
@@ -206,21 +209,41 @@ function displayNameChanges(row: UserRow, typed: string): Partial<UserRow> {
 /** Ends every session at once: whoever read the row before this gets no session with the version it had then. */
 const nextVersion = (deps: Deps): SQL => sql`${deps.db.t.users.sessionVersion} + 1`;
 
-async function saveUser(
-  deps: Deps,
-  id: number,
-  changes: Partial<UserRow>,
-  row: UserRow,
-  endsSessions: boolean,
-): Promise<UserRow> {
+interface Save {
+  changes: Partial<UserRow>;
+  row: UserRow;
+  endsSessions: boolean;
+  /** Rows of the audit trail that go with it. */
+  entries: readonly AuditEntry[];
+}
+
+/** What of a change the audit trail tells: the fields by their names, and that there is a new password. */
+function changeEntries(
+  user: UserRow,
+  { passwordHash, usernameKey: _, ...fields }: Partial<UserRow>,
+  by: AuditActor,
+  [names, password]: readonly [AuditAction, AuditAction],
+): AuditEntry[] {
+  const changed = Object.keys(fields).join(", ");
+  return [
+    ...(changed === "" ? [] : [{ user, action: names, params: { fields: changed }, by }]),
+    ...(passwordHash === undefined ? [] : [{ user, action: password, by }]),
+  ];
+}
+
+async function saveUser(deps: Deps, { changes, row, endsSessions, entries }: Save): Promise<UserRow> {
   if (Object.keys(changes).length === 0) return row;
   const { users } = deps.db.t;
   try {
     const set = endsSessions ? { ...changes, sessionVersion: nextVersion(deps) } : changes;
-    const rows = await deps.db.orm.update(users).set(set).where(eq(users.id, id)).returning();
-    if (!rows[0]) throw refuse("user_missing");
-    await deps.accounts.userChanged(id);
-    return rows[0];
+    const saved = await deps.db.atomic(function* (tx) {
+      const [found] = yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning());
+      if (!found) throw refuse("user_missing");
+      for (const entry of entries) yield* auditSteps(tx, deps, entry);
+      return found;
+    });
+    await deps.accounts.userChanged(row.id);
+    return saved;
   } catch (error) {
     if (isUniqueViolation(error)) throw refuse("username_taken");
     throw error;
@@ -228,13 +251,16 @@ async function saveUser(
 }
 
 /** Makes a new system access token; the old one ends at once. Only its hash is kept. */
-export async function renewAccessToken(deps: Deps, actor: UserAccount): Promise<string> {
+export async function renewAccessToken(deps: Deps, actor: AuditActor): Promise<string> {
   const token = newAccessToken();
   const { users } = deps.db.t;
-  await deps.db.orm
-    .update(users)
-    .set({ accessTokenHash: sha256Hex(token) })
-    .where(eq(users.id, actor.id));
+  await deps.db.atomic(function* (tx) {
+    const accessTokenHash = sha256Hex(token);
+    yield* q(
+      tx.update(users).set({ accessTokenHash }).where(eq(users.id, actor.id)).returning({ id: users.id }),
+    );
+    yield* auditSteps(tx, deps, { user: actor, action: "token.renewed", by: actor });
+  });
   await deps.accounts.userChanged(actor.id);
   return token;
 }
@@ -248,18 +274,26 @@ export async function ownSecrets(
   return { hasPassword: passwordHash !== "", hasAccessToken: accessTokenHash !== null };
 }
 
-export async function deleteSelf(deps: Deps, actor: UserAccount): Promise<void> {
+export async function deleteSelf(deps: Deps, actor: AuditActor): Promise<void> {
   if (actor.role >= Role.root) throw refuse("user_root_self_undeletable");
-  await softDelete(deps, await findUser(deps, actor.id));
+  await softDelete(deps, await findUser(deps, actor.id), actor);
 }
 
-async function softDelete(deps: Deps, row: UserRow): Promise<void> {
+async function softDelete(deps: Deps, row: UserRow, by: AuditActor): Promise<void> {
   const { remoteObjects, users } = deps.db.t;
-  await deps.db.orm
-    .update(users)
-    .set({ deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null })
-    .where(eq(users.id, row.id));
-  await deps.db.orm.delete(remoteObjects).where(eq(remoteObjects.userId, row.id));
+  const action: AuditAction = by.id === row.id ? "account.deleted" : "user.delete";
+  await deps.db.atomic(function* (tx) {
+    const set = { deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null };
+    yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
+    yield* q(
+      tx
+        .delete(remoteObjects)
+        .where(eq(remoteObjects.userId, row.id))
+        .returning({ id: remoteObjects.userId }),
+    );
+    yield* removeFactorSteps(tx, deps, row.id, { totp: true, passkeys: true });
+    yield* auditSteps(tx, deps, { user: row, action, by });
+  });
   await deps.accounts.userChanged(row.id);
   await endEverywhere(deps, row.id, "deleted");
 }
@@ -271,41 +305,6 @@ async function endEverywhere(deps: Deps, userId: number, reason: string): Promis
 }
 
 // --- administration ------------------------------------------------------------------------------------------------
-
-export interface UserQuery {
-  keyword?: string | undefined;
-  group?: string | undefined;
-  page: number;
-  pageSize: number;
-}
-
-export async function listUsers(deps: Deps, query: UserQuery): Promise<{ items: UserJson[]; total: number }> {
-  const { users } = deps.db.t;
-  const filters: (SQL | undefined)[] = [];
-  const keyword = query.keyword?.trim() ?? "";
-  if (keyword !== "") {
-    const id = /^\d{1,15}$/.test(keyword) ? eq(users.id, Number(keyword)) : undefined;
-    filters.push(
-      or(
-        contains(users.username, keyword),
-        contains(users.email, keyword),
-        contains(users.displayName, keyword),
-        id,
-      ),
-    );
-  }
-  if (query.group) filters.push(eq(users.group, query.group));
-  const where = and(...filters);
-  const rows = await deps.db.reader
-    .select()
-    .from(users)
-    .where(where)
-    .orderBy(desc(users.id))
-    .limit(query.pageSize)
-    .offset((query.page - 1) * query.pageSize);
-  const [count] = await deps.db.reader.select({ total: countRows() }).from(users).where(where);
-  return { items: await withIdentities(deps, rows), total: count?.total ?? 0 };
-}
 
 export async function getUserFor(deps: Deps, actor: UserAccount, id: number): Promise<UserJson> {
   const row = await findUser(deps, id);
@@ -324,7 +323,7 @@ export interface NewUser {
   role?: number | undefined;
 }
 
-export async function createUser(deps: Deps, actor: UserAccount, input: NewUser): Promise<number> {
+export async function createUser(deps: Deps, actor: AuditActor, input: NewUser): Promise<number> {
   if (input.username.trim() === "" || input.password === "") throw refuse("user_fields_empty");
   const username = checkedUsername(input.username);
   const displayName = checkedDisplayName(input.display_name ?? "") || username;
@@ -333,28 +332,20 @@ export async function createUser(deps: Deps, actor: UserAccount, input: NewUser)
   const mail = input.email?.trim() ? mailFor(deps, input.email) : undefined;
   if ((input.role ?? Role.user) >= actor.role) throw refuse("user_rank_create");
   if (mail) await refuseTakenMail(deps, mail);
-  return addUser(deps, { username, displayName, passwordHash: await hashPassword(input.password), mail });
+  const passwordHash = await hashPassword(input.password);
+  return addUser(deps, { username, displayName, passwordHash, mail, by: actor });
 }
 
-export interface UserUpdate {
+export interface UserUpdate extends BalanceChange {
   id: number;
   username?: string | undefined;
   display_name?: string | undefined;
   password?: string | undefined;
   group?: string | undefined;
-  /** The balance shall be this. */
-  quota?: number | undefined;
-  /** † The balance shall change by this, whatever the user spends meanwhile. Not together with `quota`. */
-  quota_change?: number | undefined;
-}
-
-function checkedBalance(quota: number): number {
-  if (!isQuota(quota) || Math.abs(quota) > MAX_QUOTA / 2) throw refuse("quota_out_of_range");
-  return quota;
 }
 
 /** Writes what is present; a change of the balance is logged for the user it belongs to. */
-export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpdate): Promise<void> {
+export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdate): Promise<void> {
   const row = await findUser(deps, input.id);
   // The own row too: an administrator's own balance and group are a higher rank's business.
   assertOutranks(actor, row, "user_rank_update");
@@ -371,39 +362,20 @@ export async function updateUser(deps: Deps, actor: UserAccount, input: UserUpda
     checkPassword(input.password);
     changes.passwordHash = await hashPassword(input.password);
   }
-  const { quota, quota_change: change } = input;
-  if (quota !== undefined && change !== undefined) throw refuse("params_wrong");
-  checkedBalance(quota ?? change ?? 0);
+  checkChange(input);
+  const entries = changeEntries(row, changes, actor, ["user.update", "user.password"]);
   const { users } = deps.db.t;
   try {
-    await deps.ledger.atomic(function* (tx, credit) {
+    const changed = await deps.ledger.atomic(function* (tx, credit) {
       if (Object.keys(changes).length > 0) {
         const set =
           changes.passwordHash === undefined ? changes : { ...changes, sessionVersion: nextVersion(deps) };
         yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
       }
-      if (quota === undefined && change === undefined) return;
-      const [current] = yield* q(tx.select({ quota: users.quota }).from(users).where(eq(users.id, row.id)));
-      const before = current?.quota ?? 0;
-      const after = quota ?? before + (change ?? 0);
-      if (before === after) return;
-      // Only calls bring a balance below zero; whoever is there may stay there while other fields are edited.
-      if (after < 0 && after < before) throw refuse("quota_out_of_range");
-      checkedBalance(after);
-      yield* credit({ userId: row.id, amount: after - before, kind: "admin" });
-      const display = quotaDisplay(deps.options);
-      yield* deps.ledger.logSteps(tx, {
-        type: LogType.manage,
-        userId: row.id,
-        username: row.username,
-        content: quotaChanged(logQuotaText(before, display), logQuotaText(after, display)),
-        other: {
-          admin_info: { admin_id: actor.id, admin_username: actor.username },
-          before,
-          after,
-        },
-      });
+      for (const entry of entries) yield* auditSteps(tx, deps, entry);
+      return yield* balanceSteps(tx, { deps, credit, by: actor }, row, input);
     });
+    if (changed) tellRoot(deps, actor, row, changed);
   } catch (error) {
     if (isUniqueViolation(error)) throw refuse("username_taken");
     throw error;
@@ -417,7 +389,7 @@ export type ManageAction = "disable" | "enable" | "delete" | "promote" | "demote
 /** Promotes, demotes, disables, enables or deletes; answers the user's new role and status. */
 export async function manageUser(
   deps: Deps,
-  actor: UserAccount,
+  actor: AuditActor,
   id: number,
   action: ManageAction,
 ): Promise<{ role: number; status: number }> {
@@ -428,7 +400,7 @@ export async function manageUser(
   if (action === "demote" && isRoot) throw refuse("user_root_undemotable");
   assertOutranks(actor, row, "user_rank_update");
   if (action === "delete") {
-    await softDelete(deps, row);
+    await softDelete(deps, row, actor);
     return { role: row.role, status: row.status };
   }
   const changes: Partial<UserRow> = {};
@@ -443,7 +415,8 @@ export async function manageUser(
     if (row.role <= Role.user) throw refuse("user_already_ordinary");
     changes.role = Role.user;
   }
-  const saved = await saveUser(deps, id, changes, row, true);
+  const entries: AuditEntry[] = [{ user: row, action: `user.${action}`, by: actor }];
+  const saved = await saveUser(deps, { changes, row, endsSessions: true, entries });
   // Who was banned comes back as a stranger; a changed rank leaves the browsers known.
   if (action === "disable") await endEverywhere(deps, id, "banned");
   else await deps.sessions.endAll(id, action === "enable" ? "enabled" : "role");
@@ -451,7 +424,7 @@ export async function manageUser(
 }
 
 /** Removes the row itself; its log rows and credits stay as the record of what happened. */
-export async function removeUser(deps: Deps, actor: UserAccount, id: number): Promise<void> {
+export async function removeUser(deps: Deps, actor: AuditActor, id: number): Promise<void> {
   const row = await findUser(deps, id);
   if (row.role >= Role.root) throw refuse("user_root_undeletable");
   assertOutranks(actor, row, "user_rank_delete");
@@ -466,6 +439,8 @@ export async function removeUser(deps: Deps, actor: UserAccount, id: number): Pr
       tx.delete(remoteObjects).where(eq(remoteObjects.userId, id)).returning({ id: remoteObjects.userId }),
     );
     yield* q(tx.delete(users).where(eq(users.id, id)).returning({ id: users.id }));
+    const params = { name: row.username };
+    yield* auditSteps(tx, deps, { user: row, action: "user.remove", params, by: actor });
   });
   await deps.sessions.remove(id);
   await deps.accounts.userChanged(id);

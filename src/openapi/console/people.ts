@@ -280,6 +280,23 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     answer: { success: true, message: "", data: { key: "q3Zr8w…", previous_until: 1_795_000_000 } },
   },
   "DELETE /api/token/{id}": { tag: "Keys", summary: "Delete a key" },
+  "GET /api/user/sessions": {
+    tag: "Account",
+    summary: "List the own devices",
+    description: "The one at hand first. An id is good for signing that device out and nothing else.",
+  },
+  "DELETE /api/user/sessions/{id}": { tag: "Account", summary: "Sign out a device" },
+  "POST /api/user/sessions/revoke-others": {
+    tag: "Account",
+    summary: "Sign out all other devices",
+    description: "Accounts with a second factor prove themselves afresh first.",
+  },
+  "POST /api/user/{id}/sessions/revoke": { tag: "Users", summary: "Sign a user out everywhere" },
+  "GET /api/user/ceiling": {
+    tag: "Users",
+    summary: "What of balances may still be changed today",
+    description: "In units of quota; null: no ceiling.",
+  },
   "GET /api/user/": { tag: "Users", summary: "List users", fields: { p: "Page; the first is 1." } },
   "GET /api/user/search": {
     tag: "Users",
@@ -310,4 +327,17 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     answer: { success: true, message: "", data: { role: 1, status: 2 } },
   },
   "DELETE /api/user/{id}": { tag: "Users", summary: "Delete a user" },
+  "POST /api/user/bulk": {
+    tag: "Users",
+    summary: "Do something to many accounts",
+    description: "In the background. `ids`, or `filter` with the `count` that was confirmed. Answers the id of the run.",
+    body: { action: "credit", ids: [2, 3], amount: 500_000, reason: "An outage" },
+  },
+  "GET /api/user/bulk/{id}": { tag: "Users", summary: "Show how far a run over many accounts is" },
+  "PUT /api/user/{id}/notes": {
+    tag: "Users",
+    summary: "Write the remark and the mark of an account",
+    description: "The owner sees neither.",
+    body: { remark: "Pays by invoice", flagged: true },
+  },
 };

@@ -210,7 +210,12 @@ for (const database of ["sqlite", "postgres"] as const) {
       if (account) await transferReward(deps, account, 500_000);
       const made = { username: "edited", password: "12345678", display_name: "x" };
       await call("POST", "/api/user/", made, root);
-      await call("PUT", "/api/user/", { id: user.id, quota_change: 5, group: "default" }, root);
+      await call(
+        "PUT",
+        "/api/user/",
+        { id: user.id, quota_change: 5, quota_reason: "x", group: "default" },
+        root,
+      );
       const doomed = await app.createUser({ quota: 1 });
       await call("DELETE", `/api/user/${doomed.id}`, undefined, root);
       // Channels: made, edited, copied, tagged, switched, repaired, deleted.

@@ -13,7 +13,10 @@ const dollars = logQuotaText(750_000, { inCurrency: true, quotaPerUnit: 500_000 
 const units = logQuotaText(750_000, { inCurrency: false, quotaPerUnit: 500_000 });
 
 /** What each makes of an example, and how that reads. */
-const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, string])[]> = {
+const EXAMPLES: Record<
+  Exclude<keyof typeof sentences, "auditSentence">,
+  readonly (readonly [string, string])[]
+> = {
   chargeSentence: [
     [
       sentences.chargeSentence({ ratios: RATIOS, groupRatio: 1 }),
@@ -81,6 +84,10 @@ const EXAMPLES: Record<keyof typeof sentences, readonly (readonly [string, strin
     [
       sentences.quotaChanged(units, dollars),
       "An administrator changed the balance from 750000 units of quota to $1.500000",
+    ],
+    [
+      sentences.quotaChanged(units, dollars, "paid by bank"),
+      "An administrator changed the balance from 750000 units of quota to $1.500000: paid by bank",
     ],
   ],
   newUserGift: [[sentences.newUserGift(dollars), "Given to the new account: $1.500000"]],

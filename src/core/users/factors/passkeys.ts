@@ -2,7 +2,7 @@
 // anything else, because counters that stay 0 let the same answer pass again and again.
 // Refuses addresses that a browser cannot bind a passkey to, foreign handles, copies, and answers without verification.
 import { randomBytes } from "node:crypto";
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, eq, lt } from "drizzle-orm";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import { countRows, q } from "../../../db/database.ts";
 import { UserStatus } from "../../../shared/enums.ts";
@@ -232,10 +232,18 @@ export async function finishAssertion(
     throw refuse("passkey_refused");
   if (user.deletedAt !== null || user.status !== UserStatus.enabled) throw refuse("passkey_refused");
   const newCounter = await assertedCounter(deps, site, passkey, flow.payload.challenge, response);
-  await deps.db.orm
+  // Compared once more by the statement: of two copies that are shown at once, one gets in.
+  const rose = await deps.db.orm
     .update(passkeys)
     .set({ counter: newCounter, lastUsedAt: Math.floor(deps.clock.nowMs() / 1000) })
-    .where(eq(passkeys.id, passkey.id));
+    .where(
+      and(
+        eq(passkeys.id, passkey.id),
+        newCounter === 0 ? eq(passkeys.counter, 0) : lt(passkeys.counter, newCounter),
+      ),
+    )
+    .returning({ id: passkeys.id });
+  if (rose.length === 0) throw refuse("passkey_refused");
   return user;
 }
 

@@ -1,7 +1,7 @@
 // One-time codes by time (RFC 6238: SHA-1, six digits, thirty seconds) and the backup codes beside them.
 // Refuses a code whose step was used before, and locks an account's codes after ten wrong ones within an hour.
 import { randomInt } from "node:crypto";
-import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, lt, lte, sql } from "drizzle-orm";
 import { Secret, TOTP } from "otpauth";
 import { q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
@@ -142,12 +142,17 @@ export interface TotpState {
   backup_codes_left: number;
 }
 
-/** Counts a wrong code over all flows; the tenth within an hour locks, each time for twice as long. */
-async function countWrongCode(deps: TotpDeps, userId: number): Promise<void> {
+type TotpRow = TotpDeps["db"]["t"]["totps"]["$inferSelect"];
+
+/**
+ * Counts a code as wrong before it is looked at, so that many at once are no more than ten; the tenth within an hour locks,
+ * each time for twice as long. A right one takes it back. Throws `too_many_attempts` while the codes are locked; undefined:
+ * the account has none.
+ */
+async function admitCode(deps: TotpDeps, userId: number): Promise<TotpRow | undefined> {
   const { totps } = deps.db.t;
   const now = nowSeconds(deps);
-  const isMine = eq(totps.userId, userId);
-  await deps.db.atomic(function* (tx) {
+  return deps.db.atomic(function* (tx) {
     const [row] = yield* q(
       tx
         .update(totps)
@@ -155,27 +160,38 @@ async function countWrongCode(deps: TotpDeps, userId: number): Promise<void> {
           wrong: sql`case when ${totps.wrongSince} < ${now - WINDOW_SECONDS} then 1 else ${totps.wrong} + 1 end`,
           wrongSince: sql`case when ${totps.wrongSince} < ${now - WINDOW_SECONDS} then ${now} else ${totps.wrongSince} end`,
         })
-        .where(isMine)
-        .returning({ wrong: totps.wrong, locks: totps.locks }),
+        .where(and(eq(totps.userId, userId), lte(totps.lockedUntil, now)))
+        .returning(),
     );
-    if (!row || row.wrong < MOST_WRONG) return;
+    if (!row) {
+      const [locked] = yield* q(
+        tx.select({ until: totps.lockedUntil }).from(totps).where(eq(totps.userId, userId)),
+      );
+      if (locked) throw tooMany(Math.max(1, locked.until - now));
+      return undefined;
+    }
+    if (row.wrong < MOST_WRONG) return row;
     const seconds = Math.min(LOCK_SECONDS * 2 ** row.locks, LONGEST_LOCK_SECONDS);
     yield* q(
       tx
         .update(totps)
         .set({ wrong: 0, wrongSince: 0, locks: row.locks + 1, lockedUntil: now + seconds })
-        .where(isMine)
+        .where(eq(totps.userId, userId))
         .returning({ id: totps.userId }),
     );
+    return row;
   });
 }
+
+/** After a right one. */
+const NOTHING_WRONG = { wrong: 0, wrongSince: 0, locks: 0, lockedUntil: 0 };
 
 /** Uses the step up: it counts only where it is later than the last one, also on two nodes at once. */
 async function useStep(deps: TotpDeps, userId: number, step: number): Promise<boolean> {
   const { totps } = deps.db.t;
   const rows = await deps.db.orm
     .update(totps)
-    .set({ lastStep: step, wrong: 0, wrongSince: 0, locks: 0 })
+    .set({ lastStep: step, ...NOTHING_WRONG })
     .where(and(eq(totps.userId, userId), lt(totps.lastStep, step)))
     .returning({ id: totps.userId });
   return rows.length > 0;
@@ -206,17 +222,17 @@ export async function proveSecondCode(
   userId: number,
   typed: string,
 ): Promise<"totp" | "backup" | undefined> {
-  const { totps } = deps.db.t;
-  const [row] = await deps.db.orm.select().from(totps).where(eq(totps.userId, userId));
+  const row = await admitCode(deps, userId);
   if (!row) return undefined;
-  const seconds = row.lockedUntil - nowSeconds(deps);
-  if (seconds > 0) throw tooMany(seconds);
   const code = typed.trim();
   if (/^\d{6}$/.test(code)) {
     const step = stepOf(deps, deps.seal.open("user", row.secretSealed), code);
     if (step !== undefined && (await useStep(deps, userId, step))) return "totp";
-  } else if (await useBackupCode(deps, userId, code)) return "backup";
-  await countWrongCode(deps, userId);
+  } else if (await useBackupCode(deps, userId, code)) {
+    const { totps } = deps.db.t;
+    await deps.db.orm.update(totps).set(NOTHING_WRONG).where(eq(totps.userId, userId));
+    return "backup";
+  }
   return undefined;
 }
 

@@ -1,0 +1,100 @@
+// Administration of many users at once, and what administrators note about one.
+// Refuses by rank, account for account: core/users/bulk-run.ts.
+import { Elysia, t } from "elysia";
+import type { Deps, UserAccount } from "../core/deps.ts";
+import type { AuditActor } from "../core/logs/audit.ts";
+import { createBulk, getBulk } from "../core/users/bulk.ts";
+import type { BulkAct } from "../core/users/bulk.ts";
+import { runSoon } from "../core/users/bulk-run.ts";
+import { writeNotes } from "../core/users/user-notes.ts";
+import { done, ok } from "../http/envelope.ts";
+import { rowIdOf } from "../http/paging.ts";
+import { plainText } from "../http/plain-text.ts";
+import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
+import { policy } from "../http/session.ts";
+import type { SessionSettings } from "../http/session.ts";
+import { refuse } from "../shared/failures.ts";
+
+const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const letter = t.Optional(t.Object({ subject: plainText(200), text: plainText(20_000) }));
+
+const bulkBody = t.Object({
+  action: t.Union([
+    t.Literal("group"),
+    t.Literal("credit"),
+    t.Literal("disable"),
+    t.Literal("enable"),
+    t.Literal("flag"),
+    t.Literal("letter"),
+  ]),
+  ids: t.Optional(t.Array(id, { maxItems: 10_000 })),
+  filter: t.Optional(t.Object(userSearchFields)),
+  count: t.Optional(id),
+  reason: t.Optional(plainText(500)),
+  group: t.Optional(plainText(64)),
+  amount: t.Optional(t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+  flagged: t.Optional(t.Boolean()),
+  letters: t.Optional(t.Object({ zh: letter, en: letter })),
+});
+
+function actOf(body: typeof bulkBody.static): BulkAct {
+  const { action } = body;
+  if (action === "group") return { action, group: body.group ?? "" };
+  if (action === "credit") return { action, amount: body.amount ?? 0 };
+  if (action === "flag") return { action, flagged: body.flagged ?? true };
+  if (action !== "letter") return { action };
+  const { zh, en } = body.letters ?? {};
+  return { action, letters: { ...(zh ? { zh } : {}), ...(en ? { en } : {}) } };
+}
+
+function whomOf({ ids, filter, count }: typeof bulkBody.static) {
+  if (ids !== undefined && filter === undefined) return { ids };
+  if (ids === undefined && filter !== undefined && count !== undefined)
+    return { filter: userFilterOf(filter), count };
+  throw refuse("params_wrong");
+}
+
+function byOf(actor: UserAccount, from: { request: Request; address: string; session: unknown }): AuditActor {
+  return {
+    id: actor.id,
+    username: actor.username,
+    role: actor.role,
+    address: from.address,
+    userAgent: (from.request.headers.get("user-agent") ?? "").slice(0, 256),
+    authMethod: from.session === undefined ? "access_token" : "session",
+  };
+}
+
+export function userBulk(deps: Deps, session: SessionSettings) {
+  return new Elysia({ prefix: "/api/user" })
+    .use(policy(session))
+    .post(
+      "/bulk",
+      async ({ actor, body, request, address, session: current }) => {
+        const by = byOf(actor, { request, address, session: current });
+        const bulk = await createBulk(deps, by, {
+          act: actOf(body),
+          reason: (body.reason ?? "").trim(),
+          whom: whomOf(body),
+        });
+        runSoon(deps, bulk);
+        return ok({ id: bulk });
+      },
+      { access: "admin", body: bulkBody },
+    )
+    .get("/bulk/:id", async ({ actor, params }) => ok(await getBulk(deps, actor, rowIdOf(params.id))), {
+      access: "admin",
+    })
+    .put(
+      "/:id/notes",
+      async ({ actor, body, params, request, address, session: current }) => {
+        const by = byOf(actor, { request, address, session: current });
+        await writeNotes(deps, by, rowIdOf(params.id, "user_missing"), body);
+        return done();
+      },
+      {
+        access: "admin",
+        body: t.Object({ remark: t.Optional(plainText(500)), flagged: t.Optional(t.Boolean()) }),
+      },
+    );
+}

@@ -1,0 +1,42 @@
+// Settings in the audit trail: who changed which, from what to what, in the block that writes them.
+// Refuses the values of secrets and of tables: of those it tells the names alone.
+import { inArray } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
+import type { Clock, Ledger } from "../deps.ts";
+import { definitionOf } from "../options/definitions.ts";
+import type { OptionAuthor, OptionRecorder } from "../options/store.ts";
+import type { AuditActor } from "./audit.ts";
+import { auditSteps } from "./audit.ts";
+
+const MAX_VALUE_CHARS = 200;
+const UNTOLD = "…";
+
+const cut = (text: string): string =>
+  text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}${UNTOLD}` : text;
+
+function actorOf({ userId, username, origin }: OptionAuthor): AuditActor {
+  return { id: userId, username, role: 0, address: "", userAgent: "", authMethod: "none", ...origin };
+}
+
+/** What people change, and settings files; what the program itself renews is in the history of prices. */
+const isTold = ({ userId, kind }: OptionAuthor): boolean => userId > 0 || kind === "cli";
+
+export function optionTrail({ db, ledger }: { db: Database; clock: Clock; ledger: Ledger }): OptionRecorder {
+  const { options } = db.t;
+  return function* record(tx, writes, author) {
+    if (!author || !isTold(author) || writes.length === 0) return;
+    const keys = writes.map(({ key }) => key);
+    const rows = yield* q(tx.select().from(options).where(inArray(options.key, keys)));
+    const stored = new Map(rows.map(({ key, value }) => [key, value]));
+    const by = actorOf(author);
+    for (const { key, text } of writes) {
+      const { kind, secret, default: shipped } = definitionOf(key);
+      const old = stored.get(key) ?? shipped;
+      if (secret !== true && old === text) continue;
+      const isUntold = secret === true || kind.isTable === true;
+      const params = isUntold ? { key, old: UNTOLD, new: UNTOLD } : { key, old: cut(old), new: cut(text) };
+      yield* auditSteps(tx, { ledger }, { user: by, action: "option.set", params, by });
+    }
+  };
+}

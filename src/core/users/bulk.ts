@@ -1,0 +1,145 @@
+// Something done to many accounts at once: who asks, for what, to whom. The accounts are frozen when it is asked for.
+// Refuses a number that is not the one the person confirmed, and texts or groups that nothing could be done with.
+import { and, asc, eq, inArray, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { countRows, q } from "../../db/database.ts";
+import { refuse } from "../../shared/failures.ts";
+import { LANGUAGES, Role } from "../../shared/enums.ts";
+import type { Language } from "../../shared/enums.ts";
+import type { Deps, UserAccount } from "../deps.ts";
+import type { AuditActor } from "../logs/audit.ts";
+import { checkedBalance } from "./balance-changes.ts";
+import { userWhere } from "./user-list.ts";
+import type { UserFilter } from "./user-list.ts";
+
+interface BulkLetter {
+  subject: string;
+  text: string;
+}
+
+/** What is done, with what it needs. */
+export type BulkAct =
+  | { action: "group"; group: string }
+  | { action: "credit"; amount: number }
+  | { action: "disable" | "enable" }
+  | { action: "flag"; flagged: boolean }
+  | { action: "letter"; letters: Partial<Record<Language, BulkLetter>> };
+
+export interface BulkRequest {
+  act: BulkAct;
+  reason: string;
+  /** Either these, or everybody of the filter as long as they are so many. */
+  whom: { ids: readonly number[] } | { filter: UserFilter; count: number };
+}
+
+export const BulkState = { waiting: 0, done: 1, refused: 2 } as const;
+/** More in one run would not be looked at by anybody. */
+const MOST_ACCOUNTS = 200_000;
+/** Of one statement. */
+const ROWS_AT_ONCE = 500;
+/** Refusals that an answer names. */
+const MOST_FAILURES = 1_000;
+
+function checked(deps: Pick<Deps, "options">, act: BulkAct): void {
+  if (act.action === "group" && !Object.hasOwn(deps.options.get("GroupRatio"), act.group))
+    throw refuse("group_unknown", { group: act.group });
+  if (act.action === "credit" && checkedBalance(act.amount) === 0) throw refuse("params_wrong");
+  if (act.action === "letter") {
+    const letters = LANGUAGES.flatMap((language) => act.letters[language] ?? []);
+    const isWhole = ({ subject, text }: BulkLetter) => subject.trim() !== "" && text.trim() !== "";
+    if (letters.length === 0 || !letters.every(isWhole)) throw refuse("bulk_letter_empty");
+  }
+}
+
+function idList({ db }: Pick<Deps, "db">, ids: readonly number[]): SQL {
+  const list = JSON.stringify(ids);
+  return db.kind === "postgres"
+    ? sql`(select value::bigint from json_array_elements_text(${list}::json))`
+    : sql`(select value from json_each(${list}))`;
+}
+
+/** Writes down what is to be done and answers the run's id; nothing is done yet (bulk-run.ts). */
+export async function createBulk(
+  deps: Pick<Deps, "db" | "clock" | "options">,
+  by: AuditActor,
+  { act, reason, whom }: BulkRequest,
+): Promise<number> {
+  checked(deps, act);
+  const { users, userBulks, userBulkItems } = deps.db.t;
+  const ids = "ids" in whom ? [...new Set(whom.ids)] : undefined;
+  const expected = "ids" in whom ? (ids?.length ?? 0) : whom.count;
+  if (expected === 0 || expected > MOST_ACCOUNTS) throw refuse("params_wrong");
+  const where = "ids" in whom ? sql`${users.id} in ${idList(deps, ids ?? [])}` : userWhere(deps, whom.filter);
+  return deps.db.atomic(function* (tx) {
+    const [bulk] = yield* q(
+      tx
+        .insert(userBulks)
+        .values({
+          action: act.action,
+          params: JSON.stringify(act),
+          reason,
+          actor: JSON.stringify(by),
+          actorId: by.id,
+          total: expected,
+          createdAt: Math.floor(deps.clock.nowMs() / 1000),
+        })
+        .returning({ id: userBulks.id }),
+    );
+    if (!bulk) throw refuse("internal_error");
+    const found = yield* q(tx.select({ userId: users.id }).from(users).where(where));
+    // Who has gone meanwhile, or come, was not confirmed.
+    if (found.length !== expected) throw refuse("bulk_changed", { count: found.length });
+    for (let at = 0; at < found.length; at += ROWS_AT_ONCE) {
+      const rows = found.slice(at, at + ROWS_AT_ONCE).map(({ userId }) => ({ bulkId: bulk.id, userId }));
+      yield* q(tx.insert(userBulkItems).values(rows).returning({ userId: userBulkItems.userId }));
+    }
+    return bulk.id;
+  });
+}
+
+export interface BulkJson {
+  id: number;
+  action: string;
+  total: number;
+  done: number;
+  failed: number;
+  finished: boolean;
+  created_at: number;
+  /** The first thousand that were refused. */
+  failures: { user_id: number; username: string; code: string }[];
+}
+
+/** How far a run is. Another administrator's counts as missing; root sees all. */
+export async function getBulk(deps: Pick<Deps, "db">, actor: UserAccount, id: number): Promise<BulkJson> {
+  const { users, userBulks, userBulkItems } = deps.db.t;
+  const [bulk] = await deps.db.orm.select().from(userBulks).where(eq(userBulks.id, id));
+  if (!bulk || (bulk.actorId !== actor.id && actor.role < Role.root)) throw refuse("record_missing");
+  const counts = await deps.db.orm
+    .select({ state: userBulkItems.state, count: countRows() })
+    .from(userBulkItems)
+    .where(and(eq(userBulkItems.bulkId, id), inArray(userBulkItems.state, [BulkState.done, BulkState.refused])))
+    .groupBy(userBulkItems.state);
+  const countOf = (state: number) => counts.find((each) => each.state === state)?.count ?? 0;
+  const failed = countOf(BulkState.refused);
+  const failures =
+    failed === 0
+      ? []
+      : await deps.db.orm
+          .select({ user_id: userBulkItems.userId, username: users.username, code: userBulkItems.code })
+          .from(userBulkItems)
+          .leftJoin(users, eq(users.id, userBulkItems.userId))
+          .where(and(eq(userBulkItems.bulkId, id), eq(userBulkItems.state, BulkState.refused)))
+          .orderBy(asc(userBulkItems.userId))
+          .limit(MOST_FAILURES);
+  return {
+    id,
+    action: bulk.action,
+    total: bulk.total,
+    done: countOf(BulkState.done),
+    failed,
+    finished: bulk.finishedAt > 0,
+    created_at: bulk.createdAt,
+    failures: failures.map((each) => ({ ...each, username: each.username ?? "" })),
+  };
+}
+

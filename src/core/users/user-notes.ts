@@ -1,0 +1,43 @@
+// What administrators note about an account: a remark and a mark for another look. Never in the owner's own answers.
+// Refuses a same or higher rank.
+import { eq } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import { LogType, Role } from "../../shared/enums.ts";
+import { refuse } from "../../shared/failures.ts";
+import type { Deps } from "../deps.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { AuditActor } from "../logs/audit.ts";
+
+export interface UserNotes {
+  remark?: string | undefined;
+  flagged?: boolean | undefined;
+}
+
+export async function writeNotes(
+  deps: Pick<Deps, "db" | "ledger">,
+  by: AuditActor,
+  id: number,
+  { remark, flagged }: UserNotes,
+): Promise<void> {
+  const { users } = deps.db.t;
+  const set = {
+    ...(remark === undefined ? {} : { remark: remark.trim() }),
+    ...(flagged === undefined ? {} : { flagged }),
+  };
+  if (Object.keys(set).length === 0) return;
+  await deps.db.atomic(function* (tx) {
+    const [row] = yield* q(tx.select().from(users).where(eq(users.id, id)));
+    if (!row) throw refuse("user_missing");
+    if (by.role < Role.root && row.role >= by.role) throw refuse("user_rank_update");
+    yield* q(tx.update(users).set(set).where(eq(users.id, id)).returning({ id: users.id }));
+    yield* auditSteps(tx, deps, {
+      type: LogType.manage,
+      user: row,
+      action: "user.update",
+      // What it says stays between administrators: the owner reads this row.
+      params: { fields: "notes" },
+      by,
+      content: "管理员更新了用户资料",
+    });
+  });
+}

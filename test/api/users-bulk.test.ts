@@ -1,0 +1,124 @@
+// Many accounts at once: frozen when it is asked for, each done once, ranks respected row by row. On both databases.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
+import { audit } from "../../src/core/ledger/audit.ts";
+import { resumeBulks } from "../../src/core/users/bulk-run.ts";
+import type { BulkJson } from "../../src/core/users/bulk.ts";
+import type { AdminUserJson } from "../../src/core/users/user-list.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { testClock } from "../support/clock.ts";
+import type { TestClock } from "../support/clock.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+import { until } from "../relay/support.ts";
+
+interface Told<T> {
+  success: boolean;
+  code?: string;
+  data: T;
+}
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  let app: TestApp;
+  let clock: TestClock;
+  let admin: TestUser;
+  let other: TestUser;
+  beforeAll(async () => {
+    clock = testClock();
+    app = await startTestApp({ database, clock });
+    admin = await app.createUser({ role: 10 });
+    other = await app.createUser({ role: 10 });
+  });
+  afterAll(() => app.close());
+
+  const post = (body: unknown) => app.call<Told<{ id: number }>>("POST", "/api/user/bulk", body, admin);
+  const report = async (id: number) =>
+    (await app.call<Told<BulkJson>>("GET", `/api/user/bulk/${id}`, undefined, admin)).body.data;
+  const finished = (id: number) =>
+    until(async () => {
+      const bulk = await report(id);
+      return bulk.finished ? bulk : undefined;
+    });
+  const rowOf = async (id: number) => {
+    const { users } = app.deps.db.t;
+    return (await app.deps.db.orm.select().from(users).where(eq(users.id, id)))[0];
+  };
+
+  test("a credit to chosen accounts books each once, names the refused, and the books balance", async () => {
+    const one = await app.createUser({ quota: 100 });
+    const two = await app.createUser();
+    const asked = await post({ action: "credit", ids: [one.id, two.id, other.id], amount: 500, reason: "sorry" });
+    const bulk = await finished(asked.body.data.id);
+    expect(bulk).toMatchObject({ total: 3, done: 2, failed: 1 });
+    expect(bulk.failures).toEqual([
+      { user_id: other.id, username: other.username, code: "user_rank_update" },
+    ]);
+    expect([(await rowOf(one.id))?.quota, (await rowOf(two.id))?.quota]).toEqual([600, 500]);
+    expect((await audit(app.deps.db)).differences).toEqual([]);
+  });
+
+  test("a run that was killed goes on where it was and books nobody twice", async () => {
+    const { userBulks, userBulkItems } = app.deps.db.t;
+    const people = [await app.createUser(), await app.createUser()];
+    const asked = await post({ action: "credit", ids: people.map(({ id }) => id), amount: 7 });
+    const { id } = asked.body.data;
+    await finished(id);
+    // As a kill leaves it: one account waits, the lease has run out.
+    const late = await app.createUser();
+    await app.deps.db.orm.insert(userBulkItems).values({ bulkId: id, userId: late.id });
+    await app.deps.db.orm.update(userBulks).set({ finishedAt: 0, leaseUntil: 0 }).where(eq(userBulks.id, id));
+    await resumeBulks(app.deps);
+    const quotas = await Promise.all([...people, late].map(async (each) => (await rowOf(each.id))?.quota));
+    expect(quotas).toEqual([7, 7, 7]);
+    expect((await report(id)).finished).toBe(true);
+  });
+
+  test("all that match a filter: as many as were confirmed, or none", async () => {
+    await app.createUser({ group: "vip" });
+    await app.createUser({ group: "vip" });
+    const body = { action: "flag", filter: { group: "vip" }, flagged: true };
+    expect((await post({ ...body, count: 1 })).body).toMatchObject({ success: false, code: "bulk_changed" });
+    const asked = await post({ ...body, count: 2 });
+    expect(await finished(asked.body.data.id)).toMatchObject({ done: 2, failed: 0 });
+    const path = "/api/user/search?flagged=true";
+    const list = await app.call<Told<{ items: AdminUserJson[]; total: number }>>("GET", path, undefined, admin);
+    expect(list.body.data.total).toBe(2);
+    expect(list.body.data.items.every(({ flagged, group }) => flagged && group === "vip")).toBe(true);
+  });
+
+  test("disabling ends what the account could do", async () => {
+    const one = await app.createUser();
+    const asked = await post({ action: "disable", ids: [one.id] });
+    await finished(asked.body.data.id);
+    const self = await app.call<Told<unknown>>("GET", "/api/user/self", undefined, one);
+    expect(self.body.success).toBe(false);
+  });
+
+  test("a remark is for administrators, never for its subject", async () => {
+    const one = await app.createUser();
+    await app.call("PUT", `/api/user/${one.id}/notes`, { remark: "pays late", flagged: true }, admin);
+    const seen = await app.call<Told<AdminUserJson>>("GET", `/api/user/${one.id}`, undefined, admin);
+    expect(seen.body.data).toMatchObject({ remark: "pays late", flagged: true });
+    const own = await app.call("GET", "/api/user/self", undefined, one);
+    expect(own.text).not.toContain("pays late");
+    const refused = await app.call("PUT", `/api/user/${other.id}/notes`, { flagged: true }, admin);
+    expect(refused.body).toMatchObject({ success: false, code: "user_rank_update" });
+  });
+
+  test("not seen for days: neither in the console nor by a key", async () => {
+    const { tokens } = app.deps.db.t;
+    const quiet = await app.createUser();
+    const busy = await app.createUser();
+    const key = await app.createToken(busy.id);
+    clock.advance(91 * 86_400_000);
+    const now = Math.floor(clock.nowMs() / 1000);
+    await app.deps.db.orm.update(tokens).set({ accessedTime: now }).where(eq(tokens.id, key.id));
+    const boss = await app.createUser({ role: 100 });
+    const path = "/api/user/search?unseen=90&page_size=100";
+    const list = await app.call<Told<{ items: AdminUserJson[] }>>("GET", path, undefined, boss);
+    const ids = list.body.data.items.map(({ id }) => id);
+    expect(ids).toContain(quiet.id);
+    expect(ids).not.toContain(busy.id);
+    expect(ids).not.toContain(boss.id);
+  });
+});

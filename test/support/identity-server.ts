@@ -135,9 +135,8 @@ export function startForgingServer(nonce: () => string): ForgingServer {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    fetch(request) {
-      const { pathname } = new URL(request.url);
-      const issuer = `http://127.0.0.1:${server.port}`;
+    fetch(request): Response {
+      const { pathname, origin: issuer } = new URL(request.url);
       if (pathname.startsWith("/.well-known/"))
         return Response.json({
           issuer: stand.documentIssuer || issuer,

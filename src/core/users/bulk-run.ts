@@ -191,7 +191,7 @@ async function roleNow(deps: BulkDeps, by: AuditActor): Promise<number> {
 }
 
 /** Works on one run until it is through; does nothing where another node does. */
-export async function runBulk(deps: BulkDeps, id: number): Promise<void> {
+async function runBulk(deps: BulkDeps, id: number): Promise<void> {
   const { userBulks, userBulkItems } = deps.db.t;
   if (!(await takeLease(deps, id, false))) return;
   const [row] = await deps.db.orm.select().from(userBulks).where(eq(userBulks.id, id));

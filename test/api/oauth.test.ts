@@ -1,6 +1,7 @@
 // Signing in by GitHub, Linux DO and Discord over the wire: who comes in, who is registered, bound or turned away, and that
 // no state, browser, session or address can be put in another's place. The providers are servers of ours. On both databases.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createHash, createHmac } from "node:crypto";
 import { and, eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import type { OptionKey } from "../../src/core/options/definitions.ts";
@@ -521,6 +522,52 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       next: "/log",
     });
     expect(answer.headers.getSetCookie().filter((line) => line.startsWith("session="))).toEqual([]);
+  });
+
+  test("WeChat and Telegram come in by routes of their own, and count as ways in while they are on", async () => {
+    expect((await call(browser(), "GET", "/api/oauth/wechat?code=1")).body.code).toBe("oauth_off");
+    await set("WeChatServerAddress", fakes.url);
+    await set("WeChatServerToken", "the-token");
+    await set("WeChatAuthEnabled", "true");
+    await set("TelegramBotToken", "1:token");
+    await set("TelegramBotName", "weir_bot");
+    await set("TelegramOAuthEnabled", "true");
+    const made = await call(browser(), "GET", `/api/oauth/wechat?code=open-${serial}`);
+    expect(made.body).toMatchObject({ success: true, data: { is_new: true } });
+    expect(made.body.data["username"]).toMatch(/^wechat_\d{7}$/);
+    const again = await call(browser(), "GET", `/api/oauth/wechat?code=open-${serial}`);
+    expect(again.body.data).toMatchObject({ id: made.body.data["id"], is_new: false });
+    const signed = () => {
+      const fields = { auth_date: String(Math.floor(clock.nowMs() / 1000)), first_name: "T", id: `70${serial}` };
+      const text = Object.entries(fields)
+        .map(([key, value]) => `${key}=${value}`)
+        .join("\n");
+      const key = createHash("sha256").update("1:token").digest();
+      const hash = createHmac("sha256", key).update(text).digest("hex");
+      return new URLSearchParams({ ...fields, hash });
+    };
+    const unknown = await call(browser(), "GET", `/api/oauth/telegram/login?${signed()}`);
+    expect(unknown.body).toMatchObject({ code: "oauth_unbound", message: "该 Telegram 账户未绑定" });
+    clock.advance(1000);
+    const user = await app.createUser();
+    const bind = await call(browser(user), "GET", `/api/oauth/telegram/bind?${signed()}`);
+    expect(bind.body).toMatchObject({ success: true, message: "bind" });
+    clock.advance(1000);
+    const known = await call(browser(), "GET", `/api/oauth/telegram/login?${signed()}`);
+    expect(known.body.data).toMatchObject({ id: user.id });
+    const { body } = await app.call<Told>("GET", "/api/status");
+    expect(body.data["sign_in_providers"]).toMatchObject([
+      { id: "github" },
+      { id: "discord" },
+      { id: "linuxdo" },
+      { id: "wechat", kind: "wechat" },
+      { id: "telegram", kind: "telegram" },
+    ]);
+    expect((await call(browser(), "POST", "/api/oauth/start", { provider: "wechat" })).body.success).toBe(false);
+    const at = browser(user);
+    expect((await call(at, "DELETE", "/api/user/oauth/bindings/telegram")).body.code).toBe("last_method");
+    await set("WeChatAuthEnabled", "false");
+    await set("TelegramOAuthEnabled", "false");
   });
 
   test("redirects, errors, nonsense, floods and closed networks of a provider are failures, not faults (case 31)", async () => {

@@ -1,4 +1,4 @@
-// Sign-in providers of ours, one server for all: GitHub, Linux DO and Discord as their documents say, with people and
+// Sign-in providers of ours, one server for all: GitHub, Linux DO, Discord and a WeChat server as their documents say, with people and
 // codes in the test's hands. Refuses codes twice, foreign redirect addresses, wrong secrets and wrong verifiers.
 import { createHash } from "node:crypto";
 
@@ -62,10 +62,14 @@ export function startProviderFakes(): ProviderFakes {
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      const { pathname } = new URL(request.url);
+      const { pathname, searchParams } = new URL(request.url);
       fakes.asked.push(`${request.method} ${pathname}`);
       if (request.headers.get("user-agent") === null) return new Response("agent", { status: 403 });
       if (request.method === "POST") return token(request);
+      if (pathname === "/api/wechat/user") {
+        const isOurs = request.headers.get("authorization") === "the-token";
+        return Response.json({ success: isOurs, message: "", data: searchParams.get("code") });
+      }
       const person = tokens.get(request.headers.get("authorization")?.replace("Bearer ", "") ?? "");
       if (!person) return Response.json({ message: "Bad credentials" }, { status: 401 });
       if (pathname === "/api/v3/user/emails") {

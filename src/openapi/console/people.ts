@@ -7,6 +7,14 @@ const setting = {
   notification_email: "me@example.org",
 };
 
+const RETURN_FIELDS = {
+  code: "What the provider gave.",
+  state: "As the flow began.",
+  iss: "The issuer, where the provider names it.",
+  error: "Why the provider refused.",
+  error_description: "The same in words.",
+};
+
 export const people: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/user/login": {
     tag: "Account",
@@ -177,6 +185,57 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     description: "Once, within ten minutes, without a second factor; lifts what wrong tries have locked.",
     body: { token: "0f3c5a1b2d4e6f708192a3b4c5d6e7f80f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
   },
+  "POST /api/oauth/start": {
+    tag: "Account",
+    summary: "Begin a sign-in by a provider",
+    description:
+      "Answers the provider's address and sets a cookie that binds its state to this browser. The intents `bind` and `verify` need " +
+      "the session and New-Api-User, and a page of this site.",
+    body: { provider: "github", intent: "signin", next: "/token", aff: "", accept_terms: true },
+    answer: { success: true, message: "", data: { url: "https://github.com/login/oauth/authorize?state=…" } },
+  },
+  "GET /api/oauth/state": {
+    tag: "Account",
+    summary: "A state for consoles that build a provider's address themselves",
+    fields: { aff: "Invitation code." },
+  },
+  "GET /api/oauth/{id}": {
+    tag: "Account",
+    summary: "Return from a provider",
+    description:
+      "Signs in, registers, binds or proves again, as the flow began; the state works once, in the browser that began it.",
+    fields: RETURN_FIELDS,
+  },
+  "POST /api/oauth/{id}": {
+    tag: "Account",
+    summary: "Return from a provider",
+    description: "The same with the parameters in the body.",
+    body: { code: "4/0AX4…", state: "q3Zr8w…" },
+  },
+  "GET /api/oauth/wechat": {
+    tag: "Account",
+    summary: "Sign in by a WeChat code",
+    fields: { aff: "Invitation code.", accept_terms: "`true`: the terms are accepted." },
+  },
+  "GET /api/oauth/wechat/bind": { tag: "Account", summary: "Bind WeChat to the own account" },
+  "GET /api/oauth/telegram/login": {
+    tag: "Account",
+    summary: "Sign in by Telegram's signed result",
+    description: "The query is what Telegram answered, as it stands.",
+  },
+  "GET /api/oauth/telegram/bind": { tag: "Account", summary: "Bind Telegram to the own account" },
+  "GET /api/user/oauth/bindings": {
+    tag: "Account",
+    summary: "The own bindings to providers",
+    description: "Every provider that is on, and those that are off but bound.",
+  },
+  "DELETE /api/user/oauth/bindings/{provider}": {
+    tag: "Account",
+    summary: "Give up a binding",
+    description: "Refused where it is the last way in.",
+  },
+  "GET /api/user/{id}/oauth/bindings": { tag: "Users", summary: "A user's bindings to providers" },
+  "DELETE /api/user/{id}/oauth/bindings/{provider}": { tag: "Users", summary: "Undo a user's binding" },
   "GET /api/user/logout": {
     tag: "Account",
     summary: "Sign out",

@@ -8,7 +8,7 @@ import { oauth2Acts } from "./oauth2.ts";
 import type { OAuth2Settings, ProfileCalls, ReadProfile } from "./oauth2.ts";
 import { issuerOfDocument, oidcActs } from "./oidc.ts";
 import type { OidcDeps } from "./oidc.ts";
-import type { Profile, RedirectingProvider } from "./types.ts";
+import type { DirectProvider, IdentityProvider, Profile, RedirectingProvider } from "./types.ts";
 
 export type BuiltInDeps = OidcDeps & Pick<Deps, "options">;
 
@@ -278,7 +278,29 @@ function oidc(deps: BuiltInDeps): RedirectingProvider {
   };
 }
 
+/** By a server of the operator's and a code that people type: nobody is sent anywhere, so no address of this site is needed. */
+function wechat({ options }: Pick<Deps, "options">): DirectProvider {
+  const keys = [options.get("WeChatServerAddress"), options.get("WeChatServerToken")];
+  const enabled = options.get("WeChatAuthEnabled") && keys.every((key) => key !== "");
+  return { id: "wechat", label: "WeChat", icon: "wechat", kind: "wechat", enabled, ...PLAIN };
+}
+
+/** The older sign-in by a signed result; it lets in who is bound, and registers nobody. */
+function telegram({ options }: Pick<Deps, "options">): DirectProvider {
+  const keys = [options.get("TelegramBotToken"), options.get("TelegramBotName")];
+  const enabled = options.get("TelegramOAuthEnabled") && keys.every((key) => key !== "");
+  return {
+    id: "telegram",
+    label: "Telegram",
+    icon: "telegram",
+    kind: "telegram",
+    enabled,
+    ...PLAIN,
+    allowsRegister: false,
+  };
+}
+
 /** In the order in which they are shown. */
-export function builtInProviders(deps: BuiltInDeps): RedirectingProvider[] {
-  return [github(deps), google(deps), discord(deps), linuxdo(deps), oidc(deps)];
+export function builtInProviders(deps: BuiltInDeps): IdentityProvider[] {
+  return [github, google, discord, linuxdo, oidc, wechat, telegram].map((row) => row(deps));
 }

@@ -16,7 +16,6 @@ import { foldMail, isPlainName, isReservedName } from "../folding.ts";
 import type { MailAddress } from "../folding.ts";
 import { mailFor, ownerOfMail } from "../mail-rules.ts";
 import { addUser } from "../new-user.ts";
-import { PROOF_SECONDS } from "../session-rows.ts";
 import { inviterOf } from "../registration.ts";
 import { termsVersion } from "../terms.ts";
 import type { UserRow } from "../users.ts";

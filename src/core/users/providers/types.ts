@@ -51,7 +51,7 @@ export interface RedirectingProvider extends ProviderRow {
 }
 
 /** Has a route of its own (api/): what it is told there is checked there. */
-interface DirectProvider extends ProviderRow {
+export interface DirectProvider extends ProviderRow {
   kind: "telegram" | "wechat";
 }
 

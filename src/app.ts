@@ -20,7 +20,7 @@ import { createLogger } from "./core/kit/logger.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
 import { outboundOf } from "./core/users/outbound.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
-import { optionTrail } from "./core/logs/option-trail.ts";
+import { optionTrail } from "./core/users/option-trail.ts";
 import { checkSealKey, createOptions, sessionSecret } from "./core/options/store.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";

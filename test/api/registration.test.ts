@@ -186,7 +186,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         .select({ content: logs.content })
         .from(logs)
         .where(and(eq(logs.userId, userId), eq(logs.type, 4)));
-      expect(told).toHaveLength(1);
+      // One registration and one gift.
+      expect(told).toHaveLength(2);
       expect(told[0]?.content).toStartWith("新用户注册赠送 ");
     });
 

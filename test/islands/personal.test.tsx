@@ -91,6 +91,7 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
     group_ratio: { default: 2 },
     usable_group: {},
   });
+  island.answer("GET /api/user/sessions", { success: true, data: [] });
   return island;
 }
 

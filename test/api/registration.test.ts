@@ -188,7 +188,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         .where(and(eq(logs.userId, userId), eq(logs.type, 4)));
       // One registration and one gift.
       expect(told).toHaveLength(2);
-      expect(told[0]?.content).toStartWith("新用户注册赠送 ");
+      expect(told[1]?.content).toStartWith("新用户注册赠送 ");
     });
 
     test("an invitation goes from link to reward; who is gone, banned or unknown invites nobody", async () => {

@@ -24,24 +24,26 @@ export const BUDGETS = {
   html: 16 * KILO,
   // The design says 22; it counted 45 classes of daisyUI, and the console has grown by dialogs, results and the playground.
   css: 25 * KILO,
-  laterScript: 10 * KILO,
+  /** A kilobyte of it is what the profile says of factors, passkeys, bindings and devices. */
+  laterScript: 11 * KILO,
 } as const;
 
 /** All script before a page is alive, gzipped bytes, by what the page is. */
 export const SCRIPT_BUDGETS = {
   /** Served as it is: public pages, not found, forbidden. */
   plain: 20 * KILO,
-  /** A kilobyte more since figures are shortened, with the exact one beside them, on every list. */
-  list: 111 * KILO,
+  /** A kilobyte more since figures are shortened, with the exact one beside them, on every list; another since
+   * any call may ask who is there (lib/step-up.ts). */
+  list: 112 * KILO,
   screen: 120 * KILO,
 } as const;
 
 /**
- * The settings are the one page that is all form: forty options with their explanations stand on its first tab, twice each,
+ * The settings are the one page that is all form: fifty options with their explanations stand on its first tab, twice each,
  * as markup and as texts, and some with an editor of their own. A page that shows fewer of them at first would not be found
  * through by Ctrl F.
  */
-const HTML_OF_SETTINGS = 23 * KILO;
+const HTML_OF_SETTINGS = 24 * KILO;
 
 type PageKind = keyof typeof SCRIPT_BUDGETS;
 

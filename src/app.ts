@@ -22,7 +22,7 @@ import { outboundOf } from "./core/users/outbound.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
 import { createOptions } from "./core/options/store.ts";
-import { optionTrail } from "./core/logs/option-trail.ts";
+import { optionTrail } from "./core/users/option-trail.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";

@@ -347,7 +347,7 @@ export const CONSOLE_CODES = {
   price_undo_empty: ["client"],
   price_what_if_busy: ["limit"],
   provider_unknown: ["client"],
-  quota_ceiling: ["forbidden"],
+  quota_ceiling: ["client"],
   quota_out_of_range: ["client"],
   reason_missing: ["client"],
   quota_reason_missing: ["client"],

@@ -382,11 +382,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   },
   MinTopUp: whole(5),
   MaxTopUp: whole(500, 1),
-  StripeApiSecret: {
-    ...free("sk_test_0123456789"),
-    needs: [["ServerAddress", "https://gw.example"]],
-    unmet: "option_needs_server_address",
-  },
+  StripeApiSecret: free("sk_test_0123456789"),
   StripeWebhookSecret: {
     ...free("whsec_0123456789abcdefghij,whsec_abcdefghij0123456789"),
     refused: [

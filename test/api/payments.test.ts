@@ -63,6 +63,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   beforeEach(async () => {
     serial += 1;
     clock.advance(HOUR_MS);
+    // Root has just come in again: completing and refunding ask for that.
+    root = await app.createUser({ role: Role.root });
     buyer = await app.createUser({ quota: 1000 });
   });
   afterEach(async () => {

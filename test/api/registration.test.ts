@@ -186,8 +186,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         .select({ content: logs.content })
         .from(logs)
         .where(and(eq(logs.userId, userId), eq(logs.type, 4)));
-      expect(told).toHaveLength(1);
-      expect(told[0]?.content).toStartWith("新用户注册赠送 ");
+      // One registration and one gift.
+      expect(told).toHaveLength(2);
+      expect(told[1]?.content).toStartWith("新用户注册赠送 ");
     });
 
     test("an invitation goes from link to reward; who is gone, banned or unknown invites nobody", async () => {

@@ -48,6 +48,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   beforeEach(async () => {
     clock.advance(HOUR_MS);
     stripe.status = 200;
+    // Root has just come in again: completing and refunding ask for that.
+    root = await app.createUser({ role: Role.root });
     buyer = await app.createUser({ quota: 1000 });
   });
   afterEach(async () => {

@@ -99,7 +99,7 @@ const TEXTS = {
   en: {
     userGroup: "Group of users",
     addRow: "Add row",
-    special: "Special",
+    special: "Who may choose",
     addUserGroup: "Add group of users",
     toOpen: "Group that users of vip may choose",
     open: "Open group",
@@ -112,7 +112,7 @@ const TEXTS = {
   zh: {
     userGroup: "用户分组",
     addRow: "添加一行",
-    special: "专属分组",
+    special: "可选分组",
     addUserGroup: "添加用户分组",
     toOpen: "向 vip 的用户开放的分组",
     open: "开放分组",

@@ -72,7 +72,7 @@ describe("the OpenAPI document", () => {
         const expected =
           access === "relay key"
             ? [keysOf(known?.path ?? ""), []]
-            : access === "session, by the relay"
+            : access === "session" || access === "session, by the relay"
               ? [["session"], ["session"]]
               : ["user", "admin", "root"].includes(access)
                 ? [["session", "accessToken"], [access]]

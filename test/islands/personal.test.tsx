@@ -81,6 +81,7 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
       passkeys: [],
       bindings: [],
     },
+    devices: [],
     ...rest,
   };
   const island = renderScreen(Personal, { url: "/personal", data, ...options });
@@ -417,8 +418,9 @@ describe("devices", () => {
   });
 
   test("this one has no way out, another one is signed out by its id, all others after a question", async () => {
-    const island = open();
-    island.answer("GET /api/user/sessions", { success: true, data: [device("a", true), device("b", false)] });
+    const devices = [device("a", true), device("b", false)];
+    const island = open({ devices });
+    island.answer("GET /api/user/sessions", { success: true, data: devices });
     island.answer("DELETE /api/user/sessions/b", { success: true });
     island.answer("POST /api/user/sessions/revoke-others", { success: true });
     await settle();

@@ -77,7 +77,6 @@ const GUARDS: readonly Guard[] = [
   // Whoever pays is sent back to this site, and the rail calls it: both by its own address.
   { key: "passkey.enabled", needs: ["ServerAddress"], code: "option_needs_passkey_host" },
   { key: "PayAddress", needs: ["ServerAddress"], code: "option_needs_server_address" },
-  { key: "StripeApiSecret", needs: ["ServerAddress"], code: "option_needs_server_address" },
 ];
 
 /** Blanks and commas are no value: a list may consist of them. */

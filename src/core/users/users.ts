@@ -220,10 +220,11 @@ interface Save {
 /** What of a change the audit trail tells: the fields by their names, and that there is a new password. */
 function changeEntries(
   user: UserRow,
-  { passwordHash, usernameKey: _, ...fields }: Partial<UserRow>,
+  changes: Partial<UserRow>,
   by: AuditActor,
   [names, password]: readonly [AuditAction, AuditAction],
 ): AuditEntry[] {
+  const { passwordHash, usernameKey: _, ...fields } = changes;
   const changed = Object.keys(fields).join(", ");
   return [
     ...(changed === "" ? [] : [{ user, action: names, params: { fields: changed }, by }]),

@@ -4,6 +4,7 @@ import { Database as BunSqlite } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
+import { noteFailedLogin } from "../../../src/core/logs/login-trail.ts";
 import { transferReward } from "../../../src/core/users/affiliates.ts";
 import { CREATIVE_TASKS, DRAWINGS } from "../../../src/core/tasks/families.ts";
 import { addTask, failTask } from "../../../src/core/tasks/store.ts";
@@ -216,6 +217,10 @@ for (const database of ["sqlite", "postgres"] as const) {
         { id: user.id, quota_change: 5, quota_reason: "x", group: "default" },
         root,
       );
+      const origin = { address: "", userAgent: "", authMethod: "none" as const };
+      const tried = { ...origin, id: user.id, username: user.username, role: 1 };
+      for (let tries = 0; tries < 2; tries++) await noteFailedLogin(deps, "login.failed", tried, "");
+      await call("POST", "/api/user/sessions/revoke-others", {}, user);
       const doomed = await app.createUser({ quota: 1 });
       await call("DELETE", `/api/user/${doomed.id}`, undefined, root);
       // Channels: made, edited, copied, tagged, switched, repaired, deleted.

@@ -145,7 +145,12 @@ const EXAMPLES: Record<
 
 describe("readings", () => {
   test("every sentence of the log has an example here", () => {
-    expect(Object.keys(EXAMPLES).toSorted()).toEqual(Object.keys(sentences).toSorted());
+    expect(Object.keys(EXAMPLES).toSorted()).toEqual(
+      // Lines of the audit trail come from `op`.
+      Object.keys(sentences)
+        .filter((name) => name !== "auditSentence")
+        .toSorted(),
+    );
   });
 
   test.each(Object.values(EXAMPLES).flat())("%s", (sentence, english) => {

@@ -50,7 +50,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { id } = made.body.data;
     expect(await rowOf(id)).toMatchObject({ quota: 250_000, inviterId: 0, displayName: "made" });
     expect((await app.deps.accounts.user(id))?.quota).toBe(250_000);
-    expect(await saidOf(id)).toEqual([[4, "新用户注册赠送 ＄0.500000 额度"]]);
+    expect(await saidOf(id)).toEqual([
+      [3, "管理员创建了用户 made"],
+      [4, "新用户注册赠送 ＄0.500000 额度"],
+    ]);
     expect((await audit(app.deps.db)).differences).toEqual([]);
   });
 

@@ -6,8 +6,8 @@ import type { Database } from "../../db/database.ts";
 import type { Clock, Ledger } from "../deps.ts";
 import { definitionOf } from "../options/definitions.ts";
 import type { OptionAuthor, OptionRecorder } from "../options/store.ts";
-import type { AuditActor } from "./audit.ts";
-import { auditSteps } from "./audit.ts";
+import type { AuditActor } from "../logs/audit.ts";
+import { auditSteps } from "../logs/audit.ts";
 
 const MAX_VALUE_CHARS = 200;
 const UNTOLD = "…";

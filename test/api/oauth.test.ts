@@ -538,7 +538,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const again = await call(browser(), "GET", `/api/oauth/wechat?code=open-${serial}`);
     expect(again.body.data).toMatchObject({ id: made.body.data["id"], is_new: false });
     const signed = () => {
-      const fields = { auth_date: String(Math.floor(clock.nowMs() / 1000)), first_name: "T", id: `70${serial}` };
+      const fields = {
+        auth_date: String(Math.floor(clock.nowMs() / 1000)),
+        first_name: "T",
+        id: `70${serial}`,
+      };
       const text = Object.entries(fields)
         .map(([key, value]) => `${key}=${value}`)
         .join("\n");
@@ -563,7 +567,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       { id: "wechat", kind: "wechat" },
       { id: "telegram", kind: "telegram" },
     ]);
-    expect((await call(browser(), "POST", "/api/oauth/start", { provider: "wechat" })).body.success).toBe(false);
+    expect((await call(browser(), "POST", "/api/oauth/start", { provider: "wechat" })).body.success).toBe(
+      false,
+    );
     const at = browser(user);
     expect((await call(at, "DELETE", "/api/user/oauth/bindings/telegram")).body.code).toBe("last_method");
     await set("WeChatAuthEnabled", "false");

@@ -97,7 +97,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       data: { username: who["preferred_username"], display_name: "Grace", is_new: true },
     });
     const { users } = app.deps.db.t;
-    const [row] = await app.deps.db.orm.select().from(users).where(eq(users.id, Number(made.body.data["id"])));
+    const [row] = await app.deps.db.orm
+      .select()
+      .from(users)
+      .where(eq(users.id, Number(made.body.data["id"])));
     expect(row?.email).toBe(String(who["email"]));
     expect((await back(first.browser, query)).body.code).toBe("oauth_state");
     const second = await start();
@@ -113,7 +116,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const flow = await start();
       const { body } = await back(flow.browser, await real.signIn(flow.url));
       const { users } = app.deps.db.t;
-      const [row] = await app.deps.db.orm.select().from(users).where(eq(users.id, Number(body.data["id"])));
+      const [row] = await app.deps.db.orm
+        .select()
+        .from(users)
+        .where(eq(users.id, Number(body.data["id"])));
       expect([verified, row?.email]).toEqual([verified, ""]);
     }
   });
@@ -125,7 +131,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const mixed = new URLSearchParams(stateOfTwo);
     mixed.set("code", codeOfOne.get("code") ?? "");
     // PKCE: the code is bound to the verifier of the other flow.
-    expect((await back(two.browser, mixed)).body).toMatchObject({ success: false, code: "oauth_exchange_failed" });
+    expect((await back(two.browser, mixed)).body).toMatchObject({
+      success: false,
+      code: "oauth_exchange_failed",
+    });
     const three = await start();
     const foreign = await real.signIn(three.url);
     foreign.set("iss", "https://evil.example");
@@ -216,7 +225,12 @@ test("the program as people start it runs the flow", async () => {
   const real = await startIdentityServer(RETURN);
   const server = await startServerProcess();
   try {
-    const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const call = async (
+      method: string,
+      path: string,
+      body?: unknown,
+      headers: Record<string, string> = {},
+    ) => {
       const answer = await fetch(server.url + path, {
         method,
         headers: { "content-type": "application/json", ...headers },
@@ -241,7 +255,9 @@ test("the program as people start it runs the flow", async () => {
     real.account = { sub: "abc", preferred_username: "grace", name: "Grace" };
     const flow = await call("POST", "/api/oauth/start", { provider: "oidc" });
     const query = await real.signIn(String(flow.told.data["url"]));
-    const back = await call("GET", `/api/oauth/oidc?${query}`, undefined, { cookie: flow.cookies.join("; ") });
+    const back = await call("GET", `/api/oauth/oidc?${query}`, undefined, {
+      cookie: flow.cookies.join("; "),
+    });
     expect(back.told).toMatchObject({ success: true, data: { username: "grace", is_new: true } });
   } finally {
     await server.stop();

@@ -58,12 +58,22 @@ export async function startIdentityServer(redirectUri: string): Promise<Identity
     )) as unknown as Interaction;
     if (prompt.name === "login") {
       const login = { accountId: stand.account.sub };
-      return provider.interactionFinished(context.req, context.res, { login }, { mergeWithLastSubmission: false });
+      return provider.interactionFinished(
+        context.req,
+        context.res,
+        { login },
+        { mergeWithLastSubmission: false },
+      );
     }
     const grant = new provider.Grant({ accountId: session?.accountId ?? "", clientId: params.client_id });
     grant.addOIDCScope("openid profile email");
     const consent = { grantId: await grant.save() };
-    return provider.interactionFinished(context.req, context.res, { consent }, { mergeWithLastSubmission: true });
+    return provider.interactionFinished(
+      context.req,
+      context.res,
+      { consent },
+      { mergeWithLastSubmission: true },
+    );
   });
   const answer = provider.callback();
   server.on("request", (request, response) => void answer(request, response));
@@ -86,7 +96,8 @@ export async function startIdentityServer(redirectUri: string): Promise<Identity
           jar.set(name, value);
         }
         const location = step.headers.get("location");
-        if (location === null) throw new Error(`the identity server answered ${step.status}: ${await step.text()}`);
+        if (location === null)
+          throw new Error(`the identity server answered ${step.status}: ${await step.text()}`);
         url = new URL(location, url).href;
         if (url.startsWith(redirectUri)) return new URL(url).searchParams;
       }

@@ -389,7 +389,8 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/user/bulk": {
     tag: "Users",
     summary: "Do something to many accounts",
-    description: "In the background. `ids`, or `filter` with the `count` that was confirmed. Answers the id of the run.",
+    description:
+      "In the background. `ids`, or `filter` with the `count` that was confirmed. Answers the id of the run.",
     body: { action: "credit", ids: [2, 3], amount: 500_000, reason: "An outage" },
   },
   "GET /api/user/bulk/{id}": { tag: "Users", summary: "Show how far a run over many accounts is" },

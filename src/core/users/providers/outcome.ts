@@ -17,6 +17,7 @@ import type { MailAddress } from "../folding.ts";
 import { mailFor, ownerOfMail } from "../mail-rules.ts";
 import { addUser } from "../new-user.ts";
 import { inviterOf } from "../registration.ts";
+import { PROOF_SECONDS } from "../session-rows.ts";
 import { termsVersion } from "../terms.ts";
 import type { UserRow } from "../users.ts";
 import { insertIdentitySteps, labelOf, ownActor, ownerOf } from "./identities.ts";

@@ -80,8 +80,8 @@ export default function Personal() {
           <IdentityCard self={self} />
           <PasswordCard hasPassword={data.hasPassword} />
           <TokenCard hasToken={data.hasAccessToken} />
-          <DevicesCard />
           <FactorsCard initial={data.security} />
+          <DevicesCard />
           <BindingsCard email={self.email} initial={data.security.bindings} />
           <NoticesCard
             setting={setting}

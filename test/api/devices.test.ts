@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
-import { DATABASE_KINDS } from "../support/postgres.ts";
+import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 
 interface Device {
   id: string;
@@ -96,29 +96,32 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 });
 
 test("a device that is signed out on one node is out on the other within a second", async () => {
-  const one = await startTestApp({ database: "postgres" });
-  const { createSessions } = await import("../../src/core/users/sessions.ts");
-  const { connect } = await import("../../src/db/connect.ts");
-  const db = await connect({ databaseUrl: one.databaseUrl ?? "", dataDir: one.deps.dataDir } as never);
-  const two = await createSessions({ db, clock: one.deps.clock, logger: one.deps.logger });
+  const database = await createTestDatabase("postgres");
+  const env = { DATABASE_URL: database.databaseUrl ?? "", ENCRYPTION_KEY: "one key for both nodes" };
+  const one = await startTestApp({ env });
+  const two = await startTestApp({ env });
   try {
     const user = await one.createUser();
-    const id = await one.deps.sessions.open({
+    const opened = {
       userId: user.id,
       sessionVersion: 1,
       method: "password",
       ip: "",
       userAgent: CHROME,
-    });
-    expect(await two.find(id)).toBeDefined();
-    await one.call("POST", "/api/user/sessions/revoke-others", undefined, user);
+    } as const;
+    const id = await one.deps.sessions.open(opened);
+    expect(await two.deps.sessions.find(id)).toBeDefined();
+    const answer = await one.call<Envelope>("POST", "/api/user/sessions/revoke-others", undefined, user);
+    expect(answer.body.success).toBe(true);
     const start = performance.now();
-    while ((await two.find(id)) !== undefined && performance.now() - start < 1000)
+    while ((await two.deps.sessions.find(id)) !== undefined && performance.now() - start < 1000)
       await new Promise((resolve) => setImmediate(resolve));
-    expect(await two.find(id)).toBeUndefined();
+    expect(await two.deps.sessions.find(id)).toBeUndefined();
+    // This one goes on there too.
+    expect((await two.call("GET", "/api/user/sessions", undefined, user)).status).toBe(200);
   } finally {
-    await two.close();
-    await db.close();
     await one.close();
+    await two.close();
+    await database.drop();
   }
 }, 30_000);

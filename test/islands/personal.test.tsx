@@ -402,3 +402,39 @@ describe("models", () => {
     expect(new Set(groups[0]?.models).size).toBe(20_000);
   });
 });
+
+describe("devices", () => {
+  const device = (id: string, current: boolean) => ({
+    id,
+    current,
+    device: current ? "Firefox 132 · Linux" : "Chrome 131 · Windows",
+    ip: "203.0.113.9",
+    method: "password",
+    provider: "",
+    created_at: 1_763_596_800,
+    last_seen_at: 1_763_596_800,
+    expires_at: 1_766_188_800,
+  });
+
+  test("this one has no way out, another one is signed out by its id, all others after a question", async () => {
+    const island = open();
+    island.answer("GET /api/user/sessions", { success: true, data: [device("a", true), device("b", false)] });
+    island.answer("DELETE /api/user/sessions/b", { success: true });
+    island.answer("POST /api/user/sessions/revoke-others", { success: true });
+    await settle();
+    const card = screen.getByRole("region", { name: "Devices" });
+    expect(within(card).getAllByRole("listitem")[0]?.textContent).toContain("This device");
+    expect(within(card).queryByRole("button", { name: "Sign out Firefox 132 · Linux" })).toBeNull();
+    await island.user.click(within(card).getByRole("button", { name: "Sign out Chrome 131 · Windows" }));
+    await settle();
+    await island.user.click(within(card).getByRole("button", { name: "Sign out all others" }));
+    const dialog = await screen.findByRole("dialog");
+    await island.user.click(within(dialog).getByRole("button", { name: "Sign out all others" }));
+    await settle();
+    const sent = island.requests.filter(({ method }) => method !== "GET");
+    expect(sent.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "DELETE /api/user/sessions/b",
+      "POST /api/user/sessions/revoke-others",
+    ]);
+  });
+});

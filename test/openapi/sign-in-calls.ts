@@ -28,6 +28,7 @@ export async function signInCalls(app: TestApp, measure: Measure, root: TestUser
       ["GitHubOAuthEnabled", "true"],
       ["WeChatServerAddress", fakes.url],
       ["WeChatServerToken", "the-token"],
+      ["WeChatAccountQRCodeImageURL", "https://wechat.example/qr.png"],
       ["WeChatAuthEnabled", "true"],
       ["TelegramBotToken", "1:token"],
       ["TelegramBotName", "weir_bot"],

@@ -22,6 +22,7 @@ import { BindingsCard } from "./personal/bindings.tsx";
 import { Card, SaveRow, Sections } from "./personal/card.tsx";
 import { FactorsCard } from "./personal/factors.tsx";
 import { DevicesCard } from "./personal/devices.tsx";
+import type { Device } from "./personal/devices.tsx";
 import { ModelsCard } from "./personal/models.tsx";
 import { NoticesCard, PricesCard, settingOf } from "./personal/notices.tsx";
 import { PasswordCard, ShortcutsSwitch, TokenCard } from "./personal/security.tsx";
@@ -41,6 +42,7 @@ export interface PersonalData {
   hasPassword: boolean;
   hasAccessToken: boolean;
   security: AccountSecurity;
+  devices: readonly Device[];
 }
 
 const ADMIN = 10;
@@ -81,7 +83,7 @@ export default function Personal() {
           <PasswordCard hasPassword={data.hasPassword} />
           <TokenCard hasToken={data.hasAccessToken} />
           <FactorsCard initial={data.security} />
-          <DevicesCard />
+          <DevicesCard initial={data.devices} />
           <BindingsCard email={self.email} initial={data.security.bindings} />
           <NoticesCard
             setting={setting}

@@ -2,12 +2,7 @@
 // Refuses by rank: an administrator never touches a same or higher rank.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import {
-  createUser,
-  manageUser,
-  removeUser,
-  updateUser,
-} from "../core/users/users.ts";
+import { createUser, manageUser, removeUser, updateUser } from "../core/users/users.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { ceilingOf, MAX_REASON } from "../core/users/balance-changes.ts";
 import { getUserAsAdmin, listUsers } from "../core/users/user-list.ts";
@@ -105,7 +100,8 @@ export function users(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/:id",
-        async ({ actor, params }) => ok(await getUserAsAdmin(deps, actor, rowIdOf(params.id, "user_missing"))),
+        async ({ actor, params }) =>
+          ok(await getUserAsAdmin(deps, actor, rowIdOf(params.id, "user_missing"))),
         {
           access: "admin",
         },

@@ -3,6 +3,7 @@
 import type { SignInProvider } from "../../islands/lib/sign-in.ts";
 import type { PersonalData } from "../../islands/screens/personal.tsx";
 import { modelsForUser } from "../core/channels/models.ts";
+import { listSessions } from "../core/users/session-list.ts";
 import { thresholdOf } from "../core/users/low-quota.ts";
 import { ownSecurity } from "../core/users/own-security.ts";
 import { getUser, ownSecrets } from "../core/users/users.ts";
@@ -15,16 +16,18 @@ const MODELS_AT_FIRST = 100;
 export async function loadPersonal({
   deps,
   user,
+  sessionId,
   status,
   remembered,
 }: LoaderContext): Promise<PersonalData | undefined> {
   if (!user) return undefined;
   const { sign_in_providers: providers = [] } = status as { sign_in_providers?: SignInProvider[] };
-  const [self, invitation, secrets, security] = await Promise.all([
+  const [self, invitation, secrets, security, devices] = await Promise.all([
     getUser(deps, user.id),
     invitationOf(deps, user),
     ownSecrets(deps, user),
     ownSecurity(deps, user.id, providers),
+    listSessions(deps, user, sessionId),
   ]);
   const models = modelsForUser(deps, user);
   return {
@@ -37,5 +40,6 @@ export async function loadPersonal({
     threshold: thresholdOf(deps, user),
     ...secrets,
     security,
+    devices,
   };
 }

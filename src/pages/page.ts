@@ -11,6 +11,8 @@ import type { Language } from "../shared/enums.ts";
 export interface LoaderContext {
   deps: Deps;
   user: UserAccount | undefined;
+  /** The visitor's; never shown. */
+  sessionId?: string | undefined;
   language: Language;
   status: SiteStatus;
   url: URL;

@@ -64,6 +64,9 @@ function redirect(location: string): Response {
 }
 
 export function createPages(deps: Deps, session: SessionSettings, manifest: Manifest) {
+  /** By which session a request came. */
+  const sessionIds = new WeakMap<Request, string>();
+
   async function respond(
     asked: Page,
     request: Request,
@@ -78,7 +81,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     const pageSize = Number(cookieOf(request, "page-size"));
     const timeZone = timeZoneOf(request);
     const remembered = (name: string) => cookieOf(request, name);
-    const context = { deps, user, language, status, url, params, pageSize, timeZone, remembered };
+    const sessionId = sessionIds.get(request);
+    const context = { deps, user, sessionId, language, status, url, params, pageSize, timeZone, remembered };
     const render: RenderContext = {
       user: user && bootUser(user),
       inbox: user && user.role >= Role.admin ? deps.inbox.summary() : undefined,
@@ -127,7 +131,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (!user) return redirect(`/login?next=${encodeURIComponent(pathname + search)}`);
       if (deps.maintenance.isOn && user.role < Role.root)
         return respond(maintenancePage, request, user, params);
-      if (mustEnrol(deps.options, user) && pathname !== "/personal") return redirect("/personal?tab=security");
+      if (mustEnrol(deps.options, user) && pathname !== "/personal")
+        return redirect("/personal?tab=security");
       if (user.role < ACCESS_ROLE[page.access])
         return respond(forbiddenInPlaceOf(page), request, user, params);
     }
@@ -143,6 +148,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       const signedIn = await signedInBy(claims, session);
       if (!signedIn || signedIn.user.status !== UserStatus.enabled) return { visitor: undefined };
       session.sessions.seen(signedIn.session, session.visitors.addressOf(request));
+      sessionIds.set(request, signedIn.session.id);
       return { visitor: signedIn.user };
     });
   for (const page of pages) {

@@ -6,7 +6,15 @@ export const UserStatus = { enabled: 1, disabled: 2 } as const;
 export const TokenStatus = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const;
 export const RedemptionStatus = { unused: 1, disabled: 2, used: 3 } as const;
 export const ChannelStatus = { unknown: 0, enabled: 1, disabled: 2, autoDisabled: 3 } as const;
-export const LogType = { unknown: 0, topUp: 1, consume: 2, manage: 3, system: 4, error: 5, login: 7 } as const;
+export const LogType = {
+  unknown: 0,
+  topUp: 1,
+  consume: 2,
+  manage: 3,
+  system: 4,
+  error: 5,
+  login: 7,
+} as const;
 
 /** Languages of the console and of failure texts; Chinese is the fallback. */
 export type Language = "zh" | "en";

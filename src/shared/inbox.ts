@@ -9,7 +9,8 @@ export type InboxParams = Readonly<Record<string, string | number>>;
 export type InboxTone = "attention" | "broken";
 
 /** Kinds that are switched together: `inbox.letters.<name>`. */
-type LetterSwitch = "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail" | "payment" | "balance";
+type LetterSwitch =
+  "channel" | "price" | "audit" | "settlement" | "disk" | "database" | "mail" | "payment" | "balance";
 
 interface InboxKindRow {
   tone: InboxTone;

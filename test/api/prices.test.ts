@@ -313,7 +313,9 @@ describe.each(DATABASE_KINDS)("changes of prices on %s", (database) => {
       ]);
       await app.deps.options.set("ToolPrices", '{"house_tool":1}');
       const tools = await plan([{ key: "ToolPrices", name: "house_tool", after: 10 }]);
-      expect(tools.warnings).toMatchObject([{ code: "price_doubled", key: "ToolPrices", name: "house_tool" }]);
+      expect(tools.warnings).toMatchObject([
+        { code: "price_doubled", key: "ToolPrices", name: "house_tool" },
+      ]);
       await app.deps.options.set("ToolPrices", "{}");
       await app.deps.options.set("PriceRules", "{}");
     });

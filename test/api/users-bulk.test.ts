@@ -47,7 +47,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   test("a credit to chosen accounts books each once, names the refused, and the books balance", async () => {
     const one = await app.createUser({ quota: 100 });
     const two = await app.createUser();
-    const asked = await post({ action: "credit", ids: [one.id, two.id, other.id], amount: 500, reason: "sorry" });
+    const asked = await post({
+      action: "credit",
+      ids: [one.id, two.id, other.id],
+      amount: 500,
+      reason: "sorry",
+    });
     const bulk = await finished(asked.body.data.id);
     expect(bulk).toMatchObject({ total: 3, done: 2, failed: 1 });
     expect(bulk.failures).toEqual([
@@ -81,7 +86,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const asked = await post({ ...body, count: 2 });
     expect(await finished(asked.body.data.id)).toMatchObject({ done: 2, failed: 0 });
     const path = "/api/user/search?flagged=true";
-    const list = await app.call<Told<{ items: AdminUserJson[]; total: number }>>("GET", path, undefined, admin);
+    const list = await app.call<Told<{ items: AdminUserJson[]; total: number }>>(
+      "GET",
+      path,
+      undefined,
+      admin,
+    );
     expect(list.body.data.total).toBe(2);
     expect(list.body.data.items.every(({ flagged, group }) => flagged && group === "vip")).toBe(true);
   });

@@ -208,9 +208,14 @@ test("what a warning says, in both languages", () => {
   expect(warningText(en, tier)).toBe(
     "gpt-5.4: input (Input over 272,000 tokens) rises from $5.00 to $50.00, more than double",
   );
-  const tool: PriceWarning = { ...doubled, params: { kind: "tool", tool: "web_search", before: 5, after: 50 } };
+  const tool: PriceWarning = {
+    ...doubled,
+    params: { kind: "tool", tool: "web_search", before: 5, after: 50 },
+  };
   expect(warningText(en, tool)).toBe("gpt-5.4: Web search rises from $5.00 to $50.00, more than double");
-  expect(warningText(en, { ...tool, key: "ToolPrices", name: "file_search" })).toStartWith("File search rises");
+  expect(warningText(en, { ...tool, key: "ToolPrices", name: "file_search" })).toStartWith(
+    "File search rises",
+  );
   const group: PriceWarning = { ...doubled, key: "GroupRatio", name: "vip", params: { before: 1, after: 3 } };
   expect(warningText(en, group)).toBe("vip: group ratio rises from 1 to 3, more than double");
 });

@@ -1,6 +1,6 @@
 // Where the account is signed in: this device first, each other one with its way out, and all of them at once.
 // Refuses to sign out this device here: that is what signing out is for.
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { MonitorSmartphone } from "lucide-react";
 import { api, call } from "../../lib/api.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -9,7 +9,7 @@ import { When } from "../../ui/badges.tsx";
 import { confirm } from "../../ui/confirm.tsx";
 import { Card } from "./card.tsx";
 
-interface Device {
+export interface Device {
   id: string;
   current: boolean;
   device: string;
@@ -20,9 +20,10 @@ interface Device {
   last_seen_at: number;
 }
 
-export function DevicesCard() {
+/** `initial`: as the page brought them. */
+export function DevicesCard({ initial }: { initial: readonly Device[] }) {
   const t = useT();
-  const [devices, setDevices] = useState<readonly Device[]>();
+  const [devices, setDevices] = useState(initial);
   const [isBusy, setBusy] = useState(false);
   const load = async () => {
     try {
@@ -31,7 +32,6 @@ export function DevicesCard() {
       toastFailure(error, "devices");
     }
   };
-  useEffect(() => void load(), []);
   const act = async (run: () => Promise<unknown>, text: string) => {
     setBusy(true);
     try {
@@ -59,47 +59,39 @@ export function DevicesCard() {
     });
     if (yes) await act(() => call(api.user.sessions["revoke-others"].post()), t("personal.devicesDone"));
   };
-  const others = devices?.filter(({ current }) => !current) ?? [];
+  const others = devices.filter(({ current }) => !current);
   return (
     <Card id="devices" title={t("personal.devices")} note={t("personal.devicesNote")}>
-      {devices === undefined ? (
-        <p className="text-muted" aria-busy>
-          {t("personal.devicesLoading")}
-        </p>
-      ) : (
-        <ul className="divide-y divide-base-300">
-          {devices.map((row) => (
-            <li key={row.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
-              <div className="min-w-0 grow">
-                <p className="break-words">
-                  {nameOf(row)}
-                  {row.current ? (
-                    <span className="ml-2 text-sm font-semibold text-success">
-                      {t("personal.deviceThis")}
-                    </span>
-                  ) : null}
-                </p>
-                <p className="text-sm text-muted">
-                  <span className="mono break-all">{row.ip}</span>
-                  {" · "}
-                  {t("personal.deviceSeen")} <When at={row.last_seen_at} />
-                </p>
-              </div>
-              {row.current ? null : (
-                <button
-                  type="button"
-                  className="btn btn-sm btn-default"
-                  disabled={isBusy}
-                  aria-label={t("personal.deviceSignOutOf", { name: nameOf(row) })}
-                  onClick={() => void signOut(row)}
-                >
-                  {t("personal.deviceSignOut")}
-                </button>
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
+      <ul className="divide-y divide-base-300">
+        {devices.map((row) => (
+          <li key={row.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
+            <div className="min-w-0 grow">
+              <p className="break-words">
+                {nameOf(row)}
+                {row.current ? (
+                  <span className="ml-2 text-sm font-semibold text-success">{t("personal.deviceThis")}</span>
+                ) : null}
+              </p>
+              <p className="text-sm text-muted">
+                <span className="mono break-all">{row.ip}</span>
+                {" · "}
+                {t("personal.deviceSeen")} <When at={row.last_seen_at} />
+              </p>
+            </div>
+            {row.current ? null : (
+              <button
+                type="button"
+                className="btn btn-sm btn-default"
+                disabled={isBusy}
+                aria-label={t("personal.deviceSignOutOf", { name: nameOf(row) })}
+                onClick={() => void signOut(row)}
+              >
+                {t("personal.deviceSignOut")}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
       {others.length > 0 ? (
         <button
           type="button"

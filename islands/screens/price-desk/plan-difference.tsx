@@ -98,10 +98,7 @@ function ModelChange({ model: { model, lines, entries, calls } }: { model: Model
           <Step key={line.kind} line={line} />
         ))}
         {entries.map((entry) => (
-          <EntryStep
-            key={`${entry.kind} ${entry.tool} ${JSON.stringify(entry.when)}`}
-            entry={entry}
-          />
+          <EntryStep key={`${entry.kind} ${entry.tool} ${JSON.stringify(entry.when)}`} entry={entry} />
         ))}
       </dl>
     </li>

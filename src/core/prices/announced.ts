@@ -62,7 +62,9 @@ export async function announcedPrices({ db }: Pick<Deps, "db">): Promise<Announc
     const models = modelDifferences(changes, before, after);
     return [
       {
-        models: models.flatMap(({ model, lines }) => (lines.length > 0 ? [{ model, lines, effectiveAt }] : [])),
+        models: models.flatMap(({ model, lines }) =>
+          lines.length > 0 ? [{ model, lines, effectiveAt }] : [],
+        ),
         groups: changes.flatMap((change) => groupOf(change, effectiveAt)),
       },
     ];

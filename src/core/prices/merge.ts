@@ -47,7 +47,8 @@ function isFree(row: PriceRow, name: string): boolean {
 }
 
 /** A tool for nothing is a step, whatever it cost before. */
-const unpricedTool = (other: PriceRow) => (tool: string) => (other.tools?.[tool] === 0 ? Infinity : undefined);
+const unpricedTool = (other: PriceRow) => (tool: string) =>
+  other.tools?.[tool] === 0 ? Infinity : undefined;
 
 const situationsOf = (name: string, ours: PriceRow, theirs: PriceRow) =>
   priceSituations({

@@ -188,7 +188,8 @@ function entryDifferences(model: string, before: PriceTables, after: PriceTables
   const situations = situationsOf(model, before, after).filter(({ isPair }) => !isPair);
   const named = new Set<string>(["in", "call", "tool"]);
   for (const tables of [before, after])
-    for (const { set } of priceRulesOf(tables, model)) for (const kind of Object.keys(set ?? {})) named.add(kind);
+    for (const { set } of priceRulesOf(tables, model))
+      for (const kind of Object.keys(set ?? {})) named.add(kind);
   return entrySteps(situations)
     .filter(({ kind }) => named.has(kind))
     .map(({ when, ...step }) => ({ when: when ?? null, ...step }));

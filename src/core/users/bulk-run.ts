@@ -78,7 +78,10 @@ function* letterSteps(
   const words = letters[language] ?? letters[other];
   if (!words) throw refuse("bulk_letter_empty");
   const lines = words.text.split(/\n{2,}|\r\n\r\n/).filter((line) => line.trim() !== "");
-  const letter = letterOf(deps, row.email, language, { subject: words.subject.replaceAll(/\p{C}/gu, " "), lines });
+  const letter = letterOf(deps, row.email, language, {
+    subject: words.subject.replaceAll(/\p{C}/gu, " "),
+    lines,
+  });
   yield* postSteps(tx, deps, { userId: row.id, kind: "operator", letter });
 }
 

@@ -117,7 +117,9 @@ export async function getBulk(deps: Pick<Deps, "db">, actor: UserAccount, id: nu
   const counts = await deps.db.orm
     .select({ state: userBulkItems.state, count: countRows() })
     .from(userBulkItems)
-    .where(and(eq(userBulkItems.bulkId, id), inArray(userBulkItems.state, [BulkState.done, BulkState.refused])))
+    .where(
+      and(eq(userBulkItems.bulkId, id), inArray(userBulkItems.state, [BulkState.done, BulkState.refused])),
+    )
     .groupBy(userBulkItems.state);
   const countOf = (state: number) => counts.find((each) => each.state === state)?.count ?? 0;
   const failed = countOf(BulkState.refused);
@@ -142,4 +144,3 @@ export async function getBulk(deps: Pick<Deps, "db">, actor: UserAccount, id: nu
     failures: failures.map((each) => ({ ...each, username: each.username ?? "" })),
   };
 }
-

@@ -76,9 +76,7 @@ export function* openSteps(
       })
       .returning({ id: sessions.id }),
   );
-  yield* q(
-    tx.update(users).set({ lastSeenAt: now }).where(eq(users.id, userId)).returning({ id: users.id }),
-  );
+  yield* q(tx.update(users).set({ lastSeenAt: now }).where(eq(users.id, userId)).returning({ id: users.id }));
   const tooMany = live.slice(MAX_LIVE - 1).map((each) => each.id);
   if (tooMany.length > 0)
     yield* q(

@@ -77,7 +77,8 @@ export function userWhere(deps: Pick<Deps, "db" | "clock">, filter: UserFilter):
   if (filter.quotaMin !== undefined) filters.push(gte(users.quota, filter.quotaMin));
   if (filter.quotaMax !== undefined) filters.push(lte(users.quota, filter.quotaMax));
   if (filter.flagged) filters.push(eq(users.flagged, true));
-  if (filter.status !== undefined) filters.push(and(eq(users.status, filter.status), isNull(users.deletedAt)));
+  if (filter.status !== undefined)
+    filters.push(and(eq(users.status, filter.status), isNull(users.deletedAt)));
   if (filter.unseenDays !== undefined) {
     const since = Math.floor(deps.clock.nowMs() / 1000) - filter.unseenDays * DAY_SECONDS;
     filters.push(

@@ -25,9 +25,7 @@ function whole(text: string | undefined): number | undefined {
 /** A century: an account that nobody can have forgotten for longer. */
 const MOST_DAYS = 36_500;
 
-export function userFilterOf(
-  sent: Sent<typeof userSearchFields>,
-): Omit<UserQuery, "page" | "pageSize"> {
+export function userFilterOf(sent: Sent<typeof userSearchFields>): Omit<UserQuery, "page" | "pageSize"> {
   const { sort: order = "", status: wanted } = sent;
   const isDescending = order.startsWith("-");
   const sort = USER_SORTS.find((name) => name === (isDescending ? order.slice(1) : order));

@@ -110,7 +110,8 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
   "PUT /api/custom-oauth-provider/{id}": {
     tag: "Site",
     summary: "Change a sign-in provider",
-    description: "What is absent stays; an empty secret keeps the one that is set. The slug, which is its id, never changes.",
+    description:
+      "What is absent stays; an empty secret keeps the one that is set. The slug, which is its id, never changes.",
     body: { enabled: false },
   },
   "DELETE /api/custom-oauth-provider/{id}": {

@@ -399,7 +399,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { "m-three": _, ...rest } = prices;
     const without = await plan({ prune: true, prices: rest });
     expect([without.status, without.removals]).toEqual(["differences", [{ name: "m-three", calls: 0 }]]);
-    expect(fieldsOf(without)).toEqual(["in", "out", "tools", "when"].map((field) => `remove m-three ${field}`));
+    expect(fieldsOf(without)).toEqual(
+      ["in", "out", "tools", "when"].map((field) => `remove m-three ${field}`),
+    );
     expect((await apply({ prune: true, prices: rest })).status).toBe("applied");
     expect(app.deps.prices.pricing("m-three")).toBeUndefined();
     expect(app.deps.options.get("PriceRules")).not.toHaveProperty("m-three");

@@ -83,14 +83,39 @@ describe("never without a tick", () => {
     ["a factor at some hours", A, { ...A, when: [{ hours: ["00:00-01:00"], times: 0.1 }] }, ["below_half"]],
     [
       "a tier that stays below another",
-      { ...A, when: [{ over: 100, set: { in: 3 } }, { tier: "priority", times: 20 }] },
-      { ...A, when: [{ over: 100, set: { in: 30 } }, { tier: "priority", times: 20 }] },
+      {
+        ...A,
+        when: [
+          { over: 100, set: { in: 3 } },
+          { tier: "priority", times: 20 },
+        ],
+      },
+      {
+        ...A,
+        when: [
+          { over: 100, set: { in: 30 } },
+          { tier: "priority", times: 20 },
+        ],
+      },
       ["above_double"],
     ],
     [
       "two entries that double it together",
-      { ...A, when: [{ over: 100, times: 2 }, { tier: "priority", times: 1.5 }] },
-      { ...A, when: [{ over: 100, times: 2 }, { tier: "priority", times: 1.5 }, { over: 100, tier: "priority", times: 2.1 }] },
+      {
+        ...A,
+        when: [
+          { over: 100, times: 2 },
+          { tier: "priority", times: 1.5 },
+        ],
+      },
+      {
+        ...A,
+        when: [
+          { over: 100, times: 2 },
+          { tier: "priority", times: 1.5 },
+          { over: 100, tier: "priority", times: 2.1 },
+        ],
+      },
       ["above_double"],
     ],
     [

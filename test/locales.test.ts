@@ -58,6 +58,8 @@ describe.each(files("zh"))("%s", (file) => {
 
   test("has both English plural forms where it has one", () => {
     const wrong = Object.keys(en)
+      // The code of a failure, no count of anything.
+      .filter((key) => key !== "oauth_bound_other")
       .filter((key) => key.endsWith("_one") !== key.endsWith("_other") && PLURAL.test(key))
       .filter((key) => !(key.replace(PLURAL, "_one") in en && key.replace(PLURAL, "_other") in en));
     expect(wrong).toEqual([]);

@@ -10,12 +10,14 @@ import { bindBy, proveBy, signInBy } from "../core/users/providers/outcome.ts";
 import { enabledProvider, isRedirecting } from "../core/users/providers/registry.ts";
 import type { FlowIntent } from "../core/users/providers/types.ts";
 import { beginSecondFactor } from "../core/users/second-factor.ts";
+import type { SecondStep } from "../core/users/second-factor.ts";
 import type { Session } from "../core/users/sessions.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { enter } from "../http/entry.ts";
 import type { Entrance } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
+import type { Success } from "../http/envelope.ts";
 import { flowOf, keptFlow } from "../http/flow-cookie.ts";
 import { rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
@@ -73,13 +75,20 @@ interface Return extends Visit, Entrance {
   params: Readonly<Record<string, string | undefined>>;
 }
 
+/** Of a binding, or a proof: where the browser goes on to. Named, because the checker would take it for all three. */
+interface Proven {
+  next: string;
+}
+type Waiting = SecondStep & Proven;
+type CameIn = Awaited<ReturnType<typeof enter>> & Proven & { is_new: boolean };
+
 /** Everything behind the return of a browser: the flow is used up first, then the code. */
 async function comeBack(
   deps: Deps,
   session: SessionSettings,
   accounts: { take(address: string): void },
   visit: Return,
-) {
+): Promise<Success<Proven> | Success<Waiting> | Success<CameIn>> {
   const { request, address, id, params, language } = visit;
   const provider = await enabledProvider(deps, id);
   if (!isRedirecting(provider))

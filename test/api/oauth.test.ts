@@ -528,6 +528,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect((await call(browser(), "GET", "/api/oauth/wechat?code=1")).body.code).toBe("oauth_off");
     await set("WeChatServerAddress", fakes.url);
     await set("WeChatServerToken", "the-token");
+    await set("WeChatAccountQRCodeImageURL", "https://wechat.example/qr.png");
     await set("WeChatAuthEnabled", "true");
     await set("TelegramBotToken", "1:token");
     await set("TelegramBotName", "weir_bot");

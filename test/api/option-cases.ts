@@ -530,6 +530,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
     "option_needs_wechat",
     ["WeChatServerAddress", "https://wechat.example"],
     ["WeChatServerToken", "token"],
+    ["WeChatAccountQRCodeImageURL", "https://wechat.example/qr.png"],
   ),
   WeChatServerAddress: address("https://wechat.example"),
   WeChatServerToken: free("wechat-token"),

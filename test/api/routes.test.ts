@@ -35,6 +35,13 @@ const PUBLIC = [
   "POST /api/user/epay/notify",
   "POST /api/stripe/webhook",
   "POST /api/user/rescue",
+  // By a state of this browser, a code or a signature; what binds checks the session itself.
+  "POST /api/oauth/start",
+  "GET /api/oauth/state",
+  "GET /api/oauth/:id",
+  "POST /api/oauth/:id",
+  "GET /api/oauth/wechat",
+  "GET /api/oauth/telegram/login",
   // By key, not by session.
   "GET /api/log/token",
   "GET /api/usage/token",
@@ -46,6 +53,10 @@ const PUBLIC = [
 ];
 /** Everybody who is signed in may call these; they answer about the caller only. */
 const USER = [
+  "GET /api/oauth/wechat/bind",
+  "GET /api/oauth/telegram/bind",
+  "GET /api/user/oauth/bindings",
+  "DELETE /api/user/oauth/bindings/:provider",
   "GET /api/user/2fa/status",
   "POST /api/user/2fa/setup",
   "POST /api/user/2fa/enable",
@@ -364,7 +375,7 @@ describe("answers", () => {
       // Limited or answering the current time or a new token: compared by their status.
       const isPure =
         route.method === "GET" &&
-        !["/api/user/token", "/api/log/token", "/api/usage/token"].includes(route.path);
+        !["/api/user/token", "/api/log/token", "/api/usage/token", "/api/oauth/state"].includes(route.path);
       const actor = isPure && !PUBLIC.includes(route.name) ? root : undefined;
       const [bare, slashed] = [await empty(route, actor), await empty(route, actor, "/")];
       expect([route.name, slashed.status]).toEqual([route.name, bare.status]);

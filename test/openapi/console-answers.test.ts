@@ -13,6 +13,7 @@ import { DATABASE_KINDS } from "../support/postgres.ts";
 import type { DatabaseKind } from "../support/postgres.ts";
 import { PLAIN_WORDS, startSample } from "../support/sample.ts";
 import type { Sample } from "../support/sample.ts";
+import { signInCalls } from "./sign-in-calls.ts";
 import { documentAt, Measure, operationsOf } from "./support.ts";
 
 type Json = Record<string, unknown>;
@@ -55,7 +56,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(custom-oauth-provider\/\{id\}$|log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(oauth\/.*|custom-oauth-provider\/\{id\}$|log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -274,6 +275,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });
     await ask("POST /api/option/version");
     await providerWrites(ask, app);
+    await signInCalls(app, caller.measure, root);
     await ask("GET /api/log/clear_count", { query: "?target_timestamp=1000000000" });
     await ask("DELETE /api/log/", { query: "?target_timestamp=1000000000" });
     await ask("GET /api/user/logout");

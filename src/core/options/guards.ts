@@ -63,7 +63,7 @@ const GUARDS: readonly Guard[] = [
   },
   {
     key: "WeChatAuthEnabled",
-    needs: ["WeChatServerAddress", "WeChatServerToken"],
+    needs: ["WeChatServerAddress", "WeChatServerToken", "WeChatAccountQRCodeImageURL"],
     code: "option_needs_wechat",
   },
   {

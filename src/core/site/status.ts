@@ -48,6 +48,8 @@ export async function siteStatus(deps: Deps) {
     oidc_enabled: isOn("oidc"),
     linuxdo_oauth: isOn("linuxdo"),
     discord_oauth: isOn("discord"),
+    wechat_login: isOn("wechat"),
+    telegram_oauth: isOn("telegram"),
     /** Every way in beside password and passkey, in display order. */
     sign_in_providers: providers.map(shown),
     custom_oauth_providers: custom.map(({ id, label, icon }) => ({ id, name: label, slug: id, icon })),

@@ -23,6 +23,7 @@ const CASES: readonly Case[] = [
     needs: [
       ["GitHubClientId", "id", "option_needs_github"],
       ["GitHubClientSecret", "secret", "option_needs_github"],
+      ["ServerAddress", "https://gw.example", "option_needs_site_address"],
     ],
   },
   {
@@ -36,6 +37,25 @@ const CASES: readonly Case[] = [
         "https://id.example/.well-known/openid-configuration",
         "option_needs_oidc_endpoints",
       ],
+      ["ServerAddress", "https://gw.example", "option_needs_site_address"],
+    ],
+  },
+  {
+    key: "google.enabled",
+    on: "true",
+    needs: [
+      ["google.client_id", "id", "option_needs_google"],
+      ["google.client_secret", "secret", "option_needs_google"],
+      ["ServerAddress", "https://gw.example", "option_needs_site_address"],
+    ],
+  },
+  {
+    key: "discord.enabled",
+    on: "true",
+    needs: [
+      ["discord.client_id", "id", "option_needs_discord"],
+      ["discord.client_secret", "secret", "option_needs_discord"],
+      ["ServerAddress", "https://gw.example", "option_needs_site_address"],
     ],
   },
   {
@@ -44,6 +64,7 @@ const CASES: readonly Case[] = [
     needs: [
       ["LinuxDOClientId", "id", "option_needs_linuxdo"],
       ["LinuxDOClientSecret", "secret", "option_needs_linuxdo"],
+      ["ServerAddress", "https://gw.example", "option_needs_site_address"],
     ],
   },
   {
@@ -52,6 +73,7 @@ const CASES: readonly Case[] = [
     needs: [
       ["WeChatServerAddress", "https://wechat.example", "option_needs_wechat"],
       ["WeChatServerToken", "token", "option_needs_wechat"],
+      ["WeChatAccountQRCodeImageURL", "https://wechat.example/qr.png", "option_needs_wechat"],
     ],
   },
   {
@@ -146,10 +168,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await options.set("oidc.token_endpoint", "https://id.example/token");
     expect(await codeOf(options.set("oidc.enabled", "true"))).toBe("option_needs_oidc_endpoints");
     await options.set("oidc.user_info_endpoint", "https://id.example/me");
+    await options.set("ServerAddress", "https://gw.example");
     await options.set("oidc.enabled", "true");
     // Called as it stands: some providers tell /auth from /auth/.
     expect(options.get("oidc.authorization_endpoint")).toBe("https://id.example/auth/");
     await options.set("oidc.enabled", "false");
+    await options.set("ServerAddress", "");
   });
 
   test("a site offers payment while its rail stands whole, and while it sells", async () => {

@@ -626,7 +626,7 @@ export function buildSchema(d: Dialect) {
       at: d.big().notNull(),
       verdict: d.text().notNull(),
       /** JSON text without signatures, keys and the payer's person. */
-      payload: d.text().notNull().default("{}"),
+      report: d.text().notNull().default("{}"),
     },
     (t) => [
       d.uniqueIndex("payment_events_once").on(t.rail, t.eventId, t.verdict),

@@ -2,6 +2,7 @@
 // Refuses to bind or unbind by an access token or from a page of another site; too many failures wait.
 import { Elysia, t } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
+import type { WrongLimit } from "../core/kit/attempt-limit.ts";
 import { tooMany } from "../core/kit/site-limits.ts";
 import { createEntryLimits } from "../core/users/entry-limits.ts";
 import { bindingsFor, bindingsOf, unbindFor, unbindOwn } from "../core/users/providers/bindings.ts";
@@ -132,11 +133,9 @@ async function comeBack(
   return ok({ ...(await enter(deps, session, visit, user, proof)), next, is_new: isNew });
 }
 
-export function oauth(deps: Deps, session: SessionSettings) {
-  const { accounts } = createEntryLimits(session.limits);
-  const failures = session.limits.wrongPerAddress(PER_ADDRESS);
-  /** Failures count, whatever they are; what succeeds does not. */
-  const counted = async <T>(address: string, work: () => Promise<T>): Promise<T> => {
+/** Failures count, whatever they are; what succeeds does not. */
+function countedBy(failures: WrongLimit) {
+  return async <T>(address: string, work: () => Promise<T>): Promise<T> => {
     const seconds = await failures.enter(address);
     if (seconds !== undefined) throw tooMany(seconds);
     let isWrong = true;
@@ -148,6 +147,12 @@ export function oauth(deps: Deps, session: SessionSettings) {
       failures.leave(address, isWrong);
     }
   };
+}
+
+export function oauth(deps: Deps, session: SessionSettings) {
+  const { accounts } = createEntryLimits(session.limits);
+  const failures = session.limits.wrongPerAddress(PER_ADDRESS);
+  const counted = countedBy(failures);
 
   return (
     new Elysia()

@@ -37,7 +37,7 @@ const orderQuery = {
   trade_no: t.Optional(plainText(64)),
 };
 
-export function payments(deps: Deps, session: SessionSettings) {
+function payRoutes(deps: Deps, session: SessionSettings) {
   function railOf(name: string): PaymentRail {
     const rail = openRail(deps.options, name);
     if (!rail) throw refuse("payment_unset");
@@ -125,6 +125,14 @@ export function payments(deps: Deps, session: SessionSettings) {
         },
         { access: "user", body: amountBody },
       )
+  );
+}
+
+/** Orders as their buyers, and those who look after them, see them. */
+function orderRoutes(deps: Deps, session: SessionSettings) {
+  return (
+    new Elysia({ prefix: "/api/user" })
+      .use(policy(session))
       .get(
         "/topup/self",
         async ({ actor, query }) => {
@@ -174,6 +182,10 @@ export function payments(deps: Deps, session: SessionSettings) {
         { access: "root", body: byHandBody },
       )
   );
+}
+
+export function payments(deps: Deps, session: SessionSettings) {
+  return new Elysia().use(payRoutes(deps, session)).use(orderRoutes(deps, session));
 }
 
 /** By itself: the provider calls another prefix. */

@@ -63,10 +63,10 @@ function redirect(location: string): Response {
   return new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 }
 
-export function createPages(deps: Deps, session: SessionSettings, manifest: Manifest) {
-  /** By which session a request came. */
-  const sessionIds = new WeakMap<Request, string>();
+/** By which session a request came. */
+const sessionIds = new WeakMap<Request, string>();
 
+export function createPages(deps: Deps, session: SessionSettings, manifest: Manifest) {
   async function respond(
     asked: Page,
     request: Request,

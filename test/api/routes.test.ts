@@ -53,6 +53,9 @@ const PUBLIC = [
 ];
 /** Everybody who is signed in may call these; they answer about the caller only. */
 const USER = [
+  "GET /api/user/sessions",
+  "DELETE /api/user/sessions/:id",
+  "POST /api/user/sessions/revoke-others",
   "GET /api/oauth/wechat/bind",
   "GET /api/oauth/telegram/bind",
   "GET /api/user/oauth/bindings",

@@ -56,7 +56,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(oauth\/.*|custom-oauth-provider\/\{id\}$|log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -167,6 +167,8 @@ async function factorCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
   await ask("DELETE /api/user/passkey/{id}", { id });
   const over = await app.call("POST", "/api/user/login/2fa", { flow_token: "0".repeat(32), code: "123456" });
   measure.expectAnswer("POST /api/user/login/2fa", over.status, over.body);
+  const lost = await app.call("POST", "/api/user/rescue", { token: "0".repeat(64) });
+  measure.expectAnswer("POST /api/user/rescue", lost.status, lost.body);
   const other = await app.createUser();
   await ask("DELETE /api/user/{id}/2fa", { id: other.id });
   await ask("DELETE /api/user/{id}/reset_passkey", { id: other.id });

@@ -53,8 +53,10 @@ export async function signInCalls(app: TestApp, measure: Measure, root: TestUser
     const user = await app.createUser();
     await ask("GET", "/api/oauth/wechat", { path: "/api/oauth/wechat?code=1" });
     await ask("GET", "/api/oauth/wechat/bind", { path: "/api/oauth/wechat/bind?code=2", as: user });
+    // One moment for both: a result counts once, and the next second's would be the same.
+    const now = Math.floor(app.deps.clock.nowMs() / 1000);
     for (const name of ["/api/oauth/telegram/bind", "/api/oauth/telegram/login"]) {
-      const date = Math.floor(app.deps.clock.nowMs() / 1000) - (name.endsWith("bind") ? 0 : 1);
+      const date = now - (name.endsWith("bind") ? 0 : 1);
       const fields = { auth_date: String(date), id: "7" };
       const text = `auth_date=${date}\nid=7`;
       const key = createHash("sha256").update("1:token").digest();

@@ -264,7 +264,7 @@ CREATE TABLE "payment_events" (
 	"trade_no" text DEFAULT '' NOT NULL,
 	"at" bigint NOT NULL,
 	"verdict" text NOT NULL,
-	"payload" text DEFAULT '{}' NOT NULL
+	"report" text DEFAULT '{}' NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "price_drafts" (

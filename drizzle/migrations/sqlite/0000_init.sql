@@ -294,7 +294,7 @@ CREATE TABLE `payment_events` (
 	`trade_no` text DEFAULT '' NOT NULL,
 	`at` integer NOT NULL,
 	`verdict` text NOT NULL,
-	`payload` text DEFAULT '{}' NOT NULL
+	`report` text DEFAULT '{}' NOT NULL
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `payment_events_once` ON `payment_events` (`rail`,`event_id`,`verdict`);--> statement-breakpoint

@@ -6,7 +6,7 @@ import { useT } from "../../lib/i18n.ts";
 import { useShortcut } from "../../lib/keys.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
-import { countsText } from "./change-words.ts";
+import { countsText } from "../../ui/price-plan/change-words.ts";
 import type { Desk } from "./desk.ts";
 import { draftName } from "./open-draft.ts";
 import { UndoButtons } from "./undo-buttons.tsx";

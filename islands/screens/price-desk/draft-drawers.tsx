@@ -13,7 +13,7 @@ import type { PriceDraft } from "../../lib/wire.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { Notice } from "../../ui/feedback.tsx";
 import { Field, SwitchField } from "../../ui/form.tsx";
-import { countsText } from "./change-words.ts";
+import { countsText } from "../../ui/price-plan/change-words.ts";
 import { draftName, openDraftOf } from "./open-draft.ts";
 import { DraftFields } from "./save-draft.tsx";
 import type { DraftValues } from "./save-draft.tsx";

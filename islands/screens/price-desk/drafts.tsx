@@ -16,7 +16,7 @@ import { Empty, FailureNotice } from "../../ui/feedback.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import type { MenuItem } from "../../ui/menu.tsx";
 import { Pagination } from "../../ui/pagination.tsx";
-import { countsText } from "./change-words.ts";
+import { countsText } from "../../ui/price-plan/change-words.ts";
 import { useKeptFocus } from "./keep-focus.ts";
 import { RenameDraft, ScheduleDraft } from "./draft-drawers.tsx";
 import { draftName, mayReplace, openDraftOf } from "./open-draft.ts";

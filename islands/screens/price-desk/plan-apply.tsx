@@ -10,7 +10,7 @@ import { setQuery } from "../../lib/url-state.ts";
 import type { PriceEffect, PricePlan } from "../../lib/wire.ts";
 import type { Desk } from "./desk.ts";
 import SaveDraft from "./save-draft.tsx";
-import { undoRevision } from "./undo-revision.ts";
+import { undoRevision } from "../../ui/price-plan/undo-revision.ts";
 import { sentOf } from "./use-plan.ts";
 import type { PlanDays } from "./use-plan.ts";
 

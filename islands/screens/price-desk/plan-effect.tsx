@@ -6,7 +6,7 @@ import { useT } from "../../lib/i18n.ts";
 import type { PriceEffect } from "../../lib/wire.ts";
 import { FailureNotice, Notice } from "../../ui/feedback.tsx";
 import { percentOf } from "../../../src/shared/price-steps.ts";
-import { percentText } from "./from-to.tsx";
+import { percentText } from "../../ui/price-plan/from-to.tsx";
 import { PLAN_DAYS } from "./use-plan.ts";
 import type { PlanAtHand, PlanDays } from "./use-plan.ts";
 

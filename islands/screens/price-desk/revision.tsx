@@ -9,10 +9,10 @@ import { useT } from "../../lib/i18n.ts";
 import type { PriceRevisionDetail, PriceUndo } from "../../lib/wire.ts";
 import { Drawer } from "../../ui/drawer.tsx";
 import { FailureNotice } from "../../ui/feedback.tsx";
-import { changeLines, isModelKey } from "./change-words.ts";
+import { changeLines, isModelKey } from "../../ui/price-plan/change-words.ts";
 import { authorText, UndoMarks, wayText } from "./history-words.tsx";
-import { FromTo } from "./from-to.tsx";
-import { undoRevision } from "./undo-revision.ts";
+import { FromTo } from "../../ui/price-plan/from-to.tsx";
+import { undoRevision } from "../../ui/price-plan/undo-revision.ts";
 
 export interface RevisionDrawerProps {
   id: number;

@@ -7,9 +7,9 @@ import { t, useT } from "../../lib/i18n.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import { Drawer } from "../../ui/drawer.tsx";
 import { Notice } from "../../ui/feedback.tsx";
-import { PlanDifference } from "../price-desk/plan-difference.tsx";
-import { PlanWarnings } from "../price-desk/plan-warnings.tsx";
-import { undoRevision } from "../price-desk/undo-revision.ts";
+import { PlanDifference } from "../../ui/price-plan/plan-difference.tsx";
+import { PlanWarnings } from "../../ui/price-plan/plan-warnings.tsx";
+import { undoRevision } from "../../ui/price-plan/undo-revision.ts";
 import type { PlannedPrices, Settings } from "./state.ts";
 
 const MOST_NOTE = 1000;

@@ -130,7 +130,7 @@ const optionsByGroup = {
     QuotaForInviter: { kind: int(), default: "0", unit: "quota" },
     QuotaForInvitee: { kind: int(), default: "0", unit: "quota" },
     /** What one administrator may change balances by in a day of the site; empty: no ceiling, 0: nothing. */
-    AdminBalanceDailyCeiling: { kind: optionalInt(), default: "", unit: "quota" },
+    AdminBalanceDailyCeiling: { kind: optionalInt(), default: "" },
   },
   chats: {
     Chats: { kind: chatList, default: "[]", public: "chats" },

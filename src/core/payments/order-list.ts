@@ -74,11 +74,11 @@ export async function eventsOf({ db }: Pick<Deps, "db">, tradeNos: readonly stri
     .where(inArray(paymentEvents.tradeNo, [...tradeNos]))
     .orderBy(desc(paymentEvents.id))
     .limit(200);
-  return rows.map(({ rail, tradeNo, at, verdict, payload }) => ({
+  return rows.map(({ rail, tradeNo, at, verdict, report }) => ({
     rail,
     trade_no: tradeNo,
     at,
     verdict,
-    payload: JSON.parse(payload) as Record<string, string>,
+    payload: JSON.parse(report) as Record<string, string>,
   }));
 }

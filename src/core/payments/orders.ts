@@ -216,7 +216,7 @@ function* eventSteps(tx: Orm, deps: PaymentDeps, payment: Payment, verdict: stri
         tradeNo: payment.tradeNo.slice(0, 64),
         at: nowSeconds(deps),
         verdict,
-        payload: JSON.stringify(payment.payload),
+        report: JSON.stringify(payment.payload),
       })
       .onConflictDoNothing()
       .returning({ id: paymentEvents.id }),

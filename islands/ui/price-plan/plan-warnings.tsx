@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { warningText } from "../../lib/price-words.ts";
 import type { PricePlan } from "../../lib/wire.ts";
-import { Notice } from "../../ui/feedback.tsx";
+import { Notice } from "../feedback.tsx";
 
 /** More than these are folded. */
 const MOST_WARNINGS = 6;

@@ -119,7 +119,6 @@ function Authenticator({
       toast({ text: t("personal.totpOffDone") });
     });
   };
-  const isLocked = factor.locked_until * 1000 > nowMs.value;
   return (
     <div className="flex flex-wrap items-start gap-x-4 gap-y-2">
       <Smartphone aria-hidden size={20} className="mt-0.5 shrink-0 text-muted" />
@@ -139,11 +138,7 @@ function Authenticator({
             {t("personal.codesLeft", { count: factor.backup_codes_left })}
           </p>
         ) : null}
-        {isLocked ? (
-          <p className="text-sm text-error">
-            {t("personal.totpLocked")} <When at={factor.locked_until} isAbsolute />
-          </p>
-        ) : null}
+        <Locked until={factor.locked_until} />
       </div>
       <div className="flex flex-wrap gap-2">
         {factor.enabled ? (
@@ -183,6 +178,18 @@ function Authenticator({
       )}
       {codes === undefined ? null : <BackupCodes codes={codes} onClose={() => setCodes(undefined)} />}
     </div>
+  );
+}
+
+/** Too many wrong codes: until when none counts. */
+function Locked({ until }: { until: number }) {
+  const t = useT();
+  useSignals();
+  if (until * 1000 <= nowMs.value) return null;
+  return (
+    <p className="text-sm text-error">
+      {t("personal.totpLocked")} <When at={until} isAbsolute />
+    </p>
   );
 }
 

@@ -12,6 +12,9 @@ import type { CustomProvider } from "../../islands/screens/setting/editors/provi
 import Providers from "../../islands/screens/setting/editors/providers.tsx";
 import { renderPart, settle } from "./render.tsx";
 
+// As on a page that has been idle once: the drawer is there when it is opened.
+await import("../../islands/screens/setting/editors/provider-drawer.tsx");
+
 const ROOT = "/api/custom-oauth-provider";
 
 const option = (key: string, value: string, more: Partial<OptionRow> = {}) =>

@@ -55,77 +55,75 @@ function payRoutes(deps: Deps, session: SessionSettings) {
   /** Words that old consoles look for in `message`, beside ours. */
   const paid = <T>(data: T) => ({ success: true as const, message: "success", data });
 
-  return (
-    new Elysia({ prefix: "/api/user" })
-      .use(policy(session))
-      .post(
-        "/amount",
-        ({ actor, body }) => {
-          const rail = railOf(EPAY);
-          const offer = offerOf(actor, rail, body.amount);
-          return paid(minorText(offer.moneyMinor, offer.currency));
-        },
-        { access: "user", body: amountBody },
-      )
-      .post(
-        "/pay",
-        async ({ actor, body }) => {
-          const rail = railOf(EPAY);
-          const type = epayType(body.payment_method ?? "");
-          const method = deps.options.get("PayMethods").find((each) => each.type === type);
-          if (!method) throw refuse("payment_method_missing");
-          const offer = offerOf(actor, rail, body.amount, method.min_topup);
-          const order = await createOrder(deps, actor, {
-            rail: rail.name,
-            method: type,
-            offer,
-            seconds: rail.seconds,
-          });
-          const { url, fields } = await epayForm(deps, order);
-          return { ...paid(fields), url };
-        },
-        { access: "user", body: amountBody },
-      )
-      .get(
-        "/epay/notify",
-        async ({ request }) => {
-          if (!isEpayReady(deps.options)) throw missing(request);
-          return epayCallback(deps, new URL(request.url).searchParams);
-        },
-        { open: "public" },
-      )
-      .post(
-        "/epay/notify",
-        async ({ request }) => {
-          if (!isEpayReady(deps.options)) throw missing(request);
-          return epayCallback(deps, await formOf(request));
-        },
-        { open: "visitor", parse: "none" },
-      )
-      .post(
-        "/stripe/amount",
-        ({ actor, body }) => {
-          const offer = offerOf(actor, railOf(STRIPE), body.amount);
-          return paid(minorText(offer.moneyMinor, offer.currency));
-        },
-        { access: "user", body: amountBody },
-      )
-      .post(
-        "/stripe/pay",
-        async ({ actor, body }) => {
-          const rail = railOf(STRIPE);
-          const offer = offerOf(actor, rail, body.amount);
-          const order = await createOrder(deps, actor, {
-            rail: rail.name,
-            method: STRIPE,
-            offer,
-            seconds: rail.seconds,
-          });
-          return paid({ pay_link: await stripeLink(deps, order), trade_no: order.tradeNo });
-        },
-        { access: "user", body: amountBody },
-      )
-  );
+  return new Elysia({ prefix: "/api/user" })
+    .use(policy(session))
+    .post(
+      "/amount",
+      ({ actor, body }) => {
+        const rail = railOf(EPAY);
+        const offer = offerOf(actor, rail, body.amount);
+        return paid(minorText(offer.moneyMinor, offer.currency));
+      },
+      { access: "user", body: amountBody },
+    )
+    .post(
+      "/pay",
+      async ({ actor, body }) => {
+        const rail = railOf(EPAY);
+        const type = epayType(body.payment_method ?? "");
+        const method = deps.options.get("PayMethods").find((each) => each.type === type);
+        if (!method) throw refuse("payment_method_missing");
+        const offer = offerOf(actor, rail, body.amount, method.min_topup);
+        const order = await createOrder(deps, actor, {
+          rail: rail.name,
+          method: type,
+          offer,
+          seconds: rail.seconds,
+        });
+        const { url, fields } = await epayForm(deps, order);
+        return { ...paid(fields), url };
+      },
+      { access: "user", body: amountBody },
+    )
+    .get(
+      "/epay/notify",
+      async ({ request }) => {
+        if (!isEpayReady(deps.options)) throw missing(request);
+        return epayCallback(deps, new URL(request.url).searchParams);
+      },
+      { open: "public" },
+    )
+    .post(
+      "/epay/notify",
+      async ({ request }) => {
+        if (!isEpayReady(deps.options)) throw missing(request);
+        return epayCallback(deps, await formOf(request));
+      },
+      { open: "visitor", parse: "none" },
+    )
+    .post(
+      "/stripe/amount",
+      ({ actor, body }) => {
+        const offer = offerOf(actor, railOf(STRIPE), body.amount);
+        return paid(minorText(offer.moneyMinor, offer.currency));
+      },
+      { access: "user", body: amountBody },
+    )
+    .post(
+      "/stripe/pay",
+      async ({ actor, body }) => {
+        const rail = railOf(STRIPE);
+        const offer = offerOf(actor, rail, body.amount);
+        const order = await createOrder(deps, actor, {
+          rail: rail.name,
+          method: STRIPE,
+          offer,
+          seconds: rail.seconds,
+        });
+        return paid({ pay_link: await stripeLink(deps, order), trade_no: order.tradeNo });
+      },
+      { access: "user", body: amountBody },
+    );
 }
 
 /** Orders as their buyers, and those who look after them, see them. */

@@ -109,6 +109,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       await act(page, "dora", "Change balance");
       const balance = page.getByRole("dialog", { name: "Balance of dora" });
       await balance.getByLabel("Amount", { exact: true }).fill("12.5");
+      await balance.getByLabel(/^Reason/).fill("For a start");
       expect(await balance.getByText("$12.50").count()).toBe(1);
       await page.keyboard.press("Control+Enter");
       await rowOf(page, "dora").getByText("$12.50").waitFor();

@@ -149,7 +149,7 @@ function countedBy(failures: WrongLimit) {
   };
 }
 
-export function oauth(deps: Deps, session: SessionSettings) {
+function flowRoutes(deps: Deps, session: SessionSettings) {
   const { accounts } = createEntryLimits(session.limits);
   const failures = session.limits.wrongPerAddress(PER_ADDRESS);
   const counted = countedBy(failures);
@@ -212,7 +212,13 @@ export function oauth(deps: Deps, session: SessionSettings) {
             comeBack(deps, session, accounts, {
               id: params.id,
               params: query,
-              ...{ request, address, language, set, sessionJwt, visitor, session: current },
+              request,
+              address,
+              language,
+              set,
+              sessionJwt,
+              visitor,
+              session: current,
             }),
           ),
         { open: "public", query: t.Object(returned) },
@@ -224,37 +230,53 @@ export function oauth(deps: Deps, session: SessionSettings) {
             comeBack(deps, session, accounts, {
               id: params.id,
               params: body,
-              ...{ request, address, language, set, sessionJwt, visitor, session: current },
+              request,
+              address,
+              language,
+              set,
+              sessionJwt,
+              visitor,
+              session: current,
             }),
           ),
         { open: "public", body: t.Object(returned) },
       )
-      .get("/api/user/oauth/bindings", async ({ actor }) => ok(await bindingsOf(deps, actor.id)), {
-        access: "user",
-      })
-      .delete(
-        "/api/user/oauth/bindings/:provider",
-        async ({ actor, session: current, params, request, address }) => {
-          refuseForeign(request);
-          await requireFreshProof(deps, { actor, session: current }, "with_factor");
-          await unbindOwn(deps, params.provider, auditActorOf({ actor, session: current, request, address }));
-          return done();
-        },
-        { access: "session" },
-      )
-      .get(
-        "/api/user/:id/oauth/bindings",
-        async ({ actor, params }) => ok(await bindingsFor(deps, actor, rowIdOf(params.id, "user_missing"))),
-        { access: "admin" },
-      )
-      .delete(
-        "/api/user/:id/oauth/bindings/:provider",
-        async ({ actor, session: current, params, request, address }) => {
-          const by = auditActorOf({ actor, session: current, request, address });
-          await unbindFor(deps, actor, rowIdOf(params.id, "user_missing"), params.provider, by);
-          return done();
-        },
-        { access: "admin" },
-      )
   );
+}
+
+/** Which foreign accounts an account is bound to, for its owner and for administrators. */
+function bindingRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(policy(session))
+    .get("/api/user/oauth/bindings", async ({ actor }) => ok(await bindingsOf(deps, actor.id)), {
+      access: "user",
+    })
+    .delete(
+      "/api/user/oauth/bindings/:provider",
+      async ({ actor, session: current, params, request, address }) => {
+        refuseForeign(request);
+        await requireFreshProof(deps, { actor, session: current }, "with_factor");
+        await unbindOwn(deps, params.provider, auditActorOf({ actor, session: current, request, address }));
+        return done();
+      },
+      { access: "session" },
+    )
+    .get(
+      "/api/user/:id/oauth/bindings",
+      async ({ actor, params }) => ok(await bindingsFor(deps, actor, rowIdOf(params.id, "user_missing"))),
+      { access: "admin" },
+    )
+    .delete(
+      "/api/user/:id/oauth/bindings/:provider",
+      async ({ actor, session: current, params, request, address }) => {
+        const by = auditActorOf({ actor, session: current, request, address });
+        await unbindFor(deps, actor, rowIdOf(params.id, "user_missing"), params.provider, by);
+        return done();
+      },
+      { access: "admin" },
+    );
+}
+
+export function oauth(deps: Deps, session: SessionSettings) {
+  return new Elysia().use(flowRoutes(deps, session)).use(bindingRoutes(deps, session));
 }

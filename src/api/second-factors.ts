@@ -26,7 +26,7 @@ import { rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
-import { Failure, refuse } from "../shared/failures.ts";
+import { Failure } from "../shared/failures.ts";
 
 const MINUTE_MS = 60_000;
 const CODES_PER_ADDRESS = { count: 30, windowMs: 10 * MINUTE_MS };

@@ -45,7 +45,6 @@ export function jobsOf(
     | "reach"
     | "routing"
     | "seal"
-    | "accounts"
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,

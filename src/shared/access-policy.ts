@@ -258,10 +258,8 @@ const MAX_MESSAGE = 300;
 /** A value on one line, cut. */
 function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex
-  const line = text
-    .toWellFormed()
-    .replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+/g, " ");
-  const signs = [...line.trim()];
+  const line = text.toWellFormed().replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
+  const signs = Array.from(line.trim());
   return signs.length > MAX_VALUE ? `${signs.slice(0, MAX_VALUE - 1).join("")}…` : signs.join("");
 }
 
@@ -279,5 +277,5 @@ export function refusalText(
       return plain(refusal[name]);
     return name.startsWith("current.") ? plain(shown(valueAt(claims, name.slice("current.".length)))) : "";
   });
-  return [...text.trim()].slice(0, MAX_MESSAGE).join("");
+  return Array.from(text.trim()).slice(0, MAX_MESSAGE).join("");
 }

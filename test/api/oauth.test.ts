@@ -312,7 +312,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     test("older consoles get a state for the providers that they know", async () => {
       const at = browser();
       const { body } = await call(at, "GET", "/api/oauth/state");
-      const state = String(body.data);
+      const state = body.data as unknown as string;
       const url = `https://x.example/?client_id=the-id&redirect_uri=https://gate.example/oauth/github&state=${state}`;
       const answer = await back(at, fakes.signIn(url, person()));
       expect(answer.body).toMatchObject({ success: true, data: { is_new: true } });

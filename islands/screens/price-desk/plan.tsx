@@ -1,7 +1,6 @@
 // What the changes at hand would do, as a page: the difference in money, what the last days would have cost, warnings first;
 // root applies it, administrators keep it as a draft. Refuses to apply what nobody has seen.
 import { useSignals } from "@preact/signals-react/runtime";
-import { useState } from "react";
 import { formatWhen } from "../../lib/format.ts";
 import { nowMs } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";

@@ -8,7 +8,6 @@ import { Role, UserStatus } from "../../shared/enums.ts";
 import type { AuditAction } from "../../shared/audit-actions.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
-import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
 import { balanceSteps, checkChange, tellRoot } from "./balance-changes.ts";
 import type { BalanceChange } from "./balance-changes.ts";
 import { checkedDisplayName, checkedUsername, checkNewPassword, checkPassword } from "./account-rules.ts";

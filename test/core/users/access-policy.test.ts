@@ -14,9 +14,10 @@ const policyOf = (value: unknown) => {
   return parsed.policy;
 };
 const passes = (op: string, current: unknown, value?: unknown) =>
-  refusedBy(policyOf({ conditions: [{ field: "f", op, ...(value === undefined ? {} : { value }) }] }), {
-    ...(current === undefined ? {} : { f: current }),
-  }) === undefined;
+  refusedBy(
+    policyOf({ conditions: [{ field: "f", op, ...(value === undefined ? {} : { value }) }] }),
+    current === undefined ? {} : { f: current },
+  ) === undefined;
 /** A value that each operator takes. */
 const valueFor = (op: string): unknown =>
   op === "in" || op === "not_in" ? ["x"] : op === "exists" || op === "not_exists" ? undefined : "1";

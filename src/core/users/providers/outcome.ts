@@ -145,7 +145,7 @@ async function registerBy(
 /** Without what nobody sees, cut to the length of one. */
 function displayName({ name, login }: Profile): string | undefined {
   const plain = (name ?? login ?? "").replace(/\p{C}/gu, "").trim();
-  const cut = [...plain].slice(0, MAX_DISPLAY_NAME).join("");
+  const cut = Array.from(plain).slice(0, MAX_DISPLAY_NAME).join("");
   return cut === "" ? undefined : cut;
 }
 

@@ -22,8 +22,7 @@ function parametersOf(query: URLSearchParams): ReadonlyMap<string, string> | und
   if (entries.length > MAX_PARAMETERS || found.size !== entries.length) return undefined;
   const isFine = entries.every(
     // oxlint-disable-next-line no-control-regex
-    ([key, value]) =>
-      /^[a-z_]{1,32}$/.test(key) && value.length <= MAX_VALUE && !/[\u0000-\u001f\u007f]/.test(value),
+    ([key, value]) => /^[a-z_]{1,32}$/.test(key) && value.length <= MAX_VALUE && !/\p{Cc}/u.test(value),
   );
   return isFine ? found : undefined;
 }

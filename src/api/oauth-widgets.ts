@@ -119,7 +119,7 @@ export function oauthWidgets(deps: Deps, session: SessionSettings) {
           request,
           address,
         }),
-      { access: "session", query: codeQuery },
+      { access: "session", query: t.Object({ code: t.Optional(plainText(255)) }) },
     )
     .get(
       "/telegram/login",

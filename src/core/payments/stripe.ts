@@ -177,7 +177,7 @@ async function takeSession(
 ) {
   const order = await orderOf(deps, session.client_reference_id ?? "");
   // It may stand on another node, whose commit is on its way: the provider asks again for days.
-  if (!order || order.rail !== STRIPE) throw new Failure("internal", "order_missing", { status: 503 });
+  if (!order || order.rail !== STRIPE) throw new Failure("internal", "payment_event_early", { status: 503 });
   const doubt =
     order.sessionId !== "" && order.sessionId !== session.id
       ? "session"
@@ -218,7 +218,7 @@ async function paidBy(deps: StripeDeps, paymentIntent: string): Promise<OrderRow
 async function takeCharge(deps: StripeDeps, eventId: string, charge: Stripe.Charge): Promise<void> {
   if (charge.metadata["site"] !== siteOf(deps)) return;
   const order = await orderOf(deps, charge.metadata["order"] ?? "");
-  if (!order) throw new Failure("internal", "order_missing", { status: 503 });
+  if (!order) throw new Failure("internal", "payment_event_early", { status: 503 });
   const refundedMinor = Math.max(order.refundedMinor, charge.amount_refunded);
   await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason: "refund" }, { refundedMinor });
 }

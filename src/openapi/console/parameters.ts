@@ -21,6 +21,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   model_name: "Only this model; % stands for anything.",
   page_size: "Rows of a page; 10 where absent, and at most what the answer says.",
   platform: "Only this family of tasks.",
+  provider: "Id of a sign-in provider.",
   quota_max: "Balance of at most so many quota units.",
   quota_min: "Balance of at least so many quota units.",
   request_id: "Only the rows of this call, by its X-Oneapi-Request-Id.",

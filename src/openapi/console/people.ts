@@ -120,11 +120,16 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     body: { trade_no: "USR2NO4hG7kQz0aB3cD5eF", reason: "Ordered twice" },
     answer: { success: true, message: "" },
   },
-  "GET /api/user/topup/self": { tag: "Wallet", summary: "List the own orders" },
+  "GET /api/user/topup/self": {
+    tag: "Wallet",
+    summary: "List the own orders",
+    fields: { p: "Page; the first is 1.", trade_no: "Only this order." },
+  },
   "GET /api/user/topup": {
     tag: "Wallet",
     summary: "List all orders",
     description: "With what the payment gateways said of those on the page.",
+    fields: { p: "Page; the first is 1.", trade_no: "Only this order." },
   },
   "POST /api/user/topup/complete": {
     tag: "Wallet",
@@ -215,9 +220,17 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/oauth/wechat": {
     tag: "Account",
     summary: "Sign in by a WeChat code",
-    fields: { aff: "Invitation code.", accept_terms: "`true`: the terms are accepted." },
+    fields: {
+      code: "What the account answered.",
+      aff: "Invitation code.",
+      accept_terms: "`true`: the terms are accepted.",
+    },
   },
-  "GET /api/oauth/wechat/bind": { tag: "Account", summary: "Bind WeChat to the own account" },
+  "GET /api/oauth/wechat/bind": {
+    tag: "Account",
+    summary: "Bind WeChat to the own account",
+    fields: { code: "What the account answered." },
+  },
   "GET /api/oauth/telegram/login": {
     tag: "Account",
     summary: "Sign in by Telegram's signed result",

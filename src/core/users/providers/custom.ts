@@ -21,7 +21,8 @@ export async function loadCustomProviders(deps: CustomDeps): Promise<IdentityPro
       if (!profile) throw new Failure("client", "oauth_profile_empty", { params: { provider: label } });
       const denied = deniedText(row, claims);
       if (denied !== undefined)
-        throw new Failure("client", "oauth_access_denied", {
+        throw new Failure("forbidden", "oauth_access_denied", {
+          status: 200,
           params: { provider: label },
           ...(denied === "" ? {} : { text: denied }),
         });

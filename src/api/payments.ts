@@ -211,7 +211,10 @@ function reasonOf(text: string): string {
 }
 
 function missing(request: Request): Failure {
-  return new Failure("client", "payment_route_closed", { status: 404, internal: new URL(request.url).pathname });
+  return new Failure("client", "payment_route_closed", {
+    status: 404,
+    internal: new URL(request.url).pathname,
+  });
 }
 
 /** The form of a callback; anything else has no fields, which no signature fits. */

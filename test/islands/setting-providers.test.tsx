@@ -227,7 +227,7 @@ describe("a test letter", () => {
     await user.click(screen.getByRole("button", { name: "Send" }));
     await settle();
     expect(requests[0]?.body).toEqual({ to: "me@x.org" });
-    expect(said()).toBe("The mail server took the letter to me@x.org");
+    expect(said()).toBe("The mail server took the email to me@x.org");
     answer("POST /api/option/letter", {
       success: false,
       message: "The letter was not sent: 535",

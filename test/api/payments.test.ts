@@ -5,7 +5,8 @@ import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import type { OptionKey } from "../../src/core/options/definitions.ts";
 import { epaySign } from "../../src/core/payments/epay.ts";
-import { expireOrders, markFailed, takeBack } from "../../src/core/payments/orders.ts";
+import { expireOrders, markFailed } from "../../src/core/payments/orders.ts";
+import { takeBack } from "../../src/core/payments/taken-back.ts";
 import { Role, UserStatus } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -409,7 +410,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const tradeNo = form["out_trade_no"] ?? "";
     await notify(report(form));
     const back = (eventId: string, taken: { refundedMinor?: number; disputedMinor?: number }) =>
-      takeBack(app.deps, { tradeNo, eventId, reason: "test" }, taken);
+      takeBack(app.deps, { tradeNo, eventId, reason: "test" }, () => taken);
     expect(await back("e1", { refundedMinor: 2190 })).toBe(-3 * UNIT);
     expect(await back("e2", { refundedMinor: 2190 })).toBe(0);
     expect(await back("e3", { disputedMinor: 7300 })).toBe(-7 * UNIT);
@@ -422,11 +423,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.deps.ledger.atomic(function* (_tx, credit) {
       yield* credit({ userId: buyer.id, amount: -10 * UNIT, kind: "admin" });
     });
-    await takeBack(
-      app.deps,
-      { tradeNo: spent["out_trade_no"] ?? "", eventId: "x", reason: "t" },
-      { refundedMinor: 7300 },
-    );
+    await takeBack(app.deps, { tradeNo: spent["out_trade_no"] ?? "", eventId: "x", reason: "t" }, () => ({
+      refundedMinor: 7300,
+    }));
     expect(await balance()).toBe(1000 - 10 * UNIT);
   });
 

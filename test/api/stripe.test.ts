@@ -247,15 +247,26 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await tell("charge.refunded", charge(300));
     await tell("charge.refunded", charge(1000));
     expect([await balance(), await stateOf(session)]).toEqual([1000, "refunded"]);
-    const failed = { status: "failed", payment_intent: session.payment_intent, amount: 700 };
-    await tell("refund.failed", failed, { id: "evt_refund_failed" });
+    const failed = {
+      id: `re_of_${session.id}`,
+      status: "failed",
+      payment_intent: session.payment_intent,
+      amount: 700,
+    };
+    // Told by two kinds of event, and each of them again.
+    for (const type of ["refund.failed", "charge.refund.updated", "refund.failed"]) await tell(type, failed);
     expect([await balance(), await stateOf(session)]).toEqual([1000 + 7 * UNIT, "success"]);
   });
 
   test("a dispute takes the credit and stops the keys until it is won; an inquiry does neither", async () => {
     const session = await order();
     await tell(COMPLETED, paid(session));
-    const dispute = (status: string) => ({ payment_intent: session.payment_intent, amount: 1000, status });
+    const dispute = (status: string) => ({
+      id: `dp_of_${session.id}`,
+      payment_intent: session.payment_intent,
+      amount: 1000,
+      status,
+    });
     await tell("charge.dispute.created", dispute("warning_needs_response"));
     expect([await balance(), (await keyAnswers())[0]]).toEqual([1000 + 10 * UNIT, 200]);
     await tell("charge.dispute.created", dispute("needs_response"));
@@ -266,6 +277,95 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     // Refunded after all, and the dispute is won once more: nothing is given twice.
     await tell("charge.refunded", { metadata: session.metadata, amount_refunded: 1000 });
     await tell("charge.dispute.closed", dispute("won"));
+    expect(await balance()).toBe(1000);
+  });
+
+  test("refunds that come all at once add up as if they came in order", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const amounts = [300, 1000, 500, 300, 700];
+    await Promise.all(
+      amounts.map((amount) =>
+        tell("charge.refunded", { metadata: session.metadata, amount_refunded: amount }),
+      ),
+    );
+    expect([await balance(), await stateOf(session)]).toEqual([1000, "refunded"]);
+  });
+
+  test("an event that a failed refund has overtaken does not take the money again", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const whole = { metadata: session.metadata, amount_refunded: 1000 };
+    const failed = {
+      id: `re_of_${session.id}`,
+      status: "failed",
+      payment_intent: session.payment_intent,
+      amount: 1000,
+    };
+    await tell("charge.refunded", whole, { id: `evt_${session.id}` });
+    await tell("refund.failed", failed);
+    await tell("charge.refunded", whole, { id: `evt_${session.id}` });
+    expect(await balance()).toBe(1000 + 10 * UNIT);
+  });
+
+  test("a dispute's end before its beginning, and either of them again", async () => {
+    for (const [status, left] of [
+      ["won", 10 * UNIT],
+      ["lost", 0],
+    ] as const) {
+      buyer = await app.createUser({ quota: 1000 });
+      const session = await order();
+      await tell(COMPLETED, paid(session));
+      const dispute = (state: string) => ({
+        id: `dp_of_${session.id}`,
+        payment_intent: session.payment_intent,
+        amount: 1000,
+        status: state,
+      });
+      for (const [type, state] of [
+        ["closed", status],
+        ["created", "needs_response"],
+        ["closed", status],
+      ])
+        expect(await tell(`charge.dispute.${type}`, dispute(state ?? ""))).toBe(200);
+      expect([status, await balance(), (await keyAnswers())[0]]).toEqual([
+        status,
+        1000 + left,
+        status === "won" ? 200 : 403,
+      ]);
+    }
+  });
+
+  test("a refund or dispute that is quicker than the payment is asked for once more, another site's is not", async () => {
+    const session = await order();
+    expect(await tell("charge.refunded", { metadata: session.metadata, amount_refunded: 300 })).toBe(503);
+    const dispute = {
+      id: "dp_early",
+      payment_intent: session.payment_intent,
+      amount: 1000,
+      status: "needs_response",
+    };
+    expect(await tell("charge.dispute.created", dispute)).toBe(503);
+    expect(await tell("charge.dispute.created", { ...dispute, payment_intent: "pi_elsewhere" })).toBe(200);
+    await tell(COMPLETED, paid(session));
+    expect(await balance()).toBe(1000 + 10 * UNIT);
+    expect(await tell("charge.refunded", { metadata: session.metadata, amount_refunded: 300 })).toBe(200);
+    expect(await balance()).toBe(1000 + 7 * UNIT);
+  });
+
+  test("an order that was completed by hand learns its payment, so that a dispute of it is heard", async () => {
+    const session = await order();
+    const body = { trade_no: session.client_reference_id, reason: "the event was lost" };
+    await app.call("POST", "/api/user/topup/complete", body, root);
+    await tell(COMPLETED, paid(session));
+    expect(await balance()).toBe(1000 + 10 * UNIT);
+    const dispute = {
+      id: "dp_late",
+      payment_intent: session.payment_intent,
+      amount: 1000,
+      status: "needs_response",
+    };
+    await tell("charge.dispute.created", dispute);
     expect(await balance()).toBe(1000);
   });
 

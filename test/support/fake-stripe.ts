@@ -38,6 +38,11 @@ export function startFakeStripe(): FakeStripe {
       const { pathname } = new URL(request.url);
       if (stand.status !== 200)
         return Response.json({ error: { type: "api_error", message: "no" } }, { status: stand.status });
+      if (pathname.startsWith("/v1/payment_intents/")) {
+        const id = pathname.split("/").at(-1) ?? "";
+        const paid = sessions.find(({ payment_intent: own }) => own === id);
+        return Response.json({ id, object: "payment_intent", metadata: paid?.metadata ?? {} });
+      }
       if (request.method === "GET") {
         const session = sessions.find(({ id }) => pathname.endsWith(id));
         return session ? Response.json(session) : Response.json({ error: {} }, { status: 404 });

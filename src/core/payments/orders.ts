@@ -2,7 +2,7 @@
 // conditional update whose row count decides, so any number of callbacks on any number of nodes credit once.
 // Refuses to credit what does not match the order to the coin: that goes to review, where a person decides.
 import { randomInt } from "node:crypto";
-import { and, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, lt, ne, sql } from "drizzle-orm";
 import { countRows, q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
@@ -11,7 +11,7 @@ import { Failure, refuse } from "../../shared/failures.ts";
 import { logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { Credit, Deps, UserAccount } from "../deps.ts";
-import { orderCompleted, orderPaid, orderTakenBack } from "../logs/sentences.ts";
+import { orderCompleted, orderPaid } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import type { Offer } from "./amounts.ts";
 import { minorText } from "../../shared/currencies.ts";
@@ -20,7 +20,7 @@ export type OrderRow = Schema["orders"]["$inferSelect"];
 type OrderStatus = "created" | "pending" | "credited" | "review" | "expired" | "failed" | "refunded";
 
 /** A genuine payment may still credit these. */
-const PAYABLE: readonly OrderStatus[] = ["created", "pending", "expired", "failed"];
+export const PAYABLE: readonly OrderStatus[] = ["created", "pending", "expired", "failed"];
 const WAITING: readonly OrderStatus[] = ["created", "pending"];
 const BY_HAND: readonly OrderStatus[] = ["created", "pending", "expired", "failed", "review"];
 
@@ -33,7 +33,7 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 export type PaymentDeps = Pick<Deps, "db" | "clock" | "ledger" | "options" | "accounts" | "inbox" | "logger">;
 
-const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
+export const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 /** `USR<id>NO` and base62 up to 32 characters, never fewer than 16 random ones. */
 function newTradeNo(userId: number): string {
@@ -171,7 +171,7 @@ export interface Payment {
   payload: Record<string, string>;
 }
 
-export type Verdict = "credited" | "repeated" | "review" | "paid_twice" | "unknown_order" | "user_gone";
+type Verdict = "credited" | "repeated" | "review" | "paid_twice" | "unknown_order";
 
 type CreditSteps = (entry: Credit) => Steps<void>;
 
@@ -242,7 +242,7 @@ function* creditOrderSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, orde
 }
 
 /** Locks the order and reads it; undefined: this rail has no such order. */
-function* lockedOrder(
+export function* lockedOrder(
   tx: Orm,
   deps: PaymentDeps,
   rail: string,
@@ -259,14 +259,31 @@ function* lockedOrder(
   return row;
 }
 
+/** An order that was completed by hand learns which payment it was: refunds and disputes name that one. */
+function* nameSteps(tx: Orm, deps: PaymentDeps, order: OrderRow, { providerRef }: Payment): Steps<void> {
+  const { orders } = deps.db.t;
+  const [used] = yield* q(
+    tx
+      .select({ id: orders.id })
+      .from(orders)
+      .where(and(eq(orders.rail, order.rail), eq(orders.providerRef, providerRef))),
+  );
+  if (used) return;
+  yield* q(
+    tx.update(orders).set({ providerRef }).where(eq(orders.id, order.id)).returning({ id: orders.id }),
+  );
+}
+
 function* receiveSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, payment: Payment): Steps<Verdict> {
   const { orders } = deps.db.t;
   const order = yield* lockedOrder(tx, deps, payment.rail, payment.tradeNo);
   if (!order) return "unknown_order";
-  if (order.status === "credited" || order.status === "refunded")
+  if (order.status === "credited" || order.status === "refunded") {
+    if (order.providerRef === null && payment.providerRef !== "") yield* nameSteps(tx, deps, order, payment);
     return order.providerRef === null || order.providerRef === payment.providerRef
       ? "repeated"
       : "paid_twice";
+  }
   if (order.status === "review") return "review";
   const miss = yield* misfit(tx, deps, order, payment);
   const updatedAt = nowSeconds(deps);
@@ -368,73 +385,7 @@ export async function completeOrder(
   deps.inbox.gone("payment", tradeNo);
 }
 
-/** What of an order's money is not the site's any more, in minor units; both replace what was known. */
-export interface TakenBack {
-  refundedMinor?: number;
-  disputedMinor?: number;
-}
-
-/** Units that the buyer loses: the share of the money that went back, never more than the credit. */
-function debitFor(order: OrderRow, refundedMinor: number, disputedMinor: number): number {
-  const gone = BigInt(Math.min(order.moneyMinor, refundedMinor + disputedMinor));
-  return Number((BigInt(order.quota) * gone) / BigInt(order.moneyMinor));
-}
-
-/**
- * Books what was refunded or is disputed: in full, below zero where it was spent; what comes back is given back.
- * Answers the units by which the balance changed. Throws `order_missing`.
- */
-export async function takeBack(
-  deps: PaymentDeps,
-  {
-    tradeNo,
-    eventId,
-    reason,
-    actor,
-  }: { tradeNo: string; eventId: string; reason: string; actor?: UserAccount },
-  taken: TakenBack,
-): Promise<number> {
-  const { orders, users } = deps.db.t;
-  return deps.ledger.atomic(function* (tx, credit) {
-    const order = yield* lockedOrder(tx, deps, "", tradeNo);
-    if (!order) throw refuse("order_missing");
-    const refundedMinor = Math.min(order.moneyMinor, taken.refundedMinor ?? order.refundedMinor);
-    const disputedMinor = Math.min(order.moneyMinor, taken.disputedMinor ?? order.disputedMinor);
-    const wasCredited = order.status === "credited" || order.status === "refunded";
-    const debited = wasCredited ? debitFor(order, refundedMinor, disputedMinor) : 0;
-    const change = order.debitedQuota - debited;
-    const isWhole = refundedMinor >= order.moneyMinor;
-    const status = isWhole ? "refunded" : order.status === "refunded" ? "credited" : order.status;
-    const set = { refundedMinor, disputedMinor, debitedQuota: debited, status, updatedAt: nowSeconds(deps) };
-    yield* q(
-      tx
-        .update(orders)
-        .set({ ...set, ...(actor ? { actorId: actor.id, note: reason } : {}) })
-        .where(eq(orders.id, order.id))
-        .returning({ id: orders.id }),
-    );
-    if (change === 0) return 0;
-    yield* credit({ userId: order.userId, amount: change, kind: "refund", ref: `${tradeNo}:${eventId}` });
-    const [user] = yield* q(
-      tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
-    );
-    yield* deps.ledger.logSteps(tx, {
-      type: LogType.topUp,
-      userId: order.userId,
-      username: user?.username ?? "",
-      content: orderTakenBack(
-        logQuotaText(Math.abs(change), quotaDisplay(deps.options)),
-        tradeNo,
-        change > 0,
-      ),
-      quota: change,
-      other: { trade_no: tradeNo, refund: reason },
-    });
-    return change;
-  });
-}
-
-/** Whether this gateway number already paid an order of the rail. */
+/** The order of this number. */
 export async function orderOf(deps: Pick<Deps, "db">, tradeNo: string): Promise<OrderRow | undefined> {
   const { orders } = deps.db.t;
   const [row] = await deps.db.orm.select().from(orders).where(eq(orders.tradeNo, tradeNo));
@@ -448,16 +399,19 @@ export async function openOrders(
   olderThanSeconds: number,
 ): Promise<OrderRow[]> {
   const { orders } = deps.db.t;
-  return deps.db.orm
-    .select()
-    .from(orders)
-    .where(
-      and(
-        eq(orders.rail, rail),
-        inArray(orders.status, [...WAITING]),
-        isNotNull(orders.sessionId),
-        lt(orders.createdAt, nowSeconds(deps) - olderThanSeconds),
-      ),
-    )
-    .limit(100);
+  return (
+    deps.db.orm
+      .select()
+      .from(orders)
+      .where(
+        and(
+          eq(orders.rail, rail),
+          inArray(orders.status, [...WAITING]),
+          lt(orders.createdAt, nowSeconds(deps) - olderThanSeconds),
+        ),
+      )
+      // Not the same hundred each time: most of them were never paid.
+      .orderBy(sql`random()`)
+      .limit(100)
+  );
 }

@@ -13,9 +13,9 @@ import {
   openOrders,
   orderOf,
   receivePayment,
-  takeBack,
 } from "./orders.ts";
 import type { OrderRow, Payment, PaymentDeps } from "./orders.ts";
+import { takeBack } from "./taken-back.ts";
 
 export const STRIPE = "stripe";
 /** Of a Checkout session; the provider takes 30 minutes to 24 hours. */
@@ -219,32 +219,56 @@ async function takeCharge(deps: StripeDeps, eventId: string, charge: Stripe.Char
   if (charge.metadata["site"] !== siteOf(deps)) return;
   const order = await orderOf(deps, charge.metadata["order"] ?? "");
   if (!order) throw new Failure("internal", "payment_event_early", { status: 503 });
-  const refundedMinor = Math.max(order.refundedMinor, charge.amount_refunded);
-  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason: "refund" }, { refundedMinor });
+  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason: "refund" }, (known) => ({
+    refundedMinor: Math.max(known.refundedMinor, charge.amount_refunded),
+  }));
 }
 
-async function takeFailedRefund(deps: StripeDeps, eventId: string, refund: Stripe.Refund): Promise<void> {
+/**
+ * The same, where the provider names the payment alone. Undefined: another site's; throws `payment_event_early` (503) for
+ * one of ours whose own event has not come yet.
+ */
+async function ownPaid(deps: StripeDeps, paymentIntent: string): Promise<OrderRow | undefined> {
+  const order = await paidBy(deps, paymentIntent);
+  if (order || paymentIntent === "") return order;
+  const client = await clientOf(deps);
+  const { metadata } = await client.paymentIntents.retrieve(paymentIntent).catch((error: unknown) => {
+    throw new Failure("internal", "payment_event_early", {
+      status: 503,
+      internal: String(error).slice(0, 300),
+    });
+  });
+  if (metadata["site"] !== siteOf(deps)) return undefined;
+  throw new Failure("internal", "payment_event_early", { status: 503 });
+}
+
+/** Told twice, by two kinds of event: its own number counts, not theirs. */
+async function takeFailedRefund(deps: StripeDeps, refund: Stripe.Refund): Promise<void> {
   if (refund.status !== "failed") return;
-  const order = await paidBy(deps, idOf(refund.payment_intent));
+  const order = await ownPaid(deps, idOf(refund.payment_intent));
   if (!order) return;
-  const refundedMinor = Math.max(0, order.refundedMinor - refund.amount);
-  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason: "refund_failed" }, { refundedMinor });
+  const event = { tradeNo: order.tradeNo, eventId: `${refund.id}:failed`, reason: "refund_failed" };
+  await takeBack(deps, event, (known) => ({
+    refundedMinor: Math.max(0, known.refundedMinor - refund.amount),
+  }));
 }
 
-async function takeDispute(deps: StripeDeps, event: Stripe.Event, dispute: Stripe.Dispute): Promise<void> {
-  const order = await paidBy(deps, idOf(dispute.payment_intent));
-  if (!order) return;
-  const isOver = event.type === "charge.dispute.closed";
-  // An inquiry is no dispute yet.
+/** Its beginning and its end may come in any order, and more than once. */
+async function takeDispute(deps: StripeDeps, type: string, dispute: Stripe.Dispute): Promise<void> {
+  const isOver = type === "charge.dispute.closed";
+  // An inquiry is no dispute yet, and one that ends as such never was.
   if (!isOver && dispute.status.startsWith("warning_")) return;
-  if (isOver && dispute.status === "lost") return;
-  const disputedMinor = isOver ? 0 : dispute.amount;
-  await takeBack(
-    deps,
-    { tradeNo: order.tradeNo, eventId: event.id, reason: isOver ? "dispute_won" : "dispute" },
-    { disputedMinor },
-  );
-  await flagAccount(deps, order.userId, !isOver, order.tradeNo);
+  const order = await ownPaid(deps, idOf(dispute.payment_intent));
+  if (!order) return;
+  const closed = `${dispute.id}:closed`;
+  const isLost = isOver && dispute.status === "lost";
+  const disputedMinor = isOver && !isLost ? 0 : dispute.amount;
+  const reason = isOver ? (isLost ? "dispute_lost" : "dispute_won") : "dispute";
+  const eventId = isOver ? closed : `${dispute.id}:created`;
+  const unless = isOver ? "" : closed;
+  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason, unless }, () => ({ disputedMinor }));
+  const after = await orderOf(deps, order.tradeNo);
+  await flagAccount(deps, order.userId, (after?.disputedMinor ?? 0) > 0, order.tradeNo);
 }
 
 /**
@@ -268,10 +292,10 @@ export async function stripeEvent(deps: StripeDeps, raw: Uint8Array, header: str
       return takeCharge(deps, event.id, event.data.object);
     case "refund.failed":
     case "charge.refund.updated":
-      return takeFailedRefund(deps, event.id, event.data.object);
+      return takeFailedRefund(deps, event.data.object);
     case "charge.dispute.created":
     case "charge.dispute.closed":
-      return takeDispute(deps, event, event.data.object);
+      return takeDispute(deps, event.type, event.data.object);
     default:
   }
 }
@@ -298,7 +322,9 @@ export async function refundStripe(
     throw new Failure("client", "refund_failed", { internal: String(error).slice(0, 300) });
   }
   if (refund.status === "failed" || refund.status === "canceled") throw refuse("refund_failed");
-  await takeBack(deps, { tradeNo, eventId: refund.id, reason, actor }, { refundedMinor: order.moneyMinor });
+  await takeBack(deps, { tradeNo, eventId: refund.id, reason, actor }, () => ({
+    refundedMinor: order.moneyMinor,
+  }));
 }
 
 /** Asks for orders that have waited long: an event may be lost. */

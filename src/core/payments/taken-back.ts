@@ -1,0 +1,118 @@
+// What goes back of an order that was credited: refunds and disputes, each event once, in whatever order they come.
+// Refuses to take from a balance what it never got: events that are quicker than the payment are asked for once more.
+import { and, eq, inArray } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import type { Orm, Steps } from "../../db/database.ts";
+import { LogType } from "../../shared/enums.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
+import { logQuotaText } from "../../shared/money.ts";
+import type { UserAccount } from "../deps.ts";
+import { orderTakenBack } from "../logs/sentences.ts";
+import { quotaDisplay } from "../options/store.ts";
+import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
+import type { OrderRow, PaymentDeps } from "./orders.ts";
+
+/** What of an order's money is not the site's any more, in minor units, from what was known of it under the row's lock. */
+type TakenBack = (known: { refundedMinor: number; disputedMinor: number }) => {
+  refundedMinor?: number;
+  disputedMinor?: number;
+};
+
+/** Units that the buyer loses: the share of the money that went back, never more than the credit. */
+function debitFor(order: OrderRow, refundedMinor: number, disputedMinor: number): number {
+  const gone = BigInt(Math.min(order.moneyMinor, refundedMinor + disputedMinor));
+  return Number((BigInt(order.quota) * gone) / BigInt(order.moneyMinor));
+}
+
+/** Enters the event; false: it stands there already, or `unless` does. Call under the order's lock. */
+function* firstTimeSteps(
+  tx: Orm,
+  deps: PaymentDeps,
+  order: OrderRow,
+  { eventId, reason, unless }: { eventId: string; reason: string; unless: string },
+): Steps<boolean> {
+  const { paymentEvents } = deps.db.t;
+  const known = yield* q(
+    tx
+      .select({ id: paymentEvents.id })
+      .from(paymentEvents)
+      .where(
+        and(eq(paymentEvents.rail, order.rail), inArray(paymentEvents.eventId, [eventId, unless || eventId])),
+      ),
+  );
+  if (known.length > 0) return false;
+  yield* q(
+    tx
+      .insert(paymentEvents)
+      .values({
+        rail: order.rail,
+        eventId,
+        tradeNo: order.tradeNo,
+        at: nowSeconds(deps),
+        verdict: reason.slice(0, 64),
+      })
+      .returning({ id: paymentEvents.id }),
+  );
+  return true;
+}
+
+/**
+ * Books what was refunded or is disputed: in full, below zero where it was spent; what comes back is given back.
+ * Answers the units by which the balance changed: 0 for an event that was taken in before, or that `unless` another one,
+ * taken in already, has overtaken. Throws `order_missing`, and `payment_event_early` (503) before the order is credited.
+ */
+export async function takeBack(
+  deps: PaymentDeps,
+  {
+    tradeNo,
+    eventId,
+    reason,
+    actor,
+    unless = "",
+  }: { tradeNo: string; eventId: string; reason: string; actor?: UserAccount; unless?: string },
+  taken: TakenBack,
+): Promise<number> {
+  const { orders, users } = deps.db.t;
+  return deps.ledger.atomic(function* (tx, credit) {
+    const order = yield* lockedOrder(tx, deps, "", tradeNo);
+    if (!order) throw refuse("order_missing");
+    // Its credit is on its way: taken from a balance that never got it, the rest would be given twice.
+    if (PAYABLE.some((each) => each === order.status))
+      throw new Failure("internal", "payment_event_early", { status: 503 });
+    if (!(yield* firstTimeSteps(tx, deps, order, { eventId, reason, unless }))) return 0;
+    const now = taken(order);
+    const refundedMinor = Math.min(order.moneyMinor, now.refundedMinor ?? order.refundedMinor);
+    const disputedMinor = Math.min(order.moneyMinor, now.disputedMinor ?? order.disputedMinor);
+    const wasCredited = order.status === "credited" || order.status === "refunded";
+    const debited = wasCredited ? debitFor(order, refundedMinor, disputedMinor) : 0;
+    const change = order.debitedQuota - debited;
+    const isWhole = refundedMinor >= order.moneyMinor;
+    const status = isWhole ? "refunded" : order.status === "refunded" ? "credited" : order.status;
+    const set = { refundedMinor, disputedMinor, debitedQuota: debited, status, updatedAt: nowSeconds(deps) };
+    yield* q(
+      tx
+        .update(orders)
+        .set({ ...set, ...(actor ? { actorId: actor.id, note: reason } : {}) })
+        .where(eq(orders.id, order.id))
+        .returning({ id: orders.id }),
+    );
+    if (change === 0) return 0;
+    yield* credit({ userId: order.userId, amount: change, kind: "refund", ref: `${tradeNo}:${eventId}` });
+    const [user] = yield* q(
+      tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
+    );
+    yield* deps.ledger.logSteps(tx, {
+      type: LogType.topUp,
+      userId: order.userId,
+      username: user?.username ?? "",
+      content: orderTakenBack(
+        logQuotaText(Math.abs(change), quotaDisplay(deps.options)),
+        tradeNo,
+        change > 0,
+      ),
+      quota: change,
+      other: { trade_no: tradeNo, refund: reason },
+    });
+    return change;
+  });
+}

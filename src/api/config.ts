@@ -3,6 +3,10 @@
 import { Elysia, t } from "elysia";
 import { applyConfig, planConfig } from "../core/config/apply.ts";
 import { exportConfig } from "../core/config/export.ts";
+import type { ConfigChange } from "../core/config/judge.ts";
+import { definitionOf, isOptionKey } from "../core/options/definitions.ts";
+import { refuseWaysInLoss } from "../core/users/providers/methods.ts";
+import { requireFreshProof } from "../core/users/step-up.ts";
 import type { Deps } from "../core/deps.ts";
 import { authorOf } from "../http/audit-actor.ts";
 import { configAnswer } from "../http/config-answer.ts";
@@ -28,6 +32,15 @@ const requestOf = (body: {
   acceptsGuards: body.accept_guards ?? false,
 });
 
+/** Options that a plan leaves false: by their value, or by their default where the document drops them. */
+function switchedOff(changes: readonly ConfigChange[]): string[] {
+  return changes.flatMap(({ section, name, action, after }) => {
+    if (section !== "options" || !isOptionKey(name)) return [];
+    const text = action === "remove" ? definitionOf(name).default : String(after);
+    return text === "false" ? [name] : [];
+  });
+}
+
 export function config(deps: Deps, session: SessionSettings) {
   return new Elysia({ prefix: "/api/config" })
     .use(policy(session))
@@ -45,7 +58,10 @@ export function config(deps: Deps, session: SessionSettings) {
           kind: "cli" as const,
           note: body.note ?? "",
         };
+        await requireFreshProof(deps, { actor, session: current }, "with_factor");
         const asked = { ...requestOf(body), planHash: body.plan_hash };
+        const { plan } = await planConfig(deps, asked);
+        await refuseWaysInLoss(deps, actor.id, switchedOff(plan.changes));
         return ok(configAnswer(await applyConfig(deps, asked, author), language));
       },
       {

@@ -630,6 +630,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect((await put("PasswordLoginEnabled", "false")).body.success).toBe(true);
     expect((await put("GitHubOAuthEnabled", "false")).body.code).toBe("last_method");
     expect((await put("PasswordLoginEnabled", "true")).body.success).toBe(true);
+    // A settings file may switch both off at once: each alone would leave the other.
+    const file = { format: 1, options: { PasswordLoginEnabled: false, GitHubOAuthEnabled: false } };
+    const applied = await call(at, "POST", "/api/config/apply", { document: file });
+    expect(applied.body.code).toBe("last_method");
+    expect(app.deps.options.get("PasswordLoginEnabled")).toBe(true);
     const off = await put("GitHubOAuthEnabled", "false");
     expect(off.body).toMatchObject({ success: true, accounts_without_sign_in: expect.any(Number) });
     const status = await app.call<Told>("GET", "/api/status");

@@ -25,13 +25,13 @@ interface Remaining {
 
 async function remaining(
   deps: MethodDeps,
-  without: { provider?: string; passwords?: boolean; passkeys?: boolean },
+  without: { providers?: readonly string[]; passwords?: boolean; passkeys?: boolean },
 ): Promise<Remaining> {
   const providers = (await enabledProviders(deps)).map(({ id }) => id);
   return {
     hasPasswords: deps.options.get("PasswordLoginEnabled") && without.passwords !== true,
     hasPasskeys: arePasskeysOn(deps) && without.passkeys !== true,
-    providers: providers.filter((id) => id !== without.provider),
+    providers: providers.filter((id) => !without.providers?.includes(id)),
   };
 }
 
@@ -92,7 +92,7 @@ export async function refuseProviderLoss(
   provider: string,
 ): Promise<number> {
   const { identities, users } = deps.db.t;
-  const left = await remaining(deps, { provider });
+  const left = await remaining(deps, { providers: [provider] });
   await refuseRootsLockedOut(deps, actorId, left);
   const isBound = sql`exists (select 1 from ${identities} where ${identities.userId} = ${users.id} and ${identities.provider} = ${provider})`;
   return countOf(deps, and(isBound, sql`not ${hasMethod(deps, left)}`));
@@ -127,11 +127,8 @@ export async function checkWaysIn(
   }
   if (value !== "false") return 0;
   if (key === "PasswordLoginEnabled") {
-    const { users } = deps.db.t;
     const left = await remaining(deps, { passwords: true });
-    // Another method, on and bound by who switches: having none yet is no reason to let them.
-    if ((await countOf(deps, and(eq(users.id, actorId), hasMethod(deps, left)))) === 0)
-      throw refuse("last_method");
+    await refuseNoneLeft(deps, actorId, left);
     return countOf(deps, sql`not ${hasMethod(deps, left)}`);
   }
   if (key === "passkey.enabled") {
@@ -142,4 +139,29 @@ export async function checkWaysIn(
   const provider = PROVIDER_SWITCHES[key as OptionKey];
   if (provider === undefined || !(await enabledProviders(deps)).some(({ id }) => id === provider)) return 0;
   return refuseProviderLoss(deps, actorId, provider);
+}
+
+/**
+ * The same for a document, which may switch several ways in off at once: each of them alone would leave the others.
+ * `off`: options that are false afterwards. Throws `last_method`.
+ */
+export async function refuseWaysInLoss(
+  deps: MethodDeps,
+  actorId: number,
+  off: readonly string[],
+): Promise<void> {
+  const providers = off.flatMap((key) => PROVIDER_SWITCHES[key as OptionKey] ?? []);
+  const passwords = off.includes("PasswordLoginEnabled");
+  const passkeys = off.includes("passkey.enabled");
+  if (providers.length === 0 && !passwords && !passkeys) return;
+  const left = await remaining(deps, { providers, passwords, passkeys });
+  await refuseRootsLockedOut(deps, actorId, left);
+  if (passwords) await refuseNoneLeft(deps, actorId, left);
+}
+
+/** Having no way in yet is no reason to let somebody switch passwords off. */
+async function refuseNoneLeft(deps: MethodDeps, actorId: number, left: Remaining): Promise<void> {
+  const { users } = deps.db.t;
+  if ((await countOf(deps, and(eq(users.id, actorId), hasMethod(deps, left)))) === 0)
+    throw refuse("last_method");
 }

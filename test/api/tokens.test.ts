@@ -125,7 +125,7 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
     const rows = await app.deps.db.orm.select().from(logs).where(eq(logs.userId, alice.id));
     const told = rows.filter(({ content }) => content.includes("told"));
     expect(told.map(({ content }) => content)).toEqual(["更换令牌密钥：told，旧密钥 2592000 秒后失效"]);
-    expect(told[0]?.other).toContain('"action":"token.rotate"');
+    expect(told[0]?.other).toContain('"action":"key.rotated"');
     expect(told[0]?.other).not.toContain(token.key);
   });
 

@@ -1,9 +1,8 @@
 // The audit trail: who did what from where, as rows of the log beside the change itself.
 // Refuses secrets: what is no field of the row's action, or belongs to nobody but its owner, is never handed in.
 import type { Orm, Steps } from "../../db/database.ts";
-import { auditActions, isAuditAction } from "../../shared/audit-actions.ts";
-import type { AuditParams } from "../../shared/audit-actions.ts";
-import { LogType } from "../../shared/enums.ts";
+import { auditActions } from "../../shared/audit-actions.ts";
+import type { AuditAction, AuditParams } from "../../shared/audit-actions.ts";
 import type { Deps } from "../deps.ts";
 import { auditSentence } from "./sentences.ts";
 
@@ -24,12 +23,9 @@ export interface AuditActor extends Origin {
 }
 
 export interface AuditEntry {
-  /** Absent: the type of the action's row. 3 manage, 4 system, 7 login. */
-  type?: number;
   /** Whom it concerns: the row is theirs. */
   user: { id: number; username: string };
-  /** A row of shared/audit-actions.ts, for instance `user.disable`. */
-  action: string;
+  action: AuditAction;
   params?: AuditParams;
   by: AuditActor;
   /** Absent: the action's own sentence. */
@@ -39,14 +35,13 @@ export interface AuditEntry {
 }
 
 /** The row's columns. */
-export function auditRow({ type, user, action, params = {}, by, content, more }: AuditEntry) {
-  const known = isAuditAction(action) ? action : undefined;
+export function auditRow({ user, action, params = {}, by, content, more }: AuditEntry) {
   const isOther = by.id !== user.id;
   return {
-    type: type ?? (known === undefined ? LogType.system : auditActions[known]),
+    type: auditActions[action],
     userId: user.id,
     username: user.username,
-    content: content ?? (known === undefined ? action : auditSentence(known, params)),
+    content: content ?? auditSentence(action, params),
     other: {
       op: { action, params },
       ip: by.address,

@@ -34,8 +34,6 @@ function amount(text: string): string {
 
 type Reading = readonly [pattern: RegExp, say: (...found: string[]) => string];
 
-const PROVIDER_VERBS: Readonly<Record<string, string>> = { 新增: "Added", 修改: "Changed", 删除: "Deleted" };
-
 const READINGS: readonly Reading[] = [
   [/^模型测试$/, () => "Channel test"],
   [/^通过 weir rescue 链接登录$/, () => "Signed in by a link of weir rescue"],
@@ -54,12 +52,6 @@ const READINGS: readonly Reading[] = [
     (name, seconds) => `New secret for the key ${name}; the old one ends after ${seconds} seconds`,
   ],
   [/^通过 (.+) 账户 (.+) 注册$/, (provider, account) => `Registered by the ${provider} account ${account}`],
-  [/^绑定 (.+) 账户 (.+)$/, (provider, account) => `Linked the ${provider} account ${account}`],
-  [/^解除绑定 (.+) 账户 (.+)$/, (provider, account) => `Unlinked the ${provider} account ${account}`],
-  [
-    /^(.+) 账户 (.+) 的绑定由用户名改为数字 ID$/,
-    (provider, account) => `The link to the ${provider} account ${account} is by its numeric id from now on`,
-  ],
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
   [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],
@@ -80,12 +72,6 @@ const READINGS: readonly Reading[] = [
     /^订单 (\w+) 退回撤销，返还额度 (.+)$/,
     (order, quota) => `Refund of order ${order} undone; given back ${amount(quota ?? "")}`,
   ],
-  [/^启用了两步验证$/, () => "Two-factor codes switched on"],
-  [/^停用了两步验证$/, () => "Two-factor codes switched off"],
-  [/^添加了通行密钥$/, () => "Passkey added"],
-  [/^删除了通行密钥$/, () => "Passkey removed"],
-  [/^重新生成了备用码$/, () => "New backup codes made"],
-  [/^管理员重置了两步验证或通行密钥$/, () => "Two-factor codes or passkeys reset by an administrator"],
   [/^构图失败 (\S+)，补偿 (.+)$/, (id, quota) => `Drawing ${id} failed; refunded ${amount(quota ?? "")}`],
   [
     /^异步任务执行失败 (\S+)，补偿 (.+)$/,
@@ -115,10 +101,6 @@ const READINGS: readonly Reading[] = [
   [
     /^响应时间 ([\d.]+)s 超过阈值 ([\d.]+)s$/,
     (took, limit) => `it took ${took} s to answer, the limit is ${limit} s`,
-  ],
-  [
-    /^(新增|修改|删除)登录方式 (\S+)$/,
-    (verb, slug) => `${PROVIDER_VERBS[verb ?? ""] ?? verb} the sign-in provider ${slug}`,
   ],
   [/^余额不足$/, () => "its balance is used up"],
 ];

@@ -112,6 +112,9 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "user.demote": "管理员将管理员降级为普通用户",
   "user.remove": "管理员彻底移除了用户 {{name}}",
   "user.factor_reset": "管理员重置了用户的{{factor}}",
+  "user.group": "管理员将用户分组改为 {{group}} {{reason}}",
+  "user.flag": "管理员修改了用户标记 {{reason}}",
+  "user.letter": "管理员向用户发送了邮件 {{reason}}",
   "user.unbind": "管理员解除了用户的 {{provider}} 绑定",
   "user.sessions_revoke": "管理员注销了用户的全部设备",
   "option.set": "设置 {{key}} 从「{{old}}」改为「{{new}}」",
@@ -125,8 +128,9 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "email.set": "将邮箱改为 {{email}}",
   "password.changed": "修改了密码",
   "password.reset": "通过邮件重置了密码",
-  "identity.bound": "绑定了 {{provider}}",
-  "identity.unbound": "解除了 {{provider}} 绑定",
+  "identity.bound": "绑定了 {{provider}} {{account}}",
+  "identity.unbound": "解除了 {{provider}} {{account}} 的绑定",
+  "identity.claimed": "{{provider}} {{account}} 的绑定由用户名改为数字 ID",
   "totp.enabled": "启用了验证器",
   "totp.disabled": "停用了验证器",
   "backup.renewed": "重新生成了备用码",
@@ -138,6 +142,7 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "session.revoked": "注销了设备 {{device}}",
   "session.revoked_others": "注销了其他全部设备",
   "login.ok": "登录成功：{{device}}，{{method}} {{provider}}",
+  "login.rescue": "通过 weir rescue 链接登录",
   "login.failed": "登录失败 {{count}} 次：{{device}}",
   "login.locked": "登录尝试过多，已暂时拒绝：{{device}}",
 };
@@ -175,19 +180,6 @@ export function orderCompleted(tradeNo: string, reason: string): string {
 /** What a refund or a dispute took from the balance, or gave back to it. */
 export function orderTakenBack(quota: string, tradeNo: string, isGivenBack: boolean): string {
   return `订单 ${tradeNo} ${isGivenBack ? "退回撤销，返还额度" : "退款，扣除额度"} ${quota}`;
-}
-
-/** Of the ways in which an account proves itself. */
-export function factorChanged(change: string): string {
-  const what: Readonly<Record<string, string>> = {
-    totp_added: "启用了两步验证",
-    totp_removed: "停用了两步验证",
-    passkey_added: "添加了通行密钥",
-    passkey_removed: "删除了通行密钥",
-    backup_renewed: "重新生成了备用码",
-    factors_reset: "管理员重置了两步验证或通行密钥",
-  };
-  return what[change] ?? change;
 }
 
 interface NamedChannel {
@@ -230,26 +222,7 @@ export function tokenRotated(name: string, graceSeconds: number): string {
 /** Of root, who came in by the link of `weir rescue`. */
 export const ROOT_RESCUED = "通过 weir rescue 链接登录";
 
-/** Of a sign-in provider that the operator defines. */
-export function providerSentence(action: "create" | "update" | "delete", slug: string): string {
-  const verb = { create: "新增", update: "修改", delete: "删除" }[action];
-  return `${verb}登录方式 ${slug}`;
-}
-
 /** Of a way in by a provider: its name, and what the foreign account is known by. */
 export function registeredBy(provider: string, account: string): string {
   return `通过 ${provider} 账户 ${account} 注册`;
-}
-
-export function identityBound(provider: string, account: string): string {
-  return `绑定 ${provider} 账户 ${account}`;
-}
-
-export function identityUnbound(provider: string, account: string): string {
-  return `解除绑定 ${provider} 账户 ${account}`;
-}
-
-/** A binding that was imported by a login is the number's from now on. */
-export function identityClaimed(provider: string, account: string): string {
-  return `${provider} 账户 ${account} 的绑定由用户名改为数字 ID`;
 }

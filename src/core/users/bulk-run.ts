@@ -4,8 +4,7 @@
 import { and, asc, eq, lt, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
-import { LANGUAGES, LogType, Role, UserStatus } from "../../shared/enums.ts";
-import type { Language } from "../../shared/enums.ts";
+import { LANGUAGES, Role, UserStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Credit, Deps } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
@@ -14,7 +13,7 @@ import { balanceSteps } from "./balance-changes.ts";
 import { BulkState } from "./bulk.ts";
 import type { BulkAct } from "./bulk.ts";
 import { forgetDevices } from "./devices.ts";
-import { letterOf } from "./letter-form.ts";
+import { letterLanguage, letterOf } from "./letter-form.ts";
 import { postSteps, sendSoon } from "./outbox.ts";
 import type { UserRow } from "./users.ts";
 
@@ -35,35 +34,21 @@ interface Run {
 
 const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
-/** The account's own word, else the site's. */
-function languageOf({ options }: Pick<Deps, "options">, setting: string): Language {
-  const own = /"language":"(zh|en)"/.exec(setting)?.[1];
-  return LANGUAGES.find((each) => each === own) ?? options.get("site.language");
-}
-
-const SENTENCES: Readonly<Record<string, string>> = {
-  group: "管理员批量修改了用户分组",
-  disable: "管理员批量禁用了用户",
-  enable: "管理员批量启用了用户",
-  flag: "管理员批量修改了用户标记",
-  letter: "管理员向用户发送了邮件",
-};
-const ACTIONS: Readonly<Record<string, string>> = { disable: "user.disable", enable: "user.enable" };
+const ACTIONS = {
+  group: "user.group",
+  disable: "user.disable",
+  enable: "user.enable",
+  flag: "user.flag",
+  letter: "user.letter",
+} as const;
 
 function* trailSteps(tx: Orm, deps: BulkDeps, { act, reason, by }: Run, row: UserRow): Steps<void> {
-  const what: Record<string, string | boolean> = { fields: act.action };
-  if (reason !== "") what.reason = reason;
+  // A credit has its row from whoever books it.
+  if (act.action === "credit") return;
+  const what: Record<string, string | boolean> = reason === "" ? {} : { reason };
   if (act.action === "group") Object.assign(what, { before: row.group, group: act.group });
   if (act.action === "flag") what.flagged = act.flagged;
-  const sentence = SENTENCES[act.action] ?? "";
-  yield* auditSteps(tx, deps, {
-    type: LogType.manage,
-    user: row,
-    action: ACTIONS[act.action] ?? "user.update",
-    params: what,
-    by,
-    content: reason === "" ? sentence : `${sentence}，原因：${reason}`,
-  });
+  yield* auditSteps(tx, deps, { user: row, action: ACTIONS[act.action], params: what, by });
 }
 
 function* letterSteps(
@@ -73,7 +58,7 @@ function* letterSteps(
   letters: Extract<BulkAct, { action: "letter" }>["letters"],
 ): Steps<void> {
   if (row.email === "") throw refuse("bulk_no_mail");
-  const language = languageOf(deps, row.setting);
+  const language = letterLanguage(deps, row.setting);
   const other = LANGUAGES.find((each) => letters[each] !== undefined) ?? language;
   const words = letters[language] ?? letters[other];
   if (!words) throw refuse("bulk_letter_empty");

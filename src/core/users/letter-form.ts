@@ -1,5 +1,6 @@
 // A letter as it leaves the house: plain text and HTML of the same words, under the site's name and logo.
 // Refuses markup from outside: whatever is put into HTML is escaped, and a name cannot begin a line of the head.
+import { LANGUAGES } from "../../shared/enums.ts";
 import type { Language } from "../../shared/enums.ts";
 import type { Letter } from "../../net/mail.ts";
 import type { Deps } from "../deps.ts";
@@ -65,6 +66,16 @@ function htmlOf(
     remark === undefined ? "" : `<p style="margin:0;color:${MUTED};font-size:13px">${text(remark)}</p>`,
     `</div></body></html>`,
   ].join("");
+}
+
+/** In which language to write to an account: as `asked` right now, else by its own word (JSON text), else the site's. */
+export function letterLanguage(
+  { options }: Pick<Deps, "options">,
+  setting: string,
+  asked?: Language,
+): Language {
+  const own = /"language":"(zh|en)"/.exec(setting)?.[1];
+  return asked ?? LANGUAGES.find((each) => each === own) ?? options.get("site.language");
 }
 
 /** `to`: the address as it is stored. */

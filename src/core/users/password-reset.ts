@@ -15,7 +15,7 @@ import { beginFlow, consumeSteps, endFlowsSteps } from "./auth-flows.ts";
 import { hashPassword } from "./credentials.ts";
 import { forgetDevices } from "./devices.ts";
 import { foldMail } from "./folding.ts";
-import { letterOf, siteLink } from "./letter-form.ts";
+import { letterLanguage, letterOf, siteLink } from "./letter-form.ts";
 import { passwordWasResetWords, resetWords } from "./letter-texts.ts";
 import { ownerOfMail } from "./mail-rules.ts";
 import { mailServer } from "./mail-server.ts";
@@ -25,17 +25,6 @@ import { sendNow } from "./registration.ts";
 /** Whether links can be made and sent at all. */
 export function canReset(deps: Pick<Deps, "options">): boolean {
   return mailServer(deps) !== undefined && deps.options.get("ServerAddress") !== "";
-}
-
-/** The account's own word, else the site's: the one who asks may be a stranger. */
-export function accountLanguage(
-  deps: Pick<Deps, "options">,
-  setting: string,
-  asked: Language | undefined,
-): Language {
-  if (asked) return asked;
-  const own = /"language":"(zh|en)"/.exec(setting)?.[1] as Language | undefined;
-  return own ?? deps.options.get("site.language");
 }
 
 /** Answers alike for every address; `asked`: what the visitor's browser prefers. Never waits for the mail server. */
@@ -53,7 +42,7 @@ export async function requestReset(deps: Deps, typed: string, asked: Language | 
     hash: () => sha256Hex(token),
   });
   if (!isOpen) return;
-  const language = accountLanguage(deps, owner.setting, asked);
+  const language = letterLanguage(deps, owner.setting, asked);
   const url = siteLink(deps, `/user/reset?email=${encodeURIComponent(owner.email)}&token=${token}`);
   const words = resetWords(language, deps.options.get("SystemName"), url);
   sendNow(deps, letterOf(deps, owner.email, language, words)).catch((error: unknown) =>
@@ -121,7 +110,7 @@ export async function resetPassword(
     if (!row) throw refuse("reset_link_wrong");
     yield* auditSteps(tx, deps, { user: row, action: "password.reset", by: { ...row, ...origin } });
     yield* endFlowsSteps(tx, deps, row.id);
-    const language = accountLanguage(deps, row.setting, asked);
+    const language = letterLanguage(deps, row.setting, asked);
     const words = passwordWasResetWords(language, deps.options.get("SystemName"), siteLink(deps, "/reset"));
     const letter = letterOf(deps, row.email, language, words);
     yield* postSteps(tx, deps, { userId: row.id, kind: "password_reset", letter });

@@ -8,7 +8,7 @@ import { and, asc, eq, isNull } from "drizzle-orm";
 import { SQLITE_FILE } from "../../db/connect.ts";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
-import { LogType, Role } from "../../shared/enums.ts";
+import { Role } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
@@ -133,9 +133,8 @@ export async function rescue(
     yield* liftSteps(tx, db, root.id);
     const { id, username, role } = root;
     yield* auditSteps(tx, deps, {
-      type: LogType.login,
       user: { id, username },
-      action: "user.rescue",
+      action: "login.rescue",
       by: { id, username, role, ...from, authMethod: "none" },
       content: ROOT_RESCUED,
     });

@@ -1,7 +1,6 @@
 // A new secret for an API key: the same key otherwise, and the secret before it taken for a while.
 import { eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
-import { LogType } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
@@ -39,9 +38,8 @@ export async function rotateToken(
     );
     if (!row) throw refuse("record_missing");
     yield* auditSteps(tx, deps, {
-      type: LogType.system,
       user: owner,
-      action: "token.rotate",
+      action: "key.rotated",
       params: { id, name: row.name, grace_seconds: graceSeconds },
       by,
       content: tokenRotated(row.name, graceSeconds),

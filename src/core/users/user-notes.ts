@@ -2,7 +2,7 @@
 // Refuses a same or higher rank.
 import { eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
-import { LogType, Role } from "../../shared/enums.ts";
+import { Role } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
@@ -31,7 +31,6 @@ export async function writeNotes(
     if (by.role < Role.root && row.role >= by.role) throw refuse("user_rank_update");
     yield* q(tx.update(users).set(set).where(eq(users.id, id)).returning({ id: users.id }));
     yield* auditSteps(tx, deps, {
-      type: LogType.manage,
       user: row,
       action: "user.update",
       // What it says stays between administrators: the owner reads this row.

@@ -31,14 +31,6 @@ const EXAMPLES: Record<
     ],
   ],
   registeredBy: [[sentences.registeredBy("GitHub", "ada"), "Registered by the GitHub account ada"]],
-  identityBound: [[sentences.identityBound("Linux DO", "ada"), "Linked the Linux DO account ada"]],
-  identityUnbound: [[sentences.identityUnbound("OIDC", "ada"), "Unlinked the OIDC account ada"]],
-  identityClaimed: [
-    [
-      sentences.identityClaimed("GitHub", "ada"),
-      "The link to the GitHub account ada is by its numeric id from now on",
-    ],
-  ],
   calledModel: [
     [
       sentences.chargeSentence({ ratios: FIXED, groupRatio: 1 }) + sentences.calledModel("gpt-4-gizmo-x"),
@@ -107,14 +99,6 @@ const EXAMPLES: Record<
       "Refund of order USR1NOx undone; given back $1.500000",
     ],
   ],
-  factorChanged: [
-    [sentences.factorChanged("totp_added"), "Two-factor codes switched on"],
-    [sentences.factorChanged("totp_removed"), "Two-factor codes switched off"],
-    [sentences.factorChanged("passkey_added"), "Passkey added"],
-    [sentences.factorChanged("passkey_removed"), "Passkey removed"],
-    [sentences.factorChanged("backup_renewed"), "New backup codes made"],
-    [sentences.factorChanged("factors_reset"), "Two-factor codes or passkeys reset by an administrator"],
-  ],
   redeemed: [[sentences.redeemed(dollars, 9), "Redeemed code 9 for $1.500000"]],
   channelDisabled: [[sentences.channelDisabled(channel), "Channel “备用 A” (#7) was disabled"]],
   channelDisabledFor: [
@@ -134,11 +118,6 @@ const EXAMPLES: Record<
       "New secret for the key laptop; the old one ends after 3600 seconds",
     ],
     [sentences.tokenRotated("laptop", 0), "New secret for the key laptop; the old one ended at once"],
-  ],
-  providerSentence: [
-    [sentences.providerSentence("create", "work-sso"), "Added the sign-in provider work-sso"],
-    [sentences.providerSentence("update", "work-sso"), "Changed the sign-in provider work-sso"],
-    [sentences.providerSentence("delete", "work-sso"), "Deleted the sign-in provider work-sso"],
   ],
   CHANNELS_TESTED: [[sentences.CHANNELS_TESTED, "All channels have been tested"]],
 };

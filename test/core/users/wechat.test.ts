@@ -43,6 +43,7 @@ describe("codes of WeChat", () => {
     app = await startTestApp({ env: { UPSTREAM_NETWORKS: "127.0.0.0/8" } });
     await app.deps.options.set("WeChatServerAddress", `http://127.0.0.1:${server.port}/`);
     await app.deps.options.set("WeChatServerToken", TOKEN);
+    await app.deps.options.set("WeChatAccountQRCodeImageURL", "https://wechat.example/qr.png");
     await app.deps.options.set("WeChatAuthEnabled", "true");
   });
   afterAll(async () => {
@@ -118,6 +119,7 @@ describe("codes of WeChat", () => {
     await app.deps.options.set("WeChatAuthEnabled", "false");
     expect(await outcome("424242")).toBe("wechat_off");
     expect(asked).toEqual([]);
+    await app.deps.options.set("WeChatAccountQRCodeImageURL", "https://wechat.example/qr.png");
     await app.deps.options.set("WeChatAuthEnabled", "true");
   });
 });

@@ -2,15 +2,14 @@
 import { eq, sql } from "drizzle-orm";
 import { q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
-import { LogType, Role } from "../../../shared/enums.ts";
+import { Role } from "../../../shared/enums.ts";
 import { refuse } from "../../../shared/failures.ts";
-import type { Language } from "../../../shared/enums.ts";
+import type { AuditAction, AuditParams } from "../../../shared/audit-actions.ts";
 import type { Deps, UserAccount } from "../../deps.ts";
 import { auditSteps } from "../../logs/audit.ts";
 import type { AuditActor } from "../../logs/audit.ts";
-import { factorChanged } from "../../logs/sentences.ts";
 import { forgetDevices } from "../devices.ts";
-import { letterOf, siteLink } from "../letter-form.ts";
+import { letterLanguage, letterOf, siteLink } from "../letter-form.ts";
 import { factorWords } from "../letter-texts.ts";
 import { postSteps, sendSoon } from "../outbox.ts";
 import { removeFactorSteps } from "./factor-rows.ts";
@@ -19,13 +18,16 @@ import type { PasskeyDeps } from "./passkeys.ts";
 export type FactorChange =
   "totp_added" | "totp_removed" | "passkey_added" | "passkey_removed" | "backup_renewed" | "factors_reset";
 
-type ChangeDeps = PasskeyDeps & Pick<Deps, "ledger" | "sessions" | "inbox">;
+const ACTIONS: Readonly<Record<FactorChange, AuditAction>> = {
+  totp_added: "totp.enabled",
+  totp_removed: "totp.disabled",
+  passkey_added: "passkey.added",
+  passkey_removed: "passkey.removed",
+  backup_renewed: "backup.renewed",
+  factors_reset: "user.factor_reset",
+};
 
-function languageOf(deps: Pick<Deps, "options">, setting: string): Language {
-  return (
-    (/"language":"(zh|en)"/.exec(setting)?.[1] as Language | undefined) ?? deps.options.get("site.language")
-  );
-}
+type ChangeDeps = PasskeyDeps & Pick<Deps, "ledger" | "sessions" | "inbox">;
 
 /** The row of the log and the letter, in the transaction of the change. */
 function* tellSteps(
@@ -34,19 +36,19 @@ function* tellSteps(
   userId: number,
   change: FactorChange,
   by: AuditActor,
+  params: AuditParams = {},
 ): Steps<void> {
   const { users } = deps.db.t;
   const [row] = yield* q(tx.select().from(users).where(eq(users.id, userId)));
   if (!row) return;
   yield* auditSteps(tx, deps, {
-    type: change === "factors_reset" ? LogType.manage : LogType.system,
     user: { id: row.id, username: row.username },
-    action: `factor.${change}`,
+    action: ACTIONS[change],
+    params,
     by,
-    content: factorChanged(change),
   });
   if (row.email === "") return;
-  const language = languageOf(deps, row.setting);
+  const language = letterLanguage(deps, row.setting);
   const words = factorWords(language, deps.options.get("SystemName"), change, siteLink(deps, "/personal"));
   const letter = letterOf(deps, row.email, language, words);
   yield* postSteps(tx, deps, { userId, kind: change, letter });
@@ -113,7 +115,7 @@ export async function resetFactors(
         .where(eq(users.id, userId))
         .returning({ id: users.id }),
     );
-    yield* tellSteps(tx, deps, userId, "factors_reset", by);
+    yield* tellSteps(tx, deps, userId, "factors_reset", by, { factor: what.totp ? "totp" : "passkey" });
   });
   await deps.accounts.userChanged(userId);
   await deps.sessions.endAll(userId, "factor_reset");

@@ -2,11 +2,10 @@
 // Refuses to give up the last way in, and to touch accounts of the same or a higher rank.
 import { and, eq } from "drizzle-orm";
 import { q } from "../../../db/database.ts";
-import { LogType, Role } from "../../../shared/enums.ts";
+import { Role } from "../../../shared/enums.ts";
 import { Failure, refuse } from "../../../shared/failures.ts";
 import { auditSteps } from "../../logs/audit.ts";
 import type { AuditActor } from "../../logs/audit.ts";
-import { identityUnbound } from "../../logs/sentences.ts";
 import type { Deps, UserAccount } from "../../deps.ts";
 import { sendSoon } from "../outbox.ts";
 import type { UserRow } from "../users.ts";
@@ -45,7 +44,7 @@ export async function bindingsOf(deps: Deps, userId: number): Promise<Binding[]>
 /** Gives up one's own. Throws `oauth_unbound`, `last_method`. */
 export async function unbindOwn(deps: Deps, provider: string, by: AuditActor): Promise<void> {
   const user = await rowOf(deps, by.id);
-  await unbind(deps, user, provider, by, LogType.system);
+  await unbind(deps, user, provider, by);
 }
 
 /** Of somebody else, by rank. */
@@ -64,7 +63,7 @@ export async function unbindFor(
 ): Promise<void> {
   const user = await rowOf(deps, userId);
   outranked(actor, user);
-  await unbind(deps, user, provider, by, LogType.manage);
+  await unbind(deps, user, provider, by);
 }
 
 function outranked(actor: UserAccount, target: UserRow): void {
@@ -79,13 +78,7 @@ async function rowOf({ db }: Pick<Deps, "db">, id: number): Promise<UserRow> {
   return row;
 }
 
-async function unbind(
-  deps: Deps,
-  user: UserRow,
-  provider: string,
-  by: AuditActor,
-  type: number,
-): Promise<void> {
+async function unbind(deps: Deps, user: UserRow, provider: string, by: AuditActor): Promise<void> {
   const { identities } = deps.db.t;
   const found = (await allProviders(deps)).find(({ id }) => id === provider);
   const label = found?.label ?? provider.slice(0, 32);
@@ -102,12 +95,10 @@ async function unbind(
     if (checkLast) yield* checkLast(tx);
     const account = gone.label || gone.subject;
     yield* auditSteps(tx, deps, {
-      type,
       user,
-      action: "identity.unbind",
-      params: { provider, account },
+      action: by.id === user.id ? "identity.unbound" : "user.unbind",
+      params: { provider: label, account },
       by,
-      content: identityUnbound(label, account),
     });
     yield* identityLetterSteps(tx, deps, user, { provider: label, account, isBound: false });
   });

@@ -9,7 +9,6 @@ import { parsePath } from "../../../shared/field-paths.ts";
 import { q } from "../../../db/database.ts";
 import { auditSteps } from "../../logs/audit.ts";
 import type { AuditActor } from "../../logs/audit.ts";
-import { providerSentence } from "../../logs/sentences.ts";
 import type { Deps } from "../../deps.ts";
 import { issuerOf } from "./discovery.ts";
 
@@ -279,12 +278,10 @@ function audit(
   identities?: number,
 ): Parameters<typeof auditSteps>[2] {
   return {
-    type: 3,
     user: by,
     action: `provider.${action}`,
     params: { provider: slug, ...(identities === undefined ? {} : { identities }) },
     by,
-    content: providerSentence(action, slug),
   };
 }
 

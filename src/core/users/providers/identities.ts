@@ -3,10 +3,8 @@
 import { and, eq } from "drizzle-orm";
 import { q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
-import { LogType } from "../../../shared/enums.ts";
 import { auditSteps } from "../../logs/audit.ts";
 import type { AuditActor } from "../../logs/audit.ts";
-import { identityClaimed } from "../../logs/sentences.ts";
 import type { Deps } from "../../deps.ts";
 import type { IdentityProvider, Profile } from "./types.ts";
 
@@ -109,12 +107,10 @@ function* claimSteps(
   );
   if (!claimed) return undefined;
   yield* auditSteps(tx, deps, {
-    type: LogType.system,
     user: found.user,
-    action: "identity.claim",
-    params: { provider: provider.id, account: labelOf(profile) },
+    action: "identity.claimed",
+    params: { provider: provider.label, account: labelOf(profile) },
     by: ownActor(found.user, origin),
-    content: identityClaimed(provider.label, labelOf(profile)),
   });
   return claimed.userId;
 }

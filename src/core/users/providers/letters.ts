@@ -3,7 +3,7 @@ import type { Orm, Steps } from "../../../db/database.ts";
 import type { Deps } from "../../deps.ts";
 import { letterOf, siteLink } from "../letter-form.ts";
 import { identityWords } from "../letter-texts.ts";
-import { accountLanguage } from "../password-reset.ts";
+import { letterLanguage } from "../letter-form.ts";
 import { postSteps } from "../outbox.ts";
 import type { UserRow } from "../users.ts";
 
@@ -15,7 +15,7 @@ export function* identityLetterSteps(
   change: { provider: string; account: string; isBound: boolean },
 ): Steps<void> {
   if (user.email === "") return;
-  const language = accountLanguage(deps, user.setting, undefined);
+  const language = letterLanguage(deps, user.setting, undefined);
   const words = identityWords(language, deps.options.get("SystemName"), {
     ...change,
     url: siteLink(deps, "/personal?tab=security"),

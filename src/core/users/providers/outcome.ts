@@ -4,13 +4,13 @@ import { randomInt } from "node:crypto";
 import { and, eq } from "drizzle-orm";
 import { q } from "../../../db/database.ts";
 import { isUniqueViolation } from "../../../db/sql-state.ts";
-import { LogType, Role, UserStatus } from "../../../shared/enums.ts";
+import { Role, UserStatus } from "../../../shared/enums.ts";
 import type { Language } from "../../../shared/enums.ts";
 import { Failure } from "../../../shared/failures.ts";
 import type { FailureCode } from "../../../shared/failure-codes.ts";
 import { MAX_DISPLAY_NAME, MAX_USERNAME } from "../../../shared/name-limits.ts";
 import { auditSteps } from "../../logs/audit.ts";
-import { identityBound, registeredBy } from "../../logs/sentences.ts";
+import { registeredBy } from "../../logs/sentences.ts";
 import type { Deps } from "../../deps.ts";
 import { foldMail, isPlainName, isReservedName } from "../folding.ts";
 import type { MailAddress } from "../folding.ts";
@@ -121,10 +121,9 @@ async function registerBy(
           yield* insertIdentitySteps(tx, deps, { userId, provider: provider.id, profile });
           const user = { id: userId, username: name, role: Role.user };
           yield* auditSteps(tx, deps, {
-            type: LogType.system,
             user,
-            action: "registered",
-            params: { provider: provider.id, account: labelOf(profile) },
+            action: "account.registered",
+            params: { provider: provider.label, account: labelOf(profile) },
             by: { ...ownActor(user, arrival), authMethod: "none" },
             content: registeredBy(provider.label, labelOf(profile)),
           });
@@ -190,12 +189,10 @@ async function bindTo(
         yield* q(tx.delete(identities).where(eq(identities.id, own.id)).returning({ id: identities.id }));
       yield* insertIdentitySteps(tx, deps, { userId: user.id, provider: provider.id, profile });
       yield* auditSteps(tx, deps, {
-        type: LogType.system,
         user,
-        action: "identity.bind",
-        params: { provider: provider.id, account: labelOf(profile) },
+        action: "identity.bound",
+        params: { provider: provider.label, account: labelOf(profile) },
         by: ownActor(user, origin),
-        content: identityBound(provider.label, labelOf(profile)),
       });
       yield* identityLetterSteps(tx, deps, user, {
         provider: provider.label,

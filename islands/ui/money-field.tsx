@@ -28,7 +28,7 @@ export function dollarsText(quota: number): string {
 }
 
 /** Whole units of what was typed; undefined when it is no finite number. */
-function quotaOf(text: string): number | undefined {
+export function quotaOf(text: string): number | undefined {
   const trimmed = text
     .trim()
     .replace(/^[$＄]/, "")
@@ -39,7 +39,7 @@ function quotaOf(text: string): number | undefined {
 }
 
 /** The amount as this site has it typed. */
-function amountText(quota: number): string {
+export function amountText(quota: number): string {
   return isInDollars() ? dollarsText(quota) : String(quota);
 }
 

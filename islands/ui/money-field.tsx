@@ -39,7 +39,7 @@ export function quotaOf(text: string): number | undefined {
 }
 
 /** The amount as this site has it typed. */
-export function amountText(quota: number): string {
+function amountText(quota: number): string {
   return isInDollars() ? dollarsText(quota) : String(quota);
 }
 

@@ -7,7 +7,7 @@ import { quotaOf } from "../../ui/money-field.tsx";
 import type { UserPageData } from "./row.ts";
 
 /** Parameters that narrow the list. */
-export const FILTERS = ["keyword", "group", "quota_min", "quota_max", "unseen", "flagged", "status"] as const;
+const FILTERS = ["keyword", "group", "quota_min", "quota_max", "unseen", "flagged", "status"] as const;
 /** With these, what a saved view keeps. */
 export const VIEW_FIELDS = [...FILTERS, "sort"];
 export type UserFilters = Record<(typeof FILTERS)[number], string>;

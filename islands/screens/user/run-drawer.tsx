@@ -50,14 +50,14 @@ function useRun(id: number, onFinished: () => void): { run?: UserBulkRun; failur
   return found;
 }
 
-export interface RunDrawerProps {
+interface RunDrawerProps {
   id: number;
   onClose: () => void;
   /** The list has other rows now. */
   onFinished: () => void;
 }
 
-export function RunDrawer({ id, onClose, onFinished }: RunDrawerProps) {
+function RunDrawer({ id, onClose, onFinished }: RunDrawerProps) {
   const t = useT();
   const { run, failure } = useRun(id, onFinished);
   return (
@@ -157,7 +157,7 @@ function Refusals({ run }: { run: UserBulkRun }) {
 }
 
 /** The latest runs, for whoever comes back to see what came of one. */
-export function RunList({ onClose, onOpen }: { onClose: () => void; onOpen: (id: number) => void }) {
+function RunList({ onClose, onOpen }: { onClose: () => void; onOpen: (id: number) => void }) {
   const t = useT();
   const [runs, setRuns] = useState<readonly UserBulkHead[]>();
   const [failure, setFailure] = useState<string>();

@@ -48,7 +48,8 @@ const OVER: readonly Shot[] = [
     path: "/user",
     role: "root",
     act: async (tab) => {
-      for (const at of [0, 1]) await tab.locator("tr[data-index] input[type=checkbox]:not(:disabled)").nth(at).check();
+      for (const at of [0, 1])
+        await tab.locator("tr[data-index] input[type=checkbox]:not(:disabled)").nth(at).check();
       await tab.locator(".bulk-bar .btn-default").first().click();
       await tab.locator("dialog[open]").waitFor();
     },

@@ -53,7 +53,11 @@ function useBulk(filters: UserFilters) {
     bulk,
     close: () => setBulk(undefined),
     begin(rows: readonly UserRow[], all: number | undefined, clear: () => void, action: BulkAction) {
-      setBulk({ action, clear, whom: all === undefined ? { rows } : { filters: setFilters(filters), count: all } });
+      setBulk({
+        action,
+        clear,
+        whom: all === undefined ? { rows } : { filters: setFilters(filters), count: all },
+      });
     },
   };
 }

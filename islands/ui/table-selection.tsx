@@ -97,7 +97,10 @@ export function BulkBar<Row>({
   const [isLoading, setLoading] = useState(false);
   const count = selection.all ?? selection.rows.length;
   const canExtend =
-    (selectsFilter || loadAll !== undefined) && !selection.isBeyond && selection.count === shown && total > shown;
+    (selectsFilter || loadAll !== undefined) &&
+    !selection.isBeyond &&
+    selection.count === shown &&
+    total > shown;
   const extend = async () => {
     if (selectsFilter) selection.setAll(total);
     if (selectsFilter || !loadAll) return;

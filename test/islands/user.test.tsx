@@ -62,7 +62,13 @@ beforeEach(() => {
 });
 
 function open(options: IslandOptions = {}): Island {
-  const data: UserPageData = { rows: ROWS, total: ROWS.length, pageSize: 10, groups: ["default", "vip"], lowQuota: 1000 };
+  const data: UserPageData = {
+    rows: ROWS,
+    total: ROWS.length,
+    pageSize: 10,
+    groups: ["default", "vip"],
+    lowQuota: 1000,
+  };
   const island = renderScreen(UserScreen, { data, url: "/user", user: ROOT, ...options });
   island.answer("GET /api/user/search", { success: true, data: { items: ROWS, total: ROWS.length } });
   island.answer("GET /api/log/histogram", {

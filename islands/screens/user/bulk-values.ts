@@ -9,8 +9,7 @@ export type BulkAction = "credit" | "group" | "letter" | "disable" | "enable" | 
 
 /** Whom it is done to: rows, or all that match a filter, as many as the person saw. */
 export type BulkWhom =
-  | { rows: readonly Pick<UserRow, "id" | "username">[] }
-  | { filters: Partial<UserFilters>; count: number };
+  { rows: readonly Pick<UserRow, "id" | "username">[] } | { filters: Partial<UserFilters>; count: number };
 
 export const countOf = (whom: BulkWhom): number => ("rows" in whom ? whom.rows.length : whom.count);
 
@@ -65,7 +64,8 @@ function partOf(action: BulkAction, values: BulkValues) {
   const { mode, amount = 0 } = values;
   if (action === "credit") return { action, amount: mode === "add" ? amount : -amount };
   if (action === "group") return { action, group: values.group };
-  if (action === "flag" || action === "unflag") return { action: "flag" as const, flagged: action === "flag" };
+  if (action === "flag" || action === "unflag")
+    return { action: "flag" as const, flagged: action === "flag" };
   if (action !== "letter") return { action };
   const letter = (subject: string, text: string) =>
     subject.trim() === "" ? undefined : { subject: subject.trim(), text: text.trim() };

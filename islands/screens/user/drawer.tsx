@@ -67,7 +67,10 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
       };
       if (Object.keys(body).length > 0) await call(api.user.put({ id: row.id, ...body }));
       if (remark !== undefined || flagged !== undefined) {
-        const notes = { ...(remark === undefined ? {} : { remark }), ...(flagged === undefined ? {} : { flagged }) };
+        const notes = {
+          ...(remark === undefined ? {} : { remark }),
+          ...(flagged === undefined ? {} : { flagged }),
+        };
         await call(api.user({ id: String(row.id) }).notes.put(notes));
       }
     }

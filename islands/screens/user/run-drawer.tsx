@@ -75,7 +75,11 @@ function RunDrawer({ id, onClose, onFinished }: RunDrawerProps) {
       onClose={onClose}
     >
       {failure === undefined ? null : <p className="text-error">{failure}</p>}
-      {run ? <Progress run={run} /> : failure === undefined ? <p className="text-muted">{t("common.loading")}</p> : null}
+      {run ? (
+        <Progress run={run} />
+      ) : failure === undefined ? (
+        <p className="text-muted">{t("common.loading")}</p>
+      ) : null}
     </Drawer>
   );
 }
@@ -171,11 +175,7 @@ function RunList({ onClose, onOpen }: { onClose: () => void; onOpen: (id: number
       <ul className="flex flex-col">
         {(runs ?? []).map((run) => (
           <li key={run.id} className="border-b border-base-300 py-2">
-            <button
-              type="button"
-              className="link font-medium"
-              onClick={() => onOpen(run.id)}
-            >
+            <button type="button" className="link font-medium" onClick={() => onOpen(run.id)}>
               {titleOf(t, run)}
             </button>
             <p className="flex flex-wrap items-center gap-x-2 text-sm text-muted">

@@ -53,6 +53,11 @@ for (const database of ["sqlite", "postgres"] as const) {
     beforeAll(async () => {
       g = await startGateway({ database, quota: 100_000_000, channel: { models: MODELS } });
       await g.setOption("SelfUseModeEnabled", "true");
+      const { options } = g.app.deps;
+      const prices = { ...options.get("ModelPrice"), "sora-2": 0.1, "tts-by-text": 0.015 };
+      await g.setOption("ModelPrice", JSON.stringify(prices));
+      const units = { "sora-2": { unit: "second" }, "tts-by-text": { unit: "kchar" } };
+      await g.setOption("PriceRules", JSON.stringify({ ...options.get("PriceRules"), ...units }));
     }, 60_000);
     afterAll(() => g.close());
     beforeEach(() => g.upstream.reset());
@@ -487,11 +492,6 @@ for (const database of ["sqlite", "postgres"] as const) {
       });
 
       test("priced by the thousand characters: every character, cut at none", async () => {
-        const { options } = g.app.deps;
-        const prices = { ...options.get("ModelPrice"), "tts-by-text": 0.015 };
-        await g.setOption("ModelPrice", JSON.stringify(prices));
-        const rules = { ...options.get("PriceRules"), "tts-by-text": { unit: "kchar" } };
-        await g.setOption("PriceRules", JSON.stringify(rules));
         g.upstream.script({ headers: { "content-type": "audio/mpeg" }, steps: ["sound"] });
         const { row } = await charged(async () =>
           (await g.post("/v1/audio/speech", { model: "tts-by-text", input: "好".repeat(1200) })).text(),
@@ -501,12 +501,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       });
 
       test("priced by the second: the delivered seconds once, at the group's ratio", async () => {
-        await g.setOption(
-          "ModelPrice",
-          JSON.stringify({ ...g.app.deps.options.get("ModelPrice"), "sora-2": 0.1 }),
-        );
-        const rules = g.app.deps.options.get("PriceRules");
-        await g.setOption("PriceRules", JSON.stringify({ ...rules, "sora-2": { unit: "second" } }));
+        const ratios = g.app.deps.options.text("GroupRatio");
         await g.setOption("GroupRatio", '{"default":0.8}');
         const call = async () =>
           g.client.audio.transcriptions.create({ model: "sora-2", file: await file() });
@@ -515,7 +510,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         const { row } = await charged(call);
         expect([row?.quota, (await charged(call)).row?.quota]).toEqual([320_000, 80_000]);
         expect(explainStored(row?.other ?? {})?.quota).toBe(320_000);
-        await g.setOption("GroupRatio", '{"default":1}');
+        await g.setOption("GroupRatio", ratios);
         // What a conversation is not counted in is not sold as one call.
         const response = await g.chat({ model: "sora-2" });
         const refused = await errorOf(response);

@@ -104,11 +104,12 @@ export function logExport(deps: Deps, session: SessionSettings) {
         async pull(controller) {
           isOwing = true;
           try {
-            const { done, value: rows = [] } = await pages.next();
+            const next = await pages.next();
+            const rows = next.done ? [] : next.value;
             const text = head + inLanguage(rows, language).map(lineOf).join("");
             head = "";
             if (text !== "") controller.enqueue(encoder.encode(text));
-            if (!done) return;
+            if (!next.done) return;
             over();
             controller.close();
           } catch (error) {

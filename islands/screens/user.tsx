@@ -56,13 +56,12 @@ function useBulk(filters: UserFilters) {
   return {
     bulk,
     close: () => setBulk(undefined),
-    begin(rows: readonly UserRow[], all: number | undefined, clear: () => void, action: BulkAction) {
+    begin: (rows: readonly UserRow[], all: number | undefined, clear: () => void, action: BulkAction) =>
       setBulk({
         action,
         clear,
         whom: all === undefined ? { rows } : { filters: setFilters(filters), count: all },
-      });
-    },
+      }),
   };
 }
 

@@ -6,7 +6,7 @@ import { readBlock } from "../../../shared/tsv.ts";
 import { EXPORTED_HEADS } from "../user-csv.ts";
 
 /** More belong into several files: a run is looked at by somebody. */
-export const MOST_ROWS = 10_000;
+const MOST_ROWS = 10_000;
 export const MOST_CHARACTERS = 2_000_000;
 const MAX_CELL = 1000;
 

@@ -21,7 +21,7 @@ type Actor = Pick<UserAccount, "id" | "role">;
 /** Of one query. */
 const LOOKED_UP_AT_ONCE = 500;
 /** Problems that an answer names. */
-export const MOST_PROBLEMS = 1_000;
+const MOST_PROBLEMS = 1_000;
 
 /** A line that something is done for; `userId` 0: a new account. */
 export interface PlannedRow extends ImportRow {

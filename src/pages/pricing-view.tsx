@@ -1,10 +1,16 @@
 // The price list's row of the page table: what the loader found, as the texts and addresses that the views lay out.
 // Refuses arithmetic of its own: unit prices and sums come from the functions that charge.
-import { formatDateTime, formatNumber } from "../../islands/lib/format.ts";
+import { formatDateTime, formatNumber, siteDisplay } from "../../islands/lib/format.ts";
 import { groupText } from "../../islands/lib/group-text.ts";
 import { namesText } from "../../islands/lib/model-names.ts";
-import { appliedText, callPriceText, priceText, ruleTexts, toolName } from "../../islands/lib/rule-words.ts";
-import { costRows } from "../../islands/screens/log/cost-rows.ts";
+import {
+  appliedText,
+  callPriceText,
+  ruleTexts,
+  sitePriceText as priceText,
+  toolName,
+} from "../../islands/lib/rule-words.ts";
+import { costDisplay, costRows } from "../../islands/screens/log/cost-rows.ts";
 import type { Translate } from "../../views/document.tsx";
 import { PricingDetailView } from "../../views/pricing-detail.tsx";
 import type { PricedGroup, PriceFact, PricingSum } from "../../views/pricing-detail.tsx";
@@ -63,13 +69,29 @@ function to(query: PricingQuery, changes: Partial<PricingQuery>): string {
   return pricingAddress({ ...query, page: undefined, ...changes });
 }
 
+/** By how many quota units a sum is divided for what the site shows it in; "1" where it shows units. */
+function divisorText(quotaPerUnit: number): string {
+  const { isUnits, rate } = siteDisplay();
+  if (isUnits) return "1";
+  return rate === 1 ? formatNumber(quotaPerUnit) : `${formatNumber(quotaPerUnit)} × ${formatNumber(rate)}`;
+}
+
+function formulaText(t: Translate, quotaPerUnit: number): string {
+  const { isUnits, symbol } = siteDisplay();
+  if (!isUnits && symbol === "$") return t("pricing.formula", { units: formatNumber(quotaPerUnit) });
+  return t("pricing.formulaIn", {
+    units: divisorText(quotaPerUnit),
+    unit: isUnits ? t("pricing.unitQuota") : symbol,
+  });
+}
+
 function bannerOf({ t, data }: Shown): PricingBanner {
   const { group, groupRatio, quotaPerUnit, isGuest, query } = data;
   const named = { group: shortText(group, SHORT), ratio: ratios.format(groupRatio) };
   return {
     tone: isGuest ? "warning" : "info",
     text: t(isGuest ? "pricing.banner.guest" : "pricing.banner.user", named),
-    formula: t("pricing.formula", { units: formatNumber(quotaPerUnit) }),
+    formula: formulaText(t, quotaPerUnit),
     action: isGuest
       ? { href: `/login?next=${encodeURIComponent(pricingAddress(query))}`, title: t("shell.signIn") }
       : undefined,
@@ -321,7 +343,9 @@ function factsOf(
   if (!model.pricing) facts.push(fact(t("pricing.standIn"), ""));
   for (const { kind, per, unitPrice } of unitPrices(data, prices).values()) {
     const price =
-      per === "call" ? callPriceText(t, unitPrice, unit) : t(PER_TEXT[per], { price: priceText(unitPrice) });
+      per === "call"
+        ? callPriceText(t, unitPrice, unit, priceText)
+        : t(PER_TEXT[per], { price: priceText(unitPrice) });
     const text = fact(t(`log.line.${kind}`), price);
     (USUAL.has(kind) ? facts : rareFacts).push(text);
   }
@@ -337,7 +361,7 @@ function explainedSum({ t, data }: Shown, model: PricedModel, listed: PriceRatio
   const { groupRatio, quotaPerUnit } = data;
   const counts = listed.callPrice === undefined ? countsOf(data, true) : {};
   const { sum, prices = listed, applied } = sumOf(data, model, counts);
-  const rows = costRows(sum, sum.quota, { unitsPerDollar: quotaPerUnit });
+  const rows = costRows(sum, sum.quota, costDisplay(siteDisplay()));
   const lines = rows.slice(0, -1).map(({ kind, line, text }) => {
     if (!line) {
       const title =
@@ -371,7 +395,7 @@ function explainedSum({ t, data }: Shown, model: PricedModel, listed: PriceRatio
     cache: ratios.format(prices.cacheRatio),
     output: formatNumber(output),
     completion: ratios.format(prices.completionRatio),
-    units: formatNumber(quotaPerUnit),
+    units: divisorText(quotaPerUnit),
     amount: priceText(sum.exact / quotaPerUnit),
   });
   return { lines, total, formula };
@@ -453,7 +477,7 @@ function detailView(shown: Shown, detail: Exclude<PricingData["detail"], "missin
     input: formatNumber((counts.fresh ?? 0) + (counts.cacheRead ?? 0)),
     output: formatNumber(counts.output ?? 0),
     cached: formatNumber(counts.cacheRead ?? 0),
-    rules: ruleTexts(t, { ...row, tools: {} }, data.groupRatio),
+    rules: ruleTexts(t, { ...row, tools: {} }, data.groupRatio, priceText),
     sum: prices && explainedSum(shown, detail, prices),
     choice: { group: data.group, groups: groupChoices(shown), areGroupsCut: data.areGroupsCut },
     groupColumns: isPerCall

@@ -2,7 +2,7 @@
 // Refuses to guess: what is no amount becomes NaN, and the form says what is wrong.
 import { useState } from "react";
 import type { ReactNode } from "react";
-import { displayOf, quotaOfTyped } from "../../src/shared/quota-display.ts";
+import { displayOf, quotaOfTyped, shownAmount } from "../../src/shared/quota-display.ts";
 import { status } from "../lib/boot.ts";
 import { formatNumber, siteDisplay } from "../lib/format.ts";
 import type { Values } from "../lib/form.ts";
@@ -28,8 +28,7 @@ export function quotaOf(text: string): number | undefined {
 
 /** The amount as this site has it typed, without its symbol. */
 function amountText(quota: number): string {
-  const { isUnits, rate, quotaPerUnit } = siteDisplay();
-  return isUnits ? String(quota) : String(Number(((quota / quotaPerUnit) * rate).toFixed(DECIMALS)));
+  return String(Number(shownAmount(quota, displayOf(status.peek())).toFixed(DECIMALS)));
 }
 
 function isAmount(value: number | undefined): value is number {

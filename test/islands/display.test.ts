@@ -5,7 +5,8 @@ import { formatMoney, formatQuota, quotaText } from "../../islands/lib/format.ts
 import { installBoot } from "../../islands/lib/boot.ts";
 import type { Boot } from "../../islands/lib/boot.ts";
 import { quotaOf } from "../../islands/ui/money-field.tsx";
-import type { DisplayFields } from "../../src/shared/quota-display.ts";
+import { DISPLAY_TYPES } from "../../src/shared/quota-display.ts";
+import type { DisplayFields, DisplayType } from "../../src/shared/quota-display.ts";
 
 const BASE: DisplayFields = { quota_per_unit: 500_000, display_in_currency: true };
 const YUAN: DisplayFields = { ...BASE, quota_display_type: "CNY", usd_exchange_rate: 7.3 };
@@ -31,6 +32,12 @@ describe("money is shown in", () => {
     expect(formatMoney(0.0024, site)).toBe(price);
     if (exact !== undefined) expect(quotaText(1_000_000, site).exact).toBe(exact);
   });
+});
+
+test("each type is shown in a way of its own", () => {
+  const shown = (type: DisplayType) =>
+    formatQuota(1_000_000, { ...OWN, usd_exchange_rate: 7, quota_display_type: type });
+  expect(new Set(DISPLAY_TYPES.map(shown)).size).toBe(DISPLAY_TYPES.length);
 });
 
 describe("a typed amount is whole units, half up", () => {

@@ -35,8 +35,10 @@ describe("money is shown in", () => {
 });
 
 test("each type is shown in a way of its own", () => {
-  const shown = (type: DisplayType) =>
-    formatQuota(1_000_000, { ...OWN, usd_exchange_rate: 7, quota_display_type: type });
+  const shown = (type: DisplayType) => {
+    const site: DisplayFields = { ...OWN, usd_exchange_rate: 7, quota_display_type: type };
+    return formatQuota(1_000_000, site);
+  };
   expect(new Set(DISPLAY_TYPES.map(shown)).size).toBe(DISPLAY_TYPES.length);
 });
 

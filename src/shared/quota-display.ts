@@ -51,10 +51,7 @@ export function shownAmount(quota: number, { type, rate, quotaPerUnit }: ShownCu
  * Whole units of an amount that somebody typed in what is shown, half up (money.md 7), halves of negative amounts away from
  * zero. Undefined: no plain decimal number, or beyond the exact integers.
  */
-export function quotaOfTyped(
-  text: string,
-  { type, rate, quotaPerUnit }: ShownCurrency,
-): number | undefined {
+export function quotaOfTyped(text: string, { type, rate, quotaPerUnit }: ShownCurrency): number | undefined {
   const [, sign = "", digits = ""] = /^([+-]?)(.*)$/.exec(text.trim()) ?? [];
   const typed = decimalOf(digits.replace(/^\./, "0.").replace(/\.$/, ""));
   if (!typed) return undefined;

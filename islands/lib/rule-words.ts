@@ -1,7 +1,7 @@
 // Price rules in words: what an entry says, and why it acted on a call. One place for the pricing page, the log and the editor.
 // Refuses arithmetic of its own: prices are shown as they stand, times the group's ratio where one is given.
 import { TOKEN_KINDS, WEEK_DAYS } from "../../src/shared/price-row.ts";
-import type { PriceCondition, PriceRow, PriceRule, TokenKind } from "../../src/shared/price-row.ts";
+import type { PriceCondition, PriceRow, PriceRule } from "../../src/shared/price-row.ts";
 import { DOLLARS, formatDateTime, formatNumber, siteDisplay } from "./format.ts";
 import type { Currency } from "./format.ts";
 import type { Translate } from "./i18n.ts";

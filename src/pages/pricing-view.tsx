@@ -37,7 +37,7 @@ import type { AnnouncedTexts } from "./announced-prices.ts";
 import { loadPricing } from "./load-pricing.ts";
 import type { PricedModel, PricingData } from "./load-pricing.ts";
 import type { Page, RenderContext } from "./page.ts";
-import { divisorText, formulaText } from "./pricing-formula.ts";
+import { divisorText, formulaText, ratioTone } from "./pricing-words.ts";
 import { homeSamples } from "./public-pages.tsx";
 
 /** What an example of a price is reckoned with where the visitor names nothing. */
@@ -51,13 +51,6 @@ const SHORT = 40;
 const ratios = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 
 const ratioText = (ratio: number): string => `${ratios.format(ratio)}×`;
-
-/** The specification's thresholds. */
-function ratioTone(ratio: number): PricingGroup["tone"] {
-  if (ratio > 5) return "error";
-  if (ratio > 3) return "warning";
-  return ratio > 1 ? "info" : undefined;
-}
 
 interface Shown {
   t: Translate;

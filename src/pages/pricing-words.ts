@@ -1,6 +1,7 @@
-// The specification's formula of a price in words, in dollars or in what the site shows in their place.
+// Words of the price list: the specification's formula, in dollars or in what the site shows in their place, and how a ratio is toned.
 import { formatNumber, siteDisplay } from "../../islands/lib/format.ts";
 import type { Translate } from "../../views/document.tsx";
+import type { PricingGroup } from "../../views/pricing.tsx";
 
 /** By how many quota units a sum is divided for what the site shows it in; "1" where it shows units. */
 export function divisorText(quotaPerUnit: number): string {
@@ -17,4 +18,11 @@ export function formulaText(t: Translate, quotaPerUnit: number): string {
     units: divisorText(quotaPerUnit),
     unit: isUnits ? t("pricing.unitQuota") : symbol,
   });
+}
+
+/** The specification's thresholds. */
+export function ratioTone(ratio: number): PricingGroup["tone"] {
+  if (ratio > 5) return "error";
+  if (ratio > 3) return "warning";
+  return ratio > 1 ? "info" : undefined;
 }

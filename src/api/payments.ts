@@ -3,7 +3,6 @@
 import { Elysia, t } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { minorText } from "../shared/currencies.ts";
-import type { RailAnswer } from "../core/payments/rail.ts";
 import { EPAY } from "../core/payments/epay.ts";
 import { guardedRail, offerOf, pay, topUpOffers } from "../core/payments/rails.ts";
 import type { Wish } from "../core/payments/rails.ts";
@@ -115,7 +114,7 @@ function oldRoutes(deps: Deps, session: SessionSettings) {
 }
 
 /** What was sent to a rail's address, and what its sender is told. Throws `payment_route_closed` (404), `body_too_large`. */
-async function callRail(deps: Deps, name: string, request: Request): Promise<RailAnswer> {
+async function callRail(deps: Deps, name: string, request: Request): Promise<string> {
   const rail = guardedRail(deps, name);
   const { pathname, searchParams } = new URL(request.url);
   if (!rail) throw new Failure("client", "payment_route_closed", { status: 404, internal: pathname });
@@ -139,29 +138,21 @@ async function callRail(deps: Deps, name: string, request: Request): Promise<Rai
 
 /** What providers call: any rail by its name, and the two addresses that were known before. */
 function callbackRoutes(deps: Deps, session: SessionSettings) {
-  interface Answering {
-    headers: Record<string, string | number | string[] | undefined>;
-  }
-  const told = async (set: Answering, name: string, request: Request): Promise<string> => {
-    const { type, text } = await callRail(deps, name, request);
-    set.headers["content-type"] = `${type};charset=utf-8`;
-    return text;
-  };
   return new Elysia()
     .use(policy(session))
-    .get("/api/payment/:rail", ({ params, request, set }) => told(set, params.rail, request), {
+    .get("/api/payment/:rail", ({ params, request }) => callRail(deps, params.rail, request), {
       open: "public",
     })
-    .post("/api/payment/:rail", ({ params, request, set }) => told(set, params.rail, request), {
+    .post("/api/payment/:rail", ({ params, request }) => callRail(deps, params.rail, request), {
       open: "visitor",
       parse: "none",
     })
-    .get("/api/user/epay/notify", ({ request, set }) => told(set, EPAY, request), { open: "public" })
-    .post("/api/user/epay/notify", ({ request, set }) => told(set, EPAY, request), {
+    .get("/api/user/epay/notify", ({ request }) => callRail(deps, EPAY, request), { open: "public" })
+    .post("/api/user/epay/notify", ({ request }) => callRail(deps, EPAY, request), {
       open: "visitor",
       parse: "none",
     })
-    .post("/api/stripe/webhook", ({ request, set }) => told(set, STRIPE, request), {
+    .post("/api/stripe/webhook", ({ request }) => callRail(deps, STRIPE, request), {
       open: "visitor",
       parse: "none",
     });

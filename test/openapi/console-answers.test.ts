@@ -115,7 +115,11 @@ async function paymentCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
   for (const method of ["GET", "POST"]) {
     for (const path of ["/api/user/epay/notify", "/api/payment/epay"]) {
       const said = await app.call(method, `${path}?sign=wrong`);
-      measure.expectAnswer(`${method} ${path.replace("epay", path.includes("payment") ? "{rail}" : "epay")}`, said.status, said.text);
+      measure.expectAnswer(
+        `${method} ${path.replace("epay", path.includes("payment") ? "{rail}" : "epay")}`,
+        said.status,
+        said.text,
+      );
     }
   }
   const stripe = startFakeStripe();
@@ -131,11 +135,10 @@ async function paymentCalls(ask: Ask, { app, measure }: Caller): Promise<void> {
   const { payload, header } = await signedEvent("checkout.session.completed", paid, { secret, timestamp });
   const headers = { "stripe-signature": header };
   const taken = await app.call("POST", "/api/stripe/webhook", payload, { id: 0, username: "", headers });
-  measure.expectAnswer("POST /api/stripe/webhook", taken.status, taken.body);
+  measure.expectAnswer("POST /api/stripe/webhook", taken.status, taken.text);
   const body = { trade_no: session?.client_reference_id, reason: "Ordered twice" };
   await ask("POST /api/user/topup/refund", { body });
-  for (const path of ["", "/events"])
-    await ask(`GET /api/user/topup/{trade_no}${path}`, { id: tradeNo });
+  for (const path of ["", "/events"]) await ask(`GET /api/user/topup/{trade_no}${path}`, { id: tradeNo });
   await ask("GET /api/user/statement", { query: `?month=${new Date().toISOString().slice(0, 7)}` });
   await stripe.stop();
   await ask("POST /api/user/topup/complete", { body: { trade_no: tradeNo, reason: "Paid at the desk" } });

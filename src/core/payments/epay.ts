@@ -173,7 +173,7 @@ export const epay: PaymentRail = {
   methodOf: epayType,
   start: epayForm,
   maxBodyBytes: MAX_CALLBACK_BYTES,
-  receive: async (deps, call) => ({ type: "text/plain", text: await epayCallback(deps, sentFields(call)) }),
+  receive: (deps, call) => epayCallback(deps, sentFields(call)),
   ask: askFor,
   mayAsk: (options) => options.get("EpayAskOrders"),
 };

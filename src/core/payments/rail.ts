@@ -32,12 +32,6 @@ export interface RailCall {
   header: (name: string) => string;
 }
 
-/** What the provider is told. */
-export interface RailAnswer {
-  type: "text/plain" | "application/json";
-  text: string;
-}
-
 export interface PaymentRail {
   /** As its orders name it: small letters. */
   name: string;
@@ -57,8 +51,8 @@ export interface PaymentRail {
   start: (deps: RailDeps, order: OrderRow) => Promise<PaymentStart>;
   /** Largest body of a callback. */
   maxBodyBytes: number;
-  /** Takes in what was sent; resolves once the verdict is durable. Throws Failures for what nobody signed. */
-  receive: (deps: RailDeps, call: RailCall) => Promise<RailAnswer>;
+  /** Takes in what was sent; resolves to what the provider is told, once the verdict is durable. Throws Failures. */
+  receive: (deps: RailDeps, call: RailCall) => Promise<string>;
   /** Sends money back: `minor` of the order's currency, undefined: all that is left of the payment. Answers the event's number. */
   refund?: (deps: RailDeps, order: OrderRow, minor: number | undefined) => Promise<{ eventId: string }>;
   /** Asks what became of an order that has waited long; takes in what it hears. */

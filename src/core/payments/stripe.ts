@@ -331,7 +331,7 @@ export const stripe: PaymentRail = {
     if (method !== "POST" || body.length === 0)
       throw new Failure("client", "payment_event_invalid", { status: 400 });
     await stripeEvent(deps, body, header("stripe-signature"));
-    return { type: "application/json", text: '{"success":true,"message":""}' };
+    return "success";
   },
   refund: sendBack,
   ask: askFor,

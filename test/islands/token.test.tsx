@@ -47,6 +47,7 @@ function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
     allow_ips: "",
     group: "",
     auto_groups: "",
+    max_quota: 0,
     previous_until: 0,
     ...part,
   };

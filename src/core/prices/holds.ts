@@ -221,7 +221,7 @@ export function limitUnder(terms: HoldTerms, cap: number): number | undefined {
   if (perToken(terms) <= 0) return undefined;
   const { clientLimit, maxOutput } = terms;
   const paid = tokensFor(terms, cap);
-  if (paid >= Math.min(clientLimit ?? Infinity, maxOutput ?? (clientLimit ?? UNKNOWN_MAX_OUTPUT)))
+  if (paid >= Math.min(clientLimit ?? Infinity, maxOutput ?? clientLimit ?? UNKNOWN_MAX_OUTPUT))
     return undefined;
   // A client that asked for more knows that its model can.
   if (clientLimit !== undefined || maxOutput !== undefined) return paid;

@@ -83,8 +83,17 @@ export async function settleCall(
     };
     const charge = costOf(price, usage, facts);
     call.charged = charge.quota;
-    const capped = call.hold.cap === undefined ? undefined : await capFields(call.hold.cap, end, decision, (tokens) =>
-      costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota - charge.quota);
+    const capped =
+      call.hold.cap === undefined
+        ? undefined
+        : await capFields(
+            call.hold.cap,
+            end,
+            decision,
+            (tokens) =>
+              costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
+              charge.quota,
+          );
     await call.reservation.settle({
       quota: charge.quota,
       promptTokens: promptTokens(usage),

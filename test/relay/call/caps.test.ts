@@ -1,6 +1,6 @@
 // The hard cap of a call, over the wire in all four dialects: never charged above it whatever comes, ended cleanly at it, and
 // refused before an upstream is asked where it pays no answer.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
@@ -75,6 +75,9 @@ async function person(
 
 const lastBody = (g: Gateway) => g.upstream.requests.at(-1)?.json() ?? {};
 
+// The encoder has a thread of its own, which a busy machine starts slowly.
+setDefaultTimeout(30_000);
+
 describe.each(DATABASE_KINDS)("on %s", (database) => {
   let g: Gateway;
   beforeAll(async () => {
@@ -101,7 +104,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
           await response.text();
         });
         const sent = limitOf(dialect, lastBody(g)) ?? 0;
-        expect(sent * OUT).toBeGreaterThan(limit === undefined && dialect !== "anthropic" ? CAP * 0.75 : CAP * 0.98);
+        expect(sent * OUT).toBeGreaterThan(
+          limit === undefined && dialect !== "anthropic" ? CAP * 0.75 : CAP * 0.98,
+        );
         expect(sent * OUT).toBeLessThan(CAP);
         expect(charge.quota).toBe(INPUT_TOKENS * IN + sent * OUT);
         expect(charge.other).toMatchObject({ max_quota: CAP, limited: "max_cost" });
@@ -144,27 +149,34 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       await g.upstream.requests[0]?.closed;
     });
 
-    test.each([false, true])("usage reported above the cap is charged up to it (streamed: %p)", async (stream) => {
-      const { id, key } = await person(g);
-      const usage = { input: 100, output: 9000 };
-      g.upstream.script(
-        stream
-          ? longStream(dialect, { words: 20, per: 10, usage })
-          : completeAnswer(dialect, 9000)({ json: () => ({}) }),
-      );
-      const charge = await g.charged(async () =>
-        (await ask(g, dialect, model, { key, stream, headers: CAPPED })).text(),
-      );
-      const full = (stream ? usage.input : INPUT_TOKENS) * IN + 9000 * OUT;
-      expect(charge.quota).toBe(CAP);
-      expect(charge.other["over_cap"]).toBe(full - CAP);
-      expect((await g.balance(id)).quota).toBe(10_000_000 - CAP);
-    });
+    test.each([false, true])(
+      "usage reported above the cap is charged up to it (streamed: %p)",
+      async (stream) => {
+        const { id, key } = await person(g);
+        const usage = { input: 100, output: 9000 };
+        g.upstream.script(
+          stream
+            ? longStream(dialect, { words: 20, per: 10, usage })
+            : completeAnswer(dialect, 9000)({ json: () => ({}) }),
+        );
+        const charge = await g.charged(async () =>
+          (await ask(g, dialect, model, { key, stream, headers: CAPPED })).text(),
+        );
+        const full = (stream ? usage.input : INPUT_TOKENS) * IN + 9000 * OUT;
+        expect(charge.quota).toBe(CAP);
+        expect(charge.other["over_cap"]).toBe(full - CAP);
+        expect((await g.balance(id)).quota).toBe(10_000_000 - CAP);
+      },
+    );
 
     test("a cap below the input is refused in the dialect's own words, with both numbers, and nobody is asked", async () => {
       const { id, key } = await person(g);
-      for (const headers of [{ "x-max-quota": "2" }, { "x-max-cost": "0.000004" }, { "x-max-quota": "0" }]) {
-        const response = await ask(g, dialect, model, { key, headers });
+      for (const [name, value] of [
+        ["x-max-quota", "2"],
+        ["x-max-cost", "0.000004"],
+        ["x-max-quota", "0"],
+      ] as const) {
+        const response = await ask(g, dialect, model, { key, headers: { [name]: value } });
         expect(response.status).toBe(402);
         expect(response.headers.get("x-weir-error-code")).toBe("max_cost_exceeded");
         const body = (await response.json()) as { error: { message: string } };
@@ -188,7 +200,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     ["x-max-quota", "+5"],
   ])("%s: %p is refused by name", async (header, value) => {
     const { key } = await person(g);
-    const response = await ask(g, "openai-chat", MODELS["openai-chat"], { key, headers: { [header]: value } });
+    const response = await ask(g, "openai-chat", MODELS["openai-chat"], {
+      key,
+      headers: { [header]: value },
+    });
     expect(response.status).toBe(400);
     expect(response.headers.get("x-weir-error-code")).toBe("max_cost_invalid");
     expect(g.upstream.requests).toHaveLength(0);
@@ -218,10 +233,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
     const count = (words: number) =>
       countPrompt(counter, { endpoint: chatEndpoint, body: bodyOf(words), model: EXAMPLE });
-    const words = 1000 - ((await count(900)) - 900);
+    let words = 1000;
+    for (let look = 0; look < 3; look++) words -= (await count(words)) - 1000;
     expect(await count(words)).toBe(1000);
     counter.close();
-    g.upstream.script(answer("done", { usage: { prompt_tokens: 1000, completion_tokens: 3166, total_tokens: 4166 } }));
+    g.upstream.script(
+      answer("done", { usage: { prompt_tokens: 1000, completion_tokens: 3166, total_tokens: 4166 } }),
+    );
     const charge = await g.charged(async () =>
       (
         await g.post("/v1/chat/completions", bodyOf(words), {
@@ -237,7 +255,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   test("ten answers share the cap, and so do hosted tools and thoughts", async () => {
     const { key } = await person(g);
     const headers = { authorization: `Bearer ${key}`, ...CAPPED };
-    g.upstream.always(answer("hello", { usage: { prompt_tokens: 4, completion_tokens: 9, total_tokens: 13 } }));
+    g.upstream.always(
+      answer("hello", { usage: { prompt_tokens: 4, completion_tokens: 9, total_tokens: 13 } }),
+    );
     const chat = (fields: object) =>
       g.post("/v1/chat/completions", { model: MODELS["openai-chat"], messages: HI, ...fields }, headers);
     await (await chat({ n: 10 })).text();
@@ -247,7 +267,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     // Ten searches at 10 dollars a thousand are 50,000 units.
     const searching = await g.post(
       "/v1/responses",
-      { model: MODELS["openai-responses"], input: "hi", tools: [{ type: "web_search" }] },
+      { model: EXAMPLE, input: "hi", tools: [{ type: "web_search" }] },
       headers,
     );
     expect(searching.status).toBe(402);
@@ -325,7 +345,15 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       g.upstream.script(
         stream
           ? longStream(dialect, { words: 30, per: 10, usage })
-          : { ...body, steps: JSON.parse(told.replaceAll(/([oO]utput_tokens|completion_tokens|candidatesTokenCount)(\\?)":3/g, `$1$2":${usage.output}`)) as string[] },
+          : {
+              ...body,
+              steps: JSON.parse(
+                told.replaceAll(
+                  /([oO]utput_tokens|completion_tokens|candidatesTokenCount)(\\?)":3/g,
+                  `$1$2":${usage.output}`,
+                ),
+              ) as string[],
+            },
       );
       const charge = await g.charged(async () => {
         const headers = { "x-max-quota": String(cap) };
@@ -341,7 +369,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   test("the real SDKs read the end at the cap as an answer that reached its limit", async () => {
     const { key } = await person(g);
-    const client = new OpenAI({ apiKey: key, baseURL: `${g.app.url}/v1`, maxRetries: 0, defaultHeaders: CAPPED });
+    const client = new OpenAI({
+      apiKey: key,
+      baseURL: `${g.app.url}/v1`,
+      maxRetries: 0,
+      defaultHeaders: CAPPED,
+    });
     g.upstream.script(longStream("openai-chat", { words: 6000, per: 10 }));
     const chat = await client.chat.completions
       .stream({ model: MODELS["openai-chat"], messages: HI, stream_options: { include_usage: true } })

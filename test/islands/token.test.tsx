@@ -199,6 +199,7 @@ describe("making keys", () => {
       remain_quota: 500_000,
       unlimited_quota: false,
       expired_time: -1,
+      max_quota: 0,
       model_limits_enabled: false,
       model_limits: "",
       allow_ips: "",

@@ -333,6 +333,7 @@ export const CONSOLE_CODES = {
   price_source_status: ["client"],
   price_source_too_dense: ["client"],
   price_source_too_large: ["client"],
+  price_unit_uncounted: ["client"],
   price_source_too_many: ["client"],
   price_source_unknown: ["client"],
   price_source_unreachable: ["client"],

@@ -28,6 +28,7 @@ import type { GroupPrice, GroupTerms } from "./auto-group.ts";
 import { overCap } from "./cap.ts";
 import { factsFor } from "./hold-facts.ts";
 import type { ChannelFacts } from "./hold-facts.ts";
+import { countUnits } from "../endpoints/call-units.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
 import { hostedToolUnits, searchWish } from "../endpoints/hosted-tools.ts";
 import { countPrompt } from "../meter/meter.ts";
@@ -295,9 +296,10 @@ function fixedUnits(
   const callPrice = heldCallPrice(price, tiers);
   const tools = hosted * price.groupRatio;
   if (callPrice !== undefined) {
-    const pieces = endpoint.pieces?.(json) ?? 1;
-    const factor = endpoint.factor?.(json, model) ?? 1;
-    return callPrice * factor * pieces * price.quotaPerUnit * price.groupRatio + tools;
+    const counted = countUnits(endpoint, price, { body: json, form: body.form, json: undefined });
+    const { callCount = 1, callFactor = 1 } = counted;
+    const factor = endpoint.factor?.(json, model) ?? callFactor;
+    return callPrice * factor * callCount * price.quotaPerUnit * price.groupRatio + tools;
   }
   const counted = endpoint.heldInput?.({ body: json, form: body.form, model }) ?? 0;
   const { mediaTokens } = prompt;

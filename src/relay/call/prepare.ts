@@ -6,6 +6,7 @@ import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import { aliasedModel } from "../endpoints/agent-models.ts";
+import { assertCountable } from "../endpoints/call-units.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { requestFacts } from "../endpoints/service-tier.ts";
@@ -114,6 +115,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     );
   const groupPrices = pricesIn(caller, priceIn);
   const price = (groupPrices && dearestIn(groupPrices)) ?? priceIn(caller.group);
+  assertCountable(endpoint, price, model);
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
   const request: CallRequest = {

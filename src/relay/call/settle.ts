@@ -17,6 +17,7 @@ import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Call } from "./call.ts";
+import { countUnits } from "../endpoints/call-units.ts";
 import { searchesByItself, searchSizeOf } from "../endpoints/hosted-tools.ts";
 import { countPrompt, estimatedUsage } from "../meter/meter.ts";
 import type { PromptToCount } from "../meter/meter.ts";
@@ -79,7 +80,7 @@ export async function settleCall(
       servedTier: servedTier(end),
       surface: call.endpoint.name === "messages" ? "messages" : undefined,
       quotaCap: quotaCapOf(decision.rule) ?? call.hold.cap,
-      ...pieces(call, plan, decision),
+      ...pieces(call, plan, decision, end.json),
     };
     const charge = costOf(price, usage, facts);
     call.charged = charge.quota;
@@ -120,11 +121,16 @@ export async function settleCall(
 }
 
 /** What a fixed price is multiplied by; nothing for a call that is not charged, or that made no piece. */
-function pieces({ endpoint, body, price }: Call, plan: Plan, decision: ChargeDecision): CallFacts {
+function pieces(
+  { endpoint, body, price }: Call,
+  plan: Plan,
+  decision: ChargeDecision,
+  json: unknown,
+): CallFacts {
   const isPieceless = decision.rule === "prompt" && price.ratios.callPrice !== undefined;
   if (decision.rule === "release" || isPieceless) return { callCount: 0 };
   return {
-    ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
+    ...countUnits(endpoint, price, { body: body.json, form: body.form, json }),
     ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, plan.upstreamModel) } : {}),
   };
 }

@@ -18,7 +18,9 @@ type View = "visual" | "unset" | "json";
 function isReadable(key: string, text: string): boolean {
   const entries = entriesOf(key, text);
   const kind = key === "PriceRules" ? "object" : "number";
-  return entries !== undefined && [...entries.values()].every((each) => typeof each === kind && each !== null);
+  return (
+    entries !== undefined && [...entries.values()].every((each) => typeof each === kind && each !== null)
+  );
 }
 
 export default function PricesPanel(panel: OptionPanelProps) {

@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import PriceDesk from "../../islands/screens/price-desk.tsx";
-import Models from "../../islands/screens/price-desk/models.tsx";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
-import type { Desk } from "../../islands/screens/price-desk/desk.ts";
+import Models from "../../islands/ui/price-sheet/models.tsx";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
+import type { Desk } from "../../islands/ui/price-sheet/desk.ts";
 import type { DeskPageData, DeskPrices } from "../../src/shared/price-desk.ts";
 import type { IslandOptions } from "./render.tsx";
 import { renderPart, renderScreen, settle } from "./render.tsx";

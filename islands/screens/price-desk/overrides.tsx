@@ -9,7 +9,7 @@ import { announce } from "../../lib/toasts.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { Sheet } from "../../ui/sheet.tsx";
 import type { SheetColumn } from "../../ui/sheet-types.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import {
   isKnown,
   knownGroups,
@@ -22,8 +22,8 @@ import {
 } from "./group-book.ts";
 import { matrixEdits, parseRatio } from "./group-cells.ts";
 import { GroupPicker, GroupSection, Was } from "./group-parts.tsx";
-import type { SectionProps } from "./section-props.ts";
-import { stepsOf } from "./undo-buttons.tsx";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
+import { stepsOf } from "../../ui/price-sheet/undo-buttons.tsx";
 
 interface UserGroupRow {
   name: string;

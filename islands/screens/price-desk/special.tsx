@@ -7,7 +7,7 @@ import { useT } from "../../lib/i18n.ts";
 import { groupText } from "../../lib/group-text.ts";
 import { announce } from "../../lib/toasts.ts";
 import { Empty } from "../../ui/feedback.tsx";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import {
   isKnown,
   knownGroups,
@@ -20,7 +20,7 @@ import {
 } from "./group-book.ts";
 import type { SpecialEntry } from "./group-book.ts";
 import { CommitText, GroupPicker, GroupSection, joinNames, Was } from "./group-parts.tsx";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 
 /** Groups of users that stand open; of more each is a line that opens. */
 const MOST_OPEN = 12;

@@ -8,10 +8,10 @@ import { api, call, failureMessage } from "../../../lib/api.ts";
 import { entriesOf, entryChanges } from "../../../lib/price-entries.ts";
 import type { Query } from "../../../lib/url-state.ts";
 import { FailureNotice } from "../../../ui/feedback.tsx";
-import { createDesk } from "../../price-desk/desk.ts";
-import type { Edit } from "../../price-desk/desk.ts";
-import Models from "../../price-desk/models.tsx";
-import { patched, SheetQueryContext } from "../../price-desk/models/query.ts";
+import { createDesk } from "../../../ui/price-sheet/desk.ts";
+import type { Edit } from "../../../ui/price-sheet/desk.ts";
+import Models from "../../../ui/price-sheet/models.tsx";
+import { patched, SheetQueryContext } from "../../../ui/price-sheet/models/query.ts";
 import type { OptionPanelProps } from "./panel-props.ts";
 
 type Panel = Pick<OptionPanelProps, "rows" | "value" | "onChange">;

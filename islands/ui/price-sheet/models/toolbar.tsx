@@ -9,7 +9,7 @@ import { useShortcut } from "../../../lib/keys.ts";
 import { useIsPhone } from "../../../lib/phone.ts";
 import { toastFailure } from "../../../lib/toasts.ts";
 import type { Query } from "../../../lib/url-state.ts";
-import { Menu } from "../../../ui/menu.tsx";
+import { Menu } from "../../menu.tsx";
 import type { Desk } from "../desk.ts";
 import { UndoButtons } from "../undo-buttons.tsx";
 import { RATIO_OF } from "./cells.ts";

@@ -5,7 +5,7 @@ import type { DeskPageData, FirstModel, ModelView } from "../../../../src/shared
 import { bootData } from "../../../lib/boot.ts";
 import { useT } from "../../../lib/i18n.ts";
 import { useQuery } from "../../../lib/url-state.ts";
-import { TabCount } from "../../../ui/page-header.tsx";
+import { TabCount } from "../../page-header.tsx";
 import { useSheetQuery } from "./query.ts";
 import { BASE_COLUMNS, dollarsText, unitOf } from "./columns.ts";
 

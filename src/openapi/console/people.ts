@@ -236,6 +236,20 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Sign in by Telegram's signed result",
     description: "The query is what Telegram answered, as it stands.",
   },
+  "GET /api/oauth/email/bind": {
+    tag: "Account",
+    summary: "Set the own address",
+    description:
+      "By the code that went to it. A change asks for a fresh proof, and the old address hears of it.",
+    fields: { code: "What the letter said." },
+  },
+  "POST /api/oauth/email/bind": {
+    tag: "Account",
+    summary: "Set the own address",
+    description:
+      "By the code that went to it. A change asks for a fresh proof, and the old address hears of it.",
+    body: { email: "ada@example.org", code: "123456" },
+  },
   "GET /api/oauth/telegram/bind": { tag: "Account", summary: "Bind Telegram to the own account" },
   "GET /api/user/oauth/bindings": {
     tag: "Account",
@@ -310,7 +324,8 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Make a key",
     description:
       "The answer has it without `sk-`. With the group `auto` each call takes the first group that has a channel for its model: of " +
-      "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order.",
+      "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order. `max_quota` is the most that one call may cost, " +
+      "in units: a call is never charged above it; 0 is no cap.",
     body: { name: "laptop", remain_quota: 500_000, expired_time: -1, unlimited_quota: false },
     answer: {
       success: true,
@@ -332,6 +347,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
         used_quota: 0,
         group: "",
         auto_groups: "",
+        max_quota: 0,
         previous_until: 0,
         DeletedAt: null,
       },

@@ -186,7 +186,10 @@ test("two administrators edit one draft: the second is refused and keeps theirs 
   await resetPrices();
   await draft("Shared");
   const other = await app.createUser({ username: "second", role: 10 });
-  const visits = [await visitOf(browser, app, { user: admin, language: "en" }), await visitOf(browser, app, { user: other, language: "en" })] as const;
+  const visits = [
+    await visitOf(browser, app, { user: admin, language: "en" }),
+    await visitOf(browser, app, { user: other, language: "en" }),
+  ] as const;
   for (const visit of visits) await openDraft(visit, "Shared");
   const save = async ({ page, hand }: (typeof visits)[number], note: string) => {
     await hand.press(page.getByRole("button", { name: "Save draft" }));

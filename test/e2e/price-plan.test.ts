@@ -1,7 +1,7 @@
 // A price is planned, applied and taken back at the desk while calls are under way: each is charged by the price that it began
 // with. Two who prepare the same, and a plan that others were quicker than. And a change that users read of before it comes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright";
+import type { Browser } from "playwright";
 import { applyDueDrafts } from "../../src/core/prices/drafts.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";

@@ -4,8 +4,8 @@ import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { currencyPlaces } from "../../shared/currencies.ts";
-import { decimalOf, decimalOfNumber, over, roundedHalfUp, times } from "./decimal.ts";
-import type { Fraction } from "./decimal.ts";
+import { decimalOf, decimalOfNumber, over, roundedHalfUp, times } from "../../shared/decimal.ts";
+import type { Fraction } from "../../shared/decimal.ts";
 
 /** The figures of one order, frozen with it. */
 export interface Offer {

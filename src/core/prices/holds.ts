@@ -211,12 +211,10 @@ export interface CappedHold extends WantedHold {
   limit: number | undefined;
 }
 
-/** Tokens of each answer that the cap pays: floor((cap − what is due anyway) ÷ (rate × answers)), money.md 8.2. */
-export function tokensUnder(terms: HoldTerms, cap: number): number {
-  return tokensFor(terms, cap);
-}
-
-/** The limit that keeps an answer below the cap; undefined: the client's own, or the model's longest answer, does. */
+/**
+ * The limit that keeps an answer below the cap: floor((cap − what is due anyway) ÷ (rate × answers)), money.md 8.2. Undefined:
+ * the client's own, or the model's longest answer, does.
+ */
 export function limitUnder(terms: HoldTerms, cap: number): number | undefined {
   if (perToken(terms) <= 0) return undefined;
   const { clientLimit, maxOutput } = terms;

@@ -7,9 +7,9 @@ import { MAX_QUOTA, shortQuotaText } from "../../shared/money.ts";
 import type { Caller } from "./admission.ts";
 
 /** Dollars with at most six decimals. */
-export const MAX_COST_HEADER = "x-max-cost";
+const MAX_COST_HEADER = "x-max-cost";
 /** Whole units of quota. */
-export const MAX_QUOTA_HEADER = "x-max-quota";
+const MAX_QUOTA_HEADER = "x-max-quota";
 
 const DOLLARS = /^(\d{1,9})(?:\.(\d{1,6}))?$/;
 const UNITS = /^\d{1,16}$/;

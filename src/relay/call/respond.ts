@@ -152,7 +152,7 @@ const COST_HEADER = "x-weir-cost";
 const MOST_DECIMALS = 12;
 
 /** Units as dollars in plain decimals, as programs read them: never 2e-6. */
-export function dollarsText(units: number, quotaPerUnit: number): string {
+function dollarsText(units: number, quotaPerUnit: number): string {
   const text = (units / quotaPerUnit).toFixed(MOST_DECIMALS);
   return text.replace(/\.?0+$/, "");
 }

@@ -43,7 +43,6 @@ export default function QuoteLine({
   return (
     <span
       className={`min-w-0 truncate tabular-nums ${quote.affordable ? "" : "text-error"}`}
-      role="status"
       title={t("playground.quoteHint")}
     >
       {t(quote.affordable ? "playground.quote" : "playground.quoteShort", {

@@ -177,12 +177,14 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
     .use(policy(session))
     .post(
       "/pg/chat/completions",
-      async ({ request, visitor }) => asVisitor(request, visitor, relay.serveSession),
+      async ({ request, visitor }) =>
+        asVisitor(request, visitor, (call, caller) => relay.serveSession(call, caller)),
       options,
     )
     .post(
       "/pg/quote",
-      async ({ request, visitor }) => asVisitor(request, visitor, relay.quoteSession),
+      async ({ request, visitor }) =>
+        asVisitor(request, visitor, (call, caller) => relay.quoteSession(call, caller)),
       options,
     );
 }

@@ -88,7 +88,7 @@ async function quoted(
 }
 
 async function quoteOf({ deps }: CallServices, found: Forecast) {
-  const { request, terms, wanted, available } = found;
+  const { request, wanted, available } = found;
   const { caller, model, groupPrices, prompt } = request;
   const price = groupPrices?.find(({ group }) => group === caller.group)?.price ?? request.price;
   const worst = worstOf(found);

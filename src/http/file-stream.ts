@@ -24,9 +24,11 @@ export function fileStream(
       async pull(controller) {
         isOwing = true;
         try {
-          const { done, value = "" } = await parts.next();
-          if (value !== "") controller.enqueue(encoder.encode(value));
-          if (!done) return;
+          const next = await parts.next();
+          if (next.done !== true) {
+            if (next.value !== "") controller.enqueue(encoder.encode(next.value));
+            return;
+          }
           visitors.fed(request);
           controller.close();
         } catch (error) {

@@ -6,7 +6,7 @@ import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { LANGUAGES, Role, UserStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import type { Credit, Deps } from "../deps.ts";
+import type { Credit } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { balanceSteps } from "./balance-changes.ts";
@@ -160,7 +160,7 @@ function accountWork(deps: BulkDeps, id: number): BulkWork {
 
 /** Works on one run until it is through; does nothing where another node does. */
 async function runBulk(deps: BulkDeps, id: number): Promise<void> {
-  const { userBulks, userBulkItems } = deps.db.t;
+  const { userBulks } = deps.db.t;
   if (!(await takeLease(deps, id, false))) return;
   const [row] = await deps.db.orm.select().from(userBulks).where(eq(userBulks.id, id));
   if (!row) return;

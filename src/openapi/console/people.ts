@@ -198,7 +198,18 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     description: "A new password ends every other session.",
     body: { display_name: "Ada", original_password: "correct horse", password: "battery staple" },
   },
-  "DELETE /api/user/self": { tag: "Account", summary: "Delete the own account" },
+  "DELETE /api/user/self": {
+    tag: "Account",
+    summary: "Delete the own account",
+    description:
+      "With `erase` name, address and texts go for good and the books stay; it needs fresh proof of who asks.",
+    body: { erase: true },
+  },
+  "GET /api/user/self/export": {
+    tag: "Account",
+    summary: "All that the site has of the caller, as one JSON file",
+    description: "Without secrets, as a stream. Needs fresh proof of who asks.",
+  },
   "GET /api/user/token": {
     tag: "Account",
     summary: "Make a new access token",

@@ -10,6 +10,7 @@ import { config } from "./api/config.ts";
 import { customProviders } from "./api/custom-providers.ts";
 import { data } from "./api/data.ts";
 import { logClearing } from "./api/log-clearing.ts";
+import { logExport } from "./api/log-export.ts";
 import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
 import { modelNotices } from "./api/model-notices.ts";
@@ -59,7 +60,7 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(payments(deps, session)) //      /api/user/pay, amount, topup/self, epay
     .use(stripeWebhook(deps, session)) // /api/stripe
     .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
-    .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset, oauth/email
     .use(rescueRoutes(deps, session)) //  /api/user/rescue
     .use(oauthWidgets(deps, session)) //  /api/oauth/wechat, telegram
     .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
@@ -97,6 +98,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log
     .use(logClearing(deps, session)) //   /api/log (clearing)
+    .use(logExport(deps, session)) //     /api/log (export)
     .use(usage(deps, session)) //         /api/usage
     .use(data(deps, session)) //          /api/data
     .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj

@@ -2,6 +2,7 @@
 // Refuses the runtime's date patterns: two ICU versions write them differently, and hydration would differ.
 import type { Language } from "../../src/shared/enums.ts";
 import { displayOf } from "../../src/shared/quota-display.ts";
+import type { DisplayFields } from "../../src/shared/quota-display.ts";
 import { status, timeZone } from "./boot.ts";
 import { t } from "./i18n.ts";
 
@@ -50,7 +51,7 @@ export interface SiteDisplay extends Currency {
 }
 
 /** How the site shows money. */
-export function siteDisplay(site = status.peek()): SiteDisplay {
+export function siteDisplay(site: DisplayFields = status.peek()): SiteDisplay {
   const { type, symbol, rate, quotaPerUnit } = displayOf(site);
   const isUnits = type === "TOKENS";
   return { isUnits, quotaPerUnit, ...(isUnits ? DOLLARS : { symbol, rate }) };
@@ -75,18 +76,18 @@ export interface QuotaText {
 }
 
 /** Dollars as the site shows them: a price, a rate. */
-export function formatMoney(dollars: number, site = status.peek()): string {
+export function formatMoney(dollars: number, site: DisplayFields = status.peek()): string {
   const display = siteDisplay(site);
   return display.isUnits ? formatNumber(dollars * display.quotaPerUnit) : formatDollars(dollars, display);
 }
 
 /** Quota units as the site shows them: money or plain units, for sentences that have no hover. */
-export function formatQuota(quota: number, site = status.peek()): string {
+export function formatQuota(quota: number, site: DisplayFields = status.peek()): string {
   const display = siteDisplay(site);
   return display.isUnits ? formatNumber(quota) : formatDollars(quota / display.quotaPerUnit, display);
 }
 
-export function quotaText(quota: number, site = status.peek()): QuotaText {
+export function quotaText(quota: number, site: DisplayFields = status.peek()): QuotaText {
   const display = siteDisplay(site);
   const dollars = quota / display.quotaPerUnit;
   const exact = `${display.symbol}${(dollars * display.rate).toFixed(6)} · ${formatNumber(quota)}`;

@@ -220,6 +220,9 @@ function consoleOperation(name: string, own: Declared, body: Schema | undefined)
       200: {
         description: "The answer, or a refusal of the call's own.",
         headers: goodHeaders("console", false),
+        ...(row?.csv === undefined
+          ? {}
+          : { content: { "text/csv": { schema: { type: "string", description: row.csv } } } }),
         ...(answer === undefined
           ? {}
           : { content: { [JSON_TYPE]: { schema: refusable(answer), ...exampleOf(row?.answer) } } }),

@@ -37,6 +37,7 @@ import type { AnnouncedTexts } from "./announced-prices.ts";
 import { loadPricing } from "./load-pricing.ts";
 import type { PricedModel, PricingData } from "./load-pricing.ts";
 import type { Page, RenderContext } from "./page.ts";
+import { divisorText, formulaText, ratioTone } from "./pricing-words.ts";
 import { homeSamples } from "./public-pages.tsx";
 
 /** What an example of a price is reckoned with where the visitor names nothing. */
@@ -51,13 +52,6 @@ const ratios = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 
 const ratioText = (ratio: number): string => `${ratios.format(ratio)}×`;
 
-/** The specification's thresholds. */
-function ratioTone(ratio: number): PricingGroup["tone"] {
-  if (ratio > 5) return "error";
-  if (ratio > 3) return "warning";
-  return ratio > 1 ? "info" : undefined;
-}
-
 interface Shown {
   t: Translate;
   data: PricingData;
@@ -67,22 +61,6 @@ interface Shown {
 /** Where a change of the query leads: back to the first page, unless the change is about pages. */
 function to(query: PricingQuery, changes: Partial<PricingQuery>): string {
   return pricingAddress({ ...query, page: undefined, ...changes });
-}
-
-/** By how many quota units a sum is divided for what the site shows it in; "1" where it shows units. */
-function divisorText(quotaPerUnit: number): string {
-  const { isUnits, rate } = siteDisplay();
-  if (isUnits) return "1";
-  return rate === 1 ? formatNumber(quotaPerUnit) : `${formatNumber(quotaPerUnit)} × ${formatNumber(rate)}`;
-}
-
-function formulaText(t: Translate, quotaPerUnit: number): string {
-  const { isUnits, symbol } = siteDisplay();
-  if (!isUnits && symbol === "$") return t("pricing.formula", { units: formatNumber(quotaPerUnit) });
-  return t("pricing.formulaIn", {
-    units: divisorText(quotaPerUnit),
-    unit: isUnits ? t("pricing.unitQuota") : symbol,
-  });
 }
 
 function bannerOf({ t, data }: Shown): PricingBanner {

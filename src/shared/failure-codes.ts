@@ -196,6 +196,7 @@ export const CONSOLE_CODES = {
   invalid_params: ["client"],
   last_method: ["client"],
   log_clear_running: ["client"],
+  log_export_running: ["limit"],
   log_target_missing: ["client"],
   login_empty: ["client"],
   login_failed: ["client"],

@@ -56,7 +56,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/token|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/(token|export|self\/export)$|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|user\/(logout|token|epay\/notify)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -75,7 +75,10 @@ const isForAll = (measure: Measure, name: string) =>
   measure.operation(name).security.every((each) => (each["session"] ?? ["user"])[0] === "user");
 
 /** Codes and links go to a real SMTP server. */
-async function guestCalls(ask: (name: string, call?: Call) => Promise<unknown>, app: TestApp): Promise<void> {
+async function letterCalls(
+  ask: (name: string, call?: Call) => Promise<unknown>,
+  app: TestApp,
+): Promise<void> {
   const mail = await startMailServer();
   const { options } = app.deps;
   await options.set("SMTPPort", String(mail.port));
@@ -94,6 +97,13 @@ async function guestCalls(ask: (name: string, call?: Call) => Promise<unknown>, 
   while (mail.letters.length < 2) await new Promise((resolve) => setImmediate(resolve));
   const token = /token=([0-9a-f]{32})/.exec(mail.letters[1]?.text ?? "")?.[1];
   await ask("POST /api/user/reset", { body: { email, token } });
+  for (const [index, method] of ["GET", "POST"].entries()) {
+    const fields = { email: `own${index}@mail.example`, code: "" };
+    await ask("GET /api/verification", { query: `?email=${fields.email}` });
+    fields.code = /\b\d{6}\b/.exec(mail.letters.at(-1)?.text ?? "")?.[0] ?? "";
+    const sent = method === "GET" ? { query: `?${new URLSearchParams(fields)}` } : { body: fields };
+    await ask(`${method} /api/oauth/email/bind`, { as: await app.createUser(), ...sent });
+  }
   await mail.close();
 }
 
@@ -219,6 +229,14 @@ async function fullSite(database: DatabaseKind): Promise<void> {
       for (const as of isForAll(measure, name) ? [root, user] : [root])
         for (const query of queries) await caller.ask(name, { as, query, id: idOf(name, as) });
     }
+    for (const [name, as] of [
+      ["GET /api/log/export", root],
+      ["GET /api/log/self/export", user],
+    ] as const) {
+      const file = await app.call("GET", name.slice(4), undefined, as);
+      expect(file.headers.get("content-type")).toStartWith("text/csv");
+      measure.expectAnswer(name, file.status, file.text, "text/csv");
+    }
     const { logs } = app.deps.db.t;
     const { key, id: tokenId } = await app.createToken(user.id);
     await app.deps.db.orm.update(logs).set({ tokenId }).where(eq(logs.userId, user.id));
@@ -269,7 +287,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const ask = (name: string, call: Call = {}) => caller.ask(name, { as: root, ...call });
     await channelWrites(ask, { caller, root, url: (await upstream).url });
     await peopleWrites(ask, caller, app);
-    await guestCalls(ask, app);
+    await letterCalls(ask, app);
     await paymentCalls(ask, caller);
     await factorCalls(ask, caller);
     await ask("PUT /api/option/", { body: { key: "SystemName", value: "Weir" } });

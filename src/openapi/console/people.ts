@@ -236,6 +236,20 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Sign in by Telegram's signed result",
     description: "The query is what Telegram answered, as it stands.",
   },
+  "GET /api/oauth/email/bind": {
+    tag: "Account",
+    summary: "Set the own address",
+    description:
+      "By the code that went to it. A change asks for a fresh proof, and the old address hears of it.",
+    fields: { code: "What the letter said." },
+  },
+  "POST /api/oauth/email/bind": {
+    tag: "Account",
+    summary: "Set the own address",
+    description:
+      "By the code that went to it. A change asks for a fresh proof, and the old address hears of it.",
+    body: { email: "ada@example.org", code: "123456" },
+  },
   "GET /api/oauth/telegram/bind": { tag: "Account", summary: "Bind Telegram to the own account" },
   "GET /api/user/oauth/bindings": {
     tag: "Account",

@@ -7,7 +7,8 @@ type Pair = readonly [label: string, value: string];
 export interface PaperTable {
   title: string;
   heads: readonly string[];
-  /** First cell words, the last ones figures. */
+  /** So many columns of words come first; the others are figures. */
+  words: number;
   rows: readonly (readonly string[])[];
 }
 
@@ -145,7 +146,7 @@ export function StatementView(props: StatementProps) {
               <thead>
                 <tr>
                   {table.heads.map((head, at) => (
-                    <th key={head} scope="col" className={at === 0 ? undefined : "text-right"}>
+                    <th key={head} scope="col" className={at < table.words ? undefined : "text-right"}>
                       {head}
                     </th>
                   ))}
@@ -155,7 +156,7 @@ export function StatementView(props: StatementProps) {
                 {table.rows.map((row, index) => (
                   <tr key={index}>
                     {row.map((cell, at) => (
-                      <td key={at} className={at === 0 ? "wrap-anywhere" : "text-right tabular-nums"}>
+                      <td key={at} className={at < table.words ? "wrap-anywhere" : "text-right tabular-nums"}>
                         {cell}
                       </td>
                     ))}

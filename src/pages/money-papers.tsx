@@ -95,6 +95,7 @@ function tablesOf(t: Translate, { credits, entries, use, zone }: Statement): Pap
   return [
     {
       title: t("topup.statement.credits"),
+      words: 1,
       heads: [t("topup.what"), t("topup.statement.count"), t("topup.amount")],
       rows: credits.map(({ kind, count, amount }) => [
         kindText(t, kind),
@@ -104,6 +105,7 @@ function tablesOf(t: Translate, { credits, entries, use, zone }: Statement): Pap
     },
     {
       title: t("topup.statement.entries"),
+      words: 2,
       heads: [t("topup.time"), t("topup.what"), t("topup.paid"), t("topup.amount")],
       rows: entries.map(({ at, kind, amount, money, currency }) => [
         formatDateTime(at * 1000, zone),
@@ -114,16 +116,19 @@ function tablesOf(t: Translate, { credits, entries, use, zone }: Statement): Pap
     },
     {
       title: t("topup.statement.byDay"),
+      words: 1,
       heads: [t("topup.statement.day"), ...useColumns],
       rows: use.by_day.map((line) => [line.day, ...useCells(line)]),
     },
     {
       title: t("topup.statement.byModel"),
+      words: 1,
       heads: [t("topup.statement.model"), ...useColumns],
       rows: use.by_model.map((line) => [line.model || t("common.none"), ...useCells(line)]),
     },
     {
       title: t("topup.statement.byKey"),
+      words: 1,
       heads: [t("topup.statement.key"), ...useColumns],
       rows: use.by_key.map((line) => [line.name || `#${line.token_id}`, ...useCells(line)]),
     },

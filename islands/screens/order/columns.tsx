@@ -3,7 +3,7 @@ import type { Translate } from "../../lib/i18n.ts";
 import { moneyText } from "../../lib/order-words.ts";
 import { patchUrl } from "../../lib/url-state.ts";
 import type { AnyOrderRow } from "../../lib/wire.ts";
-import { Money, When } from "../../ui/badges.tsx";
+import { Moment, Money } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 import { OrderStatus } from "../topup/payments-list.tsx";
@@ -16,7 +16,7 @@ export function orderColumns(t: Translate): Column<AnyOrderRow>[] {
       title: t("topup.time"),
       isIdentity: true,
       card: "title",
-      cell: (row) => <When at={row.create_time} isAbsolute />,
+      cell: (row) => <Moment at={row.create_time} />,
     },
     {
       id: "user",

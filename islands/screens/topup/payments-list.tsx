@@ -2,7 +2,7 @@
 import type { Translate } from "../../lib/i18n.ts";
 import { hasReceipt, isSum, isWaiting, moneyText, ORDER_STATUS } from "../../lib/order-words.ts";
 import type { OrderRow } from "../../lib/wire.ts";
-import { Money, StatusDot, When } from "../../ui/badges.tsx";
+import { Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 
@@ -42,7 +42,7 @@ function OrderLink({ t, row }: { t: Translate; row: OrderRow }) {
         {t("topup.state")}
       </a>
     );
-  return <span className="text-muted">{t("common.none")}</span>;
+  return null;
 }
 
 export function paymentColumns(t: Translate): Column<OrderRow>[] {
@@ -52,7 +52,7 @@ export function paymentColumns(t: Translate): Column<OrderRow>[] {
       title: t("topup.time"),
       isIdentity: true,
       card: "title",
-      cell: (row) => <When at={row.create_time} isAbsolute />,
+      cell: (row) => <Moment at={row.create_time} />,
     },
     {
       id: "status",

@@ -46,6 +46,17 @@ function useOrder(first: OrderDetail, onCredited: (quota: number) => void) {
       clearTimeout(timer);
     };
   }, [waits, polls]);
+  // Whoever comes back from the provider's own window wants to know now.
+  useEffect(() => {
+    if (!waits) return undefined;
+    let isOver = false;
+    const onFocus = () => void ask(() => isOver);
+    window.addEventListener("focus", onFocus);
+    return () => {
+      isOver = true;
+      window.removeEventListener("focus", onFocus);
+    };
+  }, [waits]);
   return { order, isLate: waits && polls >= LATE_AFTER, again: () => void ask(() => false) };
 }
 

@@ -24,7 +24,8 @@ import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { rescueRoutes } from "./api/rescue.ts";
 import { registration } from "./api/registration.ts";
-import { payments, stripeWebhook } from "./api/payments.ts";
+import { orders } from "./api/orders.ts";
+import { payments } from "./api/payments.ts";
 import { secondFactors } from "./api/second-factors.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { sessions } from "./api/sessions.ts";
@@ -57,8 +58,8 @@ export interface Gateway {
 function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
-    .use(payments(deps, session)) //      /api/user/pay, amount, topup/self, epay
-    .use(stripeWebhook(deps, session)) // /api/stripe
+    .use(payments(deps, session)) //      /api/user/pay, amount, topup/info, topup/pay; /api/payment, /api/stripe
+    .use(orders(deps, session)) //        /api/user/topup (orders), statement
     .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset, oauth/email
     .use(rescueRoutes(deps, session)) //  /api/user/rescue

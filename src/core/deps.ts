@@ -7,6 +7,7 @@ import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
 import type { Keyring } from "./channels/keyring.ts";
+import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
 import type { PriceBook } from "./prices/price-book.ts";
 import type { Routing } from "./channels/routing.ts";
@@ -319,6 +320,8 @@ export interface Deps {
   maintenance: Maintenance;
   inbox: Inbox;
   prices: PriceBook;
+  /** The ways that money comes in by; open or not. */
+  rails: readonly PaymentRail[];
   catalogue: Catalogue;
   vendors: Vendors;
   presets?: ModelPresets;

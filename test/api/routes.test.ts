@@ -34,6 +34,8 @@ const PUBLIC = [
   "GET /api/user/epay/notify",
   "POST /api/user/epay/notify",
   "POST /api/stripe/webhook",
+  "GET /api/payment/:rail",
+  "POST /api/payment/:rail",
   "POST /api/user/rescue",
   // By a state of this browser, a code or a signature; what binds checks the session itself.
   "POST /api/oauth/start",
@@ -86,6 +88,11 @@ const USER = [
   "POST /api/user/topup",
   "POST /api/user/topup/batch",
   "GET /api/user/topup/self",
+  "GET /api/user/topup/info",
+  "POST /api/user/topup/amount",
+  "POST /api/user/topup/pay",
+  "GET /api/user/topup/:trade_no",
+  "GET /api/user/statement",
   "POST /api/user/amount",
   "POST /api/user/pay",
   "POST /api/user/stripe/amount",
@@ -123,6 +130,7 @@ const IMPURE = [
 /** Root's alone. */
 const ROOT = [
   "POST /api/user/topup/complete",
+  "GET /api/user/topup/:trade_no/events",
   "POST /api/user/topup/refund",
   "GET /api/option/",
   "PUT /api/option/",

@@ -1,4 +1,5 @@
 // The console's calls about people: sign-in, the own account and wallet, keys, and the administration of users.
+import { payments } from "./payments.ts";
 import type { ConsoleOperation } from "../schema.ts";
 
 const setting = {
@@ -59,85 +60,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     body: { email: "ada@example.org", token: "0f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
     answer: { success: true, message: "", data: "qW3rTy7uPa9s" },
   },
-  "POST /api/user/amount": {
-    tag: "Wallet",
-    summary: "Show what an amount of credit costs",
-    description:
-      "Dollars of credit, or units where the site shows units. The answer is money with its decimals.",
-    body: { amount: 10 },
-    answer: { success: true, message: "success", data: "73.00" },
-  },
-  "POST /api/user/pay": {
-    tag: "Wallet",
-    summary: "Order credit by epay",
-    description: "Answers the fields of a form that the browser posts to `url`.",
-    body: { amount: 10, payment_method: "alipay" },
-    answer: {
-      success: true,
-      message: "success",
-      url: "https://pay.example/submit.php",
-      data: { pid: "1001", type: "alipay", out_trade_no: "USR2NO4hG7kQz0aB3cD5eF", money: "73.00" },
-    },
-  },
-  "GET /api/user/epay/notify": {
-    tag: "Wallet",
-    summary: "Epay's callback",
-    description:
-      "Answers `success` once what it says is kept, `fail` where it is not signed or cannot be kept.",
-  },
-  "POST /api/user/epay/notify": {
-    tag: "Wallet",
-    summary: "Epay's callback as a form",
-    description: "As the callback by GET.",
-  },
-  "POST /api/user/stripe/amount": {
-    tag: "Wallet",
-    summary: "Show what an amount of credit costs by Stripe",
-    body: { amount: 10 },
-    answer: { success: true, message: "success", data: "10.00" },
-  },
-  "POST /api/user/stripe/pay": {
-    tag: "Wallet",
-    summary: "Order credit by Stripe",
-    description: "Answers where the buyer goes on.",
-    body: { amount: 10 },
-    answer: {
-      success: true,
-      message: "success",
-      data: { pay_link: "https://checkout.stripe.com/c/pay/cs_1", trade_no: "USR2NO4hG7kQz0aB3cD5eF" },
-    },
-  },
-  "POST /api/stripe/webhook": {
-    tag: "Wallet",
-    summary: "Stripe's events",
-    description: "Signed by Stripe; 503 asks for the event once more.",
-  },
-  "POST /api/user/topup/refund": {
-    tag: "Wallet",
-    summary: "Refund an order paid by Stripe",
-    description:
-      "What is left of its money goes back, and the credit is taken from the balance, below zero where it was spent.",
-    body: { trade_no: "USR2NO4hG7kQz0aB3cD5eF", reason: "Ordered twice" },
-    answer: { success: true, message: "" },
-  },
-  "GET /api/user/topup/self": {
-    tag: "Wallet",
-    summary: "List the own orders",
-    fields: { p: "Page; the first is 1.", trade_no: "Only this order." },
-  },
-  "GET /api/user/topup": {
-    tag: "Wallet",
-    summary: "List all orders",
-    description: "With what the payment gateways said of those on the page.",
-    fields: { p: "Page; the first is 1.", trade_no: "Only this order." },
-  },
-  "POST /api/user/topup/complete": {
-    tag: "Wallet",
-    summary: "Complete an order by hand",
-    description: "For money that came another way; the reason is kept in the log.",
-    body: { trade_no: "USR2NO4hG7kQz0aB3cD5eF", reason: "Paid by bank transfer" },
-    answer: { success: true, message: "" },
-  },
+  ...payments,
   "POST /api/user/login/2fa": {
     tag: "Account",
     summary: "Second step of a sign-in, by code",

@@ -379,6 +379,8 @@ export function buildSchema(d: Dialect) {
       group: d.text().notNull().default(""),
       /** Of a key with the group `auto`: the groups that are tried in place of the site's, separated by commas. */
       autoGroups: d.text().notNull().default(""),
+      /** The most that one call may cost, in units; 0 = as much as it takes. */
+      maxQuota: d.big().notNull().default(0),
       deletedAt: d.big(),
     },
     (t) => [

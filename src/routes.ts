@@ -58,8 +58,6 @@ export interface Gateway {
 function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
-    .use(payments(deps, session)) //      /api/user/pay, amount, topup/info, topup/pay; /api/payment, /api/stripe
-    .use(orders(deps, session)) //        /api/user/topup (orders), statement
     .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
     .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset, oauth/email
     .use(rescueRoutes(deps, session)) //  /api/user/rescue
@@ -68,6 +66,14 @@ function peopleRoutes(deps: Deps, session: SessionSettings) {
     .use(sessions(deps, session)) //      /api/user/sessions, :id/sessions
     .use(userBulk(deps, session)) //      /api/user/bulk, notes
     .use(users(deps, session)); //        /api/user (administration)
+}
+
+function moneyRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(payments(deps, session)) //      /api/user/pay, amount, topup/info, topup/pay; /api/payment, /api/stripe
+    .use(orders(deps, session)) //        /api/user/topup (orders), statement
+    .use(redemptions(deps, session)) //   /api/redemption
+    .use(wallet(deps, session)); //       /api/user/topup, aff, aff_transfer, setting
 }
 
 /** A chain of its own: the types of one longer than some thirty are too deep for the compiler. */
@@ -105,8 +111,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj
     .use(sunoRelay(deps, relay)) //       /suno
     .use(tasks(deps, session)) //         /api/mj, /api/task
-    .use(redemptions(deps, session)) //   /api/redemption
-    .use(wallet(deps, session)) //        /api/user/topup, aff, aff_transfer, setting
+    .use(moneyRoutes(deps, session)) //   what comes in: see above
     .use(catalog(deps, session)) //       /api/models, /api/group, /api/pricing
     .use(preflight(session)); //          OPTIONS /api
 }

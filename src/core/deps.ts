@@ -96,6 +96,8 @@ export interface TokenAccount {
   group: string;
   /** The groups that the automatic choice of this key tries; empty: the site's. */
   autoGroups: readonly string[];
+  /** The most that one call may cost, in units; 0 = as much as it takes. */
+  maxQuota: number;
 }
 
 /** In-memory accounts: filled on first use, corrected by each write and by other nodes' announcements. */

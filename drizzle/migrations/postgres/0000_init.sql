@@ -440,6 +440,7 @@ CREATE TABLE "tokens" (
 	"allow_ips" text DEFAULT '' NOT NULL,
 	"group" text DEFAULT '' NOT NULL,
 	"auto_groups" text DEFAULT '' NOT NULL,
+	"max_quota" bigint DEFAULT 0 NOT NULL,
 	"deleted_at" bigint
 );
 --> statement-breakpoint

@@ -486,6 +486,7 @@ CREATE TABLE `tokens` (
 	`allow_ips` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`auto_groups` text DEFAULT '' NOT NULL,
+	`max_quota` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
 --> statement-breakpoint

@@ -247,7 +247,8 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Make a key",
     description:
       "The answer has it without `sk-`. With the group `auto` each call takes the first group that has a channel for its model: of " +
-      "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order.",
+      "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order. `max_quota` is the most that one call may cost, " +
+      "in units: a call is never charged above it; 0 is no cap.",
     body: { name: "laptop", remain_quota: 500_000, expired_time: -1, unlimited_quota: false },
     answer: {
       success: true,
@@ -269,6 +270,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
         used_quota: 0,
         group: "",
         auto_groups: "",
+        max_quota: 0,
         previous_until: 0,
         DeletedAt: null,
       },

@@ -17,6 +17,7 @@ import { checkModel, pinnedChannel, unserved } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import { callerFor, callerIn, dearestIn, pricesIn } from "./auto-group.ts";
 import type { Call } from "./call.ts";
+import { capOf } from "./cap.ts";
 import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
 import type { Held, HoldRequest } from "./hold.ts";
@@ -130,6 +131,7 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     pinned,
     pinnedKey: undefined,
     earlierTokens: 0,
+    cap: capOf(exchange.request.headers, caller, price.quotaPerUnit),
   };
   const home = endpoint.name === "responses" ? services.affinity.home(request) : undefined;
   if (home === undefined) return hold(services, received, request);
@@ -193,6 +195,7 @@ function callOf(
     wantsArray: exchange.pathStream === "array",
     wantsUsage: wantsUsage(received),
     startedMs: exchange.startedMs,
+    charged: undefined,
     attempts: [],
     pinned: request.pinned,
     pinnedKey: request.pinnedKey,

@@ -1,9 +1,11 @@
 // Orders in words: what became of one, what was paid for it, what of it went back. The wallet, the receipt and the payment inbox
 // say the same.
-import type { StatusTone } from "../ui/badges.tsx";
+
+/** As the dot of a status is toned. */
+type OrderTone = "ok" | "off" | "attention" | "broken" | "running";
 
 /** As orders travel; `success` is credited. */
-export const ORDER_STATUS: Readonly<Record<string, readonly [StatusTone, string]>> = {
+export const ORDER_STATUS: Readonly<Record<string, readonly [OrderTone, string]>> = {
   created: ["running", "topup.status.created"],
   pending: ["running", "topup.status.pending"],
   success: ["ok", "topup.status.success"],

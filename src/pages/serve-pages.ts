@@ -102,9 +102,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       render.data = await page.loader?.(context);
       return pageResponse(renderPage(page, render, manifest), request, user !== undefined);
     } catch (error) {
-      // What the address names is not there, or is none of the visitor's business.
-      if (error instanceof Failure && error.kind === "client")
-        return respond({ ...notFoundPage, shell: "console" }, request, user, params);
+      if (isMissing(error)) return respond({ ...notFoundPage, shell: "console" }, request, user, params);
       const requestId = newRequestId();
       deps.logger.error("page failed", {
         requestId,
@@ -208,6 +206,9 @@ const API_PREFIXES = [
 function homeOf(options: Pick<OptionStore, "get">): string {
   return options.get("DataExportEnabled") ? "/detail" : HOME_OF_CONSOLE;
 }
+
+/** What the address names is not there, or is none of the visitor's business. */
+const isMissing = (error: unknown): boolean => error instanceof Failure && error.kind === "client";
 
 function isApiPath(pathname: string): boolean {
   return API_PREFIXES.some((prefix) => pathname === prefix || pathname.startsWith(`${prefix}/`));

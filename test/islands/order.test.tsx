@@ -69,8 +69,7 @@ async function open({ order = ORDER, isFlagged = false, ...rest }: Opened = {}):
       },
     ],
   });
-  for (const path of ["complete", "refund"])
-    island.answer(`POST /api/user/topup/${path}`, { success: true });
+  for (const path of ["complete", "refund"]) island.answer(`POST /api/user/topup/${path}`, { success: true });
   await screen.findByText("What happened");
   return island;
 }
@@ -85,7 +84,9 @@ describe("the drawer of an order", () => {
     expect(drawer().getAllByText("In review").length).toBeGreaterThan(0);
     expect(drawer().getByText("the sum is not the order's")).toBeTruthy();
     expect(drawer().getByText("70.00 CNY")).toBeTruthy();
-    const steps = drawer().getAllByRole("listitem").map((each) => each.textContent ?? "");
+    const steps = drawer()
+      .getAllByRole("listitem")
+      .map((each) => each.textContent ?? "");
     expect(steps[0]).toContain("Order made");
     expect(steps[1]).toContain("Reported by the provider: does not fit, in review");
     expect((await drawer().findByRole("region", { name: "What was reported" })).textContent).toContain(

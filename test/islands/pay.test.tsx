@@ -63,7 +63,9 @@ beforeEach(() => {
   HTMLFormElement.prototype.submit = function post(this: HTMLFormElement) {
     posted.push({
       action: this.getAttribute("action") ?? "",
-      fields: Object.fromEntries([...new FormData(this)].map(([name, value]) => [name, String(value)])),
+      fields: Object.fromEntries(
+        [...new FormData(this)].map(([name, value]) => [name, typeof value === "string" ? value : ""]),
+      ),
     });
   };
 });

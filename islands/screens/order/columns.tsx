@@ -6,7 +6,7 @@ import type { AnyOrderRow } from "../../lib/wire.ts";
 import { Moment, Money } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { OrderStatus } from "../topup/payments-list.tsx";
+import { OrderStatus } from "../../ui/order-status.tsx";
 import { noteText } from "./row.ts";
 
 export function orderColumns(t: Translate): Column<AnyOrderRow>[] {

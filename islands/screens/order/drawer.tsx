@@ -17,7 +17,7 @@ import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
 import { Notice } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/form.tsx";
-import { OrderStatus } from "../topup/payments-list.tsx";
+import { OrderStatus } from "../../ui/order-status.tsx";
 import { noteText } from "./row.ts";
 
 interface Found {

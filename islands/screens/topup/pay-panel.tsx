@@ -114,11 +114,9 @@ function Closed() {
 
 function PayForm({ offers }: { offers: PayOffers }) {
   const t = useT();
-  const id = useId();
   const [text, setText] = useState(() => typedText(Math.max(1, offers.min_topup), offers));
   const [method, setMethod] = useState<PayMethod>(offers.methods[0] as PayMethod);
   const [isBusy, setBusy] = useState(false);
-  const { isUnits, symbol } = siteDisplay();
   const amount = amountTyped(text, offers);
   const minimum = Math.max(1, offers.min_topup, method.min_topup);
   const problem = problemOf(amount, minimum);
@@ -153,7 +151,6 @@ function PayForm({ offers }: { offers: PayOffers }) {
     }
   };
 
-  const shown = problem || failure || "";
   return (
     <form
       className="mt-2"
@@ -163,6 +160,42 @@ function PayForm({ offers }: { offers: PayOffers }) {
         void pay();
       }}
     >
+      <AmountPart {...{ offers, text, setText, minimum }} problem={problem || failure || ""} />
+      <MethodPart {...{ offers, method, setMethod }} />
+      <div className="mt-4 flex flex-wrap items-center justify-between gap-3">
+        <p aria-live="polite">
+          <span className="text-muted">{t("topup.payable")}</span>{" "}
+          <strong className="text-base tabular-nums" data-testid="payable">
+            {cost ? moneyText(cost.money, cost.currency) : "–"}
+          </strong>
+        </p>
+        <button type="submit" className="btn btn-primary" aria-busy={isBusy} aria-disabled={isBusy || !cost}>
+          {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+          {t("topup.payNow")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface AmountPartProps {
+  offers: PayOffers;
+  text: string;
+  setText: (text: string) => void;
+  /** Least amount of the chosen method. */
+  minimum: number;
+  /** What is wrong with the amount; "" for nothing. */
+  problem: string;
+}
+
+/** The amount as a field in what the site shows, and the offered ones as buttons. */
+function AmountPart({ offers, text, setText, minimum, problem: shown }: AmountPartProps) {
+  const t = useT();
+  const id = useId();
+  const { isUnits, symbol } = siteDisplay();
+  const amount = amountTyped(text, offers);
+  return (
+    <>
       <label className="text-dense font-semibold" htmlFor={id}>
         {t("topup.payAmount")}
       </label>
@@ -214,38 +247,39 @@ function PayForm({ offers }: { offers: PayOffers }) {
           );
         })}
       </div>
-      <fieldset className="mt-4">
-        <legend className="text-dense font-semibold">{t("topup.payMethod")}</legend>
-        <div className="mt-1 flex flex-wrap gap-2">
-          {offers.methods.map((each) => (
-            <label
-              key={`${each.rail} ${each.type}`}
-              className="flex min-h-9 cursor-pointer items-center gap-2 rounded-field border border-base-300 px-3 has-checked:border-primary pointer-coarse:min-h-11"
-            >
-              <input
-                type="radio"
-                className="radio radio-sm"
-                name={`${id}-method`}
-                checked={each === method}
-                onChange={() => setMethod(each)}
-              />
-              <span className="wrap-anywhere">{each.name}</span>
-            </label>
-          ))}
-        </div>
-      </fieldset>
-      <div className="mt-4 flex flex-wrap items-center justify-between gap-3">
-        <p aria-live="polite">
-          <span className="text-muted">{t("topup.payable")}</span>{" "}
-          <strong className="text-base tabular-nums" data-testid="payable">
-            {cost ? moneyText(cost.money, cost.currency) : "–"}
-          </strong>
-        </p>
-        <button type="submit" className="btn btn-primary" aria-busy={isBusy} aria-disabled={isBusy || !cost}>
-          {isBusy ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
-          {t("topup.payNow")}
-        </button>
+    </>
+  );
+}
+
+interface MethodPartProps {
+  offers: PayOffers;
+  method: PayMethod;
+  setMethod: (method: PayMethod) => void;
+}
+
+function MethodPart({ offers, method, setMethod }: MethodPartProps) {
+  const t = useT();
+  const id = useId();
+  return (
+    <fieldset className="mt-4">
+      <legend className="text-dense font-semibold">{t("topup.payMethod")}</legend>
+      <div className="mt-1 flex flex-wrap gap-2">
+        {offers.methods.map((each) => (
+          <label
+            key={`${each.rail} ${each.type}`}
+            className="flex min-h-9 cursor-pointer items-center gap-2 rounded-field border border-base-300 px-3 has-checked:border-primary pointer-coarse:min-h-11"
+          >
+            <input
+              type="radio"
+              className="radio radio-sm"
+              name={`${id}-method`}
+              checked={each === method}
+              onChange={() => setMethod(each)}
+            />
+            <span className="wrap-anywhere">{each.name}</span>
+          </label>
+        ))}
       </div>
-    </form>
+    </fieldset>
   );
 }

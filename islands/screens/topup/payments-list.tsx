@@ -1,32 +1,11 @@
 // The own orders: what was paid and what it brought, what of it went back, and the receipt of each.
 import type { Translate } from "../../lib/i18n.ts";
-import { hasReceipt, isSum, isWaiting, moneyText, ORDER_STATUS } from "../../lib/order-words.ts";
+import { hasReceipt, isWaiting, moneyText } from "../../lib/order-words.ts";
 import type { OrderRow } from "../../lib/wire.ts";
-import { Moment, Money, StatusDot } from "../../ui/badges.tsx";
+import { Moment, Money } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
+import { OrderStatus } from "../../ui/order-status.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-
-/** Status, and below it the sum that went back. */
-export function OrderStatus({
-  t,
-  row,
-}: {
-  t: Translate;
-  row: Pick<OrderRow, "status" | "refunded" | "currency">;
-}) {
-  const [tone, key] = ORDER_STATUS[row.status] ?? ["off", "common.unknown"];
-  const isReturned = isSum(row.refunded);
-  return (
-    <StatusDot
-      tone={tone}
-      reason={
-        isReturned ? t("topup.refundedSum", { money: moneyText(row.refunded, row.currency) }) : undefined
-      }
-    >
-      {t(key)}
-    </StatusDot>
-  );
-}
 
 /** The receipt of a paid order, the way back to one that still waits. */
 function OrderLink({ t, row }: { t: Translate; row: OrderRow }) {

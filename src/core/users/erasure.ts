@@ -16,7 +16,7 @@ const ROWS_AT_ONCE = 500;
 const LATE_SECONDS = 3600;
 
 /** What stands in the place of the name; `@` is in no name that anybody can have. */
-export const erasedName = (id: number): string => `erased@${id}`;
+const erasedName = (id: number): string => `erased@${id}`;
 
 /** Empties the account itself; a step of the transaction that deletes it. */
 export function* eraseSteps(tx: Orm, { db, clock }: Pick<Deps, "db" | "clock">, userId: number): Steps<void> {

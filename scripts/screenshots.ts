@@ -56,7 +56,7 @@ const OVER: readonly Shot[] = [
     role: "user",
     act: async (tab) => {
       const told = tab.waitForResponse((response) => response.url().endsWith("/pg/quote"));
-      await tab.getByRole("textbox").last().fill("What is a weir?");
+      await tab.locator("form textarea").first().fill("What is a weir?");
       await told;
     },
   },

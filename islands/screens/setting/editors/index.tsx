@@ -12,7 +12,7 @@ import { ClaudeMaxTokens, GeminiVersions } from "./model-maps.tsx";
 import { NameList } from "./name-list.tsx";
 import { AmountList, PayMethodList } from "./pay-lists.tsx";
 import type { OptionPanelProps } from "./panel-props.ts";
-import { PRICE_KEYS } from "./price-tables.ts";
+import { PRICE_MAPS } from "../../../../src/shared/row-maps.ts";
 import { RATE_LIMIT_KEYS, RateLimitPanel } from "./rate-limit.tsx";
 import { ShareEditor } from "./share.tsx";
 import { VERSION_KEYS, VersionPanel } from "./version.tsx";
@@ -45,7 +45,7 @@ interface Panel {
 }
 
 const PANELS: Readonly<Record<string, Panel>> = {
-  prices: { component: PricesPanel, keys: PRICE_KEYS },
+  prices: { component: PricesPanel, keys: PRICE_MAPS },
   groups: { component: GroupsPanel, keys: GROUP_KEYS },
   rate_limit: { component: RateLimitPanel, keys: RATE_LIMIT_KEYS },
   version: { component: VersionPanel, keys: VERSION_KEYS },

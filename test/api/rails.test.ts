@@ -205,6 +205,15 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const answer = await fetch(`${app.url}/api/payment/pigeon`, { method: "POST", body });
     expect(await answer.text()).toBe("coo unknown_order");
     expect(await balance()).toBe(1000);
+    // The same by the gateway's own word: its signature is right, the order is another rail's.
+    const { trade_no: elsewhere } = await pay("stripe", "stripe");
+    const foreign = epay.report({
+      form: { out_trade_no: elsewhere, money: "10.00" },
+      tradeNo: "t1",
+      isPaid: true,
+    });
+    expect(await (await fetch(`${app.url}/api/user/epay/notify?${foreign}`)).text()).toBe("success");
+    expect([await balance(), (await orderOf(elsewhere)).status]).toEqual([1000, "pending"]);
     expect((await fetch(`${app.url}/api/payment/owl`, { method: "POST", body })).status).toBe(404);
     // Paid on its own rail it is another matter.
     const trade = await epay.submit(`${epay.url}/submit.php`, (await pay("epay", "wxpay")).fields ?? {});

@@ -36,7 +36,15 @@ const moment = fc.oneof(
     )
     .map(([at, by]) => at + by),
 );
-const event = fc.record({
+interface Happened {
+  at: number;
+  amount: number;
+  kind: string;
+  isUse: boolean;
+  model: string;
+  tokenId: number;
+}
+const event: fc.Arbitrary<Happened> = fc.record({
   at: moment,
   amount: fc.integer({ min: -5_000_000, max: 9_000_000 }),
   kind: fc.constantFrom(...KINDS),
@@ -56,9 +64,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   });
   afterAll(() => app.close());
 
-  async function lived(
-    events: readonly (typeof event extends fc.Arbitrary<infer E> ? E : never)[],
-  ): Promise<TestUser> {
+  async function lived(events: readonly Happened[]): Promise<TestUser> {
     const user = await app.createUser();
     const { credits, rollups, users } = app.deps.db.t;
     let [came, went] = [0, 0];
@@ -127,7 +133,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   test("a credit at a month's first second is that month's, and a zone that is changed cuts the same books anew", async () => {
     const [first, last] = [Date.UTC(2026, 9, 31, 16) / 1000, Date.UTC(2026, 9, 31, 16) / 1000 - 1];
-    const base = { amount: 5, kind: "admin" as const, isUse: false, model: "gpt-a", tokenId: 0 };
+    const base = { amount: 5, kind: "admin", isUse: false, model: "gpt-a", tokenId: 0 };
     const user = await lived([
       { ...base, at: first },
       { ...base, at: last, amount: 3 },
@@ -151,7 +157,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   test("everybody reads their own, administrators everybody's, as data and as a file", async () => {
     await app.deps.options.set("site.time_zone", "UTC");
-    const base = { kind: "redeem" as const, model: "=1+1", tokenId: 0, at: FIRST + 100 };
+    const base = { kind: "redeem", model: "=1+1", tokenId: 0, at: FIRST + 100 };
     const user = await lived([
       { ...base, amount: 900, isUse: false },
       { ...base, amount: 250, isUse: true },

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
+import { SQLITE_FILE } from "../../src/db/connect.ts";
 import { lockFile } from "../support/lock-file.ts";
 import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import type { FakeSession, FakeStripe } from "../support/fake-stripe.ts";
@@ -88,8 +89,13 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
 
   test("after the provider made its session, before the node knows of it", async () => {
     const buyer = await site.person(START_QUOTA);
-    stripe.beforeAnswer = () => site.server.kill().then(() => undefined);
+    const killed = Promise.withResolvers<void>();
+    stripe.beforeAnswer = () => {
+      void site.server.kill().then(() => killed.resolve());
+      return killed.promise;
+    };
     await expect(order(buyer)).rejects.toThrow();
+    await killed.promise;
     stripe.beforeAnswer = () => Promise.resolve();
     await site.server.restart();
     await expectCreditedOnce(buyer, newest());
@@ -110,7 +116,7 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       const buyer = await site.person(START_QUOTA);
       await order(buyer);
       const session = newest();
-      const lock = lockFile(join(site.server.dataDir, "weir.db"));
+      const lock = lockFile(join(site.server.dataDir, SQLITE_FILE));
       const told = tell(session).then(
         (status) => status,
         () => 0,

@@ -42,7 +42,22 @@ const OVER: readonly Shot[] = [
   { name: "token-new", path: "/token?new=1", role: "user" },
   { name: "token-edit", path: "/token", role: "user", act: openFirst },
   { name: "redemption-new", path: "/redemption?new=1", role: "root" },
+  { name: "order-detail", path: "/order?order=1", role: "root" },
+  { name: "topup-payments", path: "/topup?view=payments", role: "user" },
+  { name: "topup-returned", path: "/topup?order=1", role: "user" },
   { name: "user-edit", path: "/user", role: "root", act: openFirst },
+  {
+    name: "user-bulk",
+    path: "/user",
+    role: "root",
+    act: async (tab) => {
+      for (const at of [0, 1])
+        await tab.locator("tr[data-index] input[type=checkbox]:not(:disabled)").nth(at).check();
+      await tab.locator(".bulk-bar .btn-default").first().click();
+      await tab.locator("dialog[open]").waitFor();
+    },
+  },
+  { name: "user-runs", path: "/user?run=all", role: "root" },
   { name: "log-detail", path: "/log", role: "root", act: openFirst },
   { name: "midjourney-detail", path: "/midjourney", role: "root", act: openFirst },
   { name: "midjourney-gallery", path: "/midjourney?view=gallery", role: "user" },
@@ -61,7 +76,7 @@ const OVER: readonly Shot[] = [
     role: "user",
     act: (tab) => tab.locator("tr[data-index] .cell-menu button").first().click(),
   },
-  ...["ratelimit", "models", "system", "other"].map((tab): Shot => ({
+  ...["ratelimit", "models", "payment", "system", "other"].map((tab): Shot => ({
     name: `setting-${tab}`,
     path: `/setting?tab=${tab}`,
     role: "root",

@@ -11,7 +11,8 @@ import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
 import { startMailServer } from "../support/mail-server.ts";
 import type { MailServerStand } from "../support/mail-server.ts";
-import { DATABASE_KINDS } from "../support/postgres.ts";
+import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
+import { startProviderFakes } from "../support/provider-fakes.ts";
 import { until } from "../relay/support.ts";
 
 const PASSWORD = "correct horse battery";
@@ -78,11 +79,14 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     ...user,
     headers: { cookie, "new-api-user": String(user.id) },
   });
+  /** Letters about other things come in between. */
   const resetToken = async (email: string) => {
-    const before = mail.letters.length;
+    mail.letters.length = 0;
     await app.call("GET", `/api/reset_password?email=${email}`);
-    await until(() => Promise.resolve(mail.letters.length > before || undefined));
-    return /token=([0-9a-f]{32})/.exec(mail.letters.at(-1)?.text ?? "")?.[1] ?? "";
+    const link = /token=([0-9a-f]{32})/;
+    return until(() =>
+      Promise.resolve(mail.letters.map(({ text }) => link.exec(text)?.[1]).find((each) => each)),
+    );
   };
   async function enrol(user: TestUser): Promise<{ code: () => string; flowToken: string }> {
     await prove(user);
@@ -202,7 +206,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(again.body.data).toMatchObject({ require_2fa: true, methods: ["totp", "backup"] });
     expect(sessionOf(again)).toBe("");
     const body = { flow_token: again.body.data["flow_token"], code: code() };
-    expect((await post("/api/user/login/2fa", body)).body.success).toBe(true);
+    expect((await post("/api/user/login/2fa", body)).body).toMatchObject({ success: true });
   });
 
   test("33: whoever has nothing but a passkey keeps it", async () => {
@@ -220,6 +224,41 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect([await remove(one), await remove(two)]).toEqual(["ok", "last_method"]);
     const left = await app.deps.db.orm.select().from(passkeys).where(eq(passkeys.userId, user.id));
     expect(left.map(({ name }) => name)).toEqual(["two"]);
+  });
+
+  test("33: an operator's own provider is neither switched off nor deleted under root, and says whom it leaves outside", async () => {
+    const { users, identities } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ role: Role.user }).where(eq(users.role, Role.root));
+    const root = await app.createUser({ role: Role.root });
+    await prove(root);
+    const provider = {
+      name: "Work",
+      slug: `work-${database}`,
+      kind: "oauth2",
+      enabled: true,
+      client_id: "id",
+      client_secret: "secret",
+      authorization_endpoint: "https://work.example/a",
+      token_endpoint: "https://work.example/t",
+      user_info_endpoint: "https://work.example/u",
+    };
+    expect((await post("/api/custom-oauth-provider/", provider, root)).body.success).toBe(true);
+    const path = `/api/custom-oauth-provider/${provider.slug}`;
+    const bind = async (user: TestUser) =>
+      app.deps.db.orm
+        .insert(identities)
+        .values({ userId: user.id, provider: provider.slug, subject: `${user.id}` });
+    await bind(root);
+    const off = () =>
+      app.call<Told & { accounts_without_sign_in?: number }>("PUT", path, { enabled: false }, root);
+    expect((await off()).body.code).toBe("last_method");
+    expect((await app.call<Told>("DELETE", path, undefined, root)).body.code).toBe("last_method");
+    await app.deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, root.id));
+    await bind(await account({ passwordHash: "" }));
+    await bind(await account());
+    expect((await off()).body).toMatchObject({ success: true, accounts_without_sign_in: 1 });
+    const gone = await app.call<Told>("DELETE", path, undefined, root);
+    expect(gone.body).toMatchObject({ success: true, data: { identities: 3 } });
   });
 
   test("37: a cookie from before the sign-in is not the one after it, and stays its owner's", async () => {
@@ -271,6 +310,52 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(left).toEqual([0, 1]);
   });
 });
+
+test("29, two nodes: many returns of one new subject to both make one account, with one gift", async () => {
+  const stand = await createTestDatabase("postgres");
+  const fakes = startProviderFakes();
+  const env = { DATABASE_URL: stand.databaseUrl ?? "", ENCRYPTION_KEY: "one key for both nodes" };
+  const nodes = [await startTestApp({ env }), await startTestApp({ env })];
+  try {
+    for (const { deps } of nodes)
+      for (const [key, text] of [
+        ["ServerAddress", "https://gate.example"],
+        ["GitHubBaseUrl", fakes.url],
+        ["GitHubClientId", "the-id"],
+        ["GitHubClientSecret", "the-secret"],
+        ["GitHubOAuthEnabled", "true"],
+        ["QuotaForNewUser", "500"],
+      ] as const)
+        await deps.options.set(key, text);
+    const person = { id: 29, login: "twice", created_at: "2020-01-02T03:04:05Z" };
+    const returns = await Promise.all(
+      [...nodes, ...nodes, ...nodes].map(async (node) => {
+        const begun = await node.call<Told>("POST", "/api/oauth/start", { provider: "github" });
+        const cookie = begun.headers.getSetCookie()[0]?.split(";", 1)[0] ?? "";
+        return { node, cookie, query: fakes.signIn(String(begun.body.data["url"]), person) };
+      }),
+    );
+    const answers = await Promise.all(
+      returns.map(({ node, cookie, query }) =>
+        node.call<Told>("GET", `/api/oauth/github?${query}`, undefined, {
+          id: 0,
+          username: "",
+          headers: { cookie },
+        }),
+      ),
+    );
+    expect(answers.map(({ body }) => body.success)).toEqual(answers.map(() => true));
+    expect(new Set(answers.map(({ body }) => body.data["id"])).size).toBe(1);
+    const [here] = nodes;
+    const { db } = here?.deps ?? {};
+    const rows = await db?.orm.select().from(db.t.users).where(eq(db.t.users.username, "twice"));
+    expect(rows).toMatchObject([{ quota: 500 }]);
+  } finally {
+    for (const node of nodes) await node.close();
+    await fakes.close();
+    await stand.drop();
+  }
+}, 30_000);
 
 test("31: a provider is asked in bounded time and size, without redirects, and by http only where the operator opened it", async () => {
   const asked: unknown[] = [];

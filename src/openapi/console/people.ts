@@ -345,6 +345,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
       "In the background. `ids`, or `filter` with the `count` that was confirmed. Answers the id of the run.",
     body: { action: "credit", ids: [2, 3], amount: 500_000, reason: "An outage" },
   },
+  "GET /api/user/bulk": { tag: "Users", summary: "List the latest runs over many accounts" },
   "GET /api/user/bulk/{id}": { tag: "Users", summary: "Show how far a run over many accounts is" },
   "PUT /api/user/{id}/notes": {
     tag: "Users",

@@ -126,6 +126,34 @@ export interface HoldRequest {
   cap: number | undefined;
 }
 
+/** What a call would hold if it came now; nothing is. */
+export interface Forecast {
+  /** With its prompt counted. */
+  request: HoldRequest;
+  terms: HoldTerms;
+  wanted: WantedHold;
+  /** Limit that would have to be sent. */
+  limit: number | undefined;
+  /** Units. */
+  available: number;
+}
+
+/** Throws what the call itself would be refused with by its cap. */
+export async function forecast(services: HoldServices, asked: HoldRequest): Promise<Forecast> {
+  const facts = factsFor(services.deps.routing, asked);
+  const request = await withCounted(services, asked);
+  const { cap, caller } = request;
+  const growsAlong = cap === undefined && growsWith(request, facts);
+  const terms = termsOf(services, request, facts);
+  const wanted = wantedOf(services, request, terms, growsAlong);
+  const limit = growsAlong
+    ? undefined
+    : cap === undefined
+      ? limitToSend(terms, wanted.amount)
+      : limitUnder(terms, cap);
+  return { request, terms, wanted, limit, available: services.deps.ledger.available(caller) };
+}
+
 export interface Held {
   reservation: Reservation;
   /** As it was held for: estimated, or counted where the balance is too near for an estimate. */

@@ -22,6 +22,7 @@ import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
 import type { Held, HoldRequest } from "./hold.ts";
 import { fitInput } from "./input-limit.ts";
+import { quotedPrices } from "./quote-id.ts";
 import type { ResponseHome } from "./response-affinity.ts";
 import type { CallServices } from "./services.ts";
 
@@ -91,12 +92,20 @@ export async function receiveInSession(
 }
 
 /** What the hold of a call is worked out from, and the account that alone can serve it. */
-interface CallRequest extends HoldRequest {
+export interface CallRequest extends HoldRequest {
   pinnedKey: number | undefined;
 }
 
 /** Checks what only reads, works out the price as the last of it, and holds back what the call may cost. */
 export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
+  const request = requestOf(services, received);
+  return request instanceof Promise
+    ? request.then((known) => hold(services, received, known))
+    : hold(services, received, request);
+}
+
+/** What the hold is worked out from: everything that is checked before, and the price. */
+export function requestOf(services: CallServices, received: Received): CallRequest | Promise<CallRequest> {
   const { exchange, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
   const asked = modelOf(received);
@@ -109,8 +118,9 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   exchange.caller = caller;
   endpoint.check(body.json, body.form);
   const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
+  const quoted = quotedPrices(services.deps, exchange.request.headers, caller, model);
   const priceIn = (group: string) =>
-    forRequest(priceFor(services, caller.user, group, model), () =>
+    forRequest(quoted?.get(group) ?? priceFor(services, caller.user, group, model), () =>
       requestFacts(endpoint.dialect, body.json),
     );
   const groupPrices = pricesIn(caller, priceIn);
@@ -134,10 +144,8 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     cap: capOf(exchange.request.headers, caller, price.quotaPerUnit),
   };
   const home = endpoint.name === "responses" ? services.affinity.home(request) : undefined;
-  if (home === undefined) return hold(services, received, request);
-  return home instanceof Promise
-    ? home.then((found) => hold(services, received, homedAt(request, found)))
-    : hold(services, received, homedAt(request, home));
+  if (home === undefined) return request;
+  return home instanceof Promise ? home.then((found) => homedAt(request, found)) : homedAt(request, home);
 }
 
 function homedAt(request: CallRequest, { channel, keyIndex, tokens }: ResponseHome): CallRequest {

@@ -148,9 +148,8 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
           () => 0,
         );
         const isHeld = async (): Promise<boolean> => {
-          const [row] = (await sql?.unsafe(
-            "select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted",
-          )) as unknown as { held: number }[];
+          const [row] = await gate<{ held: number }[]>`
+          select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
           return (row?.held ?? 0) > 0;
         };
         while (!(await isHeld())) await new Promise((resolve) => setImmediate(resolve));

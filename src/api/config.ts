@@ -61,7 +61,13 @@ export function config(deps: Deps, session: SessionSettings) {
         await requireFreshProof(deps, { actor, session: current }, "with_factor");
         const asked = { ...requestOf(body), planHash: body.plan_hash };
         const { plan } = await planConfig(deps, asked);
-        await refuseWaysInLoss(deps, actor.id, switchedOff(plan.changes));
+        const moved = plan.changes.find(
+          ({ section, name }) => section === "options" && name === "ServerAddress",
+        );
+        await refuseWaysInLoss(deps, actor.id, {
+          off: switchedOff(plan.changes),
+          address: moved ? String(moved.after ?? "") : deps.options.get("ServerAddress"),
+        });
         return ok(configAnswer(await applyConfig(deps, asked, author), language));
       },
       {

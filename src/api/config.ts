@@ -41,6 +41,9 @@ function switchedOff(changes: readonly ConfigChange[]): string[] {
   });
 }
 
+/** Empty where it is removed. */
+const addressAfter = ({ after }: ConfigChange): string => (typeof after === "string" ? after : "");
+
 export function config(deps: Deps, session: SessionSettings) {
   return new Elysia({ prefix: "/api/config" })
     .use(policy(session))
@@ -66,7 +69,7 @@ export function config(deps: Deps, session: SessionSettings) {
         );
         await refuseWaysInLoss(deps, actor.id, {
           off: switchedOff(plan.changes),
-          address: moved ? String(moved.after ?? "") : deps.options.get("ServerAddress"),
+          address: moved ? addressAfter(moved) : deps.options.get("ServerAddress"),
         });
         return ok(configAnswer(await applyConfig(deps, asked, author), language));
       },

@@ -26,6 +26,7 @@ export const {
   rollups,
   credits,
   reservations,
+  limitUses,
   orders,
   paymentEvents,
   drawings,

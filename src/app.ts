@@ -15,6 +15,7 @@ import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
+import { createLimitBook } from "./core/limits/limits.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
@@ -113,7 +114,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const { dataDir } = env;
   const { journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
-  const ledger = await createLedger({ ...base, dataDir, nodeId, journalKeepMinutes, balances });
+  const limits = createLimitBook({ ...base, nodeId });
+  const ledger = await createLedger({ ...base, limits, dataDir, nodeId, journalKeepMinutes, balances });
   // The node has its lease now: a change of the key that began meanwhile has seen it, or is seen here.
   await refuseInRotation(db);
   options.recordWith(optionTrail({ db, clock, ledger }));
@@ -130,6 +132,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const deps: Deps = {
     ...base,
     sessions,
+    limits,
     ledger,
     routing,
     maintenance,
@@ -189,6 +192,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       session.visitors.close();
       relay.close();
       await sessions.close();
+      await limits.close();
       await ledger.close();
       await lowBalances.settled();
       await inbox.close();

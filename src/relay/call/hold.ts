@@ -256,6 +256,8 @@ export interface HoldServices {
 
 /** Holds back what the call may cost. Usually at once: a promise for every call would cost each of them a turn. */
 export function holdCall(services: HoldServices, request: HoldRequest): Held | Promise<Held> {
+  const unread = services.deps.ledger.ready(request.caller);
+  if (unread) return unread.then(() => holdCall(services, request));
   const facts = factsFor(services.deps.routing, request);
   const growsAlong =
     request.wantsStream && !facts.names.some((name) => keepsReasoning(name, request.body.json));
@@ -277,6 +279,8 @@ function reserveFor(
     user,
     token,
     ...wantedOf(services, request, terms, growsAlong),
+    promptTokens: prompt.tokens,
+    tokens: prompt.tokens + (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model))),
   };
   if (!isFarEnough(services, request, terms, wanted.amount))
     return countPrompt(services.counter, { endpoint, body: body.json, model }).then((tokens) =>
@@ -293,6 +297,11 @@ function reserveFor(
   return reserved instanceof Promise
     ? reserved.then((reservation) => heldFor(request, reservation, terms, growsAlong))
     : heldFor(request, reserved, terms, growsAlong);
+}
+
+/** Of an answer of the usual length, or of the client's limit where that is shorter. */
+function answerTokens({ clientLimit, choices }: HoldTerms, usual: number): number {
+  return choices * Math.min(clientLimit ?? usual, usual);
 }
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */

@@ -43,6 +43,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/limits",
     "src/core/logs",
     "src/core/options",
     "src/net",

@@ -72,7 +72,7 @@ export function readLimitFields(value: unknown): LimitFields | { wrong: string }
   return fields;
 }
 
-export function isLimit(name: LimitNumber, value: unknown): value is number {
+function isLimit(name: LimitNumber, value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LIMIT_MAXIMA[name];
 }
 

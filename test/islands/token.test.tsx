@@ -47,6 +47,13 @@ function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
     allow_ips: "",
     group: "",
     auto_groups: "",
+    budget_quota: 0,
+    budget_period: "month",
+    rpm_limit: 0,
+    tpm_limit: 0,
+    max_concurrency: 0,
+    budget_used: 0,
+    budget_resets_at: 0,
     previous_until: 0,
     ...part,
   };

@@ -109,6 +109,8 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     if (waitMs > 0) await within(waitMs, store.drain()).catch(() => undefined);
   }
 
+  limits?.readAfter(entered);
+
   async function flush(): Promise<void> {
     await queue.flush();
     await store.drain();

@@ -10,6 +10,7 @@ import type { LimitStates } from "./minute-states.ts";
 import { OwnerUse } from "./owner-use.ts";
 import type { OwnerKind } from "./owner-use.ts";
 import { periodUse } from "./period-use.ts";
+import type { Spender } from "./period-use.ts";
 import { budgetRefusal } from "./refusals.ts";
 import { startSharing } from "./shared-use.ts";
 
@@ -75,9 +76,10 @@ export interface LimitBook {
   refusal(payers: Payers): Failure | undefined;
   /** Those that are in force for a user: their own, else their group's, else everybody's. */
   limitsOfUser(user: Pick<UserAccount, "group" | "limits">): KeyLimits | undefined;
-  budgetOf(kind: OwnerKind, account: UserAccount | TokenAccount): Promise<BudgetUse | undefined>;
   /** Who is told of budgets that run out. */
   warnBy(tell: (warning: BudgetWarning) => void): void;
+  /** What brings settled calls into the tables: without it a late one of an earlier period would count in the next. */
+  readAfter(entered: () => Promise<void>): void;
   close(): Promise<void>;
 }
 
@@ -153,6 +155,8 @@ function createPeriodReader({ db, clock, options, logger }: LimitBookDeps, look:
     );
   };
 
+  let entered: () => Promise<void> = async () => undefined;
+
   async function readPeriod(each: OwnerUse): Promise<void> {
     const { account, kind, limits } = each;
     const zone = options.get("site.time_zone");
@@ -162,6 +166,7 @@ function createPeriodReader({ db, clock, options, logger }: LimitBookDeps, look:
         ? { userId: (account as TokenAccount).userId, tokenId: account.id }
         : { userId: account.id, tokenId: 0 };
     try {
+      await entered();
       const use = await periodUse(db, spender, period.start);
       if (!use) return;
       if (isShared) each.sawUsed(use.usedQuota);
@@ -185,7 +190,22 @@ function createPeriodReader({ db, clock, options, logger }: LimitBookDeps, look:
       (each.reading ??= readPeriod(each).finally(() => {
         each.reading = undefined;
       })),
+    readAfter(first: () => Promise<void>): void {
+      entered = first;
+    },
   };
+}
+
+/** What is spent of a budget by now, as the tables have it; undefined where there is no budget. */
+export async function budgetUse(
+  { db, clock, options }: Pick<Deps, "db" | "clock" | "options">,
+  spender: Spender,
+  limits: KeyLimits | undefined,
+): Promise<BudgetUse | undefined> {
+  if (!limits || limits.budgetQuota === 0) return undefined;
+  const period = budgetPeriodAt(clock.nowMs(), limits.budgetPeriod, options.get("site.time_zone"));
+  const use = await periodUse(db, spender, period.start);
+  return { limits, spent: use?.spent ?? 0, ...period };
 }
 
 export function createLimitBook(deps: LimitBookDeps): LimitBook {
@@ -238,14 +258,7 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
       const short = ownersOf(payers).find((each) => each.free() <= 0);
       return short && budgetRefusal(deps, short, 1);
     },
-    async budgetOf(kind, account) {
-      const limits =
-        kind === "token" ? (account as TokenAccount).keyLimits : limitsOfUser(account as UserAccount);
-      if (!limits || limits.budgetQuota === 0) return undefined;
-      const each = of(kind, account, limits);
-      if (!reader.isRead(each)) await reader.read(each);
-      return each.period && { limits, spent: each.spent(), ...each.period };
-    },
+    readAfter: reader.readAfter,
     warnBy(told) {
       tell = told;
     },

@@ -18,8 +18,10 @@ import { createKeyring } from "./core/channels/keyring.ts";
 import { createLimitBook } from "./core/limits/limits.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
 import { createLogger } from "./core/kit/logger.ts";
+import { createBudgetWarnings } from "./core/users/budget-warnings.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
 import { outboundOf } from "./core/users/outbound.ts";
+import type { BudgetWarnings } from "./core/users/budget-warnings.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
 import { createOptions } from "./core/options/store.ts";
@@ -66,6 +68,7 @@ export interface Services {
   gateway: Gateway;
   jobs: Scheduler;
   lowQuota: LowQuota;
+  budgetWarnings: BudgetWarnings;
   inbox: InboxService;
   /** What the inbox looks at by itself. */
   looks: Looks;
@@ -156,6 +159,11 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     guard: (address, limits) => deps.guard(address, limits),
   });
   lowQuota = lowBalances;
+  const budgetWarnings = createBudgetWarnings({
+    ...deps,
+    guard: (address, limits) => deps.guard(address, limits),
+  });
+  limits.warnBy((warning) => budgetWarnings.tell(warning));
   const officeRanges = parseRanges(env.rateLimitTrusted);
   const session: SessionSettings = {
     accounts,
@@ -185,6 +193,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     gateway: { relay, watch, probe },
     jobs,
     lowQuota: lowBalances,
+    budgetWarnings,
     inbox,
     looks,
     async close() {
@@ -195,6 +204,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await limits.close();
       await ledger.close();
       await lowBalances.settled();
+      await budgetWarnings.settled();
       await inbox.close();
       accounts.close();
       await db.close();

@@ -2,7 +2,7 @@
 // when a budget's period begins and ends. Weeks begin on Monday; periods are cut in the site's zone.
 import { addDays, offsetSeconds, startOfDay } from "./local-time.ts";
 
-export const BUDGET_PERIODS = ["day", "week", "month"] as const;
+const BUDGET_PERIODS = ["day", "week", "month"] as const;
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
 /** What is in force; 0 = no limit. */

@@ -118,8 +118,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
   return {
     ready: (payers) => limits?.ready(payers),
-    available: (payers) =>
-      limits ? Math.min(available(payers), limits.free(payers)) : available(payers),
+    available: (payers) => (limits ? Math.min(available(payers), limits.free(payers)) : available(payers)),
     reserve: (request) => reserve(reserveDeps, request),
     ...balanceWrites(deps),
     log: (entry: LogEntry) => queue.add({ row: entryRow(entry, clock.nowMs()) }),

@@ -27,10 +27,15 @@ export function refuseOverLimit(
   const beside = owner.openTokens + elsewhere.tokens;
   const settled = owner.tokens.sum(nowMs);
   // A call that the limit may not take whole goes alone, unless its prompt is too long already.
-  const wanted = tokens <= tpmLimit ? Math.max(1, tokens) : promptTokens <= tpmLimit ? tpmLimit : tpmLimit + 1;
+  const wanted =
+    tokens <= tpmLimit ? Math.max(1, tokens) : promptTokens <= tpmLimit ? tpmLimit : tpmLimit + 1;
   if (settled + beside + wanted <= tpmLimit) return;
   const waitMs = wanted > tpmLimit ? MINUTE_MS : owner.tokens.waitMs(tpmLimit - beside - wanted, nowMs);
-  throw limitRefusal(owner, { limit: "tpm_limit", max: tpmLimit, waitMs: Math.min(MINUTE_MS, waitMs || OPEN_WAIT_MS) });
+  throw limitRefusal(owner, {
+    limit: "tpm_limit",
+    max: tpmLimit,
+    waitMs: Math.min(MINUTE_MS, waitMs || OPEN_WAIT_MS),
+  });
 }
 
 export interface LeaseDeps {

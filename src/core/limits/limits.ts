@@ -14,7 +14,7 @@ import type { Spender } from "./period-use.ts";
 import { budgetRefusal } from "./refusals.ts";
 import { startSharing } from "./shared-use.ts";
 
-export interface Payers {
+interface Payers {
   user: UserAccount;
   token: TokenAccount | undefined;
 }
@@ -210,7 +210,8 @@ export async function budgetUse(
 
 export function createLimitBook(deps: LimitBookDeps): LimitBook {
   const { db, clock } = deps;
-  const { owners, of } = createOwners(deps);
+  const known = createOwners(deps);
+  const { owners } = known;
   const sharing = db.kind === "postgres" ? startSharing(deps, owners) : undefined;
   const limitsOfUser = siteLimits(deps);
   const reader = createPeriodReader(deps, look);
@@ -221,10 +222,10 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
     const ofUser = limitsOfUser(user);
     const ofKey = token?.keyLimits;
     if (!ofUser && !ofKey) return NONE;
-    const found: OwnerUse[] = [];
-    if (token && ofKey) found.push(of("token", token, ofKey));
-    if (ofUser) found.push(of("user", user, ofUser));
-    return found;
+    const all: OwnerUse[] = [];
+    if (token && ofKey) all.push(known.of("token", token, ofKey));
+    if (ofUser) all.push(known.of("user", user, ofUser));
+    return all;
   }
 
   function look(each: OwnerUse): void {
@@ -258,7 +259,7 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
       const short = ownersOf(payers).find((each) => each.free() <= 0);
       return short && budgetRefusal(deps, short, 1);
     },
-    readAfter: reader.readAfter,
+    readAfter: (entered) => reader.readAfter(entered),
     warnBy(told) {
       tell = told;
     },

@@ -3,7 +3,7 @@ import { MINUTE_MS } from "./minute.ts";
 import type { Minute } from "./minute.ts";
 import type { OwnerUse } from "./owner-use.ts";
 
-export interface MinuteState {
+interface MinuteState {
   limit: number;
   remaining: number;
   /** Until all of it is there again, if nothing else is asked for. */

@@ -41,7 +41,10 @@ export async function periodUse(
   const { users, tokens } = db.t;
   const [row] =
     tokenId === 0
-      ? await db.orm.select({ usedQuota: users.usedQuota, spent: sum }).from(users).where(eq(users.id, userId))
+      ? await db.orm
+          .select({ usedQuota: users.usedQuota, spent: sum })
+          .from(users)
+          .where(eq(users.id, userId))
       : await db.orm
           .select({ usedQuota: tokens.usedQuota, spent: sum })
           .from(tokens)

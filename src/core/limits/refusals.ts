@@ -17,7 +17,7 @@ function siteTime(seconds: number, zone: string): string {
 }
 
 /** Whose limit it is, in a word that tells nobody's secret. */
-export function ownerName({ kind, account }: Pick<OwnerUse, "kind" | "account">): string {
+function ownerName({ kind, account }: Pick<OwnerUse, "kind" | "account">): string {
   return kind === "token" ? (account as TokenAccount).masked : (account as UserAccount).username;
 }
 
@@ -42,9 +42,7 @@ export function budgetRefusal(
       at: siteTime(end, zone),
       zone,
     },
-    retryAfterSeconds: isOnlyHeld
-      ? HELD_RETRY_SECONDS
-      : Math.max(1, Math.ceil(end - clock.nowMs() / 1000)),
+    retryAfterSeconds: isOnlyHeld ? HELD_RETRY_SECONDS : Math.max(1, Math.ceil(end - clock.nowMs() / 1000)),
     data: { limit: "budget_quota", resets_at: end },
   });
 }

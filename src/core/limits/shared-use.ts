@@ -66,7 +66,8 @@ export function startSharing(
         hasFailed = false;
       })
       .catch((error: unknown) => {
-        if (!hasFailed) logger.warn("limits could not be exchanged with other nodes", { error: String(error) });
+        if (!hasFailed)
+          logger.warn("limits could not be exchanged with other nodes", { error: String(error) });
         hasFailed = true;
       })
       .finally(() => {

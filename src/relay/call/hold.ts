@@ -280,7 +280,8 @@ function reserveFor(
     token,
     ...wantedOf(services, request, terms, growsAlong),
     promptTokens: prompt.tokens,
-    tokens: prompt.tokens + (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model))),
+    tokens:
+      prompt.tokens + (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model))),
   };
   if (!isFarEnough(services, request, terms, wanted.amount))
     return countPrompt(services.counter, { endpoint, body: body.json, model }).then((tokens) =>

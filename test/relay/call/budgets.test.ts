@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk";
 import { ApiError, GoogleGenAI } from "@google/genai";
-import { eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import OpenAI, { RateLimitError } from "openai";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { refundSteps } from "../../../src/core/ledger/refund.ts";
@@ -44,7 +44,8 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     g.app.createToken(userId, { unlimitedQuota: true, ...fields });
   const call = (bearer: string, fields: Record<string, unknown> = {}) =>
     g.chat(fields, { authorization: `Bearer ${bearer}` });
-  const statuses = async (calls: Promise<Response>[]) => (await Promise.all(calls)).map(({ status }) => status);
+  const statuses = async (calls: Promise<Response>[]) =>
+    (await Promise.all(calls)).map(({ status }) => status);
   const count = (all: number[], status: number) => all.filter((each) => each === status).length;
   const spentBy = async (tokenId: number) => {
     await g.app.deps.ledger.flush();
@@ -62,7 +63,9 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     const refused = await call(bearer);
     expect(refused.status).toBe(429);
     expect(refused.headers.get("x-weir-error-code")).toBe("budget_exceeded");
-    expect(refused.headers.get("retry-after")).toBe(String(12 * 3600 - Math.floor((clock.nowMs() - NOON) / 1000)));
+    expect(refused.headers.get("retry-after")).toBe(
+      String(12 * 3600 - Math.floor((clock.nowMs() - NOON) / 1000)),
+    );
     expect(await refused.text()).toContain("2026-11-28 00:00");
     expect(g.upstream.requests).toHaveLength(50);
     expect(await spentBy(id)).toBe(500);
@@ -170,6 +173,36 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     expect((await call(bearer)).status).toBe(429);
   });
 
+  test("its owner is told once a period, at four fifths of it", async () => {
+    const user = await g.app.createUser({ quota: 1_000_000 });
+    const hook = "https://hooks.example.org/budget";
+    const { deps } = g.app;
+    const { marks, users } = deps.db.t;
+    const setting = JSON.stringify({ notify_type: "webhook", webhook_url: hook });
+    await deps.db.orm.update(users).set({ setting }).where(eq(users.id, user.id));
+    await deps.accounts.userChanged(user.id);
+    const { id, key: bearer } = await key({ budgetQuota: 5 * PRICE, budgetPeriod: "day" }, user.id);
+    const told = async () => {
+      await deps.ledger.flush();
+      await g.app.services.budgetWarnings.settled();
+      return deps.db.orm
+        .select()
+        .from(marks)
+        .where(eq(marks.key, `budget:token:${id}`));
+    };
+    for (let calls = 0; calls < 3; calls++) expect((await call(bearer)).status).toBe(200);
+    expect(await told()).toEqual([]);
+    expect((await call(bearer)).status).toBe(200);
+    const [first] = await told();
+    expect(first?.value).toBe(Math.floor(clock.nowMs() / 86_400_000) * 86_400);
+    expect((await call(bearer)).status).toBe(200);
+    expect(await told()).toHaveLength(1);
+    clock.advance(24 * HOUR_MS);
+    for (let calls = 0; calls < 4; calls++) expect((await call(bearer)).status).toBe(200);
+    const [next] = await told();
+    expect(next?.value).toBe((first?.value ?? 0) + 86_400);
+  });
+
   test("a budget that is set later knows what was spent before, and a refund gives room again", async () => {
     const { id, key: bearer } = await key({});
     const charged = await g.charged(() => call(bearer));
@@ -178,10 +211,16 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     await deps.db.orm.update(tokens).set({ budgetQuota: PRICE }).where(eq(tokens.id, id));
     await deps.accounts.tokenChanged(id);
     expect((await call(bearer)).status).toBe(429);
-    const [row] = await deps.db.orm.select().from(deps.db.t.logs).where(eq(deps.db.t.logs.tokenId, id));
+    const { logs } = deps.db.t;
+    const ofKey = and(eq(logs.tokenId, id), eq(logs.type, 2));
+    const [row] = await deps.db.orm.select().from(logs).where(ofKey);
     if (!row) throw new Error("no log row");
-    const settled = { ...charged, requestId: row.requestId, settledHour: row.createdAt - (row.createdAt % 3600) };
-    await deps.db.atomic((tx) => refundSteps(deps.db, tx, settled, settled.settledHour));
+    const settled = {
+      ...charged,
+      requestId: row.requestId,
+      settledHour: row.createdAt - (row.createdAt % 3600),
+    };
+    expect(await deps.db.atomic((tx) => refundSteps(deps.db, tx, settled, settled.settledHour))).toBe(true);
     await deps.accounts.userChanged(g.user.id);
     await deps.accounts.tokenChanged(id);
     // PostgreSQL's nodes agree on it within half a second.

@@ -88,6 +88,11 @@ export interface Overrides {
   looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
 }
 
+const guardOf =
+  (deps: () => Deps): Deps["guard"] =>
+  (address, limits) =>
+    deps().guard(address, limits);
+
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
@@ -130,7 +135,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const inbox = await createInbox({
     ...base,
     reach,
-    guard: (address, limits) => deps.guard(address, limits),
+    guard: guardOf(() => deps),
   });
   const deps: Deps = {
     ...base,
@@ -153,17 +158,11 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     trustedProxies: env.trustedProxies,
   };
-  const lowBalances = createLowQuota({
-    ...deps,
-    accounts,
-    guard: (address, limits) => deps.guard(address, limits),
-  });
-  lowQuota = lowBalances;
-  const budgetWarnings = createBudgetWarnings({
-    ...deps,
-    guard: (address, limits) => deps.guard(address, limits),
-  });
-  limits.warnBy((warning) => budgetWarnings.tell(warning));
+  // The guard is looked up with each notice: tests put their own in its place.
+  const notified = { ...deps, accounts, guard: guardOf(() => deps) };
+  const lowBalances = (lowQuota = createLowQuota(notified));
+  const budgetWarnings = createBudgetWarnings(notified);
+  limits.warnBy(budgetWarnings.tell);
   const officeRanges = parseRanges(env.rateLimitTrusted);
   const session: SessionSettings = {
     accounts,

@@ -12,7 +12,7 @@ import { deliverKept, isReachable } from "./notify.ts";
 import type { DeliverDeps } from "./notify.ts";
 
 export interface BudgetWarnings {
-  tell(warning: BudgetWarning): void;
+  tell: (warning: BudgetWarning) => void;
   /** Resolves when everything that is under way has been sent or has failed. */
   settled(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface BudgetWarnings {
 export function createBudgetWarnings(deps: DeliverDeps): BudgetWarnings {
   const running = new Set<Promise<void>>();
   return {
-    tell(warning) {
+    tell: (warning) => {
       const work = warn(deps, warning).catch((error: unknown) => {
         deps.logger.warn("a budget could not be told", { user: warning.user.id, error: String(error) });
       });

@@ -9,6 +9,7 @@ import type { Catalogue } from "./channels/catalogue.ts";
 import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { Keyring } from "./channels/keyring.ts";
+import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
 import type { PriceBook } from "./prices/price-book.ts";
 import type { Routing } from "./channels/routing.ts";
@@ -101,6 +102,8 @@ export interface TokenAccount {
   group: string;
   /** The groups that the automatic choice of this key tries; empty: the site's. */
   autoGroups: readonly string[];
+  /** The most that one call may cost, in units; 0 = as much as it takes. */
+  maxQuota: number;
 }
 
 /** In-memory accounts: filled on first use, corrected by each write and by other nodes' announcements. */
@@ -332,6 +335,8 @@ export interface Deps {
   maintenance: Maintenance;
   inbox: Inbox;
   prices: PriceBook;
+  /** The ways that money comes in by; open or not. */
+  rails: readonly PaymentRail[];
   catalogue: Catalogue;
   vendors: Vendors;
   presets?: ModelPresets;

@@ -54,6 +54,7 @@ function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
     max_concurrency: 0,
     budget_used: 0,
     budget_resets_at: 0,
+    max_quota: 0,
     previous_until: 0,
     ...part,
   };
@@ -205,6 +206,7 @@ describe("making keys", () => {
       remain_quota: 500_000,
       unlimited_quota: false,
       expired_time: -1,
+      max_quota: 0,
       model_limits_enabled: false,
       model_limits: "",
       allow_ips: "",

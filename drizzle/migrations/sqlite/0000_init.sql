@@ -255,6 +255,7 @@ CREATE TABLE `orders` (
 	`status` text DEFAULT 'created' NOT NULL,
 	`provider_ref` text,
 	`session_id` text DEFAULT '' NOT NULL,
+	`paid_minor` integer DEFAULT 0 NOT NULL,
 	`refunded_minor` integer DEFAULT 0 NOT NULL,
 	`disputed_minor` integer DEFAULT 0 NOT NULL,
 	`debited_quota` integer DEFAULT 0 NOT NULL,
@@ -368,6 +369,7 @@ CREATE TABLE `redemptions` (
 	`created_time` integer DEFAULT 0 NOT NULL,
 	`redeemed_time` integer DEFAULT 0 NOT NULL,
 	`used_user_id` integer DEFAULT 0 NOT NULL,
+	`expires_at` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
 --> statement-breakpoint
@@ -502,6 +504,7 @@ CREATE TABLE `tokens` (
 	`rpm_limit` integer DEFAULT 0 NOT NULL,
 	`tpm_limit` integer DEFAULT 0 NOT NULL,
 	`max_concurrency` integer DEFAULT 0 NOT NULL,
+	`max_quota` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
 --> statement-breakpoint
@@ -570,6 +573,7 @@ CREATE TABLE `users` (
 	`aff_code` text,
 	`aff_count` integer DEFAULT 0 NOT NULL,
 	`aff_quota` integer DEFAULT 0 NOT NULL,
+	`invite_reward` integer DEFAULT 0 NOT NULL,
 	`aff_history_quota` integer DEFAULT 0 NOT NULL,
 	`inviter_id` integer DEFAULT 0 NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,

@@ -184,7 +184,9 @@ async function saveOne(store: Store, key: string): Promise<boolean> {
 
 /** The maps of prices: theirs is the way of the price desk, whichever screen they are typed in. */
 const isPriceMap = (row: OptionRow | undefined): row is OptionRow =>
-  row !== undefined && (row.group === "prices" || row.key === "GroupRatio") && row.kind === "number_map";
+  row !== undefined &&
+  (row.key === "PriceRules" ||
+    ((row.group === "prices" || row.key === "GroupRatio") && row.kind === "number_map"));
 
 const changesOf = ({ rows, value }: Store, key: string) =>
   entryChanges(key, rows.peek().get(key)?.value ?? "", value(key));

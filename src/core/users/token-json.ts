@@ -39,6 +39,8 @@ export interface TokenJson {
   group: string;
   /** With the group `auto`: the groups that are tried, in their order, separated by commas; empty: the site's. */
   auto_groups: string;
+  /** The most that one call may cost, in units; 0: no cap. */
+  max_quota: number;
   /** Until when the secret before the present one is taken, too (Unix seconds); 0: it is not. */
   previous_until: number;
   DeletedAt: null;
@@ -78,6 +80,7 @@ function tokenJson(deps: Deps, row: TokenRow): TokenJson {
     budget_resets_at: 0,
     group: row.group,
     auto_groups: row.autoGroups,
+    max_quota: row.maxQuota,
     previous_until: row.previousUntil > Math.floor(deps.clock.nowMs() / 1000) ? row.previousUntil : 0,
     DeletedAt: null,
   };

@@ -143,6 +143,8 @@ export interface TokenInput {
   group?: string | null | undefined;
   /** Group names with commas between them, for the group `auto`. */
   auto_groups?: string | null | undefined;
+  /** Units; 0 = no cap. */
+  max_quota?: number | null | undefined;
 }
 
 const CONTROL = /\p{Cc}/u;
@@ -236,6 +238,7 @@ type TokenChanges = Partial<
     | "rpmLimit"
     | "tpmLimit"
     | "maxConcurrency"
+    | "maxQuota"
     | "status"
   >
 >;
@@ -271,13 +274,17 @@ function tokenChanges(
     changes.modelLimitsEnabled = input.model_limits_enabled;
   if (typeof input.model_limits === "string") changes.modelLimits = modelLimitsText(input.model_limits);
   if (typeof input.allow_ips === "string") changes.allowIps = allowIpsText(input.allow_ips);
+  if (typeof input.max_quota === "number") {
+    checkQuota(input.max_quota, "max_quota");
+    changes.maxQuota = input.max_quota;
+  }
   return Object.assign(changes, limitChanges(input), groupChanges(deps, owner, input, before));
 }
 
-function checkQuota(quota: number | null | undefined): void {
+function checkQuota(quota: number | null | undefined, field = "remain_quota"): void {
   if (quota === null || quota === undefined) return;
   if (!isQuota(quota) || quota < 0 || quota > MAX_TOKEN_QUOTA) {
-    throw refuseField("remain_quota", "quota_out_of_range");
+    throw refuseField(field, "quota_out_of_range");
   }
 }
 

@@ -11,7 +11,7 @@ import { GROUP_KEYS, GroupsPanel } from "./groups.tsx";
 import { ClaudeMaxTokens, GeminiVersions } from "./model-maps.tsx";
 import { NameList } from "./name-list.tsx";
 import type { OptionPanelProps } from "./panel-props.ts";
-import { PRICE_KEYS } from "./price-tables.ts";
+import { PRICE_MAPS } from "../../../../src/shared/row-maps.ts";
 import { RATE_LIMIT_KEYS, RateLimitPanel } from "./rate-limit.tsx";
 import { ShareEditor } from "./share.tsx";
 import { VERSION_KEYS, VersionPanel } from "./version.tsx";
@@ -42,7 +42,7 @@ interface Panel {
 }
 
 const PANELS: Readonly<Record<string, Panel>> = {
-  prices: { component: PricesPanel, keys: PRICE_KEYS },
+  prices: { component: PricesPanel, keys: PRICE_MAPS },
   groups: { component: GroupsPanel, keys: GROUP_KEYS },
   rate_limit: { component: RateLimitPanel, keys: RATE_LIMIT_KEYS },
   version: { component: VersionPanel, keys: VERSION_KEYS },

@@ -143,6 +143,7 @@ export async function forecast(services: HoldServices, asked: HoldRequest): Prom
   const facts = factsFor(services.deps.routing, asked);
   const request = await withCounted(services, asked);
   const { cap, caller } = request;
+  await services.deps.ledger.ready(caller);
   const growsAlong = cap === undefined && growsWith(request, facts);
   const terms = termsOf(services, request, facts);
   const wanted = wantedOf(services, request, terms, growsAlong);

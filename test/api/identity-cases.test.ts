@@ -226,6 +226,69 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(left.map(({ name }) => name)).toEqual(["two"]);
   });
 
+  test("33: an operator's own provider is neither switched off nor deleted under root, and says whom it leaves outside", async () => {
+    const { users, identities } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ role: Role.user }).where(eq(users.role, Role.root));
+    const root = await app.createUser({ role: Role.root });
+    await prove(root);
+    const provider = {
+      name: "Work",
+      slug: `work-${database}`,
+      kind: "oauth2",
+      enabled: true,
+      client_id: "id",
+      client_secret: "secret",
+      authorization_endpoint: "https://work.example/a",
+      token_endpoint: "https://work.example/t",
+      user_info_endpoint: "https://work.example/u",
+    };
+    expect((await post("/api/custom-oauth-provider/", provider, root)).body.success).toBe(true);
+    const path = `/api/custom-oauth-provider/${provider.slug}`;
+    const bind = async (user: TestUser) =>
+      app.deps.db.orm
+        .insert(identities)
+        .values({ userId: user.id, provider: provider.slug, subject: `${user.id}` });
+    await bind(root);
+    const off = () =>
+      app.call<Told & { accounts_without_sign_in?: number }>("PUT", path, { enabled: false }, root);
+    expect((await off()).body.code).toBe("last_method");
+    expect((await app.call<Told>("DELETE", path, undefined, root)).body.code).toBe("last_method");
+    await app.deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, root.id));
+    await bind(await account({ passwordHash: "" }));
+    await bind(await account());
+    expect((await off()).body).toMatchObject({ success: true, accounts_without_sign_in: 1 });
+    const gone = await app.call<Told>("DELETE", path, undefined, root);
+    expect(gone.body).toMatchObject({ success: true, data: { identities: 3 } });
+  });
+
+  test("33: another host ends all passkeys: refused where root has nothing else, else told how many they were", async () => {
+    const { users, passkeys } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ role: Role.user }).where(eq(users.role, Role.root));
+    await app.deps.db.orm.delete(passkeys);
+    const root = await app.createUser({ role: Role.root });
+    await prove(root);
+    const add = (user: TestUser) =>
+      app.deps.db.orm
+        .insert(passkeys)
+        .values({ userId: user.id, credentialId: `c${user.id}`, publicKey: "x", name: "x", createdAt: 1 });
+    await add(root);
+    const move = (value: string) =>
+      app.call<Told>("PUT", "/api/option/", { key: "ServerAddress", value }, root);
+    const document = { format: 1, options: { ServerAddress: "https://other.example" } };
+    expect((await move("https://other.example")).body.code).toBe("last_method");
+    expect((await post("/api/config/apply", { document }, root)).body.code).toBe("last_method");
+    expect((await move("https://gate.example/")).body).toEqual({ success: true, message: "" } as never);
+    await app.deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, root.id));
+    await add(await account({ passwordHash: "" }));
+    await add(await account());
+    expect((await move("https://other.example")).body).toMatchObject({
+      success: true,
+      accounts_without_sign_in: 1,
+      passkeys_orphaned: 3,
+    });
+    await app.deps.options.set("ServerAddress", "https://gate.example");
+  });
+
   test("37: a cookie from before the sign-in is not the one after it, and stays its owner's", async () => {
     const [victim, attacker] = [await account(), await account()];
     const planted = sessionOf(await signIn(attacker.username));

@@ -427,6 +427,25 @@ describe("detail", () => {
     },
   );
 
+  test("a call that ended at its cap says so: the cap, the limit that was sent, and what the site bore", async () => {
+    const capped = {
+      ...OTHER,
+      limited: "max_cost",
+      end_reason: "max-cost",
+      max_quota: 25_000,
+      over_cap: 5000,
+    };
+    open({ url: "/log?id=1", page: { rows: [row(1, {}, capped)] } });
+    const changes = await screen.findByRole("region", { name: "Changed on the way" });
+    for (const text of [
+      "Cost cap$0.05",
+      "lowered to what the cost cap pays",
+      "Above the cap, borne by the site$0.01",
+      "The cost cap was reached",
+    ])
+      expect(changes.textContent).toContain(text);
+  });
+
   test("administrators see attempts, conversion and dropped fields; the raw record is folded", async () => {
     open({ url: "/log?id=1" });
     const timeline = await screen.findByRole("region", { name: "Timeline" });
@@ -567,6 +586,22 @@ describe("export", () => {
     expect(Number(asked?.end_timestamp)).toBeLessThanOrEqual(Math.floor(Date.now() / 1000));
     expect(screen.getByText("3 rows exported")).toBeTruthy();
   });
+});
+
+test("the audit trail of the range comes as one file of the server's", async () => {
+  spyOn(URL, "createObjectURL").mockImplementation(() => "blob:x");
+  const click = spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(() => undefined);
+  const island = open({ url: "/log?username=bob&range=30d&type=2" });
+  const headers = { "content-disposition": 'attachment; filename="log-2026-11-20.csv"' };
+  island.answer("GET /api/log/export", new Response("id", { headers }));
+  await island.user.click(screen.getByRole("button", { name: "More actions" }));
+  await island.user.click(screen.getByRole("menuitem", { name: "Export audit trail" }));
+  await settle();
+  expect(click.mock.contexts[0]).toMatchObject({ download: "log-2026-11-20.csv" });
+  const asked = island.requests.find(({ path }) => path === "/api/log/export")?.query;
+  expect(asked).toMatchObject({ type: "3,4,7", username: "bob" });
+  expect(asked?.["start_timestamp"]).toMatch(/^\d+$/);
+  click.mockRestore();
 });
 
 test("the list's call can be copied as curl", async () => {

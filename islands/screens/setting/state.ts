@@ -160,11 +160,15 @@ async function flipSwitch(store: Store, key: string, isOn: boolean, isUndo = fal
   await refreshFrame().catch(() => undefined);
 }
 
+/** As typed where its tab is open, else as saved. */
+const serverAddress = ({ rows, value }: Store): string | undefined =>
+  rows.peek().has("ServerAddress") ? value("ServerAddress") : status.peek().server_address;
+
 /** False: it was refused, and stays typed. */
 async function saveOne(store: Store, key: string): Promise<boolean> {
   const row = store.rows.peek().get(key);
   const text = store.value(key);
-  const problem = row && problemOf(row, text, store.value("ServerAddress"));
+  const problem = row && problemOf(row, text, serverAddress(store));
   if (problem !== undefined) {
     store.fail(key, problem);
     return false;

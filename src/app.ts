@@ -29,6 +29,7 @@ import { optionTrail } from "./core/users/option-trail.ts";
 import { RAILS } from "./core/payments/rails.ts";
 import type { PaymentRail } from "./core/payments/rail.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
+import { createCostBook } from "./core/costs/book.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
 import { createReach } from "./net/reach.ts";
@@ -135,6 +136,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const maintenance = createMaintenance(options);
   const sessions = await createSessions({ db, clock, logger });
   const prices = createPriceBook(options, () => clock.nowMs());
+  const costs = await createCostBook({ db, logger });
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({
     ...base,
@@ -149,6 +151,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     maintenance,
     prices,
+    costs,
     rails: overrides.rails ?? RAILS,
     vendors,
     catalogue: createCatalogue({ routing, prices, vendors }),

@@ -100,6 +100,7 @@ export class Hold implements Reservation, Indexed {
     if (!keeper.consumeLogged()) item.logged = false;
     if (this.durable) item.hold = this.durable;
     if (settlement.object) item.object = settlement.object;
+    if (settlement.cost) item.cost = settlement.cost;
     this.#letGo();
     beginPending(item, user, token);
     this.lease?.end(settlement.promptTokens + settlement.completionTokens);

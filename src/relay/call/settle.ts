@@ -11,7 +11,7 @@ import {
   withCountedOutput,
 } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
-import type { RemoteObject } from "../../core/deps.ts";
+import type { RemoteObject, UpstreamCost } from "../../core/deps.ts";
 import { messageText } from "../../http/messages.ts";
 import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
@@ -23,6 +23,7 @@ import { countPrompt, estimatedUsage } from "../meter/meter.ts";
 import type { PromptToCount } from "../meter/meter.ts";
 import type { Plan } from "./plan.ts";
 import type { CallServices } from "./services.ts";
+import { upstreamCost } from "./upstream-cost.ts";
 import { estimateTokens } from "../meter/token-count.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 import { hasForbiddenOutput } from "./word-screens.ts";
@@ -31,6 +32,8 @@ export interface CallEnd {
   reason: EndReason;
   /** What the upstream reported; null = nothing. */
   usage: Usage | null;
+  /** What the upstream reported where more of it than `usage` will be billed: of output that was not delivered. */
+  billed?: Usage | undefined;
   /** False: `usage` is what was reported on the way, the final report never came. */
   usageFinal?: boolean;
   /** Model output was seen. */
@@ -46,6 +49,8 @@ export interface CallEnd {
   json?: unknown;
   /** What the provider keeps of the answer. */
   object?: RemoteObject | undefined;
+  /** The upstream's id of the call (upstreamIdOf). */
+  upstreamId?: string | undefined;
   /** Service tier that a stream named. */
   servedTier?: string | undefined;
 }
@@ -58,7 +63,7 @@ const MAX_DROPPED = 50;
  * (undefined when nothing was).
  */
 export async function settleCall(
-  { inFlight, counter }: Pick<CallServices, "inFlight" | "counter">,
+  { inFlight, counter, deps }: Pick<CallServices, "inFlight" | "counter" | "deps">,
   call: Call,
   plan: Plan,
   end: CallEnd,
@@ -95,6 +100,17 @@ export async function settleCall(
               costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
               charge.quota,
           );
+    const costed = deps.costs.has(plan.channel.id)
+      ? await upstreamCost(deps, {
+          call,
+          plan,
+          end,
+          decision,
+          facts,
+          charged: usage,
+          quota: charge.quota,
+        })
+      : undefined;
     await call.reservation.settle({
       quota: charge.quota,
       promptTokens: promptTokens(usage),
@@ -106,10 +122,11 @@ export async function settleCall(
       useTimeMs: Math.round(performance.now() - call.startedMs),
       content: sentence(call, decision),
       object: end.object,
+      ...(costed ? { cost: costed } : {}),
       ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
       other: Object.assign(
         charge.other,
-        otherFields(call, plan, end, decision),
+        otherFields(call, plan, end, { decision, cost: costed }),
         own?.estimated === true ? { estimated: true } : {},
         capped,
       ),
@@ -237,15 +254,31 @@ async function capFields(
   return lost > 0 ? { max_quota: cap, over_cap: lost } : { max_quota: cap };
 }
 
+/** Which channels were asked, and what the upstream knows the call by and charges for it. */
+function adminInfo(
+  call: Call,
+  { upstreamModel }: Plan,
+  { upstreamId }: CallEnd,
+  cost: UpstreamCost | undefined,
+): Record<string, unknown> {
+  const info: Record<string, unknown> = {
+    use_channel: call.attempts.map((note) => String(note.channel)),
+    upstream_model: upstreamModel,
+  };
+  if (upstreamId !== undefined) info["upstream_id"] = upstreamId;
+  if (cost) info["cost_nanos"] = cost.nanos;
+  return info;
+}
+
 function otherFields(
   call: Call,
   plan: Plan,
   end: CallEnd,
-  decision: ChargeDecision,
+  { decision, cost }: { decision: ChargeDecision; cost: UpstreamCost | undefined },
 ): Record<string, unknown> {
   const other: Record<string, unknown> = {
     frt: end.firstByteMs === undefined ? -1000 : Math.round(end.firstByteMs),
-    admin_info: { use_channel: call.attempts.map((note) => String(note.channel)) },
+    admin_info: adminInfo(call, plan, end, cost),
     attempts: call.attempts,
     end_reason: end.reason,
     client_dialect: call.endpoint.dialect,

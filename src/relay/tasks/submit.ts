@@ -96,7 +96,9 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     if (quota > 0) {
       const { action, model } = submission;
       const suffix = wire.chargeSuffix(answer.upstreamId);
-      await settleTask(held, price, { call, action, model, channelId: channel.id, group, suffix, atMs });
+      const { upstreamId } = answer;
+      const charged = { call, action, model, channelId: channel.id, group, upstreamId, suffix, atMs };
+      await settleTask(deps, { held, price }, charged);
     } else await held.release();
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,

@@ -31,6 +31,7 @@ export const {
   drawings,
   tasks,
   remoteObjects,
+  channelKeys,
   priceRevisions,
   priceDrafts,
   setups,

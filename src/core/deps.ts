@@ -152,6 +152,8 @@ export interface Settlement {
   completionTokens: number;
   modelName: string;
   channelId: number;
+  /** Of the channel's key that served it; absent or 0: it was asked without one. */
+  keyId?: number | undefined;
   group: string;
   isStream: boolean;
   useTimeMs: number;

@@ -15,7 +15,7 @@ export interface KeyRest {
   detail: string;
 }
 
-interface KeyState extends KeyRest {
+export interface KeyState extends KeyRest {
   /** Place of the key in the channel's list, from 0. */
   index: number;
   /** Rests of single models, by their names at the upstream; those that are over too. */

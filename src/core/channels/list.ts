@@ -3,9 +3,13 @@
 import { and, asc, desc, eq, gt, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
-import { ChannelStatus } from "../../shared/enums.ts";
+import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
+import type { KeyMode } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
-import type { KeyRest } from "./keyring.ts";
+import { channelInfoJson } from "./channel-info.ts";
+import type { ChannelInfo } from "./channel-info.ts";
+import type { KeyRest, KeyState } from "./keyring.ts";
+import { keyModeOf } from "./rows.ts";
 import type { Channel, ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
 import { wallTimeOf } from "../kit/clock.ts";
@@ -40,9 +44,16 @@ export interface ChannelJson {
   setting: string;
   param_override: string;
   max_input_tokens: number;
-  /** † How many keys take turns, and how many of them rest on this node. */
+  multi_key_mode: KeyMode;
+  /** † Caps over all keys; 0 = none. */
+  max_concurrency: number;
+  rpm_limit: number;
+  tpm_limit: number;
+  /** † How many keys there are, how many are on, and how many of those rest on this node. */
   key_count: number;
+  keys_on: number;
   keys_resting: number;
+  channel_info: ChannelInfo;
 }
 
 export type ChannelJsonDeps = Pick<Deps, "routing" | "keyring" | "clock">;
@@ -51,7 +62,10 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
   const parsed = deps.routing.channel(row.id);
   const keyCount = parsed?.keys.filter((key) => key !== "").length ?? 0;
   const nowMs = deps.clock.monotonicMs();
+  const on = parsed && keyCount > 0 ? parsed.keyRows.filter(({ status }) => status === KeyStatus.on) : [];
   const resting = parsed && keyCount > 1 ? deps.keyring.states(parsed) : [];
+  const isResting = ({ index, restsUntilMs }: KeyState): boolean =>
+    restsUntilMs > nowMs && parsed?.keyRows[index]?.status === KeyStatus.on;
   return {
     id: row.id,
     type: row.type,
@@ -80,8 +94,14 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
     setting: row.setting,
     param_override: row.paramOverride,
     max_input_tokens: row.maxInputTokens,
+    multi_key_mode: keyModeOf(row.multiKeyMode),
+    max_concurrency: row.maxConcurrency,
+    rpm_limit: row.rpmLimit,
+    tpm_limit: row.tpmLimit,
     key_count: keyCount,
-    keys_resting: resting.filter(({ restsUntilMs }) => restsUntilMs > nowMs).length,
+    keys_on: on.length,
+    keys_resting: resting.filter(isResting).length,
+    channel_info: channelInfoJson(parsed?.keyRows ?? [], keyModeOf(row.multiKeyMode)),
   };
 }
 
@@ -141,7 +161,7 @@ function inGroup(deps: Deps, group: string): SQL {
 }
 
 function filterOf(deps: Deps, query: ChannelFilter): SQL | undefined {
-  const { channels } = deps.db.t;
+  const { channels, channelKeys } = deps.db.t;
   const filters: (SQL | undefined)[] = [];
   const keyword = query.keyword?.trim() ?? "";
   if (keyword !== "") {
@@ -150,7 +170,13 @@ function filterOf(deps: Deps, query: ChannelFilter): SQL | undefined {
         /^\d{1,15}$/.test(keyword) ? eq(channels.id, Number(keyword)) : undefined,
         contains(channels.name, keyword),
         contains(channels.baseUrl, keyword),
-        eq(channels.keyHash, sha256Hex(keyword)),
+        inArray(
+          channels.id,
+          deps.db.orm
+            .select({ id: channelKeys.channelId })
+            .from(channelKeys)
+            .where(eq(channelKeys.keyHash, sha256Hex(keyword))),
+        ),
       ),
     );
   }

@@ -158,15 +158,17 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
   }
 
   async function readRows(ids: readonly number[]): Promise<void> {
-    const { channels } = db.t;
+    const { channels, channelKeys } = db.t;
     const changed: number[] = [];
     for (let from = 0; from < ids.length; from += MAX_IDS_PER_QUERY) {
       const part = ids.slice(from, from + MAX_IDS_PER_QUERY);
       const rows = await db.orm.select().from(channels).where(inArray(channels.id, part));
+      const keyRows = await db.orm.select().from(channelKeys).where(inArray(channelKeys.channelId, part));
       const found = new Map(rows.map((row) => [row.id, row]));
+      const keysOf = Map.groupBy(keyRows, ({ channelId }) => channelId);
       for (const id of part) {
         const row = found.get(id);
-        if (putChannel(index, id, row && parseChannel(row, seal))) changed.push(id);
+        if (putChannel(index, id, row && parseChannel(row, keysOf.get(id) ?? [], seal))) changed.push(id);
       }
     }
     notify(changed);
@@ -174,11 +176,12 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
 
   async function readAll(): Promise<void> {
     const rows = await db.orm.select().from(db.t.channels);
+    const keysOf = Map.groupBy(await db.orm.select().from(db.t.channelKeys), ({ channelId }) => channelId);
     const gone = new Set(byId.keys());
     const changed: number[] = [];
     for (const row of rows) {
       gone.delete(row.id);
-      if (putChannel(index, row.id, parseChannel(row, seal))) changed.push(row.id);
+      if (putChannel(index, row.id, parseChannel(row, keysOf.get(row.id) ?? [], seal))) changed.push(row.id);
     }
     for (const id of gone) if (putChannel(index, id, undefined)) changed.push(id);
     notify(changed);

@@ -31,10 +31,10 @@ interface SealedColumn {
 
 /** Every column that holds sealed text. `test/core/options/seal-rotation.test.ts` holds it against the schema. */
 export function sealedColumns(t: Schema): SealedColumn[] {
-  const { tokens, channels, options, redemptions, users, authFlows, totps, customProviders, outbox } = t;
+  const { tokens, channelKeys, options, redemptions, users, authFlows, totps, customProviders, outbox } = t;
   return [
     { table: tokens, id: tokens.id, column: tokens.keySealed, name: "keySealed" },
-    { table: channels, id: channels.id, column: channels.keySealed, name: "keySealed" },
+    { table: channelKeys, id: channelKeys.id, column: channelKeys.keySealed, name: "keySealed" },
     { table: options, id: options.key, column: options.value, name: "value" },
     { table: redemptions, id: redemptions.id, column: redemptions.keySealed, name: "keySealed" },
     { table: users, id: users.id, column: users.setting, name: "setting", field: "webhook_secret_sealed" },

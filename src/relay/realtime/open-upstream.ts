@@ -24,6 +24,7 @@ export interface OpenedUpstream {
   /** In the group that its channel was asked in. */
   caller: Caller;
   channel: Channel;
+  keyIndex: number;
   upstreamModel: string;
   upstream: UpstreamSocket;
   firstTurn: TurnHold;
@@ -56,7 +57,7 @@ async function openOne(
   request: RealtimeRequest,
   attempt: ChannelAttempt,
 ): Promise<OpenedUpstream> {
-  const { channel, limits } = attempt;
+  const { channel, keyIndex, limits } = attempt;
   const site = deps.options.get("ServerAddress");
   const { target, upstreamModel } = socketTarget(request, attempt, site);
   await deps.reach.target(target.url, channel);
@@ -71,7 +72,7 @@ async function openOne(
       channel,
       clientSignal: request.request.signal,
     });
-    return { caller, channel, upstreamModel, upstream, firstTurn };
+    return { caller, channel, keyIndex, upstreamModel, upstream, firstTurn };
   } catch (error) {
     await firstTurn.reservation.release();
     throw error;

@@ -173,7 +173,7 @@ async function openSession(services: Services, realtimeRequest: RealtimeRequest)
 function sessionParts(
   { deps, parts, holds, sessions }: Services,
   { request, requestId, model, attempts }: RealtimeRequest,
-  { caller, channel, upstreamModel, upstream, firstTurn }: OpenedUpstream,
+  { caller, channel, keyIndex, upstreamModel, upstream, firstTurn }: OpenedUpstream,
 ): SessionParts {
   const { counter, usual } = parts;
   return {
@@ -183,6 +183,7 @@ function sessionParts(
     language: relayLanguageOf(request, deps.options),
     caller,
     channel,
+    keyIndex,
     model,
     upstreamModel,
     attempts,

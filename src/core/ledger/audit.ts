@@ -120,7 +120,7 @@ function statement(): SQL {
       check(
         "channel_keys.used_quota",
         id("n.id"),
-        raw("n.used_quota"),
+        zero("r.quota"),
         sql`(${zero("s.quota")} + n.gone_keys_quota)`,
         channels,
       ),

@@ -11,7 +11,7 @@ export type ChannelRow = Schema["channels"]["$inferSelect"];
 export type ChannelKeyRow = Schema["channelKeys"]["$inferSelect"];
 
 /** Upper bounds; 0 = none. */
-export interface Caps {
+interface Caps {
   /** Calls at once. */
   readonly maxConcurrency: number;
   /** Requests, and tokens, a minute. */
@@ -20,7 +20,7 @@ export interface Caps {
 }
 
 /** A key of a channel but its text; its place in `keyRows` is its `pos`. */
-export interface ChannelKey extends Caps {
+interface ChannelKey extends Caps {
   /** 0: the channel has no key, and is asked without one. */
   readonly id: number;
   /** SHA-256 (hex). */
@@ -168,7 +168,7 @@ const KEYLESS: ChannelKey = {
   statusTime: 0,
 };
 
-export function hasCap({ maxConcurrency, rpmLimit, tpmLimit }: Caps): boolean {
+function hasCap({ maxConcurrency, rpmLimit, tpmLimit }: Caps): boolean {
   return maxConcurrency > 0 || rpmLimit > 0 || tpmLimit > 0;
 }
 

@@ -42,7 +42,7 @@ export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId"
 export const OBJECT_KEY = ["userId", "kind", "upstreamId"] as const;
 
 /** What calls with one key were charged. */
-export interface KeySum {
+interface KeySum {
   /** 0: without a key. */
   id: number;
   channelId: number;

@@ -33,6 +33,8 @@ export function buildSchema(d: Dialect) {
       affCode: d.text(),
       affCount: d.int().notNull().default(0),
       affQuota: d.big().notNull().default(0),
+      /** Units that whoever invited this account gets with its first paid order; 0: nothing, or given already. */
+      inviteReward: d.big().notNull().default(0),
       affHistoryQuota: d.big().notNull().default(0),
       inviterId: d.big().notNull().default(0),
       /** JSON text of the user's own settings. */
@@ -377,6 +379,8 @@ export function buildSchema(d: Dialect) {
       group: d.text().notNull().default(""),
       /** Of a key with the group `auto`: the groups that are tried in place of the site's, separated by commas. */
       autoGroups: d.text().notNull().default(""),
+      /** The most that one call may cost, in units; 0 = as much as it takes. */
+      maxQuota: d.big().notNull().default(0),
       deletedAt: d.big(),
     },
     (t) => [
@@ -499,6 +503,8 @@ export function buildSchema(d: Dialect) {
       createdTime: d.big().notNull().default(0),
       redeemedTime: d.big().notNull().default(0),
       usedUserId: d.big().notNull().default(0),
+      /** From this Unix second on nobody redeems it; 0: no end. */
+      expiresAt: d.big().notNull().default(0),
       deletedAt: d.big(),
     },
     (t) => [d.uniqueIndex("redemptions_key").on(t.keyHash), d.index("redemptions_name").on(t.name)],
@@ -627,6 +633,8 @@ export function buildSchema(d: Dialect) {
       providerRef: d.text(),
       /** The rail's number of the attempt, where it has one. */
       sessionId: d.text().notNull().default(""),
+      /** What the rail reported as paid, in minor units of the order's currency; 0: nothing yet, or another currency. */
+      paidMinor: d.big().notNull().default(0),
       refundedMinor: d.big().notNull().default(0),
       /** Held back by open or lost disputes. */
       disputedMinor: d.big().notNull().default(0),

@@ -150,7 +150,10 @@ function collect(reader: Reader, checker: ts.TypeChecker, routes: ts.Type): Reco
       const name = `${property.name.toUpperCase()} /${path.join("/")}`;
       const good = checker.getTypeOfSymbol(response).getProperty("200");
       if (!good) throw new Error(`${name}: answers nothing with status 200`);
-      answers[name] = reader.schemaOf(checker.getTypeOfSymbol(good), name);
+      const answer = checker.getTypeOfSymbol(good);
+      // A file: what it is stands in the document's table.
+      if (isResponse(answer)) continue;
+      answers[name] = reader.schemaOf(answer, name);
     }
   };
   visit(routes, []);

@@ -43,6 +43,18 @@ const OVER: readonly Shot[] = [
   { name: "token-edit", path: "/token", role: "user", act: openFirst },
   { name: "redemption-new", path: "/redemption?new=1", role: "root" },
   { name: "user-edit", path: "/user", role: "root", act: openFirst },
+  {
+    name: "user-bulk",
+    path: "/user",
+    role: "root",
+    act: async (tab) => {
+      for (const at of [0, 1])
+        await tab.locator("tr[data-index] input[type=checkbox]:not(:disabled)").nth(at).check();
+      await tab.locator(".bulk-bar .btn-default").first().click();
+      await tab.locator("dialog[open]").waitFor();
+    },
+  },
+  { name: "user-runs", path: "/user?run=all", role: "root" },
   { name: "log-detail", path: "/log", role: "root", act: openFirst },
   { name: "midjourney-detail", path: "/midjourney", role: "root", act: openFirst },
   { name: "midjourney-gallery", path: "/midjourney?view=gallery", role: "user" },

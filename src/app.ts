@@ -23,6 +23,8 @@ import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
 import { createOptions } from "./core/options/store.ts";
 import { optionTrail } from "./core/users/option-trail.ts";
+import { RAILS } from "./core/payments/rails.ts";
+import type { PaymentRail } from "./core/payments/rail.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
@@ -80,6 +82,8 @@ export interface Overrides {
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
+  /** Rails of payment in place of the shipped ones. */
+  rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
   looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
 }
@@ -134,6 +138,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     maintenance,
     prices,
+    rails: overrides.rails ?? RAILS,
     vendors,
     catalogue: createCatalogue({ routing, prices, vendors }),
     inbox,

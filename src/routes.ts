@@ -10,6 +10,7 @@ import { config } from "./api/config.ts";
 import { customProviders } from "./api/custom-providers.ts";
 import { data } from "./api/data.ts";
 import { logClearing } from "./api/log-clearing.ts";
+import { logExport } from "./api/log-export.ts";
 import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
 import { modelNotices } from "./api/model-notices.ts";
@@ -23,7 +24,8 @@ import { prices } from "./api/prices.ts";
 import { preflight } from "./api/preflight.ts";
 import { rescueRoutes } from "./api/rescue.ts";
 import { registration } from "./api/registration.ts";
-import { payments, stripeWebhook } from "./api/payments.ts";
+import { orders } from "./api/orders.ts";
+import { payments } from "./api/payments.ts";
 import { secondFactors } from "./api/second-factors.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { sessions } from "./api/sessions.ts";
@@ -56,16 +58,22 @@ export interface Gateway {
 function peopleRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(account(deps, session)) //       /api/user/login, logout, self, token, setting, models, groups
-    .use(payments(deps, session)) //      /api/user/pay, amount, topup/self, epay
-    .use(stripeWebhook(deps, session)) // /api/stripe
     .use(secondFactors(deps, session)) // /api/user/2fa, passkey, login/2fa; /api/verify
-    .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset
+    .use(registration(deps, session)) //  /api/verification, reset_password, user/register, user/reset, oauth/email
     .use(rescueRoutes(deps, session)) //  /api/user/rescue
     .use(oauthWidgets(deps, session)) //  /api/oauth/wechat, telegram
     .use(oauth(deps, session)) //         /api/oauth, /api/user/oauth: sign-in providers and bindings
     .use(sessions(deps, session)) //      /api/user/sessions, :id/sessions
     .use(userBulk(deps, session)) //      /api/user/bulk, notes
     .use(users(deps, session)); //        /api/user (administration)
+}
+
+function moneyRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(payments(deps, session)) //      /api/user/pay, amount, topup/info, topup/pay; /api/payment, /api/stripe
+    .use(orders(deps, session)) //        /api/user/topup (orders), statement
+    .use(redemptions(deps, session)) //   /api/redemption
+    .use(wallet(deps, session)); //       /api/user/topup, aff, aff_transfer, setting
 }
 
 /** A chain of its own: the types of one longer than some thirty are too deep for the compiler. */
@@ -97,13 +105,13 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(tokens(deps, session)) //        /api/token
     .use(logs(deps, session)) //          /api/log
     .use(logClearing(deps, session)) //   /api/log (clearing)
+    .use(logExport(deps, session)) //     /api/log (export)
     .use(usage(deps, session)) //         /api/usage
     .use(data(deps, session)) //          /api/data
     .use(midjourneyRelay(deps, relay)) // /mj, /:mode/mj
     .use(sunoRelay(deps, relay)) //       /suno
     .use(tasks(deps, session)) //         /api/mj, /api/task
-    .use(redemptions(deps, session)) //   /api/redemption
-    .use(wallet(deps, session)) //        /api/user/topup, aff, aff_transfer, setting
+    .use(moneyRoutes(deps, session)) //   what comes in: see above
     .use(catalog(deps, session)) //       /api/models, /api/group, /api/pricing
     .use(preflight(session)); //          OPTIONS /api
 }

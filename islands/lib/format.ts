@@ -1,7 +1,8 @@
 // One formatter for money, tokens, durations and times, equal on the server and in the browser.
 // Refuses the runtime's date patterns: two ICU versions write them differently, and hydration would differ.
 import type { Language } from "../../src/shared/enums.ts";
-import { DEFAULT_QUOTA_PER_UNIT } from "../../src/shared/money.ts";
+import { displayOf } from "../../src/shared/quota-display.ts";
+import type { DisplayFields } from "../../src/shared/quota-display.ts";
 import { status, timeZone } from "./boot.ts";
 import { t } from "./i18n.ts";
 
@@ -34,35 +35,63 @@ export function formatCompact(value: number): string {
   return text;
 }
 
+/** What stands before an amount, and how much of it is a dollar. */
+export interface Currency {
+  symbol: string;
+  rate: number;
+}
+
+/** Of what stays in dollars, such as the price desk's figures. */
+export const DOLLARS: Currency = { symbol: "$", rate: 1 };
+
+export interface SiteDisplay extends Currency {
+  /** Amounts are shown in units; the currency, for what names a second one, is dollars. */
+  isUnits: boolean;
+  quotaPerUnit: number;
+}
+
+/** How the site shows money. */
+export function siteDisplay(site: DisplayFields = status.peek()): SiteDisplay {
+  const { type, symbol, rate, quotaPerUnit } = displayOf(site);
+  const isUnits = type === "TOKENS";
+  return { isUnits, quotaPerUnit, ...(isUnits ? DOLLARS : { symbol, rate }) };
+}
+
 /** Two decimals from one cent up; below that as many as needed for two figures, six at most; zeros cut. */
-export function formatDollars(dollars: number): string {
-  if (dollars === 0) return "$0";
-  const size = Math.abs(dollars);
+export function formatDollars(dollars: number, { symbol, rate }: Currency = DOLLARS): string {
+  if (dollars === 0) return `${symbol}0`;
+  const size = Math.abs(dollars * rate);
   const sign = dollars < 0 ? "-" : "";
   if (size >= 0.01)
-    return `${sign}$${size.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: size < 1 ? 4 : 2 })}`;
-  if (size < 0.000001) return `${sign}<$0.000001`;
-  return `${sign}$${size.toFixed(6).replace(/0+$/, "")}`;
+    return `${sign}${symbol}${size.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: size < 1 ? 4 : 2 })}`;
+  if (size < 0.000001) return `${sign}<${symbol}0.000001`;
+  return `${sign}${symbol}${size.toFixed(6).replace(/0+$/, "")}`;
 }
 
 export interface QuotaText {
   /** As figures stand on a screen: many units are shortened. */
   text: string;
-  /** Exact value for the hover: dollars to six decimals and units. */
+  /** Exact value for the hover: the shown currency to six decimals and units. */
   exact: string;
 }
 
-/** Quota units as the site shows them: dollars or plain units, for sentences that have no hover. */
-export function formatQuota(quota: number, site = status.peek()): string {
-  if (site.display_in_currency === false) return formatNumber(quota);
-  return formatDollars(quota / (site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT));
+/** Dollars as the site shows them: a price, a rate. */
+export function formatMoney(dollars: number, site: DisplayFields = status.peek()): string {
+  const display = siteDisplay(site);
+  return display.isUnits ? formatNumber(dollars * display.quotaPerUnit) : formatDollars(dollars, display);
 }
 
-export function quotaText(quota: number, site = status.peek()): QuotaText {
-  const perUnit = site.quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
-  const dollars = quota / perUnit;
-  const exact = `$${dollars.toFixed(6)} · ${formatNumber(quota)}`;
-  return { text: site.display_in_currency === false ? formatCompact(quota) : formatDollars(dollars), exact };
+/** Quota units as the site shows them: money or plain units, for sentences that have no hover. */
+export function formatQuota(quota: number, site: DisplayFields = status.peek()): string {
+  const display = siteDisplay(site);
+  return display.isUnits ? formatNumber(quota) : formatDollars(quota / display.quotaPerUnit, display);
+}
+
+export function quotaText(quota: number, site: DisplayFields = status.peek()): QuotaText {
+  const display = siteDisplay(site);
+  const dollars = quota / display.quotaPerUnit;
+  const exact = `${display.symbol}${(dollars * display.rate).toFixed(6)} · ${formatNumber(quota)}`;
+  return { text: display.isUnits ? formatCompact(quota) : formatDollars(dollars, display), exact };
 }
 
 /** Milliseconds as `420 ms`, `3.2 s`, `2 m 05 s`, `1 h 04 m`. */

@@ -1,8 +1,9 @@
 // Price rules in words: what an entry says, and why it acted on a call. One place for the pricing page, the log and the editor.
 // Refuses arithmetic of its own: prices are shown as they stand, times the group's ratio where one is given.
 import { TOKEN_KINDS, WEEK_DAYS } from "../../src/shared/price-row.ts";
-import type { PriceCondition, PriceRow, PriceRule, TokenKind } from "../../src/shared/price-row.ts";
-import { formatDateTime, formatNumber } from "./format.ts";
+import type { PriceCondition, PriceRow, PriceRule } from "../../src/shared/price-row.ts";
+import { DOLLARS, formatDateTime, formatNumber, siteDisplay } from "./format.ts";
+import type { Currency } from "./format.ts";
 import type { Translate } from "./i18n.ts";
 
 type CallUnit = NonNullable<PriceRow["unit"]>;
@@ -10,19 +11,33 @@ type Names = string | readonly string[];
 
 const dollars = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 6 });
 
-/** A price as exactly as one may be set: to six decimals. */
+/** A price as exactly as one may be set: in dollars to six decimals. */
 export function priceText(price: number): string {
-  if (price === 0) return "$0";
-  return price < 0.000001 ? "<$0.000001" : `$${dollars.format(price)}`;
+  return shownPrice(price, DOLLARS);
 }
 
-/** Dollars of one piece: of a call, a picture, a second. */
-export function callPriceText(t: Translate, price: number, unit: CallUnit = "call"): string {
-  return t(`rule.unit.${unit}`, { price: priceText(price) });
+function shownPrice(dollarPrice: number, { symbol, rate }: Currency): string {
+  const price = dollarPrice * rate;
+  if (price === 0) return `${symbol}0`;
+  return price < 0.000001 ? `<${symbol}0.000001` : symbol + dollars.format(price);
 }
 
-function tokenPriceText(t: Translate, kind: TokenKind, price: number): string {
-  return t("rule.tokenPrice", { kind: t(`rule.kind.${kind}`), price: priceText(price) });
+/** A price in dollars as exactly as it is set, in what the site shows money in. */
+export function sitePriceText(price: number): string {
+  const display = siteDisplay();
+  return display.isUnits ? formatNumber(price * display.quotaPerUnit) : shownPrice(price, display);
+}
+
+type PriceWords = (price: number) => string;
+
+/** Of one piece: of a call, a picture, a second. */
+export function callPriceText(
+  t: Translate,
+  price: number,
+  unit: CallUnit = "call",
+  words: PriceWords = priceText,
+): string {
+  return t(`rule.unit.${unit}`, { price: words(price) });
 }
 
 /** The first letter large, where letters have two sizes. */
@@ -94,18 +109,21 @@ interface RuleTerms {
   unit?: CallUnit | undefined;
   /** Prices are shown times this; 1 where absent. */
   groupRatio?: number;
+  /** How a price in dollars is written; as it stands where absent. */
+  words?: PriceWords;
 }
 
 function setText(
   t: Translate,
   set: NonNullable<PriceRule["set"]>,
-  { unit, groupRatio = 1 }: RuleTerms,
+  { unit, groupRatio = 1, words = priceText }: RuleTerms,
 ): string {
   const prices = TOKEN_KINDS.flatMap((kind) => {
     const price = set[kind];
-    return price === undefined ? [] : [tokenPriceText(t, kind, price * groupRatio)];
+    if (price === undefined) return [];
+    return [t("rule.tokenPrice", { kind: t(`rule.kind.${kind}`), price: words(price * groupRatio) })];
   });
-  if (set.call !== undefined) prices.push(callPriceText(t, set.call * groupRatio, unit));
+  if (set.call !== undefined) prices.push(callPriceText(t, set.call * groupRatio, unit, words));
   return prices.join(t("rule.list"));
 }
 
@@ -133,15 +151,20 @@ export function toolName(t: Translate, tool: string): string {
 }
 
 /** `Web search: $10.00 per 1K calls`. */
-function toolText(t: Translate, tool: string, price: number): string {
-  return t("rule.toolPrice", { name: toolName(t, tool), price: priceText(price) });
+function toolText(t: Translate, tool: string, price: string): string {
+  return t("rule.toolPrice", { name: toolName(t, tool), price });
 }
 
 /** Everything about a model's price that depends on the call, in the order in which it acts; its tools behind. */
-export function ruleTexts(t: Translate, { when = [], tools = {}, unit }: PriceRow, groupRatio = 1): string[] {
+export function ruleTexts(
+  t: Translate,
+  { when = [], tools = {}, unit }: PriceRow,
+  groupRatio = 1,
+  words: PriceWords = priceText,
+): string[] {
   return [
-    ...when.map((rule) => ruleText(t, rule, { unit, groupRatio })),
-    ...Object.entries(tools).map(([tool, price]) => toolText(t, tool, price * groupRatio)),
+    ...when.map((rule) => ruleText(t, rule, { unit, groupRatio, words })),
+    ...Object.entries(tools).map(([tool, price]) => toolText(t, tool, words(price * groupRatio))),
   ];
 }
 

@@ -15,7 +15,7 @@ import { HeaderActions } from "./playground/header-actions.tsx";
 import { SettingsPanel } from "./playground/settings.tsx";
 import { useDraft } from "./playground/use-draft.ts";
 import { usePlayground } from "./playground/use-playground.ts";
-import type { Playground } from "./playground/use-playground.ts";
+import type { Draft, Playground } from "./playground/use-playground.ts";
 import type { PlaygroundData } from "./playground/use-stored.ts";
 
 const Messages = lazyPart(
@@ -25,6 +25,7 @@ const Messages = lazyPart(
 const NoModels = lazyPart(() => import("./playground/no-models.tsx"));
 const SettingsSheet = lazyPart(() => import("./playground/settings-sheet.tsx"));
 const CodeDrawer = lazyPart(() => import("./playground/code.tsx"));
+const QuoteLine = lazyPart(() => import("./playground/quote-line.tsx"));
 const ModelNotes = lazyPart(() => import("./playground/model-notes.tsx"));
 
 export default function PlaygroundScreen() {
@@ -90,7 +91,11 @@ export default function PlaygroundScreen() {
                 notices={notices}
               />
             ) : null}
-            <ComposerHead playground={playground} onSettings={() => setOpen("settings")} />
+            <ComposerHead
+              playground={playground}
+              draft={draft.draft}
+              onSettings={() => setOpen("settings")}
+            />
             <Composer
               text={draft.draft.text}
               onText={draft.setText}
@@ -170,11 +175,19 @@ function DropArea({ onFiles, onEscape, children }: DropAreaProps) {
   );
 }
 
-/** Above the composer: the models on a phone, the keys, and the end of the context. */
-function ComposerHead({ playground, onSettings }: { playground: Playground; onSettings: () => void }) {
+interface ComposerHeadProps {
+  playground: Playground;
+  draft: Draft;
+  onSettings: () => void;
+}
+
+/** Above the composer: the models on a phone, what the question would cost, else the keys, and the end of the context. */
+function ComposerHead({ playground, draft, onSettings }: ComposerHeadProps) {
   const t = useT();
   const { conversation, settings, isRunning } = playground;
   const models = [settings.model, settings.other].filter(Boolean).join(" · ");
+  const isWritten =
+    !isRunning && settings.model !== "" && (draft.text.trim() !== "" || draft.images.length > 0);
   return (
     <div className="mb-1 flex min-h-7 items-center justify-between gap-2 text-xs text-muted">
       <button
@@ -184,7 +197,11 @@ function ComposerHead({ playground, onSettings }: { playground: Playground; onSe
       >
         {models || t("playground.pickModel")}
       </button>
-      <span className="max-lg:hidden">{t("playground.keysHint")}</span>
+      {isWritten ? (
+        <QuoteLine settings={settings} conversation={conversation} draft={draft} />
+      ) : (
+        <span className="max-lg:hidden">{t("playground.keysHint")}</span>
+      )}
       <button
         type="button"
         className="btn btn-sm btn-ghost text-muted"

@@ -1,6 +1,8 @@
 // Users: who they are, what they have and used, and what the viewer's rank may do about it.
 // Refuses to offer what the rank forbids; deleted accounts stay readable and have no actions.
 import { useSignals } from "@preact/signals-react/runtime";
+import { History } from "lucide-react";
+import { useState } from "react";
 import { api, call } from "../lib/api.ts";
 import { bootData, user } from "../lib/boot.ts";
 import { useT } from "../lib/i18n.ts";
@@ -14,20 +16,49 @@ import { setQuery } from "../lib/url-state.ts";
 import type { UserRow } from "../lib/wire.ts";
 import { curlItem } from "../ui/list-menu.ts";
 import { ListScreen, NewButton } from "../ui/list-screen.tsx";
+import { ListViews } from "../ui/list-views.tsx";
+import { BulkActions } from "./user/bulk-actions.tsx";
+import type { BulkAction, BulkWhom } from "./user/bulk-values.ts";
 import { manage } from "./user/actions.ts";
 import { userColumns } from "./user/columns.tsx";
+import { builtInViews, filterFields, filtersOf, setFilters, VIEW_FIELDS } from "./user/filters.ts";
+import type { UserFilters } from "./user/filters.ts";
 import { rowMenu } from "./user/menus.ts";
 import { ENABLED, mayRead, mayTouch } from "./user/row.ts";
 import type { UserPageData } from "./user/row.ts";
 
 const UserDrawer = lazyPart(() => import("./user/drawer.tsx"));
 const QuotaDrawer = lazyPart(() => import("./user/quota-drawer.tsx"));
+const BulkDrawer = lazyPart(() => import("./user/bulk-drawer.tsx"));
+const RunPanel = lazyPart(() => import("./user/run-drawer.tsx"));
 
-async function fetchUsers(filters: Record<"keyword" | "group", string>, { page, pageSize }: PageRequest) {
+async function fetchUsers(filters: UserFilters & { sort: string }, { page, pageSize }: PageRequest) {
+  const asked = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== ""));
   const { items, total } = await call(
-    api.user.search.get({ query: { ...filters, p: String(page), page_size: String(pageSize) } }),
+    api.user.search.get({ query: { ...asked, p: String(page), page_size: String(pageSize) } }),
   );
   return { rows: items, total };
+}
+
+interface Bulk {
+  action: BulkAction;
+  whom: BulkWhom;
+  clear: () => void;
+}
+
+/** What is about to be done to the chosen accounts, or to all that match. */
+function useBulk(filters: UserFilters) {
+  const [bulk, setBulk] = useState<Bulk>();
+  return {
+    bulk,
+    close: () => setBulk(undefined),
+    begin: (rows: readonly UserRow[], all: number | undefined, clear: () => void, action: BulkAction) =>
+      setBulk({
+        action,
+        clear,
+        whom: all === undefined ? { rows } : { filters: setFilters(filters), count: all },
+      }),
+  };
 }
 
 export default function UserScreen() {
@@ -37,13 +68,16 @@ export default function UserScreen() {
   const viewer = { id: user.value?.id ?? 0, role: user.value?.role ?? 0 };
   const table = useTableQuery(data.pageSize);
   const { query, page, pageSize } = table;
-  const filters = { keyword: query.keyword ?? "", group: query.group ?? "" };
+  const filters = filtersOf(query);
+  const asked = { ...filters, sort: query.sort ?? "" };
   const screen = useListScreen<UserRow>({
     data,
     table,
-    filters,
-    fetchPage: (request) => fetchUsers(filters, request),
+    filters: asked,
+    arranging: ["sort"],
+    fetchPage: (request) => fetchUsers(asked, request),
   });
+  const { bulk, close: closeBulk, begin } = useBulk(filters);
   const { refresh } = screen.list;
   const close = () => setQuery({ new: undefined, edit: undefined, quota: undefined });
   const addressed = useRowById<UserRow>({
@@ -56,7 +90,7 @@ export default function UserScreen() {
   const isQuota = query.edit === undefined && open !== undefined && mayTouch(viewer, open);
   const isEditing = query.edit !== undefined && open !== undefined;
   useShortcut({ keys: "c", label: "user.new", run: () => setQuery({ new: 1 }) });
-  const request = () => ({ path: "/api/user/search", query: { ...filters, p: page, page_size: pageSize } });
+  const request = () => ({ path: "/api/user/search", query: { ...asked, p: page, page_size: pageSize } });
 
   return (
     <ListScreen
@@ -66,24 +100,42 @@ export default function UserScreen() {
         title: t("shell.nav.users"),
         note: t("user.purpose"),
         action: <NewButton label={t("user.new")} />,
-        overflow: [[curlItem(t, request)]],
+        overflow: [
+          [
+            {
+              id: "runs",
+              label: t("user.bulk.runs"),
+              icon: History,
+              onSelect: () => setQuery({ run: "all" }),
+            },
+          ],
+          [curlItem(t, request)],
+        ],
       }}
+      views={
+        <ListViews
+          list={screen}
+          screen="user"
+          builtIn={builtInViews(t, data)}
+          fields={VIEW_FIELDS}
+          columnsKey="users-table-columns"
+        />
+      }
       filters={{
         searchName: "keyword",
         searchLabel: t("user.search"),
-        fields: [
-          {
-            name: "group",
-            label: t("user.group"),
-            choices: data.groups.map((name) => ({ value: name, label: name })),
-          },
-        ],
+        fields: filterFields(t, data),
       }}
       table={{
         columns: userColumns(t),
         rowKey: (row) => row.id,
         rowName: (row) => row.username,
         openQuery: (row) => (mayRead(viewer, row) ? { edit: row.id } : undefined),
+        sort: table.sort,
+        onSort: table.setSort,
+        isSelectable: (row) => mayTouch(viewer, row) && row.id !== viewer.id,
+        selectsFilter: true,
+        bulk: (rows, clear, all) => <BulkActions onAct={(action) => begin(rows, all, clear, action)} />,
         isMuted: (row) => row.DeletedAt !== null || row.status !== ENABLED,
         rowMenu: (row) =>
           rowMenu({ t, viewer, onManage: (each, action) => void manage(each, action, refresh) }, row),
@@ -102,6 +154,26 @@ export default function UserScreen() {
       {isQuota ? (
         <QuotaDrawer key={open.id} row={open} onClose={close} onSaved={() => void refresh()} />
       ) : null}
+      {bulk ? (
+        <BulkDrawer
+          action={bulk.action}
+          whom={bulk.whom}
+          groups={data.groups}
+          onClose={closeBulk}
+          onStarted={(run) => {
+            bulk.clear();
+            setQuery({ run });
+          }}
+        />
+      ) : null}
+      {query.run === undefined ? null : (
+        <RunPanel
+          run={query.run}
+          onOpen={(run) => setQuery({ run })}
+          onClose={() => setQuery({ run: undefined })}
+          onFinished={() => void refresh()}
+        />
+      )}
     </ListScreen>
   );
 }

@@ -18,7 +18,13 @@ export interface FilterField {
   /** Fixed values; without them the value is typed. */
   choices?: readonly { value: string; label: string }[];
   placeholder?: string;
-  inputMode?: "numeric" | "text";
+  inputMode?: "numeric" | "decimal" | "text";
+  /** How people write the value where the address has it otherwise: dollars for quota units. */
+  written?: {
+    show: (value: string) => string;
+    /** undefined: it is no value, and removes the filter. */
+    read: (typed: string) => string | undefined;
+  };
 }
 
 export interface FilterBarProps {
@@ -187,7 +193,11 @@ interface PillProps {
 
 function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
   const t = useT();
-  const shown = field.choices?.find((each) => each.value === value)?.label ?? value;
+  const { written } = field;
+  const shown =
+    field.choices?.find((each) => each.value === value)?.label ??
+    (written && value !== "" ? written.show(value) : value);
+  const read = (typed: string) => (written ? written.read(typed.trim()) : typed.trim());
   if (!isEditing) {
     return (
       <span className="filter-pill">
@@ -234,13 +244,13 @@ function Pill({ field, value, isEditing, onEdit, onDone }: PillProps) {
           autoFocus
 
           aria-label={field.label}
-          defaultValue={value}
+          defaultValue={shown}
           placeholder={field.placeholder}
           inputMode={field.inputMode}
-          onBlur={(event) => onDone(event.target.value.trim())}
+          onBlur={(event) => onDone(read(event.target.value))}
           onKeyDown={(event) => {
             if (event.nativeEvent.isComposing) return;
-            if (event.key === "Enter") onDone(event.currentTarget.value.trim());
+            if (event.key === "Enter") onDone(read(event.currentTarget.value));
             else if (event.key === "Escape") {
               event.stopPropagation();
               onDone(value);

@@ -1,10 +1,10 @@
-// An amount as people think of it: typed in dollars, kept in whole quota units, the other figure below.
+// An amount as people think of it: typed in the currency that the site shows, kept in whole quota units, the other figure below.
 // Refuses to guess: what is no amount becomes NaN, and the form says what is wrong.
 import { useState } from "react";
 import type { ReactNode } from "react";
-import { DEFAULT_QUOTA_PER_UNIT } from "../../src/shared/money.ts";
+import { displayOf, quotaOfTyped, shownAmount } from "../../src/shared/quota-display.ts";
 import { status } from "../lib/boot.ts";
-import { formatNumber } from "../lib/format.ts";
+import { formatNumber, siteDisplay } from "../lib/format.ts";
 import type { Values } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
 import { Field, NO_HINT } from "./form.tsx";
@@ -13,45 +13,35 @@ import type { FieldProps } from "./form.tsx";
 /** Six decimals name every single unit at the default price of a unit. */
 const DECIMALS = 6;
 
-function perUnit(): number {
-  return status.peek().quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
-}
-
-/** Whether amounts are typed in dollars; else in quota units. */
-function isInDollars(): boolean {
-  return status.peek().display_in_currency !== false;
-}
-
-/** Dollars without a trailing zero: 0.2, 1, 12.5. */
+/** Dollars without a trailing zero: 0.2, 1, 12.5. Of exports and of what keeps dollars, whatever the site shows. */
 export function dollarsText(quota: number): string {
-  return String(Number((quota / perUnit()).toFixed(DECIMALS)));
+  return String(Number((quota / siteDisplay().quotaPerUnit).toFixed(DECIMALS)));
 }
 
 /** Whole units of what was typed; undefined when it is no finite number. */
-function quotaOf(text: string): number | undefined {
-  const trimmed = text
-    .trim()
-    .replace(/^[$＄]/, "")
-    .replaceAll(/[,，\s]/g, "");
-  if (trimmed === "" || !/^[+-]?(\d+\.?\d*|\.\d+)$/.test(trimmed)) return undefined;
-  const quota = Math.round(Number(trimmed) * (isInDollars() ? perUnit() : 1));
-  return Number.isSafeInteger(quota) ? quota : undefined;
+export function quotaOf(text: string): number | undefined {
+  const display = displayOf(status.peek());
+  const trimmed = text.trim().replace(/^[$＄]/, "");
+  const digits = trimmed.startsWith(display.symbol) ? trimmed.slice(display.symbol.length) : trimmed;
+  return quotaOfTyped(digits.replaceAll(/[,，\s]/g, ""), display);
 }
 
-/** The amount as this site has it typed. */
+/** The amount as this site has it typed, without its symbol. */
 function amountText(quota: number): string {
-  return isInDollars() ? dollarsText(quota) : String(quota);
+  return String(Number(shownAmount(quota, displayOf(status.peek())).toFixed(DECIMALS)));
 }
 
 function isAmount(value: number | undefined): value is number {
   return value !== undefined && Number.isFinite(value);
 }
 
-/** The same amount in the other unit: "100,000 quota" below dollars, "$0.2" below quota. */
+/** The same amount in the other unit: "100,000 quota" below money, "$0.2" below quota. */
 function useOtherUnit(): (quota: number) => string {
   const t = useT();
   return (quota) =>
-    isInDollars() ? t("form.money.quota", { quota: formatNumber(quota) }) : `= $${dollarsText(quota)}`;
+    siteDisplay().isUnits
+      ? `= $${dollarsText(quota)}`
+      : t("form.money.quota", { quota: formatNumber(quota) });
 }
 
 export interface MoneyFieldProps<V extends Values> extends Omit<FieldProps<V>, "children" | "isGroup"> {
@@ -79,17 +69,18 @@ export function MoneyField<V extends Values>({
   // What was typed stands as long as it means the value; a preset or a revert replaces it.
   const shown =
     text !== undefined && Object.is(quotaOf(text), value) ? text : isAmount(value) ? amountText(value) : "";
+  const { isUnits, symbol } = siteDisplay();
   const set = (quota: number | undefined) => form.set(name, quota as V[typeof name]);
   return (
     <>
       <Field {...field} hint={hint ?? (isAmount(value) ? otherUnit(value) : NO_HINT)}>
         {(control) => (
           <div className="input" aria-invalid={control["aria-invalid"]}>
-            {isInDollars() ? (
+            {isUnits ? null : (
               <span className="text-muted" aria-hidden>
-                $
+                {symbol}
               </span>
-            ) : null}
+            )}
             <input
               {...control}
               name={name}
@@ -117,7 +108,7 @@ export function MoneyField<V extends Values>({
               aria-pressed={quota === value}
               onClick={() => set(quota)}
             >
-              {isInDollars() ? `$${dollarsText(quota)}` : formatNumber(quota)}
+              {isUnits ? formatNumber(quota) : symbol + amountText(quota)}
             </button>
           ))}
         </div>

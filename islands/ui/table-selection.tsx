@@ -26,6 +26,9 @@ export interface Selection<Row> {
   /** Rows beyond the page are selected too. */
   isBeyond: boolean;
   setBeyond: (rows: readonly Row[]) => void;
+  /** So many match the filter and all of them are meant, without being loaded; undefined: what `rows` holds. */
+  all: number | undefined;
+  setAll: (count: number) => void;
 }
 
 export function useSelection<Row>(
@@ -35,8 +38,12 @@ export function useSelection<Row>(
 ): Selection<Row> {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [beyond, setBeyond] = useState<readonly Row[]>();
+  const [all, setAll] = useState<number>();
   const last = useRef<number>(undefined);
-  useEffect(() => setBeyond(undefined), [data, chosen]);
+  useEffect(() => {
+    setBeyond(undefined);
+    setAll(undefined);
+  }, [data, chosen]);
   const selected = rows.filter(({ id }) => chosen.has(id));
   const free = (some: readonly KeyedRow<Row>[]) => some.filter(({ original }) => isSelectable(original));
   return {
@@ -44,8 +51,10 @@ export function useSelection<Row>(
     rows: beyond ?? selected.map(({ original }) => original),
     count: selected.length,
     key: beyond ? "all" : selected.map(({ id }) => id).join(" "),
-    isBeyond: beyond !== undefined,
+    isBeyond: beyond !== undefined || all !== undefined,
     setBeyond,
+    all,
+    setAll,
     toggle(index, isRange) {
       const from = isRange && last.current !== undefined ? last.current : index;
       const [low, high] = from < index ? [from, index] : [index, from];
@@ -70,16 +79,31 @@ export interface BulkBarProps<Row> {
   total: number;
   /** Every row of the filter; absent: only the page can be selected. */
   loadAll: (() => Promise<readonly Row[]>) | undefined;
-  bulk: (rows: readonly Row[], clear: () => void) => ReactNode;
+  /** The server knows the filter: all that match are named by it and not loaded. */
+  selectsFilter?: boolean | undefined;
+  /** `all`: so many match the filter, and those are meant in place of `rows`. */
+  bulk: (rows: readonly Row[], clear: () => void, all?: number) => ReactNode;
 }
 
-export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBarProps<Row>) {
+export function BulkBar<Row>({
+  selection,
+  shown,
+  total,
+  loadAll,
+  selectsFilter = false,
+  bulk,
+}: BulkBarProps<Row>) {
   const t = useT();
   const [isLoading, setLoading] = useState(false);
+  const count = selection.all ?? selection.rows.length;
   const canExtend =
-    loadAll !== undefined && !selection.isBeyond && selection.count === shown && total > shown;
+    (selectsFilter || loadAll !== undefined) &&
+    !selection.isBeyond &&
+    selection.count === shown &&
+    total > shown;
   const extend = async () => {
-    if (!loadAll) return;
+    if (selectsFilter) selection.setAll(total);
+    if (selectsFilter || !loadAll) return;
     setLoading(true);
     try {
       selection.setBeyond(await loadAll());
@@ -93,8 +117,8 @@ export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBar
     <div className="bulk-bar" role="toolbar" aria-label={t("table.bulk")}>
       <b className="tabular-nums">
         {t(selection.isBeyond ? "table.selectedAll" : "table.selected", {
-          count: selection.rows.length,
-          number: formatNumber(selection.rows.length),
+          count,
+          number: formatNumber(count),
         })}
       </b>
       {canExtend ? (
@@ -108,7 +132,7 @@ export function BulkBar<Row>({ selection, shown, total, loadAll, bulk }: BulkBar
           {t("table.selectMatching", { count: total, number: formatNumber(total) })}
         </button>
       ) : null}
-      {bulk(selection.rows, selection.clear)}
+      {bulk(selection.rows, selection.clear, selection.all)}
       <button
         type="button"
         className="btn btn-ghost btn-square btn-sm"

@@ -42,7 +42,9 @@ export interface DataTableProps<Row> {
   /** Rows that cannot be selected where others can: heads of groups. */
   isSelectable?: (row: Row) => boolean;
   /** Buttons of the bar that appears with a selection; absent: rows cannot be selected. */
-  bulk?: (rows: readonly Row[], clear: () => void) => ReactNode;
+  bulk?: (rows: readonly Row[], clear: () => void, all?: number) => ReactNode;
+  /** All that match are named by the filter (`all` of `bulk`) and not loaded. */
+  selectsFilter?: boolean;
   /** Every row of the filter, for "select all N matching"; absent: only rows of the page can be selected. */
   loadAll?: () => Promise<readonly Row[]>;
   /** Told of every change of the selection. */
@@ -146,17 +148,18 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       <span className="sr-only" role="status">
         {selection.count > 0
           ? t("table.selected", {
-              count: selection.rows.length,
-              number: formatNumber(selection.rows.length),
+              count: selection.all ?? selection.rows.length,
+              number: formatNumber(selection.all ?? selection.rows.length),
             })
           : null}
       </span>
       {selection.count > 0 && bulk ? (
         <BulkBar
           selection={selection}
-          shown={rows.length}
+          shown={selectableCount(rows, props.isSelectable)}
           total={list.total}
           loadAll={props.loadAll}
+          selectsFilter={props.selectsFilter}
           bulk={bulk}
         />
       ) : null}
@@ -170,6 +173,13 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       />
     </div>
   );
+}
+
+function selectableCount<Row>(
+  rows: readonly KeyedRow<Row>[],
+  isSelectable: ((row: Row) => boolean) | undefined,
+): number {
+  return isSelectable ? rows.filter(({ original }) => isSelectable(original)).length : rows.length;
 }
 
 interface SelectPageProps<Row> extends Pick<DataTableProps<Row>, "list" | "isSelectable"> {

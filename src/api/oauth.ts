@@ -22,7 +22,7 @@ import type { Success } from "../http/envelope.ts";
 import { flowOf, keptFlow } from "../http/flow-cookie.ts";
 import { rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
-import { checkUserHeader, isForeignSite, policy } from "../http/session.ts";
+import { checkUserHeader, isForeignSite, mustEnrol, policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import type { Language } from "../shared/enums.ts";
 import { UserStatus } from "../shared/enums.ts";
@@ -49,11 +49,18 @@ interface Visit {
   request: Request;
 }
 
-/** Who binds: signed in by a cookie, named by the header, on a page of this site. */
-function ownSession({ visitor, session, request }: Visit): { actor: UserAccount; session: Session } {
+/** Who binds, or proves themselves: signed in by a cookie, named by the header, on a page of this site. */
+function ownSession(
+  { options }: Pick<Deps, "options">,
+  { visitor, session, request }: Visit,
+  intent: Exclude<FlowIntent, "signin">,
+): { actor: UserAccount; session: Session } {
   if (!visitor || !session) throw new Failure("auth", "auth_not_signed_in");
   checkUserHeader(request, visitor);
   if (visitor.status !== UserStatus.enabled) throw new Failure("forbidden", "auth_user_banned");
+  // A proof may be what setting up a second factor waits for.
+  if (intent === "bind" && mustEnrol(options, visitor))
+    throw new Failure("forbidden", "second_factor_required");
   refuseForeign(request);
   return { actor: visitor, session };
 }
@@ -101,7 +108,7 @@ async function comeBack(
     browser: flowOf(request),
     sessionId,
   });
-  const own = flow.intent === "signin" ? undefined : ownSession(visit);
+  const own = flow.intent === "signin" ? undefined : ownSession(deps, visit, flow.intent);
   if (params["error"] !== undefined) {
     const reason = plainReason(params["error_description"] || params["error"]);
     throw new Failure("client", "oauth_denied", { params: { provider: provider.label, reason } });
@@ -162,7 +169,10 @@ function flowRoutes(deps: Deps, session: SessionSettings) {
         async ({ body, request, address, set, visitor, session: current }) =>
           counted(address, async () => {
             const intent: FlowIntent = body.intent ?? "signin";
-            const own = intent === "signin" ? undefined : ownSession({ visitor, session: current, request });
+            const own =
+              intent === "signin"
+                ? undefined
+                : ownSession(deps, { visitor, session: current, request }, intent);
             if (own && intent === "bind") await requireFreshProof(deps, own, "with_factor");
             const provider = await enabledProvider(deps, body.provider);
             if (!isRedirecting(provider)) throw refuse("invalid_params");
@@ -188,7 +198,9 @@ function flowRoutes(deps: Deps, session: SessionSettings) {
         async ({ query, request, address, set, visitor, session: current }) =>
           counted(address, async () => {
             const isNamed = visitor && current && request.headers.get("new-api-user");
-            const own = isNamed ? ownSession({ visitor, session: current, request }) : undefined;
+            const own = isNamed
+              ? ownSession(deps, { visitor, session: current, request }, "bind")
+              : undefined;
             if (own) await requireFreshProof(deps, own, "with_factor");
             const browser = keptFlow(request);
             const { state } = await startFlow(deps, {

@@ -1,230 +1,166 @@
-// Paying for credit: what an amount costs, the order, the rails' callbacks, the own history and the payment inbox.
+// Paying for credit: what is offered, what an amount costs, the order, and what the rails send.
 // Refuses on each callback's own terms: a rail that is not set up has no route.
 import { Elysia, t } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { offerFor } from "../core/payments/amounts.ts";
-import type { Offer } from "../core/payments/amounts.ts";
 import { minorText } from "../shared/currencies.ts";
-import { EPAY, epayCallback, epayForm, epayType, isEpayReady } from "../core/payments/epay.ts";
-import { completeOrder, createOrder } from "../core/payments/orders.ts";
-import { eventsOf, listOrders } from "../core/payments/order-list.ts";
-import { openRail } from "../core/payments/rails.ts";
-import type { PaymentRail } from "../core/payments/rails.ts";
-import { isStripeReady, refundStripe, STRIPE, stripeEvent, stripeLink } from "../core/payments/stripe.ts";
-import { requireFreshProof } from "../core/users/step-up.ts";
-import { done, ok } from "../http/envelope.ts";
-import { LARGE_PAGE_SIZE, pageOf, pageQuery } from "../http/paging.ts";
+import { EPAY } from "../core/payments/epay.ts";
+import { guardedRail, offerOf, pay, topUpOffers } from "../core/payments/rails.ts";
+import type { Wish } from "../core/payments/rails.ts";
+import { STRIPE } from "../core/payments/stripe.ts";
+import { ok } from "../http/envelope.ts";
+import { failureText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { receive } from "../http/receive.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
-import { Failure, refuse } from "../shared/failures.ts";
+import type { Language } from "../shared/enums.ts";
+import { Failure } from "../shared/failures.ts";
 
-const MAX_CALLBACK_BYTES = 8 * 1024;
-const MAX_EVENT_BYTES = 512 * 1024;
 const CALLBACK_MS = 10_000;
 
-/** Any: what is no whole number gets a sentence of its own. */
-const amountBody = t.Object({
+const wishBody = t.Object({
+  rail: plainText(32),
+  method: t.Optional(plainText(32)),
+  /** Any: what is no whole number gets a sentence of its own. */
+  amount: t.Optional(t.Any()),
+});
+/** As consoles of old send it. */
+const oldBody = t.Object({
   amount: t.Optional(t.Any()),
   payment_method: given(plainText(32)),
   top_up_code: given(plainText(255)),
 });
-const byHandBody = t.Object({ trade_no: plainText(64), reason: plainText(255) });
-const orderQuery = {
-  ...pageQuery,
-  status: t.Optional(plainText(16)),
-  trade_no: t.Optional(plainText(64)),
-};
 
+/** The envelope of these calls of old: no `success`, and a refusal's text stands in `data`. */
+async function oldAnswer<T extends object>(language: Language, work: () => T | Promise<T>) {
+  try {
+    return { message: "success" as const, ...(await work()) };
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== "client") throw error;
+    return { message: "error" as const, data: failureText(error, language), code: error.code };
+  }
+}
+
+/** The wallet's calls, whichever rail it is. */
 function payRoutes(deps: Deps, session: SessionSettings) {
-  function railOf(name: string): PaymentRail {
-    const rail = openRail(deps.options, name);
-    if (!rail) throw refuse("payment_unset");
-    return rail;
-  }
+  const costOf = (actor: UserAccount, wish: Wish) => {
+    const { offer } = offerOf(deps, actor, wish);
+    return {
+      money: minorText(offer.moneyMinor, offer.currency),
+      currency: offer.currency.toUpperCase(),
+      quota: offer.quota,
+      discount: Number(offer.snapshot["discount"] ?? 1),
+    };
+  };
+  return new Elysia({ prefix: "/api/user" })
+    .use(policy(session))
+    .get("/topup/info", () => ok(topUpOffers(deps)), { access: "user" })
+    .post(
+      "/topup/amount",
+      ({ actor, body: { rail, method, amount } }) => ok(costOf(actor, { rail, method, amount })),
+      { access: "user", body: wishBody },
+    )
+    .post(
+      "/topup/pay",
+      async ({ actor, body: { rail, method, amount } }) => {
+        const { tradeNo, url, fields } = await pay(deps, actor, { rail, method, amount });
+        return ok({ trade_no: tradeNo, url, fields: fields ?? null });
+      },
+      { access: "user", body: wishBody },
+    );
+}
 
-  function offerOf(actor: UserAccount, rail: PaymentRail, amount: unknown, minimum = 0): Offer {
-    return offerFor(deps, actor, amount, {
-      price: rail.price(deps.options),
-      currency: rail.currency(deps.options),
-      minimum: Math.max(minimum, rail.minimum(deps.options)),
-    });
-  }
-
-  /** Words that old consoles look for in `message`, beside ours. */
-  const paid = <T>(data: T) => ({ success: true as const, message: "success", data });
-
+/** The same as older consoles call it: a path for each of two rails. */
+function oldRoutes(deps: Deps, session: SessionSettings) {
+  const costOf = (actor: UserAccount, rail: string, amount: unknown) => {
+    const { offer } = offerOf(deps, actor, { rail, method: undefined, amount });
+    return { data: minorText(offer.moneyMinor, offer.currency) };
+  };
   return new Elysia({ prefix: "/api/user" })
     .use(policy(session))
     .post(
       "/amount",
-      ({ actor, body }) => {
-        const rail = railOf(EPAY);
-        const offer = offerOf(actor, rail, body.amount);
-        return paid(minorText(offer.moneyMinor, offer.currency));
+      ({ actor, body, language }) => oldAnswer(language, () => costOf(actor, EPAY, body.amount)),
+      {
+        access: "user",
+        body: oldBody,
       },
-      { access: "user", body: amountBody },
     )
     .post(
       "/pay",
-      async ({ actor, body }) => {
-        const rail = railOf(EPAY);
-        const type = epayType(body.payment_method ?? "");
-        const method = deps.options.get("PayMethods").find((each) => each.type === type);
-        if (!method) throw refuse("payment_method_missing");
-        const offer = offerOf(actor, rail, body.amount, method.min_topup);
-        const order = await createOrder(deps, actor, {
-          rail: rail.name,
-          method: type,
-          offer,
-          seconds: rail.seconds,
-        });
-        const { url, fields } = await epayForm(deps, order);
-        return { ...paid(fields), url };
-      },
-      { access: "user", body: amountBody },
-    )
-    .get(
-      "/epay/notify",
-      async ({ request }) => {
-        if (!isEpayReady(deps.options)) throw missing(request);
-        return epayCallback(deps, new URL(request.url).searchParams);
-      },
-      { open: "public" },
-    )
-    .post(
-      "/epay/notify",
-      async ({ request }) => {
-        if (!isEpayReady(deps.options)) throw missing(request);
-        return epayCallback(deps, await formOf(request));
-      },
-      { open: "visitor", parse: "none" },
+      ({ actor, body, language }) =>
+        oldAnswer(language, async () => {
+          const method = body.payment_method ?? "";
+          const { url, fields } = await pay(deps, actor, { rail: EPAY, method, amount: body.amount });
+          return { data: fields ?? {}, url };
+        }),
+      { access: "user", body: oldBody },
     )
     .post(
       "/stripe/amount",
-      ({ actor, body }) => {
-        const offer = offerOf(actor, railOf(STRIPE), body.amount);
-        return paid(minorText(offer.moneyMinor, offer.currency));
-      },
-      { access: "user", body: amountBody },
+      ({ actor, body, language }) => oldAnswer(language, () => costOf(actor, STRIPE, body.amount)),
+      { access: "user", body: oldBody },
     )
     .post(
       "/stripe/pay",
-      async ({ actor, body }) => {
-        const rail = railOf(STRIPE);
-        const offer = offerOf(actor, rail, body.amount);
-        const order = await createOrder(deps, actor, {
-          rail: rail.name,
-          method: STRIPE,
-          offer,
-          seconds: rail.seconds,
-        });
-        return paid({ pay_link: await stripeLink(deps, order), trade_no: order.tradeNo });
-      },
-      { access: "user", body: amountBody },
+      ({ actor, body, language }) =>
+        oldAnswer(language, async () => {
+          const wish = { rail: STRIPE, method: undefined, amount: body.amount };
+          const { url, tradeNo } = await pay(deps, actor, wish);
+          return { data: { pay_link: url, trade_no: tradeNo } };
+        }),
+      { access: "user", body: oldBody },
     );
 }
 
-/** Orders as their buyers, and those who look after them, see them. */
-function orderRoutes(deps: Deps, session: SessionSettings) {
-  return (
-    new Elysia({ prefix: "/api/user" })
-      .use(policy(session))
-      .get(
-        "/topup/self",
-        async ({ actor, query }) => {
-          const { page, pageSize } = pageOf(query, 1);
-          const { items, total } = await listOrders(deps, {
-            userId: actor.id,
-            status: query.status || undefined,
-            tradeNo: query.trade_no || undefined,
-            page,
-            pageSize,
-          });
-          return ok({ items, total, page, page_size: pageSize });
-        },
-        { access: "user", query: t.Object(orderQuery) },
-      )
-      .get(
-        "/topup",
-        async ({ query }) => {
-          const { page, pageSize } = pageOf(query, 1, LARGE_PAGE_SIZE);
-          const filter = { status: query.status || undefined, tradeNo: query.trade_no || undefined };
-          const { items, total } = await listOrders(deps, { ...filter, page, pageSize });
-          const events = await eventsOf(
-            deps,
-            items.map((item) => item.trade_no),
-          );
-          return ok({ items, total, page, page_size: pageSize, events });
-        },
-        { access: "admin", query: t.Object(orderQuery) },
-      )
-      // By root, who has proven themselves afresh: money that came another way.
-      .post(
-        "/topup/complete",
-        async ({ actor, session: current, body }) => {
-          await requireFreshProof(deps, { actor, session: current }, "everybody");
-          await completeOrder(deps, actor, body.trade_no, reasonOf(body.reason));
-          return done();
-        },
-        { access: "root", body: byHandBody },
-      )
-      .post(
-        "/topup/refund",
-        async ({ actor, session: current, body }) => {
-          await requireFreshProof(deps, { actor, session: current }, "everybody");
-          await refundStripe(deps, actor, body.trade_no, reasonOf(body.reason));
-          return done();
-        },
-        { access: "root", body: byHandBody },
-      )
-  );
+/** What was sent to a rail's address, and what its sender is told. Throws `payment_route_closed` (404), `body_too_large`. */
+async function callRail(deps: Deps, name: string, request: Request): Promise<string> {
+  const rail = guardedRail(deps, name);
+  const { pathname, searchParams } = new URL(request.url);
+  if (!rail) throw new Failure("client", "payment_route_closed", { status: 404, internal: pathname });
+  const isPost = request.method === "POST";
+  const body =
+    isPost && request.body
+      ? await receive(request.body, {
+          maxBytes: rail.maxBodyBytes,
+          totalMs: CALLBACK_MS,
+          tooLarge: () => new Failure("client", "body_too_large", { status: 413 }),
+        })
+      : new Uint8Array();
+  return rail.receive(deps, {
+    method: isPost ? "POST" : "GET",
+    query: searchParams,
+    contentType: request.headers.get("content-type") ?? "",
+    body,
+    header: (header) => request.headers.get(header) ?? "",
+  });
+}
+
+/** What providers call: any rail by its name, and the two addresses that were known before. */
+function callbackRoutes(deps: Deps, session: SessionSettings) {
+  return new Elysia()
+    .use(policy(session))
+    .get("/api/payment/:rail", ({ params, request }) => callRail(deps, params.rail, request), {
+      open: "public",
+    })
+    .post("/api/payment/:rail", ({ params, request }) => callRail(deps, params.rail, request), {
+      open: "visitor",
+      parse: "none",
+    })
+    .get("/api/user/epay/notify", ({ request }) => callRail(deps, EPAY, request), { open: "public" })
+    .post("/api/user/epay/notify", ({ request }) => callRail(deps, EPAY, request), {
+      open: "visitor",
+      parse: "none",
+    })
+    .post("/api/stripe/webhook", ({ request }) => callRail(deps, STRIPE, request), {
+      open: "visitor",
+      parse: "none",
+    });
 }
 
 export function payments(deps: Deps, session: SessionSettings) {
-  return new Elysia().use(payRoutes(deps, session)).use(orderRoutes(deps, session));
-}
-
-/** By itself: the provider calls another prefix. */
-export function stripeWebhook(deps: Deps, session: SessionSettings) {
-  return new Elysia({ prefix: "/api/stripe" }).use(policy(session)).post(
-    "/webhook",
-    async ({ request }) => {
-      if (!isStripeReady(deps.options)) throw missing(request);
-      if (!request.body) throw new Failure("client", "payment_event_invalid", { status: 400 });
-      const raw = await receive(request.body, {
-        maxBytes: MAX_EVENT_BYTES,
-        totalMs: CALLBACK_MS,
-        tooLarge: () => new Failure("client", "body_too_large", { status: 413 }),
-      });
-      await stripeEvent(deps, raw, request.headers.get("stripe-signature") ?? "");
-      return done();
-    },
-    { open: "visitor", parse: "none" },
-  );
-}
-
-function reasonOf(text: string): string {
-  if (text.trim() === "") throw new Failure("client", "reason_missing", { param: "reason" });
-  return text.trim();
-}
-
-function missing(request: Request): Failure {
-  return new Failure("client", "payment_route_closed", {
-    status: 404,
-    internal: new URL(request.url).pathname,
-  });
-}
-
-/** The form of a callback; anything else has no fields, which no signature fits. */
-async function formOf(request: Request): Promise<URLSearchParams> {
-  const type = request.headers.get("content-type") ?? "";
-  if (!/^application\/x-www-form-urlencoded\b/i.test(type) || !request.body) return new URLSearchParams();
-  const bytes = await receive(request.body, {
-    maxBytes: MAX_CALLBACK_BYTES,
-    totalMs: CALLBACK_MS,
-    tooLarge: () => new Failure("client", "body_too_large", { status: 413 }),
-  });
-  return new URLSearchParams(new TextDecoder().decode(bytes));
+  return new Elysia()
+    .use(payRoutes(deps, session))
+    .use(oldRoutes(deps, session))
+    .use(callbackRoutes(deps, session));
 }

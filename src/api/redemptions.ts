@@ -21,6 +21,8 @@ import type { SessionSettings } from "../http/session.ts";
 
 const integer = t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+/** Unix seconds; 0: no end. */
+const end = t.Optional(t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 /** The console sends larger selections in parts. */
 const MAX_IDS = 1000;
 const listQuery = { ...pageQuery, ...redemptionListFields };
@@ -42,7 +44,7 @@ export function redemptions(deps: Deps, session: SessionSettings) {
       })
       .post("/", async ({ actor, body }) => ok(await createRedemptions(deps, actor, body)), {
         access: "admin",
-        body: t.Object({ name: plainText(255), quota: integer, count: integer }),
+        body: t.Object({ name: plainText(255), quota: integer, count: integer, expired_time: end }),
       })
       // † Many codes in one go; data is how many it changed.
       .post("/batch", async ({ body }) => ok(await changeRedemptions(deps, body.ids, body.action)), {
@@ -62,6 +64,7 @@ export function redemptions(deps: Deps, session: SessionSettings) {
             id,
             name: t.Optional(plainText(255)),
             quota: t.Optional(integer),
+            expired_time: end,
             status: t.Optional(t.Integer({ minimum: 0, maximum: 9 })),
           }),
         },

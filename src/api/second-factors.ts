@@ -2,7 +2,12 @@
 // Refuses changes of factors without fresh proof, and guesses beyond a few per address.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { afterFactorChange, removeOwnFactor, resetFactors } from "../core/users/factors/change.ts";
+import {
+  changeOwnFactor,
+  removeOwnPasskey,
+  removeOwnTotp,
+  resetFactors,
+} from "../core/users/factors/change.ts";
 import {
   beginAssertion,
   beginRegistration,
@@ -84,9 +89,11 @@ function totpRoutes(deps: Deps, settings: SessionSettings) {
       "/enable",
       async ({ actor, session, address, request, body }) => {
         await requireFreshProof(deps, { actor, session }, "everybody");
-        const codes = await enableTotp(deps, actor, { code: body.code, flowToken: body.flow_token });
         const by = auditActorOf({ actor, session, address, request });
-        await afterFactorChange(deps, actor, "totp_added", { by, sessionId: sessionOf(session).id });
+        const change = { change: "totp_added" as const, by, sessionId: sessionOf(session).id };
+        const codes = await changeOwnFactor(deps, actor, change, (told) =>
+          enableTotp(deps, actor, { code: body.code, flowToken: body.flow_token, told }),
+        );
         return ok({ backup_codes: codes });
       },
       { access: "session", body: t.Object({ code, flow_token: flowToken }) },
@@ -95,9 +102,9 @@ function totpRoutes(deps: Deps, settings: SessionSettings) {
       "/disable",
       async ({ actor, session, address, request }) => {
         await requireFreshProof(deps, { actor, session }, "everybody");
-        await removeOwnFactor(deps, actor, "totp");
         const by = auditActorOf({ actor, session, address, request });
-        await afterFactorChange(deps, actor, "totp_removed", { by, sessionId: sessionOf(session).id });
+        const change = { change: "totp_removed" as const, by, sessionId: sessionOf(session).id };
+        await changeOwnFactor(deps, actor, change, (told) => removeOwnTotp(deps, actor, told));
         return done();
       },
       { access: "session" },
@@ -106,9 +113,11 @@ function totpRoutes(deps: Deps, settings: SessionSettings) {
       "/backup_codes",
       async ({ actor, session, address, request }) => {
         await requireFreshProof(deps, { actor, session }, "everybody");
-        const codes = await renewBackupCodes(deps, actor);
         const by = auditActorOf({ actor, session, address, request });
-        await afterFactorChange(deps, actor, "backup_renewed", { by, sessionId: sessionOf(session).id });
+        const change = { change: "backup_renewed" as const, by, sessionId: sessionOf(session).id };
+        const codes = await changeOwnFactor(deps, actor, change, (told) =>
+          renewBackupCodes(deps, actor, told),
+        );
         return ok({ backup_codes: codes });
       },
       { access: "session" },
@@ -134,14 +143,11 @@ function passkeyRoutes(deps: Deps, settings: SessionSettings) {
         await requireFreshProof(deps, { actor, session }, "everybody");
         const sessionId = sessionOf(session).id;
         const { flow_token: token, response: answer, name = "" } = body;
-        await finishRegistration(deps, actor, {
-          flowToken: token,
-          response: answer,
-          name: name ?? "",
-          sessionId,
-        });
         const by = auditActorOf({ actor, session, address, request });
-        await afterFactorChange(deps, actor, "passkey_added", { by, sessionId });
+        const shown = { flowToken: token, response: answer, name: name ?? "", sessionId };
+        await changeOwnFactor(deps, actor, { change: "passkey_added", by, sessionId }, (told) =>
+          finishRegistration(deps, actor, { ...shown, told }),
+        );
         return done();
       },
       { access: "session", body: finishBody },
@@ -176,8 +182,9 @@ function passkeyRoutes(deps: Deps, settings: SessionSettings) {
     )
     .put(
       "/:id",
-      async ({ actor, params, body }) => {
-        await renamePasskey(deps, actor.id, rowIdOf(params.id), body.name);
+      async ({ actor, session, address, request, params, body }) => {
+        const by = auditActorOf({ actor, session, address, request });
+        await renamePasskey(deps, by, rowIdOf(params.id), body.name);
         return done();
       },
       { access: "session", body: t.Object({ name: plainText(255) }) },
@@ -186,9 +193,10 @@ function passkeyRoutes(deps: Deps, settings: SessionSettings) {
       "/:id",
       async ({ actor, session, address, request, params }) => {
         await requireFreshProof(deps, { actor, session }, "everybody");
-        await removeOwnFactor(deps, actor, { passkey: rowIdOf(params.id) });
+        const id = rowIdOf(params.id);
         const by = auditActorOf({ actor, session, address, request });
-        await afterFactorChange(deps, actor, "passkey_removed", { by, sessionId: sessionOf(session).id });
+        const change = { change: "passkey_removed" as const, by, sessionId: sessionOf(session).id };
+        await changeOwnFactor(deps, actor, change, (told) => removeOwnPasskey(deps, actor, id, told));
         return done();
       },
       { access: "session" },

@@ -30,6 +30,7 @@ const fields = {
   allow_ips: given(plainText(65_536)),
   group: given(plainText(64)),
   auto_groups: given(plainText(1024)),
+  max_quota: given(t.Integer({ minimum: 0, maximum: MAX_TOKEN_QUOTA })),
 };
 
 /** So long the secret before may be taken beside a new one: thirty days. */

@@ -1,12 +1,12 @@
 // Administration of many users at once, and what administrators note about one.
 // Refuses by rank, account for account: core/users/bulk-run.ts.
 import { Elysia, t } from "elysia";
-import type { Deps, UserAccount } from "../core/deps.ts";
-import type { AuditActor } from "../core/logs/audit.ts";
-import { createBulk, getBulk } from "../core/users/bulk.ts";
+import type { Deps } from "../core/deps.ts";
+import { createBulk, getBulk, listBulks } from "../core/users/bulk.ts";
 import type { BulkAct } from "../core/users/bulk.ts";
 import { runSoon } from "../core/users/bulk-run.ts";
 import { writeNotes } from "../core/users/user-notes.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -14,6 +14,7 @@ import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { refuse } from "../shared/failures.ts";
+import { MAX_REMARK } from "../shared/name-limits.ts";
 
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const letter = t.Optional(t.Object({ subject: plainText(200), text: plainText(20_000) }));
@@ -54,24 +55,13 @@ function whomOf({ ids, filter, count }: typeof bulkBody.static) {
   throw refuse("params_wrong");
 }
 
-function byOf(actor: UserAccount, from: { request: Request; address: string; session: unknown }): AuditActor {
-  return {
-    id: actor.id,
-    username: actor.username,
-    role: actor.role,
-    address: from.address,
-    userAgent: (from.request.headers.get("user-agent") ?? "").slice(0, 256),
-    authMethod: from.session === undefined ? "access_token" : "session",
-  };
-}
-
 export function userBulk(deps: Deps, session: SessionSettings) {
   return new Elysia({ prefix: "/api/user" })
     .use(policy(session))
     .post(
       "/bulk",
       async ({ actor, body, request, address, session: current }) => {
-        const by = byOf(actor, { request, address, session: current });
+        const by = auditActorOf({ actor, request, address, session: current });
         const bulk = await createBulk(deps, by, {
           act: actOf(body),
           reason: (body.reason ?? "").trim(),
@@ -82,19 +72,20 @@ export function userBulk(deps: Deps, session: SessionSettings) {
       },
       { access: "admin", body: bulkBody },
     )
+    .get("/bulk", async ({ actor }) => ok(await listBulks(deps, actor)), { access: "admin" })
     .get("/bulk/:id", async ({ actor, params }) => ok(await getBulk(deps, actor, rowIdOf(params.id))), {
       access: "admin",
     })
     .put(
       "/:id/notes",
       async ({ actor, body, params, request, address, session: current }) => {
-        const by = byOf(actor, { request, address, session: current });
+        const by = auditActorOf({ actor, request, address, session: current });
         await writeNotes(deps, by, rowIdOf(params.id, "user_missing"), body);
         return done();
       },
       {
         access: "admin",
-        body: t.Object({ remark: t.Optional(plainText(500)), flagged: t.Optional(t.Boolean()) }),
+        body: t.Object({ remark: t.Optional(plainText(MAX_REMARK)), flagged: t.Optional(t.Boolean()) }),
       },
     );
 }

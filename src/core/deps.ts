@@ -7,6 +7,7 @@ import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
 import type { Keyring } from "./channels/keyring.ts";
+import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
 import type { PriceBook } from "./prices/price-book.ts";
 import type { Routing } from "./channels/routing.ts";
@@ -95,6 +96,8 @@ export interface TokenAccount {
   group: string;
   /** The groups that the automatic choice of this key tries; empty: the site's. */
   autoGroups: readonly string[];
+  /** The most that one call may cost, in units; 0 = as much as it takes. */
+  maxQuota: number;
 }
 
 /** In-memory accounts: filled on first use, corrected by each write and by other nodes' announcements. */
@@ -321,6 +324,8 @@ export interface Deps {
   maintenance: Maintenance;
   inbox: Inbox;
   prices: PriceBook;
+  /** The ways that money comes in by; open or not. */
+  rails: readonly PaymentRail[];
   catalogue: Catalogue;
   vendors: Vendors;
   presets?: ModelPresets;

@@ -215,12 +215,11 @@ export function mustEnrol(
   return role >= Role.admin && !secondFactor && options.get("AdminSecondFactorRequired");
 }
 
-/** What such an administrator reaches: what it takes to set one up. */
-function isEnrolment({ url }: Request): boolean {
+/** What such an administrator reaches: who they are, and what it takes to set a factor up. */
+function isEnrolment({ url, method }: Request): boolean {
   const path = new URL(url).pathname.replace(/\/$/, "");
-  return (
-    path === "/api/user/self" || path === "/api/verify" || /^\/api\/user\/(2fa|passkey)(\/|$)/.test(path)
-  );
+  if (path === "/api/user/self") return method === "GET";
+  return path === "/api/verify" || /^\/api\/user\/(2fa|passkey)(\/|$)/.test(path);
 }
 
 /** What a visitor shows to be known by; only ever compared. */

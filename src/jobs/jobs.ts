@@ -6,7 +6,7 @@ import type { Deps } from "../core/deps.ts";
 import { applyDueDrafts } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { expireOrders } from "../core/payments/orders.ts";
-import { askForOpenOrders } from "../core/payments/stripe.ts";
+import { askForOpenOrders } from "../core/payments/rails.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
@@ -45,6 +45,7 @@ export function jobsOf(
     | "reach"
     | "routing"
     | "seal"
+    | "rails"
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,

@@ -95,7 +95,9 @@ export interface DocumentSettings {
 const INTRODUCTION = `One gateway for the clients of OpenAI, Anthropic and Google, and the console's own calls.
 
 **The relay** (/v1, /v1beta, /mj, /suno) takes API keys and answers in the form of the path. Errors have its form, an HTTP
-status and the header \`x-weir-error-code\`. **The console** (/api) takes a session or an access token and answers
+status and the header \`x-weir-error-code\`. Every inference call takes \`X-Max-Cost\` (dollars, at most six decimals) or
+\`X-Max-Quota\` (units), above which it is never charged (else 402 \`max_cost_exceeded\`), and \`X-Quote\`, the id of a quote
+(\`POST /v1/quote\`) whose prices it keeps; whole answers tell their cost in dollars in \`x-weir-cost\`. **The console** (/api) takes a session or an access token and answers
 \`{success, message, data}\`; a refusal of a call's own has status 200, \`success\` false and a \`code\`.`;
 
 /** The document of the routes that `app` has now. */
@@ -220,6 +222,9 @@ function consoleOperation(name: string, own: Declared, body: Schema | undefined)
       200: {
         description: "The answer, or a refusal of the call's own.",
         headers: goodHeaders("console", false),
+        ...(row?.csv === undefined
+          ? {}
+          : { content: { "text/csv": { schema: { type: "string", description: row.csv } } } }),
         ...(answer === undefined
           ? {}
           : { content: { [JSON_TYPE]: { schema: refusable(answer), ...exampleOf(row?.answer) } } }),

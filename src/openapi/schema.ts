@@ -58,6 +58,8 @@ export interface ConsoleOperation {
   readonly body?: unknown;
   /** What may come back. */
   readonly answer?: unknown;
+  /** A file in place of JSON: what a line of it is. */
+  readonly csv?: string;
   /** How an API key is shown, where the call is open but for one. */
   readonly key?: "apiKey" | "keyInQuery";
   /** What a query field means here, where it differs from its usual meaning in parameters.ts. */

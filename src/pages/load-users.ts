@@ -14,5 +14,11 @@ export async function loadUsers(context: LoaderContext): Promise<UserPageData> {
     page,
     pageSize,
   });
-  return { rows: items, total, pageSize, groups: Object.keys(deps.options.get("GroupRatio")).sort() };
+  return {
+    rows: items,
+    total,
+    pageSize,
+    groups: Object.keys(deps.options.get("GroupRatio")).sort(),
+    lowQuota: deps.options.get("QuotaRemindThreshold"),
+  };
 }

@@ -1,10 +1,16 @@
 // The price list's row of the page table: what the loader found, as the texts and addresses that the views lay out.
 // Refuses arithmetic of its own: unit prices and sums come from the functions that charge.
-import { formatDateTime, formatNumber } from "../../islands/lib/format.ts";
+import { formatDateTime, formatNumber, siteDisplay } from "../../islands/lib/format.ts";
 import { groupText } from "../../islands/lib/group-text.ts";
 import { namesText } from "../../islands/lib/model-names.ts";
-import { appliedText, callPriceText, priceText, ruleTexts, toolName } from "../../islands/lib/rule-words.ts";
-import { costRows } from "../../islands/screens/log/cost-rows.ts";
+import {
+  appliedText,
+  callPriceText,
+  ruleTexts,
+  sitePriceText as priceText,
+  toolName,
+} from "../../islands/lib/rule-words.ts";
+import { costDisplay, costRows } from "../../islands/screens/log/cost-rows.ts";
 import type { Translate } from "../../views/document.tsx";
 import { PricingDetailView } from "../../views/pricing-detail.tsx";
 import type { PricedGroup, PriceFact, PricingSum } from "../../views/pricing-detail.tsx";
@@ -31,6 +37,7 @@ import type { AnnouncedTexts } from "./announced-prices.ts";
 import { loadPricing } from "./load-pricing.ts";
 import type { PricedModel, PricingData } from "./load-pricing.ts";
 import type { Page, RenderContext } from "./page.ts";
+import { divisorText, formulaText, ratioTone } from "./pricing-words.ts";
 import { homeSamples } from "./public-pages.tsx";
 
 /** What an example of a price is reckoned with where the visitor names nothing. */
@@ -44,13 +51,6 @@ const SHORT = 40;
 const ratios = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 
 const ratioText = (ratio: number): string => `${ratios.format(ratio)}×`;
-
-/** The specification's thresholds. */
-function ratioTone(ratio: number): PricingGroup["tone"] {
-  if (ratio > 5) return "error";
-  if (ratio > 3) return "warning";
-  return ratio > 1 ? "info" : undefined;
-}
 
 interface Shown {
   t: Translate;
@@ -69,7 +69,7 @@ function bannerOf({ t, data }: Shown): PricingBanner {
   return {
     tone: isGuest ? "warning" : "info",
     text: t(isGuest ? "pricing.banner.guest" : "pricing.banner.user", named),
-    formula: t("pricing.formula", { units: formatNumber(quotaPerUnit) }),
+    formula: formulaText(t, quotaPerUnit),
     action: isGuest
       ? { href: `/login?next=${encodeURIComponent(pricingAddress(query))}`, title: t("shell.signIn") }
       : undefined,
@@ -321,7 +321,9 @@ function factsOf(
   if (!model.pricing) facts.push(fact(t("pricing.standIn"), ""));
   for (const { kind, per, unitPrice } of unitPrices(data, prices).values()) {
     const price =
-      per === "call" ? callPriceText(t, unitPrice, unit) : t(PER_TEXT[per], { price: priceText(unitPrice) });
+      per === "call"
+        ? callPriceText(t, unitPrice, unit, priceText)
+        : t(PER_TEXT[per], { price: priceText(unitPrice) });
     const text = fact(t(`log.line.${kind}`), price);
     (USUAL.has(kind) ? facts : rareFacts).push(text);
   }
@@ -337,7 +339,7 @@ function explainedSum({ t, data }: Shown, model: PricedModel, listed: PriceRatio
   const { groupRatio, quotaPerUnit } = data;
   const counts = listed.callPrice === undefined ? countsOf(data, true) : {};
   const { sum, prices = listed, applied } = sumOf(data, model, counts);
-  const rows = costRows(sum, sum.quota, { unitsPerDollar: quotaPerUnit });
+  const rows = costRows(sum, sum.quota, costDisplay(siteDisplay()));
   const lines = rows.slice(0, -1).map(({ kind, line, text }) => {
     if (!line) {
       const title =
@@ -371,7 +373,7 @@ function explainedSum({ t, data }: Shown, model: PricedModel, listed: PriceRatio
     cache: ratios.format(prices.cacheRatio),
     output: formatNumber(output),
     completion: ratios.format(prices.completionRatio),
-    units: formatNumber(quotaPerUnit),
+    units: divisorText(quotaPerUnit),
     amount: priceText(sum.exact / quotaPerUnit),
   });
   return { lines, total, formula };
@@ -453,7 +455,7 @@ function detailView(shown: Shown, detail: Exclude<PricingData["detail"], "missin
     input: formatNumber((counts.fresh ?? 0) + (counts.cacheRead ?? 0)),
     output: formatNumber(counts.output ?? 0),
     cached: formatNumber(counts.cacheRead ?? 0),
-    rules: ruleTexts(t, { ...row, tools: {} }, data.groupRatio),
+    rules: ruleTexts(t, { ...row, tools: {} }, data.groupRatio, priceText),
     sum: prices && explainedSum(shown, detail, prices),
     choice: { group: data.group, groups: groupChoices(shown), areGroupsCut: data.areGroupsCut },
     groupColumns: isPerCall

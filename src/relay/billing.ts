@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import type { Deps, TokenAccount } from "../core/deps.ts";
 import { relayLanguageOf } from "../http/messages.ts";
+import { isInCurrency } from "../core/options/display.ts";
 import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
@@ -30,7 +31,7 @@ function sums(deps: BillingDeps, { user, token }: Caller): { left: number; used:
 
 /** In dollars, or in plain units where the site shows no currency. */
 function shown(deps: BillingDeps, quota: number): number {
-  return deps.options.get("DisplayInCurrencyEnabled") ? quota / deps.options.get("QuotaPerUnit") : quota;
+  return isInCurrency(deps.options) ? quota / deps.options.get("QuotaPerUnit") : quota;
 }
 
 function isOpenEnded(deps: BillingDeps, token: TokenAccount | undefined): boolean {

@@ -8,6 +8,8 @@ import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./call/admission.ts";
 import type { Caller } from "./call/admission.ts";
 import { refusePlain } from "./call/exchange.ts";
+import type { RelayRequest } from "./call/exchange.ts";
+import type { SessionCaller } from "./call/prepare.ts";
 import { preflight } from "./wire/cors.ts";
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { chat, completions, embeddings } from "./endpoints/text.ts";
@@ -69,6 +71,7 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
       .post("/v1/audio/speech", serve(speech), raw)
       .post("/v1/audio/transcriptions", serve(transcriptions), raw)
       .post("/v1/audio/translations", serve(translations), raw)
+      .post("/v1/quote", ({ request }) => relay.quote({ request, endpoint: chat }), raw)
       .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
       .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
       .options("/openai/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
@@ -147,23 +150,43 @@ function unimplementedRoutes(deps: Deps, { visitors }: SessionSettings, relay: R
  * route read errors in the shape of the API that they try out.
  */
 function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
-  return new Elysia().use(policy(session)).post(
-    "/pg/chat/completions",
-    async ({ request, visitor }) => {
-      let user: UserAccount;
-      try {
-        user = sessionUser(deps, request, visitor);
-      } catch (error) {
-        const services = refusalServices(deps, relay);
-        return refusePlain(services, { request, omitId: true, dialect: "openai-chat" }, error);
-      }
-      return relay.serveSession(
-        { request, endpoint: chat },
-        { user, bodyOf: playgroundBody, callerOf: (body) => playgroundCaller(deps, user, body) },
-      );
-    },
-    { parse: "none", open: "visitor", detail: checkedBy("session, by the relay").detail },
-  );
+  const options = {
+    parse: "none",
+    open: "visitor",
+    detail: checkedBy("session, by the relay").detail,
+  } as const;
+  type Serve = (call: RelayRequest, session: SessionCaller) => Promise<Response>;
+  async function asVisitor(
+    request: Request,
+    visitor: UserAccount | undefined,
+    serve: Serve,
+  ): Promise<Response> {
+    let user: UserAccount;
+    try {
+      user = sessionUser(deps, request, visitor);
+    } catch (error) {
+      const services = refusalServices(deps, relay);
+      return refusePlain(services, { request, omitId: true, dialect: "openai-chat" }, error);
+    }
+    return serve(
+      { request, endpoint: chat },
+      { user, bodyOf: playgroundBody, callerOf: (body) => playgroundCaller(deps, user, body) },
+    );
+  }
+  return new Elysia()
+    .use(policy(session))
+    .post(
+      "/pg/chat/completions",
+      async ({ request, visitor }) =>
+        asVisitor(request, visitor, (call, caller) => relay.serveSession(call, caller)),
+      options,
+    )
+    .post(
+      "/pg/quote",
+      async ({ request, visitor }) =>
+        asVisitor(request, visitor, (call, caller) => relay.quoteSession(call, caller)),
+      options,
+    );
 }
 
 /** Clients write the slashes of a model's name as %2F. */

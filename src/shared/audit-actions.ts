@@ -26,6 +26,7 @@ export const auditActions = {
   "provider.update": manage,
   "provider.delete": manage,
   "log.clear": manage,
+  "log.export": manage,
   "account.registered": system,
   "account.names": system,
   "account.deleted": system,

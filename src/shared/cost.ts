@@ -2,7 +2,7 @@
 // Refuses to guess: what the row does not hold makes no line. Ledger, log detail and pricing page share this code.
 import { DEFAULT_QUOTA_PER_UNIT, MAX_QUOTA, roundHalfAway } from "./money.ts";
 import { isDollars, TOKEN_KINDS } from "./price-row.ts";
-import type { PriceCondition, TokenKind } from "./price-row.ts";
+import type { CallUnit, PriceCondition, TokenKind } from "./price-row.ts";
 import { MAX_TOKEN_COUNT } from "./usage.ts";
 
 const TOKENS_PER_MTOK = 1_000_000;
@@ -65,6 +65,8 @@ export type TokenRates = Readonly<Record<TokenKind, number>>;
 /** Every ratio of a model; `callPrice` (dollars per call) replaces the token prices where it is set. */
 export interface PriceRatios {
   callPrice: number | undefined;
+  /** What `callPrice` is for one of; undefined: a call. */
+  callUnit?: CallUnit | undefined;
   modelRatio: number;
   completionRatio: number;
   cacheRatio: number;

@@ -7,6 +7,8 @@ export const MAX_CODE_NAME = 20;
 export const MAX_USERNAME = 12;
 export const MAX_DISPLAY_NAME = 20;
 export const MAX_TAG = 64;
+/** What administrators note about an account. */
+export const MAX_REMARK = 500;
 export const MIN_PASSWORD = 8;
 export const MAX_PASSWORD = 64;
 

@@ -20,7 +20,7 @@ export type TokenPrices = { [K in TokenKind]?: number };
 
 /** What a fixed price is for one of. */
 const CALL_UNITS = ["call", "image", "second", "page", "kchar"] as const;
-type CallUnit = (typeof CALL_UNITS)[number];
+export type CallUnit = (typeof CALL_UNITS)[number];
 
 export const WEEK_DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const;
 type WeekDay = (typeof WEEK_DAYS)[number];

@@ -67,6 +67,17 @@ const number = (good: number, min = 0, max = 1e12): OptionCase => ({
 });
 
 /** Whatever people write. */
+/** Of a currency for a dollar. */
+const rate = (good: number): OptionCase => ({
+  good: String(good),
+  read: good,
+  refused: [
+    ["0", "option_not_number", { min: 0.000001, max: 1e6 }],
+    ["-1", "option_not_number", { min: 0.000001, max: 1e6 }],
+    ["7.1234567", "option_too_precise", { decimals: 6 }],
+  ],
+});
+
 const free = (good: string, read: unknown = good): OptionCase => ({ good, read, refused: [] });
 
 const address = (good = "https://gw.example/base/"): OptionCase => ({
@@ -135,6 +146,25 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   QuotaPerUnit: number(100_000, 1, 1e9),
   RetryTimes: whole(3, 0, 10),
   DisplayInCurrencyEnabled: turned(false),
+  QuotaDisplayType: {
+    good: "CNY",
+    read: "CNY",
+    refused: [
+      ["", "option_not_one_of", { values: "USD, CNY, TOKENS, CUSTOM" }],
+      ["usd", "option_not_one_of", { values: "USD, CNY, TOKENS, CUSTOM" }],
+    ],
+  },
+  USDExchangeRate: rate(6.9),
+  CustomCurrencySymbol: {
+    ...free("HK$"),
+    refused: [
+      ["", "option_bad_symbol"],
+      ["far too long", "option_bad_symbol"],
+      ["<b>", "option_bad_symbol"],
+      ["1", "option_bad_symbol"],
+    ],
+  },
+  CustomCurrencyExchangeRate: rate(7.8),
   DisplayTokenStatEnabled: turned(false),
   DefaultCollapseSidebar: turned(true),
   SelfUseModeEnabled: turned(true),
@@ -172,6 +202,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   PreConsumedQuota: whole(1),
   QuotaForInviter: whole(5),
   QuotaForInvitee: whole(6),
+  InviteRewardAfterFirstOrder: turned(true),
   Chats: {
     good: JSON.stringify(CHATS),
     read: CHATS,
@@ -438,6 +469,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
     ],
   },
   CustomCallbackAddress: address("https://callback.example"),
+  EpayAskOrders: turned(true),
   TopupGroupRatio: ratios("TopupGroupRatio"),
   "passkey.enabled": guarded("option_needs_passkey_host", ["ServerAddress", "https://gw.example"]),
   SecurityStepUp: choice("always", "factor", "always"),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { resumeBulks } from "../../src/core/users/bulk-run.ts";
-import type { BulkJson } from "../../src/core/users/bulk.ts";
+import type { BulkHead, BulkJson } from "../../src/core/users/bulk.ts";
 import type { AdminUserJson } from "../../src/core/users/user-list.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -113,6 +113,42 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(own.text).not.toContain("pays late");
     const refused = await app.call("PUT", `/api/user/${other.id}/notes`, { flagged: true }, admin);
     expect(refused.body).toMatchObject({ success: false, code: "user_rank_update" });
+  });
+
+  test("a hold counts for keys at once, on the node that heard of it", async () => {
+    const one = await app.createUser();
+    const key = await app.createToken(one.id);
+    const calls = async () => {
+      const headers = { authorization: `Bearer ${key.key}`, "content-type": "application/json" };
+      const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
+      const answer = await fetch(`${app.url}/v1/chat/completions`, { method: "POST", headers, body });
+      return answer.headers.get("x-weir-error-code") === "account_flagged";
+    };
+    expect(await calls()).toBe(false);
+    await app.call("PUT", `/api/user/${one.id}/notes`, { flagged: true }, admin);
+    expect(await calls()).toBe(true);
+    await app.call("PUT", `/api/user/${one.id}/notes`, { flagged: false }, admin);
+    expect(await calls()).toBe(false);
+  });
+
+  test("runs are listed for whoever began them, and for root", async () => {
+    const one = await app.createUser();
+    const boss = await app.createUser({ role: 100 });
+    const asked = await post({ action: "group", group: "vip", ids: [one.id], reason: "moved" });
+    await finished(asked.body.data.id);
+    const listOf = async (who: TestUser) =>
+      (await app.call<Told<BulkHead[]>>("GET", "/api/user/bulk", undefined, who)).body.data;
+    expect((await listOf(admin))[0]).toMatchObject({
+      id: asked.body.data.id,
+      action: "group",
+      group: "vip",
+      reason: "moved",
+      username: admin.username,
+      total: 1,
+      finished: true,
+    });
+    expect((await listOf(boss))[0]?.id).toBe(asked.body.data.id);
+    expect(await listOf(other)).toEqual([]);
   });
 
   test("not seen for days: neither in the console nor by a key", async () => {

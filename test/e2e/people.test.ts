@@ -60,7 +60,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     }
 
     const rowOf = (page: Page, name: string) =>
-      page.getByRole("table", { name: "Users" }).getByRole("row", { name: new RegExp(`^${name}`) });
+      page.getByRole("table", { name: "Users" }).getByRole("row", { name: new RegExp(`^(Select )?${name}`) });
 
     async function act(page: Page, name: string, item: string): Promise<void> {
       await page.getByRole("button", { name: `Actions for ${name}` }).click();

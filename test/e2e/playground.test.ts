@@ -26,6 +26,7 @@ const TEXTS = {
     stopOne: "Stop this answer",
     table: "Table",
     cost: /^Cost \$/,
+    quote: /^About \$0\.0\S+, at most \$0\.\d+$/,
     errorRow: "Entry in the usage log",
     edit: "Edit and resend",
     editing: "Edit the message",
@@ -45,6 +46,7 @@ const TEXTS = {
     stopOne: "停止这个回答",
     table: "表格",
     cost: /^费用 \$/,
+    quote: /^约 \$0\.0\S+，最多 \$0\.\d+$/,
     errorRow: "使用日志中的记录",
     edit: "编辑并重新发送",
     editing: "编辑消息",
@@ -145,8 +147,12 @@ describe.each(DATABASE_KINDS)("the playground on %s", (kind) => {
       await page.keyboard.press("Enter");
     };
 
+    // What it would cost stands there before it is sent.
+    await fill(field, "What is a weir?");
+    await page.getByText(texts.quote).waitFor();
+
     // The answer as it was meant; what is HTML in it stays text.
-    await ask("What is a weir?");
+    await page.keyboard.press("Enter");
     await last.getByRole("region", { name: texts.table }).getByText("Sharp-crested").waitFor();
     await last.locator("pre .text-primary", { hasText: "const" }).waitFor();
     await last.locator("math").waitFor();

@@ -22,6 +22,7 @@ function code(id: number, part: Partial<CodeRow> = {}): CodeRow {
     quota: 500_000,
     created_time: NOW - 3600,
     redeemed_time: 0,
+    expired_time: 0,
     used_user_id: 0,
     used_username: "",
     ...part,

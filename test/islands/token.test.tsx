@@ -47,6 +47,7 @@ function token(id: number, part: Partial<TokenRow> = {}): TokenRow {
     allow_ips: "",
     group: "",
     auto_groups: "",
+    max_quota: 0,
     previous_until: 0,
     ...part,
   };
@@ -198,6 +199,7 @@ describe("making keys", () => {
       remain_quota: 500_000,
       unlimited_quota: false,
       expired_time: -1,
+      max_quota: 0,
       model_limits_enabled: false,
       model_limits: "",
       allow_ips: "",

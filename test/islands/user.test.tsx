@@ -62,7 +62,13 @@ beforeEach(() => {
 });
 
 function open(options: IslandOptions = {}): Island {
-  const data: UserPageData = { rows: ROWS, total: ROWS.length, pageSize: 10, groups: ["default", "vip"] };
+  const data: UserPageData = {
+    rows: ROWS,
+    total: ROWS.length,
+    pageSize: 10,
+    groups: ["default", "vip"],
+    lowQuota: 1000,
+  };
   const island = renderScreen(UserScreen, { data, url: "/user", user: ROOT, ...options });
   island.answer("GET /api/user/search", { success: true, data: { items: ROWS, total: ROWS.length } });
   island.answer("GET /api/log/histogram", {
@@ -91,7 +97,7 @@ function open(options: IslandOptions = {}): Island {
   return island;
 }
 
-const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(`^${name}`) });
+const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(`^(Select )?${name}`) });
 const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
 
 async function menuOf(island: Island, name: string): Promise<string[]> {
@@ -324,5 +330,116 @@ describe("the drawer", () => {
       password: "longenough",
       display_name: "carol",
     });
+  });
+});
+
+describe("many at once", () => {
+  const RUN = {
+    id: 9,
+    action: "credit",
+    amount: 1_250_000,
+    reason: "outage",
+    username: "boss",
+    total: 2,
+    created_at: 1_763_596_800,
+  };
+
+  test("chosen accounts: the sheet says the sum, the run its refusals, and both stay in the address", async () => {
+    const island = open();
+    const states = [
+      { ...RUN, done: 1, failed: 0, finished: false, failures: [] },
+      {
+        ...RUN,
+        done: 1,
+        failed: 1,
+        finished: true,
+        failures: [{ user_id: 4, username: "banned", code: "user_rank_update" }],
+      },
+    ];
+    island.answer("POST /api/user/bulk", { success: true, data: { id: 9 } });
+    island.answer("GET /api/user/bulk/9", () => ({ success: true, data: states.shift() ?? states[0] }));
+    await island.user.click(screen.getByRole("checkbox", { name: "Select bob" }));
+    await island.user.click(screen.getByRole("checkbox", { name: "Select banned" }));
+    await island.user.click(screen.getByRole("button", { name: "Change balances" }));
+    const sheet = await screen.findByRole("dialog", { name: "Change balances" });
+    expect(sheet.textContent).toContain("bob, banned");
+    await island.user.type(within(sheet).getByRole("textbox", { name: /^Amount/ }), "2.5");
+    expect(sheet.textContent).toContain("2 accounts get $2.50 each: $5.00 in all.");
+    await island.user.click(within(sheet).getByRole("button", { name: "Change 2 balances" }));
+    await settle();
+    expect(within(sheet).getByText("Say why")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+    await island.user.type(within(sheet).getByRole("textbox", { name: /^Reason/ }), "outage");
+    await island.user.click(within(sheet).getByRole("button", { name: "Change 2 balances" }));
+    const run = await screen.findByRole("dialog", { name: "Change balances: +$2.50" });
+    expect(writes(island).at(-1)?.body).toEqual({
+      action: "credit",
+      amount: 1_250_000,
+      reason: "outage",
+      ids: [3, 4],
+    });
+    expect(location.search).toBe("?run=9");
+    await within(run).findByText("1 of 2 done, 1 refused", undefined, { timeout: 3000 });
+    expect(run.textContent).toContain("banned");
+    expect(run.textContent).toContain("You cannot change users whose role is yours or higher");
+    // What was chosen is done with.
+    expect(screen.queryByRole("toolbar", { name: "Actions for the selection" })).toBeNull();
+  });
+
+  test("all that match are named by the filter and their number, never loaded", async () => {
+    const data = { rows: [ROWS[2], ROWS[3]], total: 4812, pageSize: 10, groups: ["vip"], lowQuota: 1000 };
+    const island = open({ data, url: "/user?group=vip&unseen=90" });
+    island.answer("POST /api/user/bulk", { success: true, data: { id: 9 } });
+    island.answer("GET /api/user/bulk/9", {
+      success: true,
+      data: { ...RUN, done: 0, failed: 0, finished: true, failures: [] },
+    });
+    await island.user.click(screen.getByRole("checkbox", { name: "Select this page" }));
+    await island.user.click(screen.getByRole("button", { name: /4,812 that match/ }));
+    await island.user.click(screen.getByRole("button", { name: "Move to group" }));
+    const sheet = await screen.findByRole("dialog", { name: "Move to group" });
+    await island.user.selectOptions(within(sheet).getByRole("combobox", { name: /^Group/ }), "vip");
+    await island.user.click(within(sheet).getByRole("button", { name: "Move 4,812 accounts" }));
+    await settle();
+    expect(writes(island).at(-1)?.body).toEqual({
+      action: "group",
+      group: "vip",
+      reason: "",
+      filter: { group: "vip", unseen: "90" },
+      count: 4812,
+    });
+    expect(island.requests.some(({ query }) => query["page_size"] === "100")).toBe(false);
+  });
+
+  test("nobody chooses an account that the rank forbids, nor their own", () => {
+    open({ user: ADMIN });
+    for (const name of ["boss", "helper", "gone"])
+      expect(screen.queryByRole("checkbox", { name: `Select ${name}` })).toBeNull();
+    expect(screen.getByRole("checkbox", { name: "Select bob" })).toBeTruthy();
+  });
+
+  test("amounts are typed as people think of them, and asked for in the API's units", async () => {
+    const island = open({ url: "/user?quota_max=500000" });
+    expect(screen.getByText("$1.00")).toBeTruthy();
+    await island.user.click(screen.getByRole("button", { name: /Balance at most: \$1\.00/ }));
+    const input = screen.getByRole("textbox", { name: "Balance at most" });
+    await island.user.clear(input);
+    await island.user.type(input, "2.5{Enter}");
+    await settle();
+    expect(island.requests.at(-1)?.query).toMatchObject({ quota_max: "1250000" });
+  });
+
+  test("the remark and the hold are saved by their own call, and stand in the row", async () => {
+    const rows = [person(3, { username: "bob", remark: "pays by invoice", flagged: true })];
+    const island = open({ data: { rows, total: 1, pageSize: 10, groups: ["default"], lowQuota: 0 } });
+    expect(rowOf("bob").textContent).toContain("On hold");
+    expect(rowOf("bob").textContent).toContain("pays by invoice");
+    island.answer("PUT /api/user/3/notes", { success: true });
+    await island.user.click(within(rowOf("bob")).getByRole("link", { name: /^bob/ }));
+    const drawer = await screen.findByRole("dialog", { name: "Edit user: bob" });
+    await island.user.click(within(drawer).getByRole("switch", { name: "On hold" }));
+    await island.user.click(within(drawer).getByRole("button", { name: "Save" }));
+    await settle();
+    expect(writes(island)).toMatchObject([{ path: "/api/user/3/notes", body: { flagged: false } }]);
   });
 });

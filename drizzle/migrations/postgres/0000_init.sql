@@ -243,6 +243,7 @@ CREATE TABLE "orders" (
 	"status" text DEFAULT 'created' NOT NULL,
 	"provider_ref" text,
 	"session_id" text DEFAULT '' NOT NULL,
+	"paid_minor" bigint DEFAULT 0 NOT NULL,
 	"refunded_minor" bigint DEFAULT 0 NOT NULL,
 	"disputed_minor" bigint DEFAULT 0 NOT NULL,
 	"debited_quota" bigint DEFAULT 0 NOT NULL,
@@ -343,6 +344,7 @@ CREATE TABLE "redemptions" (
 	"created_time" bigint DEFAULT 0 NOT NULL,
 	"redeemed_time" bigint DEFAULT 0 NOT NULL,
 	"used_user_id" bigint DEFAULT 0 NOT NULL,
+	"expires_at" bigint DEFAULT 0 NOT NULL,
 	"deleted_at" bigint
 );
 --> statement-breakpoint
@@ -462,6 +464,7 @@ CREATE TABLE "tokens" (
 	"allow_ips" text DEFAULT '' NOT NULL,
 	"group" text DEFAULT '' NOT NULL,
 	"auto_groups" text DEFAULT '' NOT NULL,
+	"max_quota" bigint DEFAULT 0 NOT NULL,
 	"deleted_at" bigint
 );
 --> statement-breakpoint
@@ -525,6 +528,7 @@ CREATE TABLE "users" (
 	"aff_code" text,
 	"aff_count" integer DEFAULT 0 NOT NULL,
 	"aff_quota" bigint DEFAULT 0 NOT NULL,
+	"invite_reward" bigint DEFAULT 0 NOT NULL,
 	"aff_history_quota" bigint DEFAULT 0 NOT NULL,
 	"inviter_id" bigint DEFAULT 0 NOT NULL,
 	"setting" text DEFAULT '' NOT NULL,

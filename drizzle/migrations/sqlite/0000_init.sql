@@ -266,6 +266,7 @@ CREATE TABLE `orders` (
 	`status` text DEFAULT 'created' NOT NULL,
 	`provider_ref` text,
 	`session_id` text DEFAULT '' NOT NULL,
+	`paid_minor` integer DEFAULT 0 NOT NULL,
 	`refunded_minor` integer DEFAULT 0 NOT NULL,
 	`disputed_minor` integer DEFAULT 0 NOT NULL,
 	`debited_quota` integer DEFAULT 0 NOT NULL,
@@ -379,6 +380,7 @@ CREATE TABLE `redemptions` (
 	`created_time` integer DEFAULT 0 NOT NULL,
 	`redeemed_time` integer DEFAULT 0 NOT NULL,
 	`used_user_id` integer DEFAULT 0 NOT NULL,
+	`expires_at` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
 --> statement-breakpoint
@@ -509,6 +511,7 @@ CREATE TABLE `tokens` (
 	`allow_ips` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`auto_groups` text DEFAULT '' NOT NULL,
+	`max_quota` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
 --> statement-breakpoint
@@ -577,6 +580,7 @@ CREATE TABLE `users` (
 	`aff_code` text,
 	`aff_count` integer DEFAULT 0 NOT NULL,
 	`aff_quota` integer DEFAULT 0 NOT NULL,
+	`invite_reward` integer DEFAULT 0 NOT NULL,
 	`aff_history_quota` integer DEFAULT 0 NOT NULL,
 	`inviter_id` integer DEFAULT 0 NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,

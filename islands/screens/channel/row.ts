@@ -1,5 +1,6 @@
 // What the channel screen knows of a channel, the heads of tag mode, and the small readings of a row.
 // Refuses to carry keys: they go to the server and never come back.
+import { siteDisplay } from "../../lib/format.ts";
 import type { Language } from "../../../src/shared/enums.ts";
 import type { ChannelRow, ChannelSummary, ListPageData } from "../../lib/wire.ts";
 
@@ -120,7 +121,8 @@ export type TestState =
   | { phase: "failed"; ms: number; message: string }
   | { phase: "skipped"; message: string };
 
-/** Dollars as providers report them. */
+/** Dollars as providers report them, in the currency of the site; there as here in dollars where it shows units. */
 export function dollarsText(balance: number): string {
-  return `${balance < 0 ? "-" : ""}$${Math.abs(balance).toFixed(2)}`;
+  const { symbol, rate } = siteDisplay();
+  return `${balance < 0 ? "-" : ""}${symbol}${Math.abs(balance * rate).toFixed(2)}`;
 }

@@ -5,10 +5,11 @@ import { shareText, sumOf } from "../../lib/chart.ts";
 import {
   formatCompact,
   formatDateTime,
-  formatDollars,
   formatDuration,
+  formatMoney,
   formatNumber,
   formatQuota,
+  siteDisplay,
 } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { Preset } from "../../lib/time-range.ts";
@@ -20,17 +21,17 @@ export interface Formats {
   /** Shorter, for grid lines and lists. */
   formatShort: (value: number) => string;
   formatAxis: (value: number) => string;
-  /** What grid lines are cut at: quota units of a dollar, or single ones. */
+  /** What grid lines are cut at: quota units of a dollar or what stands in its place, or single ones. */
   unit: number;
   isInteger: boolean;
 }
 
 export function formatsOf({ figure }: UsageSummary, site: Partial<SiteStatus>): Formats {
-  const unit = site.quota_per_unit || 500_000;
-  if (figure === "quota" && site.display_in_currency !== false) {
+  const { isUnits, rate, quotaPerUnit } = siteDisplay(site);
+  if (figure === "quota" && !isUnits) {
     const format = (value: number) => formatQuota(value, site);
-    const formatAxis = (value: number) => formatDollars(value / unit).replace(/\.00$/, "");
-    return { format, formatShort: format, formatAxis, unit, isInteger: false };
+    const formatAxis = (value: number) => formatMoney(value / quotaPerUnit, site).replace(/\.00$/, "");
+    return { format, formatShort: format, formatAxis, unit: quotaPerUnit / rate, isInteger: false };
   }
   return {
     format: formatNumber,

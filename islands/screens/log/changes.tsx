@@ -1,6 +1,7 @@
 // What happened to a call on its way: other dialect, other model, dropped fields, effort; and what went wrong.
 // Refuses guesses: a line stands only where the row says so.
 import type { ReactNode } from "react";
+import { formatQuota } from "../../lib/format.ts";
 import { hasText, useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { LogOther } from "./row.ts";
@@ -68,10 +69,24 @@ export function Changes({ row, other }: { row: LogRow; other: LogOther }) {
       </Line>,
     );
   }
-  if (other.limited === "balance") {
+  if (other.limited) {
     lines.push(
       <Line key="limited" label={t("log.limited")}>
-        {t("log.limitedByBalance")}
+        {other.limited === "max_cost" ? t("log.limitedByCap") : t("log.limitedByBalance")}
+      </Line>,
+    );
+  }
+  if (other.max_quota !== undefined) {
+    lines.push(
+      <Line key="cap" label={t("log.maxQuota")}>
+        {formatQuota(other.max_quota)}
+      </Line>,
+    );
+  }
+  if (other.over_cap) {
+    lines.push(
+      <Line key="over" label={t("log.overCap")}>
+        {formatQuota(other.over_cap)}
       </Line>,
     );
   }

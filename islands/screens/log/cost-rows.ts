@@ -1,6 +1,7 @@
 // The rows of an explained charge as they are shown: written with one precision, so that a reader who adds them up gets the
 // total to the last digit. What the display itself rounds stands in the rounding line.
 import type { CostLine, CostSum } from "../../../src/shared/cost.ts";
+import type { SiteDisplay } from "../../lib/format.ts";
 
 export interface CostRow {
   kind: "line" | "subtotal" | "group" | "minimum" | "cap" | "rounding" | "total";
@@ -11,8 +12,10 @@ export interface CostRow {
 }
 
 export interface CostDisplay {
-  /** Quota units of a dollar; undefined: amounts are shown in units. */
+  /** Quota units of a dollar, or of what stands in its place; undefined: amounts are shown in units. */
   unitsPerDollar: number | undefined;
+  /** Stands before the amounts; "$" where absent. */
+  symbol?: string;
 }
 
 /** Decimals that are looked at: a unit of the usual half million to the dollar is $0.000002. */
@@ -23,8 +26,17 @@ const LEAST_DECIMALS = 2;
 /** Half of what doubles count exactly: a sum of a step with its way back stays below that. */
 const MOST_SCALED = Number.MAX_SAFE_INTEGER / 2;
 
+/** What an explained charge is shown in on a site. */
+export function costDisplay({ isUnits, symbol, rate, quotaPerUnit }: SiteDisplay): CostDisplay {
+  return isUnits ? { unitsPerDollar: undefined } : { unitsPerDollar: quotaPerUnit / rate, symbol };
+}
+
 /** `charged`: quota units of the log row, which the rows end in whatever the explanation says. */
-export function costRows(sum: CostSum, charged: number, { unitsPerDollar }: CostDisplay): CostRow[] {
+export function costRows(
+  sum: CostSum,
+  charged: number,
+  { unitsPerDollar, symbol = "$" }: CostDisplay,
+): CostRow[] {
   const isMoney = unitsPerDollar !== undefined;
   const most = sum.lines.reduce((all, { amount }) => all + amount, charged) / (unitsPerDollar ?? 1);
   const decimals = exactDecimals(
@@ -53,7 +65,10 @@ export function costRows(sum: CostSum, charged: number, { unitsPerDollar }: Cost
 
   const least = isMoney ? LEAST_DOLLAR_DECIMALS : 0;
   const places = steps.reduce((most, { value }) => Math.max(most, decimalsOf(value, decimals)), least);
-  return steps.map(({ value, ...row }) => ({ ...row, text: textOf(value, { decimals, places, isMoney }) }));
+  return steps.map(({ value, ...row }) => ({
+    ...row,
+    text: textOf(value, { decimals, places, symbol: isMoney ? symbol : "" }),
+  }));
 }
 
 /** Fewer where the amounts are so large that whole numbers of the last decimal could not be added exactly. */
@@ -76,11 +91,11 @@ function decimalsOf(value: number, decimals: number): number {
 
 function textOf(
   value: number,
-  { decimals, places, isMoney }: { decimals: number; places: number; isMoney: boolean },
+  { decimals, places, symbol }: { decimals: number; places: number; symbol: string },
 ): string {
   const digits = String(Math.abs(value)).padStart(decimals + 1, "0");
   const whole = Number(digits.slice(0, -decimals)).toLocaleString("en-US");
   const fraction = digits.slice(-decimals).slice(0, places);
   const sign = value < 0 ? "−" : "";
-  return `${sign}${isMoney ? "$" : ""}${whole}${places > 0 ? `.${fraction}` : ""}`;
+  return `${sign}${symbol}${whole}${places > 0 ? `.${fraction}` : ""}`;
 }

@@ -3,13 +3,12 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { explainStored } from "../../../src/shared/cost.ts";
 import type { CostLine } from "../../../src/shared/cost.ts";
-import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import { status } from "../../lib/boot.ts";
-import { formatDollars, formatNumber } from "../../lib/format.ts";
+import { formatMoney, formatNumber, siteDisplay } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { AppliedRules } from "./applied-rules.tsx";
-import { costRows } from "./cost-rows.ts";
+import { costDisplay, costRows } from "./cost-rows.ts";
 import type { CostRow } from "./cost-rows.ts";
 import type { LogOther } from "./row.ts";
 import type { LogRow } from "../../lib/wire.ts";
@@ -48,11 +47,8 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
   useSignals();
   const sum = explainStored(other, row);
   if (!sum) return null;
-  const { quota_per_unit, display_in_currency } = status.value;
-  const isMoney = display_in_currency !== false;
-  const rows = costRows(sum, row.quota, {
-    unitsPerDollar: isMoney ? quota_per_unit || DEFAULT_QUOTA_PER_UNIT : undefined,
-  });
+  const display = siteDisplay(status.value);
+  const rows = costRows(sum, row.quota, costDisplay(display));
   // What the model costs today, which may be another price.
   const priceHref = `/pricing?model=${encodeURIComponent(row.model_name)}&group=${encodeURIComponent(row.group)}`;
   const lines = rows.filter(({ kind }) => kind === "line");
@@ -66,7 +62,7 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
             <th scope="col">{t("log.cost.count")}</th>
             <th scope="col">{t("log.cost.price")}</th>
             <th scope="col">{t("log.cost.ratio")}</th>
-            <th scope="col">{t(isMoney ? "log.cost.amount" : "log.cost.units")}</th>
+            <th scope="col">{t(display.isUnits ? "log.cost.units" : "log.cost.amount")}</th>
           </tr>
         </thead>
         <tbody>
@@ -77,7 +73,7 @@ export function CostSum({ row, other }: { row: LogRow; other: LogOther }) {
                 <td>{formatNumber(line.count)}</td>
                 <td>
                   <a className="underline decoration-dotted" href={priceHref}>
-                    {t(PRICE_TEXT[line.per], { price: formatDollars(line.unitPrice) })}
+                    {t(PRICE_TEXT[line.per], { price: formatMoney(line.unitPrice, status.value) })}
                   </a>
                 </td>
                 <td>{ratioText(line.ratio)}</td>

@@ -33,6 +33,9 @@ export interface LogOther extends Record<string, unknown> {
   auto?: boolean;
   /** "balance": a lower limit on the answer was sent, because no more could be held. */
   limited?: string;
+  /** The cap that the call had, in units, and what was generated above it. */
+  max_quota?: number;
+  over_cap?: number;
   /** Rows of the audit trail: from where, by whom, with what. */
   op?: { action: string };
   ip?: string;

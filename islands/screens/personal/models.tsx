@@ -6,7 +6,7 @@ import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
 import { dollarsPerMTok } from "../../../src/shared/cost.ts";
 import { prefixOf } from "../../../src/shared/model-prefix.ts";
 import { status, user } from "../../lib/boot.ts";
-import { compareNames, formatDollars, formatNumber } from "../../lib/format.ts";
+import { compareNames, formatMoney, formatNumber } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import { KEYS, writeCookie, writeItem } from "../../lib/storage.ts";
 import { copyText } from "../../ui/copy-button.tsx";
@@ -62,10 +62,10 @@ function usePrices(): { look: () => void; textOf: (model: string) => string | un
               data.map((entry) => [
                 entry.model_name,
                 entry.quota_type === 1
-                  ? t("personal.pricePerCall", { price: formatDollars(entry.model_price * ratio) })
+                  ? t("personal.pricePerCall", { price: formatMoney(entry.model_price * ratio) })
                   : t("personal.pricePerMillion", {
-                      input: formatDollars(dollarsPerMTok(entry.model_ratio * ratio, perUnit)),
-                      output: formatDollars(
+                      input: formatMoney(dollarsPerMTok(entry.model_ratio * ratio, perUnit)),
+                      output: formatMoney(
                         dollarsPerMTok(entry.model_ratio * entry.completion_ratio * ratio, perUnit),
                       ),
                     }),

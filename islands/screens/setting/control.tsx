@@ -1,7 +1,7 @@
 // The controls of the plain kinds: number with its unit, text, address, several lines, a choice of few.
 // Refuses to correct what is typed: it stays as it is until it is saved, with what is wrong said below.
 import { status } from "../../lib/boot.ts";
-import { formatQuota } from "../../lib/format.ts";
+import { formatQuota, siteDisplay } from "../../lib/format.ts";
 import { t } from "../../lib/i18n.ts";
 import type { OptionEditorProps } from "./editor-props.ts";
 import { choiceName, unitOf } from "./names.ts";
@@ -87,6 +87,6 @@ export function PlainControl(props: OptionEditorProps) {
 /** What an amount of quota is worth, where the site shows money. */
 export function worthOf({ unit }: OptionEditorProps["option"], value: string): string | undefined {
   const site = status.value;
-  if (unit !== "quota" || site.display_in_currency !== true) return undefined;
+  if (unit !== "quota" || siteDisplay(site).isUnits) return undefined;
   return /^\d+$/.test(value) ? t("setting.worth", { amount: formatQuota(Number(value), site) }) : undefined;
 }

@@ -5,7 +5,7 @@ import { api, call } from "../../lib/api.ts";
 import { status } from "../../lib/boot.ts";
 import { useCompleteChoices } from "../../lib/complete-choices.ts";
 import type { Form } from "../../lib/form.ts";
-import { formatDollars } from "../../lib/format.ts";
+import { formatDollars, formatMoney, siteDisplay } from "../../lib/format.ts";
 import { groupText } from "../../lib/group-text.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { GroupMap } from "../../lib/wire.ts";
@@ -64,12 +64,12 @@ export function QuotaPart({ form }: { form: TokenForm }) {
             label={t("token.quota")}
             min={0}
             step={1}
-            hint={quota === undefined ? NO_HINT : `= ${formatDollars(quota / perUnit)}`}
+            hint={quota === undefined ? NO_HINT : `= ${formatDollars(quota / perUnit, siteDisplay())}`}
           />
           <Presets
             label={t("token.quotaPresets")}
             presets={QUOTA_PRESETS.map((dollars) => ({
-              label: `$${dollars}`,
+              label: formatMoney(dollars).replace(/\.00$/, ""),
               onPick: () => form.set("quota", dollars * perUnit),
             }))}
           />

@@ -44,6 +44,9 @@ function validator(t: Translate, isNew: boolean, isBadDate: boolean) {
     ...(!values.unlimited && values.quota !== undefined && !Number.isInteger(values.quota)
       ? { quota: t("token.badQuota") }
       : {}),
+    ...(values.maxQuota !== undefined && !Number.isInteger(values.maxQuota)
+      ? { maxQuota: t("token.badQuota") }
+      : {}),
     ...(isBadDate || secondsOf(values.expires) === undefined ? { expires: t("token.badExpiry") } : {}),
     ...(wrongIpLine(values.ips) === undefined
       ? {}

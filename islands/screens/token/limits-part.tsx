@@ -2,9 +2,10 @@
 import { useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useCompleteChoices } from "../../lib/complete-choices.ts";
-import { formatNumber } from "../../lib/format.ts";
+import { status } from "../../lib/boot.ts";
+import { formatDollars, formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { Section, SwitchField, TextAreaField } from "../../ui/form.tsx";
+import { NumberField, Section, SwitchField, TextAreaField } from "../../ui/form.tsx";
 import type { TokenForm } from "./drawer-parts.tsx";
 import type { TokenPageData } from "./row.ts";
 
@@ -14,14 +15,27 @@ const MOST_CHIPS = 100;
 
 export function LimitsPart({ form, data }: { form: TokenForm; data: TokenPageData }) {
   const t = useT();
-  const { limitModels, models: text, ips } = form.values;
+  const { limitModels, models: text, ips, maxQuota } = form.values;
+  const perUnit = status.peek().quota_per_unit || 500_000;
   const { all: models } = useCompleteChoices<readonly string[]>(
     data.models,
     data.isCut === true && limitModels,
     () => call(api.user.models.get({ query: {} })),
   );
   return (
-    <Section title={t("token.limits")} isFolded={!limitModels && ips === ""}>
+    <Section title={t("token.limits")} isFolded={!limitModels && ips === "" && maxQuota === undefined}>
+      <NumberField
+        form={form}
+        name="maxQuota"
+        label={t("token.maxQuota")}
+        min={0}
+        step={1}
+        hint={
+          maxQuota === undefined
+            ? t("token.maxQuotaHint")
+            : t("token.maxQuotaIs", { dollars: formatDollars(maxQuota / perUnit) })
+        }
+      />
       <SwitchField
         form={form}
         name="limitModels"

@@ -29,6 +29,8 @@ export interface TokenValues extends Record<string, unknown> {
   limitModels: boolean;
   models: string;
   ips: string;
+  /** Units that one call may cost; empty = no cap. */
+  maxQuota: number | undefined;
   count: number | undefined;
 }
 
@@ -48,6 +50,7 @@ export const NEW_TOKEN: TokenValues = {
   limitModels: false,
   models: "",
   ips: "",
+  maxQuota: undefined,
   count: 1,
 };
 
@@ -77,6 +80,7 @@ export function valuesOf(row: TokenRow): TokenValues {
     limitModels: row.model_limits_enabled,
     models: row.model_limits,
     ips: row.allow_ips ?? "",
+    maxQuota: row.max_quota || undefined,
     count: 1,
   };
 }
@@ -93,6 +97,7 @@ export function bodyOf(values: TokenValues) {
       .filter((name) => name !== "")
       .join(","),
     allow_ips: values.ips.trim(),
+    max_quota: values.maxQuota ?? 0,
     group: values.group,
     ...(values.group === AUTO_GROUP ? { auto_groups: values.autoGroups } : {}),
   };

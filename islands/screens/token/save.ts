@@ -18,6 +18,7 @@ const FIELD_OF = {
   limitModels: "model_limits_enabled",
   models: "model_limits",
   ips: "allow_ips",
+  maxQuota: "max_quota",
 } as const satisfies Record<string, keyof TokenBody>;
 
 /** A refused field of the body belongs to the form's field of another name. */

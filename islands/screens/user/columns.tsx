@@ -1,8 +1,9 @@
 // Columns of the user table.
+import { Flag } from "lucide-react";
 import { quotaText } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { UserRow } from "../../lib/wire.ts";
-import { Chip, Count, Money, StatusDot } from "../../ui/badges.tsx";
+import { Chip, Count, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 import { DISABLED, ENABLED, rankKey } from "./row.ts";
 
@@ -22,6 +23,7 @@ export function userColumns(t: Translate): Column<UserRow>[] {
             #{row.id}
             {row.email === "" ? "" : ` · ${row.email}`}
           </span>
+          <Notes row={row} t={t} />
         </span>
       ),
     },
@@ -43,6 +45,7 @@ export function userColumns(t: Translate): Column<UserRow>[] {
     { id: "role", title: t("user.role"), from: 760, cell: (row) => t(rankKey(row.role)) },
     {
       id: "quota",
+      isSortable: true,
       title: t("user.quotaUsed"),
       align: "end",
       card: "fact",
@@ -55,13 +58,22 @@ export function userColumns(t: Translate): Column<UserRow>[] {
     },
     {
       id: "requests",
+      isSortable: true,
+      from: 760,
       title: t("user.requests"),
       align: "end",
       cell: (row) => <Count value={row.request_count} />,
     },
     {
+      id: "seen",
+      isSortable: true,
+      title: t("user.seen"),
+      card: "line",
+      cell: (row) => <When at={row.last_seen_at} never={t("user.neverSeen")} />,
+    },
+    {
       id: "inviter",
-      from: 760,
+      from: 990,
       title: t("user.inviter"),
       cell: (row) =>
         row.inviter_id > 0 ? (
@@ -73,6 +85,22 @@ export function userColumns(t: Translate): Column<UserRow>[] {
         ),
     },
   ];
+}
+
+/** What administrators note: a mark with its word, and the remark, cut. */
+function Notes({ row, t }: { row: UserRow; t: Translate }) {
+  if (!row.flagged && row.remark === "") return null;
+  return (
+    <span className="cell-sub flex max-w-72 items-center gap-1.5" title={row.remark || undefined}>
+      {row.flagged ? (
+        <span className="inline-flex flex-none items-center gap-1 text-warning">
+          <Flag aria-hidden size={12} />
+          {t("user.flagged")}
+        </span>
+      ) : null}
+      <span className="truncate">{row.remark}</span>
+    </span>
+  );
 }
 
 function UsedQuota({ quota, t }: { quota: number; t: Translate }) {

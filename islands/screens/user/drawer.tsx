@@ -6,8 +6,8 @@ import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
 import { toast } from "../../lib/toasts.ts";
-import { MAX_DISPLAY_NAME, MAX_USERNAME } from "../../../src/shared/name-limits.ts";
-import { Section, SelectField, TextField } from "../../ui/form.tsx";
+import { MAX_DISPLAY_NAME, MAX_REMARK, MAX_USERNAME } from "../../../src/shared/name-limits.ts";
+import { Section, SelectField, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
 import { UserFacts } from "./facts.tsx";
 import { QuotaFields } from "./quota-fields.tsx";
 import { accountProblems, changeProblems, quotaBody, valuesOf } from "./row.ts";
@@ -58,16 +58,21 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
       await call(api.user.post({ username, password, display_name: displayName.trim() || username }));
     } else {
       // Only what was changed: the balance moves on while the drawer is open.
-      const { mode, amount, reason, password, ...rest } = changed;
+      const { mode, amount, reason, password, remark, flagged, ...rest } = changed;
       void [mode, reason];
-      await call(
-        api.user.put({
-          id: row.id,
-          ...rest,
-          ...(password ? { password } : {}),
-          ...(amount === undefined ? {} : quotaBody(values)),
-        }),
-      );
+      const body = {
+        ...rest,
+        ...(password ? { password } : {}),
+        ...(amount === undefined ? {} : quotaBody(values)),
+      };
+      if (Object.keys(body).length > 0) await call(api.user.put({ id: row.id, ...body }));
+      if (remark !== undefined || flagged !== undefined) {
+        const notes = {
+          ...(remark === undefined ? {} : { remark }),
+          ...(flagged === undefined ? {} : { flagged }),
+        };
+        await call(api.user({ id: String(row.id) }).notes.put(notes));
+      }
     }
     toast({ text: t(isNew ? "user.created" : "common.saved", { name: username }) });
     onSaved();
@@ -117,6 +122,17 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
             label={t("user.group")}
             choices={[...new Set([...groups, row.group])].map((name) => ({ value: name, label: name }))}
           />
+          <Section title={t("user.notes")}>
+            <TextAreaField
+              form={form}
+              name="remark"
+              label={t("user.remark")}
+              hint={t("user.remarkHint")}
+              limit={MAX_REMARK}
+              rows={2}
+            />
+            <SwitchField form={form} name="flagged" label={t("user.flag")} hint={t("user.flagHint")} />
+          </Section>
           <Section title={t("user.quota")}>
             <QuotaFields form={form} before={row.quota} />
           </Section>

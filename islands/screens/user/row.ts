@@ -10,6 +10,8 @@ import type { ListPageData, UserRow } from "../../lib/wire.ts";
 
 export interface UserPageData extends ListPageData<UserRow> {
   groups: string[];
+  /** Quota units below which the site warns of a balance; 0: never. */
+  lowQuota: number;
 }
 
 const Rank = { user: 1, admin: 10, root: 100 } as const;
@@ -113,6 +115,9 @@ export interface UserValues extends QuotaValues {
   display_name: string;
   password: string;
   group: string;
+  /** For administrators only. */
+  remark: string;
+  flagged: boolean;
 }
 
 export function valuesOf(row: UserRow | undefined): UserValues {
@@ -121,6 +126,8 @@ export function valuesOf(row: UserRow | undefined): UserValues {
     display_name: row?.display_name ?? "",
     password: "",
     group: row?.group ?? "default",
+    remark: row?.remark ?? "",
+    flagged: row?.flagged ?? false,
     ...NO_CHANGE,
   };
 }

@@ -16,12 +16,13 @@ export const SEAL_PURPOSES = [
   "item",
   "flow",
   "letter",
+  "quote",
 ] as const;
 
 type SealPurpose = (typeof SEAL_PURPOSES)[number];
 
 /** Clients carry these, and bring them back after the key has changed. */
-const CARRIED: ReadonlySet<SealPurpose> = new Set<SealPurpose>(["turn", "item"]);
+const CARRIED: ReadonlySet<SealPurpose> = new Set<SealPurpose>(["turn", "item", "quote"]);
 
 export interface Sealer {
   seal(purpose: SealPurpose, text: string): string;

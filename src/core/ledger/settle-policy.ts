@@ -6,7 +6,7 @@ import { completionTokens, MAX_TOKEN_COUNT, promptTokens } from "../../shared/us
 /**
  * How a call ended, as the relay saw it. client-gone: the client left, and what came was read on; abandoned: it left, and
  * nothing came for as long as we read on; draining: the process had to stop; balance: it could not pay the next part of a
- * stream; upstream-error: before the first byte of an answer; error-in-stream: after it; upstream-cut: the body ended
+ * stream; max-cost: that part would have passed the call's own cap; upstream-error: before the first byte of an answer; error-in-stream: after it; upstream-cut: the body ended
  * early; upstream-stall: it went silent; malformed: what came was no answer; refusal: the upstream's own policy stopped it.
  */
 export type EndReason =
@@ -15,6 +15,7 @@ export type EndReason =
   | "abandoned"
   | "draining"
   | "balance"
+  | "max-cost"
   | "upstream-error"
   | "upstream-cut"
   | "upstream-stall"
@@ -95,6 +96,7 @@ export const CHARGE_TABLE: Record<EndReason, Row> = {
   abandoned: BILLED_ANYWAY,
   draining: BILLED_ANYWAY,
   balance: BILLED_ANYWAY,
+  "max-cost": BILLED_ANYWAY,
   "upstream-error": NOT_BEGUN,
   "upstream-cut": DELIVERED,
   "upstream-stall": DELIVERED,
@@ -117,6 +119,7 @@ export type ChargeNote =
   | "note_client_gone"
   | "note_draining"
   | "note_stopped_balance"
+  | "note_stopped_max_cost"
   | "note_usage_estimated"
   | "note_usage_absurd"
   | "note_usage_absurd_released";
@@ -139,6 +142,7 @@ const END_NOTES: Record<EndReason, Record<ChargeRule, ChargeNote>> = {
   abandoned: same("note_client_gone"),
   draining: same("note_draining"),
   balance: same("note_stopped_balance"),
+  "max-cost": same("note_stopped_max_cost"),
   "upstream-error": same("note_request_failed"),
   "upstream-cut": same("note_request_failed"),
   "upstream-stall": same("note_upstream_timeout"),

@@ -88,7 +88,7 @@ type DashboardDeps = Pick<Deps, "db" | "clock" | "options" | "prices">;
 const MOST_UNPRICED = 50;
 
 /** Start of the hour, or of the local day as seconds of the local clock, that a moment of UTC falls on. */
-function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[]): SQL {
+export function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[]): SQL {
   if (step === "hour") return sql`(${column} - ${column} % 3600)`;
   const last = stretches.at(-1)?.offset ?? 0;
   const cases = stretches

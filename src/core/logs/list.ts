@@ -117,7 +117,7 @@ function publicOther(text: string): string {
 }
 
 /** Users learn the channel's number, never its name, and not how many rows the whole site has. */
-function userJson(row: LogRow): LogJson {
+export function userJson(row: LogRow): LogJson {
   return { ...rowJson(row, ""), id: row.id % 1024, other: publicOther(row.other) };
 }
 
@@ -168,7 +168,7 @@ async function listRows(deps: Deps, filter: LogFilter, limit: number, offset: nu
   return rows;
 }
 
-function adminRows(deps: Deps, rows: readonly LogRow[]): LogJson[] {
+export function adminRows(deps: Deps, rows: readonly LogRow[]): LogJson[] {
   return rows.map((row) => adminJson(row, deps.routing.channel(row.channelId)?.name ?? ""));
 }
 

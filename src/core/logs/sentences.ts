@@ -122,6 +122,7 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "provider.update": "修改了登录方式 {{provider}}",
   "provider.delete": "删除了登录方式 {{provider}}",
   "log.clear": "清理了 {{before}} 之前的 {{rows}} 条日志",
+  "log.export": "导出了日志 {{types}}",
   "account.registered": "注册了账户",
   "account.names": "修改了账户资料（{{fields}}）",
   "account.deleted": "注销了账户",

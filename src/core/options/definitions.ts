@@ -1,5 +1,6 @@
 // Every option of the site as a row: kind, default, group, secret, the name under which /api/status shows it, its unit.
 // What is stored, listed, shown to everybody and drawn on the settings screens follows from these rows.
+import { DISPLAY_TYPES } from "../../shared/quota-display.ts";
 import {
   defaultCacheRatio,
   defaultCompletionRatio,
@@ -42,7 +43,14 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
-import { amountList, currencyCode, discountMap, payMethods, webhookSecrets } from "./payment-kinds.ts";
+import {
+  amountList,
+  currencyCode,
+  currencySymbol,
+  discountMap,
+  payMethods,
+  webhookSecrets,
+} from "./payment-kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
@@ -58,6 +66,21 @@ const optionsByGroup = {
     },
     RetryTimes: { kind: int(0, 10), default: "0", unit: "attempts" },
     DisplayInCurrencyEnabled: { kind: bool, default: "true", public: "display_in_currency" },
+    /** What the console shows of quota; the books, the log and the API stay units and dollars. */
+    QuotaDisplayType: { kind: oneOf(...DISPLAY_TYPES), default: "USD", public: "quota_display_type" },
+    USDExchangeRate: {
+      kind: money(0.000001, 1e6, 6),
+      default: "7.3",
+      public: "usd_exchange_rate",
+      unit: "currency_per_dollar",
+    },
+    CustomCurrencySymbol: { kind: currencySymbol, default: "¤", public: "custom_currency_symbol" },
+    CustomCurrencyExchangeRate: {
+      kind: money(0.000001, 1e6, 6),
+      default: "1",
+      public: "custom_currency_exchange_rate",
+      unit: "currency_per_dollar",
+    },
     DisplayTokenStatEnabled: { kind: bool, default: "true" },
     DefaultCollapseSidebar: { kind: bool, default: "false", public: "default_collapse_sidebar" },
     SelfUseModeEnabled: { kind: bool, default: "false", public: "self_use_mode_enabled" },
@@ -129,6 +152,8 @@ const optionsByGroup = {
     PreConsumedQuota: { kind: int(), default: "500", unit: "tokens" },
     QuotaForInviter: { kind: int(), default: "0", unit: "quota" },
     QuotaForInvitee: { kind: int(), default: "0", unit: "quota" },
+    /** Who invited is rewarded once the invited account has paid for an order. */
+    InviteRewardAfterFirstOrder: { kind: bool, default: "false" },
     /** What one administrator may change balances by in a day of the site; empty: no ceiling, 0: nothing. */
     AdminBalanceDailyCeiling: { kind: optionalInt(), default: "" },
   },
@@ -253,6 +278,8 @@ const optionsByGroup = {
     "payment_setting.amount_options": { kind: amountList, default: "[10,20,50,100,200,500]" },
     "payment_setting.amount_discount": { kind: discountMap, default: "{}" },
     CustomCallbackAddress: { kind: url, default: "" },
+    /** The question names the merchant key in its address: not every gateway keeps those out of its log. */
+    EpayAskOrders: { kind: bool, default: "false" },
     StripeApiSecret: { kind: text, default: "", secret: true },
     /** Two while one replaces the other. */
     StripeWebhookSecret: { kind: webhookSecrets, default: "", secret: true },

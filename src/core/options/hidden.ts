@@ -21,10 +21,6 @@ export const hiddenRows: readonly HiddenRow[] = [
       "StreamCacheQueueLength",
     ],
   },
-  {
-    reason: "The wallet's form, which would offer these amounts, is not built yet.",
-    keys: ["payment_setting.amount_options"],
-  },
 ];
 
 const HIDDEN: ReadonlySet<OptionKey> = new Set(hiddenRows.flatMap(({ keys }) => keys));

@@ -98,3 +98,15 @@ export const currencyCode: OptionKind<string> = {
     if (currencyPlaces(text.trim()) === undefined) throw refuse("option_bad_currency");
   },
 };
+
+const MAX_SYMBOL = 8;
+
+/** What stands before an amount: a few characters, none of them a digit, a blank or markup. */
+export const currencySymbol: OptionKind<string> = {
+  parse: (text) => text.trim(),
+  check(text) {
+    const symbol = text.trim();
+    if (symbol === "" || symbol.length > MAX_SYMBOL || /[\s\d<>&"'.,+=@-]|\p{Cc}/u.test(symbol))
+      throw refuse("option_bad_symbol");
+  },
+};

@@ -5,6 +5,7 @@ import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { QuotaDisplay } from "../../shared/money.ts";
+import { displayBeside, isInCurrency } from "./display.ts";
 import { definitionOf, isOptionKey, optionRows } from "./definitions.ts";
 import type { OptionKey, OptionValue } from "./definitions.ts";
 import { checkGuards } from "./guards.ts";
@@ -163,7 +164,8 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
     kind.parse(value);
     kind.check?.(value);
     checkGuards(key, value, (each) => texts.get(each) ?? "");
-    const writes = withRules((map) => values.get(map), key, value);
+    const valueOf = (other: OptionKey) => values.get(other);
+    const writes = [...withRules(valueOf, key, value), ...displayBeside(valueOf, key, value)];
     await write(() => known(writes.map(([name, text]) => ({ key: name, text }))), author);
   }
 
@@ -253,5 +255,5 @@ function holdsNothing(value: unknown): boolean {
 
 /** How the site shows quota at this moment. */
 export function quotaDisplay(options: OptionStore): QuotaDisplay {
-  return { inCurrency: options.get("DisplayInCurrencyEnabled"), quotaPerUnit: options.get("QuotaPerUnit") };
+  return { inCurrency: isInCurrency(options), quotaPerUnit: options.get("QuotaPerUnit") };
 }

@@ -1,11 +1,12 @@
 // What an amount of credit costs: the buyer's amount, the option texts, the group's ratio and the discount, exactly.
 // Refuses amounts that are not whole, outside of the site's bounds, or cost less than the smallest coin.
+import { isInCurrency } from "../options/display.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { currencyPlaces } from "../../shared/currencies.ts";
-import { decimalOf, decimalOfNumber, over, roundedHalfUp, times } from "./decimal.ts";
-import type { Fraction } from "./decimal.ts";
+import { decimalOf, decimalOfNumber, over, roundedHalfUp, times } from "../../shared/decimal.ts";
+import type { Fraction } from "../../shared/decimal.ts";
 
 /** The figures of one order, frozen with it. */
 export interface Offer {
@@ -58,7 +59,7 @@ export function offerFor(
 ): Offer {
   if (!isQuota(amount) || amount <= 0) throw refuse("topup_amount_invalid");
   const perUnit = options.get("QuotaPerUnit");
-  const isDollars = options.get("DisplayInCurrencyEnabled");
+  const isDollars = isInCurrency(options);
   const perUnitExact = decimalOfNumber(perUnit);
   const minimum = isDollars ? tag.minimum : Math.ceil(tag.minimum * perUnit);
   const maximum = isDollars ? options.get("MaxTopUp") : Math.floor(options.get("MaxTopUp") * perUnit);

@@ -5,17 +5,21 @@ import type { Deps } from "../deps.ts";
 import { minorOf, minorText } from "../../shared/currencies.ts";
 import { markPending, noteEvent, receivePayment } from "./orders.ts";
 import type { OrderRow, Payment, PaymentDeps } from "./orders.ts";
+import type { PaymentRail, PaymentStart, RailCall, RailDeps } from "./rail.ts";
 
 export const EPAY = "epay";
 /** The protocol knows no other. */
-export const EPAY_CURRENCY = "CNY";
-export const EPAY_SECONDS = 24 * 3600;
+const EPAY_CURRENCY = "CNY";
+const WAIT_SECONDS = 24 * 3600;
 const MAX_PARAMETERS = 64;
+const MAX_CALLBACK_BYTES = 8 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024;
+const ASK_TIMEOUT_MS = 10_000;
 
 type Options = Pick<Deps["options"], "get">;
 
 /** Everything stands that keeps others from forging a payment. */
-export function isEpayReady(options: Options): boolean {
+function isEpayReady(options: Options): boolean {
   return (
     options.get("PayAddress") !== "" &&
     options.get("EpayId") !== "" &&
@@ -39,16 +43,13 @@ export function epaySign(parameters: ReadonlyMap<string, string>, key: string): 
 const withoutSlash = (address: string): string => address.replace(/\/+$/, "");
 
 /** Older consoles send `zfb` and `wx`. */
-export function epayType(method: string): string {
+function epayType(method: string): string {
   if (method === "zfb") return "alipay";
   return method === "wx" ? "wxpay" : method;
 }
 
 /** The form that the browser posts, and where to; the order waits from now on. */
-export async function epayForm(
-  deps: PaymentDeps,
-  order: OrderRow,
-): Promise<{ url: string; fields: Record<string, string> }> {
+async function epayForm(deps: PaymentDeps, order: OrderRow): Promise<PaymentStart> {
   const { options } = deps;
   const site = withoutSlash(options.get("ServerAddress"));
   const callback = withoutSlash(options.get("CustomCallbackAddress")) || site;
@@ -95,7 +96,7 @@ function reportOf(parameters: ReadonlyMap<string, string>): Payment {
 }
 
 /** `success` once the verdict is durable, review included; `fail` for a bad sign or a database that cannot write. */
-export async function epayCallback(deps: PaymentDeps, sent: URLSearchParams): Promise<"success" | "fail"> {
+async function epayCallback(deps: PaymentDeps, sent: URLSearchParams): Promise<"success" | "fail"> {
   const entries = [...sent];
   const parameters = new Map(entries);
   // A repeated parameter reads differently to whoever signs and whoever checks.
@@ -121,3 +122,58 @@ export async function epayCallback(deps: PaymentDeps, sent: URLSearchParams): Pr
     return "fail";
   }
 }
+
+/** GET: the query alone; POST: the form alone. Other bodies have no fields, which no signature fits. */
+function sentFields({ method, query, contentType, body }: RailCall): URLSearchParams {
+  if (method === "GET") return query.toString().length > MAX_CALLBACK_BYTES ? new URLSearchParams() : query;
+  if (!/^application\/x-www-form-urlencoded\b/i.test(contentType)) return new URLSearchParams();
+  return new URLSearchParams(new TextDecoder().decode(body));
+}
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" || typeof value === "number" ? String(value) : "";
+
+/** Asks the gateway for an order. Its answer is not signed: it comes over the connection that we opened. */
+async function askFor(deps: RailDeps, order: OrderRow): Promise<void> {
+  const { options } = deps;
+  const base = withoutSlash(options.get("PayAddress"));
+  const query = new URLSearchParams({
+    act: "order",
+    pid: options.get("EpayId"),
+    key: options.get("EpayKey"),
+    out_trade_no: order.tradeNo,
+  });
+  const { status, bytes } = await deps.guard(`${base}/api.php?${query}`, {
+    method: "GET",
+    headers: { accept: "application/json" },
+    maxBytes: MAX_ANSWER_BYTES,
+    timeoutMs: ASK_TIMEOUT_MS,
+    maxRedirects: 0,
+    allow: deps.reach.networks(base, { baseUrl: base, setting: {} }),
+  });
+  const answer: unknown = status === 200 ? JSON.parse(new TextDecoder().decode(bytes)) : {};
+  if (typeof answer !== "object" || answer === null) return;
+  const told = answer as Record<string, unknown>;
+  const isPaid = textOf(told["code"]) === "1" && textOf(told["status"]) === "1";
+  if (!isPaid || textOf(told["out_trade_no"]) !== order.tradeNo) return;
+  if (textOf(told["pid"]) !== options.get("EpayId")) return;
+  const fields = PAYLOAD_FIELDS.map((name) => [name, textOf(told[name])] as const);
+  await receivePayment(deps, reportOf(new Map([...fields, ["trade_status", "ASKED"]])));
+}
+
+export const epay: PaymentRail = {
+  name: EPAY,
+  isGuarded: isEpayReady,
+  currency: () => EPAY_CURRENCY,
+  price: (options) => options.text("Price"),
+  minimum: (options) => options.get("MinTopUp"),
+  seconds: WAIT_SECONDS,
+  methods: (options) =>
+    options.get("PayMethods").map(({ type, name, min_topup: minimum }) => ({ type, name, minimum })),
+  methodOf: epayType,
+  start: epayForm,
+  maxBodyBytes: MAX_CALLBACK_BYTES,
+  receive: (deps, call) => epayCallback(deps, sentFields(call)),
+  ask: askFor,
+  mayAsk: (options) => options.get("EpayAskOrders"),
+};

@@ -15,6 +15,7 @@ import { orderCompleted, orderPaid } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import type { Offer } from "./amounts.ts";
 import { minorText } from "../../shared/currencies.ts";
+import { inviteRewardSteps } from "./rewards.ts";
 
 export type OrderRow = Schema["orders"]["$inferSelect"];
 type OrderStatus = "created" | "pending" | "credited" | "review" | "expired" | "failed" | "refunded";
@@ -182,18 +183,12 @@ function* misfit(
   order: OrderRow,
   { moneyMinor, currency, providerRef, doubt }: Payment,
 ): Steps<string | undefined> {
-  const { orders, users } = deps.db.t;
+  const { users } = deps.db.t;
   if (doubt !== "") return doubt;
   if (moneyMinor !== order.moneyMinor) return "money";
   if (currency !== undefined && currency.toLowerCase() !== order.currency.toLowerCase()) return "currency";
   if (providerRef === "") return "no_reference";
-  const [other] = yield* q(
-    tx
-      .select({ id: orders.id })
-      .from(orders)
-      .where(and(eq(orders.rail, order.rail), eq(orders.providerRef, providerRef), ne(orders.id, order.id))),
-  );
-  if (other) return "reference_used";
+  if (yield* isUsed(tx, deps, order, providerRef)) return "reference_used";
   const [user] = yield* q(
     tx
       .select({ deletedAt: users.deletedAt, quota: users.quota })
@@ -227,6 +222,7 @@ function* eventSteps(tx: Orm, deps: PaymentDeps, payment: Payment, verdict: stri
 function* creditOrderSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, order: OrderRow): Steps<void> {
   const { users } = deps.db.t;
   yield* credit({ userId: order.userId, amount: order.quota, kind: "payment", ref: order.tradeNo });
+  yield* inviteRewardSteps(tx, deps, order.userId);
   const [user] = yield* q(
     tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
   );
@@ -259,16 +255,22 @@ export function* lockedOrder(
   return row;
 }
 
-/** An order that was completed by hand learns which payment it was: refunds and disputes name that one. */
-function* nameSteps(tx: Orm, deps: PaymentDeps, order: OrderRow, { providerRef }: Payment): Steps<void> {
+/** Whether another order was paid by this payment. */
+function* isUsed(tx: Orm, deps: PaymentDeps, order: OrderRow, providerRef: string): Steps<boolean> {
   const { orders } = deps.db.t;
-  const [used] = yield* q(
+  const [other] = yield* q(
     tx
       .select({ id: orders.id })
       .from(orders)
-      .where(and(eq(orders.rail, order.rail), eq(orders.providerRef, providerRef))),
+      .where(and(eq(orders.rail, order.rail), eq(orders.providerRef, providerRef), ne(orders.id, order.id))),
   );
-  if (used) return;
+  return other !== undefined;
+}
+
+/** An order that was completed by hand learns which payment it was: refunds and disputes name that one. */
+function* nameSteps(tx: Orm, deps: PaymentDeps, order: OrderRow, { providerRef }: Payment): Steps<void> {
+  const { orders } = deps.db.t;
+  if (yield* isUsed(tx, deps, order, providerRef)) return;
   yield* q(
     tx.update(orders).set({ providerRef }).where(eq(orders.id, order.id)).returning({ id: orders.id }),
   );
@@ -288,11 +290,22 @@ function* receiveSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, payment:
   const miss = yield* misfit(tx, deps, order, payment);
   const updatedAt = nowSeconds(deps);
   const isOpen = and(eq(orders.id, order.id), inArray(orders.status, [...PAYABLE]));
+  const isSameCurrency =
+    payment.currency === undefined || payment.currency.toLowerCase() === order.currency.toLowerCase();
+  const paidMinor = isSameCurrency ? (payment.moneyMinor ?? 0) : 0;
   if (miss !== undefined) {
+    // Whoever decides wants to know what came, and by which payment: a refund names it.
+    const isFree = payment.providerRef !== "" && !(yield* isUsed(tx, deps, order, payment.providerRef));
     yield* q(
       tx
         .update(orders)
-        .set({ status: "review", note: miss, updatedAt })
+        .set({
+          status: "review",
+          note: miss,
+          updatedAt,
+          paidMinor,
+          ...(isFree ? { providerRef: payment.providerRef } : {}),
+        })
         .where(isOpen)
         .returning({ id: orders.id }),
     );
@@ -301,7 +314,13 @@ function* receiveSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, payment:
   const changed = yield* q(
     tx
       .update(orders)
-      .set({ status: "credited", providerRef: payment.providerRef, creditedAt: updatedAt, updatedAt })
+      .set({
+        status: "credited",
+        providerRef: payment.providerRef,
+        paidMinor,
+        creditedAt: updatedAt,
+        updatedAt,
+      })
       .where(isOpen)
       .returning({ id: orders.id }),
   );
@@ -341,17 +360,37 @@ export async function noteEvent(deps: PaymentDeps, payment: Payment, verdict: st
   });
 }
 
-/** By hand, with a reason: for money that came another way. Throws `order_missing`, `order_not_open`, `user_missing`. */
+/** What an order in review is worth by what was paid: never more than was ordered. Throws `order_no_pro_rata`. */
+function proRataOf(order: OrderRow): OrderRow {
+  const { paidMinor, moneyMinor } = order;
+  if (order.status !== "review" || paidMinor <= 0 || paidMinor >= moneyMinor)
+    throw refuse("order_no_pro_rata");
+  const quota = Number((BigInt(order.quota) * BigInt(paidMinor)) / BigInt(moneyMinor));
+  // From now on this is the order: a refund takes back its share of what was credited. The snapshot keeps what was asked.
+  return { ...order, quota, moneyMinor: paidMinor };
+}
+
+export interface ByHand {
+  tradeNo: string;
+  reason: string;
+  /** Credits the part that was paid of an order in review. */
+  isProRata: boolean;
+}
+
+/**
+ * By hand, with a reason: for money that came another way. Throws `order_missing`, `order_not_open`, `order_no_pro_rata`,
+ * `user_missing`, `quota_out_of_range`.
+ */
 export async function completeOrder(
   deps: PaymentDeps,
   actor: UserAccount,
-  tradeNo: string,
-  reason: string,
+  { tradeNo, reason, isProRata }: ByHand,
 ): Promise<void> {
   const { orders, users } = deps.db.t;
   await deps.ledger.atomic(function* (tx, credit) {
-    const order = yield* lockedOrder(tx, deps, "", tradeNo);
-    if (!order) throw refuse("order_missing");
+    const found = yield* lockedOrder(tx, deps, "", tradeNo);
+    if (!found) throw refuse("order_missing");
+    const order = isProRata ? proRataOf(found) : found;
     const [user] = yield* q(
       tx
         .select({ username: users.username, deletedAt: users.deletedAt, quota: users.quota })
@@ -364,7 +403,15 @@ export async function completeOrder(
     const changed = yield* q(
       tx
         .update(orders)
-        .set({ status: "credited", actorId: actor.id, note: reason, creditedAt: now, updatedAt: now })
+        .set({
+          status: "credited",
+          actorId: actor.id,
+          note: reason,
+          quota: order.quota,
+          moneyMinor: order.moneyMinor,
+          creditedAt: now,
+          updatedAt: now,
+        })
         .where(and(eq(orders.id, order.id), inArray(orders.status, [...BY_HAND])))
         .returning({ id: orders.id }),
     );

@@ -1,52 +1,141 @@
-// The rails by which money comes in, a row each: adding one is a file and a row here.
+// The rails by which money comes in, a line each, and what all of them have in common: which are open, what they offer.
 // Refuses to take money on a rail that anybody could forge a payment on.
-import type { Deps } from "../deps.ts";
-import { isStripeReady, STRIPE, STRIPE_SECONDS } from "./stripe.ts";
-import { EPAY, EPAY_CURRENCY, EPAY_SECONDS, isEpayReady } from "./epay.ts";
+import type { Deps, UserAccount } from "../deps.ts";
+import { refuse } from "../../shared/failures.ts";
+import { currencyPlaces } from "../../shared/currencies.ts";
+import { isInCurrency } from "../options/display.ts";
+import { offerFor } from "./amounts.ts";
+import type { Offer } from "./amounts.ts";
+import { epay } from "./epay.ts";
+import { createOrder, openOrders, orderOf } from "./orders.ts";
+import type { PaymentRail, PaymentStart, RailDeps, RailMethod } from "./rail.ts";
+import { stripe } from "./stripe.ts";
 
-export interface PaymentRail {
-  /** As its orders name it. */
-  name: string;
-  /** Everything stands that keeps others from forging a payment. */
-  isGuarded: (options: Pick<Deps["options"], "get">) => boolean;
-  currency: (options: Pick<Deps["options"], "get">) => string;
-  /** Units of its currency for a dollar of credit, as the option has it. */
-  price: (options: Pick<Deps["options"], "get" | "text">) => string;
-  /** Least amount in dollars. */
-  minimum: (options: Pick<Deps["options"], "get">) => number;
-  /** For how long an order waits. */
-  seconds: number;
-}
+/** All that are shipped; a process's own list is `deps.rails`. */
+export const RAILS: readonly PaymentRail[] = [epay, stripe];
 
-const RAILS: readonly PaymentRail[] = [
-  {
-    name: EPAY,
-    isGuarded: isEpayReady,
-    currency: () => EPAY_CURRENCY,
-    price: (options) => options.text("Price"),
-    minimum: (options) => options.get("MinTopUp"),
-    seconds: EPAY_SECONDS,
-  },
-  {
-    name: STRIPE,
-    isGuarded: isStripeReady,
-    currency: (options) => options.get("StripeCurrency"),
-    price: (options) => options.text("StripeUnitPrice"),
-    minimum: (options) => options.get("StripeMinTopUp"),
-    seconds: STRIPE_SECONDS,
-  },
-];
+const ASK_AFTER_SECONDS = 600;
+
+type RailsOf = Pick<Deps, "options" | "rails">;
 
 /** Where the site sells nothing, no rail is open. */
 function isSelling(options: Pick<Deps["options"], "get">): boolean {
   return !options.get("SelfUseModeEnabled") && !options.get("DemoSiteEnabled");
 }
 
-export function openRail(options: Pick<Deps["options"], "get">, name: string): PaymentRail | undefined {
-  return isSelling(options) ? RAILS.find((rail) => rail.name === name && rail.isGuarded(options)) : undefined;
+function openRails({ options, rails }: RailsOf): PaymentRail[] {
+  return isSelling(options) ? rails.filter((rail) => rail.isGuarded(options)) : [];
 }
 
 /** What GET /api/status tells old consoles, which show their pay buttons by it. */
-export function isOnlineTopUpOpen(options: Pick<Deps["options"], "get">): boolean {
-  return RAILS.some(({ name }) => openRail(options, name) !== undefined);
+export function isOnlineTopUpOpen(deps: RailsOf): boolean {
+  return openRails(deps).length > 0;
+}
+
+/** The rail whose callbacks are taken, also where the site has stopped selling meanwhile: late money is money. */
+export function guardedRail({ options, rails }: RailsOf, name: string): PaymentRail | undefined {
+  return rails.find((rail) => rail.name === name && rail.isGuarded(options));
+}
+
+export interface Wish {
+  rail: string;
+  /** Undefined: the rail's only one. */
+  method: string | undefined;
+  /** As it was sent. */
+  amount: unknown;
+}
+
+interface Chosen {
+  rail: PaymentRail;
+  method: RailMethod;
+  offer: Offer;
+}
+
+/**
+ * What the wish costs now. Throws `payment_unset`, `payment_method_missing` and what `offerFor` throws; a rail with one
+ * method needs none to be named.
+ */
+export function offerOf(deps: RailsOf, actor: UserAccount, wish: Wish): Chosen {
+  const { options } = deps;
+  const rail = openRails(deps).find(({ name }) => name === wish.rail);
+  if (!rail) throw refuse("payment_unset");
+  const methods = rail.methods(options);
+  const asked = wish.method === undefined ? undefined : (rail.methodOf?.(wish.method) ?? wish.method);
+  const method = asked === undefined ? methods[0] : methods.find(({ type }) => type === asked);
+  if (!method) throw refuse("payment_method_missing");
+  const offer = offerFor(deps, actor, wish.amount, {
+    price: rail.price(options),
+    currency: rail.currency(options),
+    minimum: Math.max(method.minimum, rail.minimum(options)),
+  });
+  return { rail, method, offer };
+}
+
+/** Makes the order and tells the rail of it. Throws what `offerOf`, `createOrder` and the rail throw. */
+export async function pay(
+  deps: RailDeps & RailsOf,
+  actor: UserAccount,
+  wish: Wish,
+): Promise<PaymentStart & { tradeNo: string }> {
+  const { rail, method, offer } = offerOf(deps, actor, wish);
+  const { name, seconds } = rail;
+  const order = await createOrder(deps, actor, { rail: name, method: method.type, offer, seconds });
+  return { tradeNo: order.tradeNo, ...(await rail.start(deps, order)) };
+}
+
+/** What the wallet offers: amounts in the unit that amounts are sent in. */
+export function topUpOffers(deps: RailsOf) {
+  const { options } = deps;
+  const isDollars = isInCurrency(options);
+  const inUnit = (dollars: number): number =>
+    isDollars ? dollars : Math.ceil(dollars * options.get("QuotaPerUnit"));
+  const open = openRails(deps).filter((rail) => currencyPlaces(rail.currency(options)) !== undefined);
+  const discounts = Object.entries(options.get("payment_setting.amount_discount"));
+  return {
+    open: open.length > 0,
+    unit: isDollars ? ("dollars" as const) : ("quota" as const),
+    min_topup: inUnit(
+      Math.min(...(open.length > 0 ? open : [undefined]).map((rail) => rail?.minimum(options) ?? 0)),
+    ),
+    max_topup: isDollars
+      ? options.get("MaxTopUp")
+      : Math.floor(options.get("MaxTopUp") * options.get("QuotaPerUnit")),
+    amounts: options.get("payment_setting.amount_options").map(inUnit),
+    discounts: discounts
+      .map(([from, part]) => ({ from: Number(from), part }))
+      .toSorted((a, b) => a.from - b.from),
+    methods: open.flatMap((rail) =>
+      rail.methods(options).map(({ type, name, minimum }) => ({
+        rail: rail.name,
+        type,
+        name,
+        currency: rail.currency(options).toUpperCase(),
+        min_topup: inUnit(Math.max(minimum, rail.minimum(options))),
+      })),
+    ),
+  };
+}
+
+/** Asks for orders that have waited long: a callback may be lost. */
+export async function askForOpenOrders(deps: RailDeps & RailsOf): Promise<void> {
+  for (const rail of deps.rails) {
+    if (!rail.ask || !rail.isGuarded(deps.options) || rail.mayAsk?.(deps.options) === false) continue;
+    for (const order of await openOrders(deps, rail.name, ASK_AFTER_SECONDS)) {
+      try {
+        await rail.ask(deps, order);
+      } catch (error) {
+        deps.logger.warn("an open order could not be asked for", {
+          order: order.tradeNo,
+          error: String(error),
+        });
+      }
+    }
+  }
+}
+
+/** The rail of an order, and the order. Throws `order_missing`. */
+export async function railOf(deps: RailDeps & RailsOf, tradeNo: string) {
+  const order = await orderOf(deps, tradeNo);
+  if (!order) throw refuse("order_missing");
+  return { order, rail: deps.rails.find(({ name }) => name === order.rail) };
 }

@@ -3,31 +3,23 @@
 import { eq, and } from "drizzle-orm";
 import type Stripe from "stripe";
 import { Failure, refuse } from "../../shared/failures.ts";
-import type { Deps, UserAccount } from "../deps.ts";
-import { flagAccount } from "./flags.ts";
-import {
-  markExpired,
-  markFailed,
-  markPending,
-  noteEvent,
-  openOrders,
-  orderOf,
-  receivePayment,
-} from "./orders.ts";
-import type { OrderRow, Payment, PaymentDeps } from "./orders.ts";
+import type { Deps } from "../deps.ts";
+import { flagDisputed } from "./flags.ts";
+import { markExpired, markFailed, markPending, noteEvent, orderOf, receivePayment } from "./orders.ts";
+import type { OrderRow, Payment } from "./orders.ts";
+import type { PaymentRail, PaymentStart, RailDeps } from "./rail.ts";
 import { takeBack } from "./taken-back.ts";
 
 export const STRIPE = "stripe";
 /** Of a Checkout session; the provider takes 30 minutes to 24 hours. */
-export const STRIPE_SECONDS = 23 * 3600;
+const SESSION_SECONDS = 23 * 3600;
 const DEFAULT_BASE = "https://api.stripe.com";
 const TOLERANCE_SECONDS = 300;
 const LEAST_SECRET = 24;
 const ANSWER_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 20_000;
-const ASK_AFTER_SECONDS = 600;
+const MAX_EVENT_BYTES = 512 * 1024;
 
-export type StripeDeps = PaymentDeps & Pick<Deps, "guard" | "reach" | "seal">;
 type Options = Pick<Deps["options"], "get">;
 
 /** Signing secrets in force: two while one replaces the other. */
@@ -38,7 +30,7 @@ function secretsOf(options: Options): string[] {
     .filter((secret) => secret.startsWith("whsec_") && secret.length >= LEAST_SECRET);
 }
 
-export function isStripeReady(options: Options): boolean {
+function isStripeReady(options: Options): boolean {
   return (
     options.get("StripeApiSecret") !== "" &&
     options.get("ServerAddress") !== "" &&
@@ -53,7 +45,7 @@ const siteOf = ({ seal }: Pick<Deps, "seal">): string =>
   seal.mac("payment site").toString("hex").slice(0, 16);
 
 /** Loaded with the first payment: few sites have this rail. */
-async function clientOf(deps: StripeDeps): Promise<Stripe> {
+async function clientOf(deps: RailDeps): Promise<Stripe> {
   const { default: Client } = await import("stripe");
   const base = new URL(deps.options.get("StripeApiBase") || DEFAULT_BASE);
   const networks = deps.reach.networks(base.href, { baseUrl: base.href, setting: {} });
@@ -83,7 +75,7 @@ async function clientOf(deps: StripeDeps): Promise<Stripe> {
 }
 
 /** Opens Checkout for the order and answers where the buyer goes. Throws `payment_start_failed`; the order has failed then. */
-export async function stripeLink(deps: StripeDeps, order: OrderRow): Promise<string> {
+async function openCheckout(deps: RailDeps, order: OrderRow): Promise<PaymentStart> {
   const client = await clientOf(deps);
   const site = deps.options.get("ServerAddress").replace(/\/+$/, "");
   const metadata = { order: order.tradeNo, site: siteOf(deps) };
@@ -115,7 +107,7 @@ export async function stripeLink(deps: StripeDeps, order: OrderRow): Promise<str
     );
     if (typeof session.url !== "string" || !/^https?:/.test(session.url)) throw new Error("no address");
     await markPending(deps, order.tradeNo, { sessionId: session.id });
-    return session.url;
+    return { url: session.url };
   } catch (error) {
     const internal = String(error).slice(0, 300);
     await markFailed(deps, order.tradeNo, "start");
@@ -124,7 +116,7 @@ export async function stripeLink(deps: StripeDeps, order: OrderRow): Promise<str
 }
 
 /** The event, if one of the secrets signed it, neither long ago nor ahead of time. Throws `payment_event_invalid`. */
-async function eventOf(deps: StripeDeps, raw: Uint8Array, header: string): Promise<Stripe.Event> {
+async function eventOf(deps: RailDeps, raw: Uint8Array, header: string): Promise<Stripe.Event> {
   const { default: Client } = await import("stripe");
   const nowMs = deps.clock.nowMs();
   const signedAt = Number(/(?:^|,)\s*t=(\d{1,12})(?:,|$)/.exec(header)?.[1] ?? Number.NaN);
@@ -171,7 +163,7 @@ function paymentOf(eventId: string, session: Stripe.Checkout.Session, doubt: str
 }
 
 async function takeSession(
-  deps: StripeDeps,
+  deps: RailDeps,
   event: { id: string; type: string },
   session: Stripe.Checkout.Session,
 ) {
@@ -205,7 +197,7 @@ async function takeSession(
 }
 
 /** The order that a payment of the provider paid; undefined: none of ours, or not yet. */
-async function paidBy(deps: StripeDeps, paymentIntent: string): Promise<OrderRow | undefined> {
+async function paidBy(deps: RailDeps, paymentIntent: string): Promise<OrderRow | undefined> {
   if (paymentIntent === "") return undefined;
   const { orders } = deps.db.t;
   const [row] = await deps.db.orm
@@ -215,12 +207,13 @@ async function paidBy(deps: StripeDeps, paymentIntent: string): Promise<OrderRow
   return row;
 }
 
-async function takeCharge(deps: StripeDeps, eventId: string, charge: Stripe.Charge): Promise<void> {
+async function takeCharge(deps: RailDeps, eventId: string, charge: Stripe.Charge): Promise<void> {
   if (charge.metadata["site"] !== siteOf(deps)) return;
   const order = await orderOf(deps, charge.metadata["order"] ?? "");
   if (!order) throw new Failure("internal", "payment_event_early", { status: 503 });
   await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason: "refund" }, (known) => ({
-    refundedMinor: Math.max(known.refundedMinor, charge.amount_refunded),
+    // Of an order in review another sum came than was asked for: all of it is all of it.
+    refundedMinor: charge.refunded ? known.moneyMinor : Math.max(known.refundedMinor, charge.amount_refunded),
   }));
 }
 
@@ -228,7 +221,7 @@ async function takeCharge(deps: StripeDeps, eventId: string, charge: Stripe.Char
  * The same, where the provider names the payment alone. Undefined: another site's; throws `payment_event_early` (503) for
  * one of ours whose own event has not come yet.
  */
-async function ownPaid(deps: StripeDeps, paymentIntent: string): Promise<OrderRow | undefined> {
+async function ownPaid(deps: RailDeps, paymentIntent: string): Promise<OrderRow | undefined> {
   const order = await paidBy(deps, paymentIntent);
   if (order || paymentIntent === "") return order;
   const client = await clientOf(deps);
@@ -243,7 +236,7 @@ async function ownPaid(deps: StripeDeps, paymentIntent: string): Promise<OrderRo
 }
 
 /** Told twice, by two kinds of event: its own number counts, not theirs. */
-async function takeFailedRefund(deps: StripeDeps, refund: Stripe.Refund): Promise<void> {
+async function takeFailedRefund(deps: RailDeps, refund: Stripe.Refund): Promise<void> {
   if (refund.status !== "failed") return;
   const order = await ownPaid(deps, idOf(refund.payment_intent));
   if (!order) return;
@@ -254,7 +247,7 @@ async function takeFailedRefund(deps: StripeDeps, refund: Stripe.Refund): Promis
 }
 
 /** Its beginning and its end may come in any order, and more than once. */
-async function takeDispute(deps: StripeDeps, type: string, dispute: Stripe.Dispute): Promise<void> {
+async function takeDispute(deps: RailDeps, type: string, dispute: Stripe.Dispute): Promise<void> {
   const isOver = type === "charge.dispute.closed";
   // An inquiry is no dispute yet, and one that ends as such never was.
   if (!isOver && dispute.status.startsWith("warning_")) return;
@@ -267,15 +260,14 @@ async function takeDispute(deps: StripeDeps, type: string, dispute: Stripe.Dispu
   const eventId = isOver ? closed : `${dispute.id}:created`;
   const unless = isOver ? "" : closed;
   await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason, unless }, () => ({ disputedMinor }));
-  const after = await orderOf(deps, order.tradeNo);
-  await flagAccount(deps, order.userId, (after?.disputedMinor ?? 0) > 0, order.tradeNo);
+  await flagDisputed(deps, order);
 }
 
 /**
  * Takes in an event of the provider. Resolves once what it means is durable, or it means nothing here; throws
  * `payment_event_invalid` (400), and `order_missing` (503) where the event is early.
  */
-export async function stripeEvent(deps: StripeDeps, raw: Uint8Array, header: string): Promise<void> {
+async function stripeEvent(deps: RailDeps, raw: Uint8Array, header: string): Promise<void> {
   const event = await eventOf(deps, raw, header);
   // Foreign on purpose: an account that serves a test site too is no error.
   if (event.livemode !== isLive(deps.options)) return;
@@ -300,54 +292,47 @@ export async function stripeEvent(deps: StripeDeps, raw: Uint8Array, header: str
   }
 }
 
-/** Asks for what is left of the money to go back, and books it. Throws `order_missing`, `order_not_refundable`, `refund_failed`. */
-export async function refundStripe(
-  deps: StripeDeps,
-  actor: UserAccount,
-  tradeNo: string,
-  reason: string,
-): Promise<void> {
-  const order = await orderOf(deps, tradeNo);
-  if (!order || order.rail !== STRIPE) throw refuse("order_missing");
-  const left = order.moneyMinor - order.refundedMinor;
-  if (order.providerRef === null || left <= 0) throw refuse("order_not_refundable");
+/** Sends money of a payment back. Throws `refund_failed`. */
+async function sendBack(
+  deps: RailDeps,
+  order: OrderRow,
+  minor: number | undefined,
+): Promise<{ eventId: string }> {
   const client = await clientOf(deps);
-  let refund: Stripe.Refund;
-  try {
-    refund = await client.refunds.create(
-      { payment_intent: order.providerRef, amount: left },
-      { idempotencyKey: `${tradeNo}:refund:${order.refundedMinor}` },
-    );
-  } catch (error) {
-    throw new Failure("client", "refund_failed", { internal: String(error).slice(0, 300) });
-  }
+  const refund = await client.refunds.create(
+    { payment_intent: order.providerRef ?? "", ...(minor === undefined ? {} : { amount: minor }) },
+    { idempotencyKey: `${order.tradeNo}:refund:${order.refundedMinor}` },
+  );
   if (refund.status === "failed" || refund.status === "canceled") throw refuse("refund_failed");
-  await takeBack(deps, { tradeNo, eventId: refund.id, reason, actor }, () => ({
-    refundedMinor: order.moneyMinor,
-  }));
+  return { eventId: refund.id };
 }
 
-/** Asks for orders that have waited long: an event may be lost. */
-export async function askForOpenOrders(deps: StripeDeps): Promise<void> {
-  if (!isStripeReady(deps.options)) return;
-  const open = (await openOrders(deps, STRIPE, ASK_AFTER_SECONDS)).filter(
-    ({ sessionId }) => sessionId !== "",
-  );
-  if (open.length === 0) return;
+async function askFor(deps: RailDeps, order: OrderRow): Promise<void> {
+  if (order.sessionId === "") return;
   const client = await clientOf(deps);
-  for (const order of open) {
-    try {
-      const session = await client.checkout.sessions.retrieve(order.sessionId);
-      const isPaid = session.payment_status === "paid";
-      if (isPaid || session.status === "expired") {
-        const type = isPaid ? "checkout.session.completed" : "checkout.session.expired";
-        await takeSession(deps, { id: `asked:${session.id}:${type}`, type }, session);
-      }
-    } catch (error) {
-      deps.logger.warn("an open order could not be asked for", {
-        order: order.tradeNo,
-        error: String(error),
-      });
-    }
-  }
+  const session = await client.checkout.sessions.retrieve(order.sessionId);
+  const isPaid = session.payment_status === "paid";
+  if (!isPaid && session.status !== "expired") return;
+  const type = isPaid ? "checkout.session.completed" : "checkout.session.expired";
+  await takeSession(deps, { id: `asked:${session.id}:${type}`, type }, session);
 }
+
+export const stripe: PaymentRail = {
+  name: STRIPE,
+  isGuarded: isStripeReady,
+  currency: (options) => options.get("StripeCurrency"),
+  price: (options) => options.text("StripeUnitPrice"),
+  minimum: (options) => options.get("StripeMinTopUp"),
+  seconds: SESSION_SECONDS,
+  methods: () => [{ type: STRIPE, name: "Stripe", minimum: 0 }],
+  start: openCheckout,
+  maxBodyBytes: MAX_EVENT_BYTES,
+  async receive(deps, { method, body, header }) {
+    if (method !== "POST" || body.length === 0)
+      throw new Failure("client", "payment_event_invalid", { status: 400 });
+    await stripeEvent(deps, body, header("stripe-signature"));
+    return "success";
+  },
+  refund: sendBack,
+  ask: askFor,
+};

@@ -13,7 +13,7 @@ import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 
 /** What of an order's money is not the site's any more, in minor units, from what was known of it under the row's lock. */
-type TakenBack = (known: { refundedMinor: number; disputedMinor: number }) => {
+type TakenBack = (known: { refundedMinor: number; disputedMinor: number; moneyMinor: number }) => {
   refundedMinor?: number;
   disputedMinor?: number;
 };
@@ -83,11 +83,12 @@ export async function takeBack(
     const now = taken(order);
     const refundedMinor = Math.min(order.moneyMinor, now.refundedMinor ?? order.refundedMinor);
     const disputedMinor = Math.min(order.moneyMinor, now.disputedMinor ?? order.disputedMinor);
-    const wasCredited = order.status === "credited" || order.status === "refunded";
+    // An order in review is refunded without ever having been credited.
+    const wasCredited = order.creditedAt > 0;
     const debited = wasCredited ? debitFor(order, refundedMinor, disputedMinor) : 0;
     const change = order.debitedQuota - debited;
     const isWhole = refundedMinor >= order.moneyMinor;
-    const status = isWhole ? "refunded" : order.status === "refunded" ? "credited" : order.status;
+    const status = isWhole ? "refunded" : wasCredited ? "credited" : "review";
     const set = { refundedMinor, disputedMinor, debitedQuota: debited, status, updatedAt: nowSeconds(deps) };
     yield* q(
       tx

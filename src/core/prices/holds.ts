@@ -204,3 +204,49 @@ export function coveredTokens(terms: HoldTerms, amount: number): number {
 export function unitsForMore(outputRate: number, tokens: number): number {
   return covering(outputRate * tokens);
 }
+
+/** What a call holds that has a hard cap, and the limit by which its answer stays below it. */
+export interface CappedHold extends WantedHold {
+  /** Tokens of each answer; undefined = none has to be sent. */
+  limit: number | undefined;
+}
+
+/**
+ * The limit that keeps an answer below the cap: floor((cap − what is due anyway) ÷ (rate × answers)), money.md 8.2. Undefined:
+ * the client's own, or the model's longest answer, does.
+ */
+export function limitUnder(terms: HoldTerms, cap: number): number | undefined {
+  if (perToken(terms) <= 0) return undefined;
+  const { clientLimit, maxOutput } = terms;
+  const paid = tokensFor(terms, cap);
+  if (paid >= Math.min(clientLimit ?? Infinity, maxOutput ?? clientLimit ?? UNKNOWN_MAX_OUTPUT))
+    return undefined;
+  // A client that asked for more knows that its model can.
+  if (clientLimit !== undefined || maxOutput !== undefined) return paid;
+  return Math.min(paid, Math.max(UNKNOWN_MAX_SENT, floorTokens(terms)));
+}
+
+/**
+ * The hold of a call that may cost no more than `cap` units: min(worst, cap), whatever else the balance is for. Undefined:
+ * the cap pays no answer, because the input alone passes it, or thoughts of a fixed length do, or nothing could hold the
+ * answer below it: neither a limit that is written into the request (`mayLimit`) nor a stream that is ended in time (`mayCut`).
+ */
+export function cappedHold(
+  terms: HoldTerms,
+  cap: number,
+  { mayLimit, mayCut }: { mayLimit: boolean; mayCut: boolean },
+): CappedHold | undefined {
+  if (terms.fixedUnits > cap) return undefined;
+  if (perToken(terms) <= 0) {
+    const amount = Math.min(unitsFor(terms, 0), Math.floor(cap));
+    return { amount, least: amount, limit: undefined };
+  }
+  const limit = limitUnder(terms, cap);
+  if (limit !== undefined && (limit < 1 || (terms.thinkingBudget > 0 && limit <= terms.thinkingBudget)))
+    return undefined;
+  if (limit !== undefined && !mayLimit && !mayCut) return undefined;
+  const worst = unitsFor(terms, limit ?? mostTokens(terms));
+  const amount = Math.min(mayLimit ? worst : unitsFor(terms, mostTokens(terms)), Math.floor(cap));
+  const least = mayLimit ? unitsFor(terms, Math.min(limit ?? Infinity, leastTokens(terms))) : amount;
+  return { amount, least: Math.min(least, amount), limit: mayLimit ? limit : undefined };
+}

@@ -99,6 +99,7 @@ function pricingOf(
         ? everyKind(rowIn(tables, name) ?? {}, name)
         : undefined,
     callPrice,
+    callUnit: callPrice === undefined ? undefined : rules?.unit,
     modelRatio,
     completionRatio: completionRatio(name, tables.completionRatio),
     cacheRatio: own(tables.cacheRatio, name) ?? 1,

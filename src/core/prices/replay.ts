@@ -144,10 +144,14 @@ function charged(
   }).quota;
 }
 
-/** A cap that bit was what was held back: it grows and shrinks with the price. Cap 0 means that nothing is charged. */
+/**
+ * A cap that bit was what was held back: it grows and shrinks with the price. Cap 0 means that nothing is charged. A cap of the
+ * caller's own is a sum of money, whatever the price.
+ */
 function underCap(inputs: Partial<CostInputs>, call: LoggedCall, side: Side): number {
   const { quotaCap, ...uncapped } = inputs;
   const full = charged(uncapped, call, side, undefined);
+  if (typeof call.other["max_quota"] === "number") return Math.min(full, Number(quotaCap));
   const then = explainCost(uncapped).quota;
   return then > 0 ? Math.round((Number(quotaCap) * full) / then) : 0;
 }

@@ -5,6 +5,7 @@ import { enabledProviders, shown } from "../users/providers/registry.ts";
 import { canReset } from "../users/password-reset.ts";
 import { termsVersion } from "../users/terms.ts";
 import type { Deps } from "../deps.ts";
+import { displayType, isInCurrency } from "../options/display.ts";
 import { optionRows } from "../options/definitions.ts";
 import type { OptionKey, PublicOptions } from "../options/definitions.ts";
 import type { OptionStore } from "../options/store.ts";
@@ -67,7 +68,10 @@ export async function siteStatus(deps: Deps) {
     password_min: MIN_PASSWORD,
     password_max: MAX_PASSWORD,
     username_max: MAX_USERNAME,
-    enable_online_topup: isOnlineTopUpOpen(options),
+    // One saved without the other: what is in force counts.
+    display_in_currency: isInCurrency(options),
+    quota_display_type: displayType(options),
+    enable_online_topup: isOnlineTopUpOpen(deps),
     // Nothing here collects updates: older clients read the field.
     enable_batch_update: false,
     chat_link: firstWebChat(options.get("Chats")),

@@ -61,6 +61,7 @@ function tokenFields(row: TokenRow): Omit<TokenAccount, "id" | "userId" | "user"
     allowIps: parseAllowIps(row.allowIps),
     group: row.group,
     autoGroups: autoGroupsOf(row.autoGroups),
+    maxQuota: row.maxQuota,
   };
 }
 

@@ -1,11 +1,12 @@
 // Something done to many accounts at once: who asks, for what, to whom. The accounts are frozen when it is asked for.
 // Refuses a number that is not the one the person confirmed, and texts or groups that nothing could be done with.
-import { and, asc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import { LANGUAGES, Role } from "../../shared/enums.ts";
 import type { Language } from "../../shared/enums.ts";
+import type { Schema } from "../../../drizzle/schema.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { checkedBalance } from "./balance-changes.ts";
@@ -25,6 +26,8 @@ export type BulkAct =
   | { action: "flag"; flagged: boolean }
   | { action: "letter"; letters: Partial<Record<Language, BulkLetter>> };
 
+type BulkRow = Schema["userBulks"]["$inferSelect"];
+
 export interface BulkRequest {
   act: BulkAct;
   reason: string;
@@ -37,6 +40,7 @@ export const BulkState = { waiting: 0, done: 1, refused: 2 } as const;
 const MOST_ACCOUNTS = 200_000;
 /** Of one statement. */
 const ROWS_AT_ONCE = 500;
+const MOST_LISTED = 20;
 /** Refusals that an answer names. */
 const MOST_FAILURES = 1_000;
 
@@ -100,6 +104,13 @@ export async function createBulk(
 export interface BulkJson {
   id: number;
   action: string;
+  /** What the action was given, as far as it is no letter. */
+  group?: string;
+  amount?: number;
+  flagged?: boolean;
+  reason: string;
+  /** Who asked for it. */
+  username: string;
   total: number;
   done: number;
   failed: number;
@@ -107,6 +118,38 @@ export interface BulkJson {
   created_at: number;
   /** The first thousand that were refused. */
   failures: { user_id: number; username: string; code: string }[];
+}
+
+/** One of many in a list: without its counts. */
+export type BulkHead = Omit<BulkJson, "done" | "failed" | "failures">;
+
+function toldOf(bulk: BulkRow): BulkHead {
+  const act = JSON.parse(bulk.params) as BulkAct;
+  const { username } = JSON.parse(bulk.actor) as AuditActor;
+  return {
+    id: bulk.id,
+    action: bulk.action,
+    ...(act.action === "group" ? { group: act.group } : {}),
+    ...(act.action === "credit" ? { amount: act.amount } : {}),
+    ...(act.action === "flag" ? { flagged: act.flagged } : {}),
+    reason: bulk.reason,
+    username,
+    total: bulk.total,
+    finished: bulk.finishedAt > 0,
+    created_at: bulk.createdAt,
+  };
+}
+
+/** The latest runs, newest first: one's own, and everybody's for root. */
+export async function listBulks(deps: Pick<Deps, "db">, actor: UserAccount): Promise<BulkHead[]> {
+  const { userBulks } = deps.db.t;
+  const rows = await deps.db.orm
+    .select()
+    .from(userBulks)
+    .where(actor.role < Role.root ? eq(userBulks.actorId, actor.id) : undefined)
+    .orderBy(desc(userBulks.id))
+    .limit(MOST_LISTED);
+  return rows.map(toldOf);
 }
 
 /** How far a run is. Another administrator's counts as missing; root sees all. */
@@ -134,13 +177,9 @@ export async function getBulk(deps: Pick<Deps, "db">, actor: UserAccount, id: nu
           .orderBy(asc(userBulkItems.userId))
           .limit(MOST_FAILURES);
   return {
-    id,
-    action: bulk.action,
-    total: bulk.total,
+    ...toldOf(bulk),
     done: countOf(BulkState.done),
     failed,
-    finished: bulk.finishedAt > 0,
-    created_at: bulk.createdAt,
     failures: failures.map((each) => ({ ...each, username: each.username ?? "" })),
   };
 }

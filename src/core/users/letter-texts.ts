@@ -161,3 +161,25 @@ export function identityWords(
     remark: "If this was not you, change your password at once and review the linked accounts.",
   };
 }
+
+/** To the address that an account had until now. `masked`: the new one, so that its owner knows it. The link may be empty. */
+export function emailChangedWords(
+  language: Language,
+  site: string,
+  { masked, url }: { masked: string; url: string },
+): LetterWords {
+  const links = url === "" ? [] : [{ label: language === "zh" ? "查看账户安全" : "Review the account", url }];
+  return language === "zh"
+    ? {
+        subject: `${site} 账户的邮箱已更改`,
+        lines: [`您的账户不再使用这个邮箱，今后的邮件将发送到 ${masked}。`],
+        links,
+        remark: "如果不是您本人操作，请立即登录修改密码，并联系管理员。",
+      }
+    : {
+        subject: `The email address of your account at ${site} changed`,
+        lines: [`Your account no longer uses this address. Letters go to ${masked} from now on.`],
+        links,
+        remark: "If this was not you, sign in and change your password at once, and write to the operator.",
+      };
+}

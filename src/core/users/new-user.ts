@@ -52,6 +52,8 @@ interface Gifts {
   own: number;
   invitee: number;
   inviter: number;
+  /** What whoever invited gets with the first paid order in place of now. */
+  promised: number;
 }
 
 interface Named {
@@ -61,16 +63,19 @@ interface Named {
 
 /** Makes the account and answers its id. Throws a Failure `username_taken`, and what `before` throws. */
 export async function addUser(deps: UserDeps, account: NewAccount): Promise<number> {
+  const reward = deps.options.get("QuotaForInviter");
+  const isPromised = deps.options.get("InviteRewardAfterFirstOrder");
   const gifts: Gifts = {
     own: deps.options.get("QuotaForNewUser"),
     invitee: deps.options.get("QuotaForInvitee"),
-    inviter: deps.options.get("QuotaForInviter"),
+    inviter: isPromised ? 0 : reward,
+    promised: isPromised ? reward : 0,
   };
   try {
     const made = await deps.ledger.atomic(function* (tx, credit) {
       if (account.before) yield* account.before(tx);
       const inviter = yield* inviterSteps(tx, deps, account.inviterId, gifts.inviter);
-      const user = yield* insertSteps(tx, deps, account, inviter);
+      const user = yield* insertSteps(tx, deps, account, inviter && { ...inviter, promised: gifts.promised });
       yield* cameSteps(tx, deps, account, user);
       yield* giftSteps(tx, { deps, gifts, credit }, user, inviter);
       const tokenId = deps.options.get("GenerateDefaultToken")
@@ -133,7 +138,7 @@ function* insertSteps(
   tx: Orm,
   { db, clock }: Pick<Deps, "db" | "clock">,
   { username, displayName, passwordHash, mail, setting, termsVersion }: NewAccount,
-  inviter: Named | undefined,
+  inviter: { id: number; promised: number } | undefined,
 ): Steps<Named> {
   const { users } = db.t;
   const createdAt = Math.floor(clock.nowMs() / 1000);
@@ -149,7 +154,7 @@ function* insertSteps(
         ...(mail ? { email: mail.address, emailKey: mail.key } : {}),
         ...(setting === undefined ? {} : { setting }),
         ...(termsVersion === undefined ? {} : { termsVersion, termsAcceptedAt: createdAt }),
-        ...(inviter ? { inviterId: inviter.id } : {}),
+        ...(inviter ? { inviterId: inviter.id, inviteReward: inviter.promised } : {}),
       })
       .returning({ id: users.id }),
   );

@@ -1,7 +1,7 @@
 // Redemption codes: made in batches, listed for administrators, turned into balance exactly once.
 // Refuses a used code every change but deletion, and tells a wrong code apart from a used one only to who holds it.
 import { randomBytes } from "node:crypto";
-import { and, desc, eq, inArray, isNull, or } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, isNull, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q, startsWith } from "../../db/database.ts";
 import { LogType, RedemptionStatus } from "../../shared/enums.ts";
@@ -26,6 +26,8 @@ export interface RedemptionJson {
   quota: number;
   created_time: number;
   redeemed_time: number;
+  /** † From this Unix second on nobody redeems it; 0: no end. */
+  expired_time: number;
   count: 0;
   used_user_id: number;
   /** † Who redeemed it. */
@@ -59,6 +61,7 @@ async function withNames(deps: Deps, rows: readonly RedemptionRow[]): Promise<Re
     quota: row.quota,
     created_time: row.createdTime,
     redeemed_time: row.redeemedTime,
+    expired_time: row.expiresAt,
     count: 0,
     used_user_id: row.usedUserId,
     used_username: names.get(row.usedUserId) ?? "",
@@ -130,10 +133,18 @@ function checkedQuota(quota: number): number {
   return quota;
 }
 
+/** Throws `redemption_end_past`: nobody could redeem it. */
+function checkedEnd(deps: Pick<Deps, "clock">, end: number): number {
+  if (end !== 0 && end <= seconds(deps)) throw refuse("redemption_end_past");
+  return end;
+}
+
 export interface NewRedemptions {
   name: string;
   quota: number;
   count: number;
+  /** Unix seconds; 0 or absent: no end. */
+  expired_time?: number | undefined;
 }
 
 /** All codes or none; answers them in clear. */
@@ -146,6 +157,7 @@ export async function createRedemptions(
   if (input.count <= 0) throw refuse("redemption_count_low");
   if (input.count > MAX_CODES_AT_ONCE) throw refuse("redemption_count_high");
   const quota = checkedQuota(input.quota);
+  const expiresAt = checkedEnd(deps, input.expired_time ?? 0);
   const keys = Array.from({ length: input.count }, () => randomBytes(16).toString("hex"));
   const createdTime = seconds(deps);
   const values = keys.map((key) => ({
@@ -155,6 +167,7 @@ export async function createRedemptions(
     name,
     quota,
     createdTime,
+    expiresAt,
   }));
   await deps.db.orm.insert(deps.db.t.redemptions).values(values);
   return keys;
@@ -165,6 +178,8 @@ export interface RedemptionUpdate {
   name?: string | undefined;
   quota?: number | undefined;
   status?: number | undefined;
+  /** Unix seconds; 0: no end. */
+  expired_time?: number | undefined;
 }
 
 /** `statusOnly`: unused and disabled change places. Otherwise name and value of an unused code. */
@@ -186,6 +201,11 @@ export async function updateRedemption(
     changes = {
       name: checkedName(input.name ?? row.name),
       quota: checkedQuota(input.quota ?? row.quota),
+      // The end that it has already is no news, also where it is over.
+      expiresAt:
+        input.expired_time === undefined || input.expired_time === row.expiresAt
+          ? row.expiresAt
+          : checkedEnd(deps, input.expired_time),
     };
   }
   const [saved] = await deps.db.orm
@@ -240,6 +260,13 @@ export async function deleteRedemption(deps: Deps, id: number): Promise<void> {
     .where(eq(redemptions.id, id));
 }
 
+/** By the clock of the database that several nodes share: theirs may differ. */
+function isBeforeEnd({ db, clock }: Pick<Deps, "db" | "clock">): SQL | undefined {
+  const { redemptions } = db.t;
+  const now = db.kind === "postgres" ? sql`floor(extract(epoch from clock_timestamp()))` : seconds({ clock });
+  return or(eq(redemptions.expiresAt, 0), gt(redemptions.expiresAt, now));
+}
+
 /**
  * Turns a code into balance and answers its value. The code's change of status and the credit are one transaction, so
  * that of any number of simultaneous attempts exactly one succeeds.
@@ -259,6 +286,7 @@ export async function redeem(deps: Deps, user: UserAccount, text: string): Promi
             eq(redemptions.keyHash, keyHash),
             eq(redemptions.status, RedemptionStatus.unused),
             isNull(redemptions.deletedAt),
+            isBeforeEnd(deps),
           ),
         )
         .returning(),
@@ -266,10 +294,11 @@ export async function redeem(deps: Deps, user: UserAccount, text: string): Promi
     if (!row) {
       const [known] = yield* q(
         tx
-          .select({ id: redemptions.id })
+          .select({ status: redemptions.status })
           .from(redemptions)
           .where(and(eq(redemptions.keyHash, keyHash), isNull(redemptions.deletedAt))),
       );
+      if (known?.status === RedemptionStatus.unused) throw refuse("redemption_expired");
       throw refuse(known ? "redemption_used" : "redemption_invalid");
     }
     yield* credit({ userId: user.id, amount: row.quota, kind: "redeem", ref: String(row.id) });

@@ -38,6 +38,8 @@ export interface TokenJson {
   group: string;
   /** With the group `auto`: the groups that are tried, in their order, separated by commas; empty: the site's. */
   auto_groups: string;
+  /** The most that one call may cost, in units; 0: no cap. */
+  max_quota: number;
   /** Until when the secret before the present one is taken, too (Unix seconds); 0: it is not. */
   previous_until: number;
   DeletedAt: null;
@@ -70,6 +72,7 @@ export function tokenJson(deps: Deps, row: TokenRow): TokenJson {
     used_quota: row.usedQuota,
     group: row.group,
     auto_groups: row.autoGroups,
+    max_quota: row.maxQuota,
     previous_until: row.previousUntil > nowSeconds(deps) ? row.previousUntil : 0,
     DeletedAt: null,
   };
@@ -191,6 +194,8 @@ export interface TokenInput {
   group?: string | null | undefined;
   /** Group names with commas between them, for the group `auto`. */
   auto_groups?: string | null | undefined;
+  /** Units; 0 = no cap. */
+  max_quota?: number | null | undefined;
 }
 
 const CONTROL = /\p{Cc}/u;
@@ -279,6 +284,7 @@ type TokenChanges = Partial<
     | "allowIps"
     | "group"
     | "autoGroups"
+    | "maxQuota"
     | "status"
   >
 >;
@@ -297,13 +303,17 @@ function tokenChanges(
     changes.modelLimitsEnabled = input.model_limits_enabled;
   if (typeof input.model_limits === "string") changes.modelLimits = modelLimitsText(input.model_limits);
   if (typeof input.allow_ips === "string") changes.allowIps = allowIpsText(input.allow_ips);
+  if (typeof input.max_quota === "number") {
+    checkQuota(input.max_quota, "max_quota");
+    changes.maxQuota = input.max_quota;
+  }
   return Object.assign(changes, groupChanges(deps, owner, input, before));
 }
 
-function checkQuota(quota: number | null | undefined): void {
+function checkQuota(quota: number | null | undefined, field = "remain_quota"): void {
   if (quota === null || quota === undefined) return;
   if (!isQuota(quota) || quota < 0 || quota > MAX_TOKEN_QUOTA) {
-    throw refuseField("remain_quota", "quota_out_of_range");
+    throw refuseField(field, "quota_out_of_range");
   }
 }
 

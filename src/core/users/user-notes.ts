@@ -14,7 +14,7 @@ export interface UserNotes {
 }
 
 export async function writeNotes(
-  deps: Pick<Deps, "db" | "ledger">,
+  deps: Pick<Deps, "db" | "ledger" | "accounts">,
   by: AuditActor,
   id: number,
   { remark, flagged }: UserNotes,
@@ -39,4 +39,6 @@ export async function writeNotes(
       content: "管理员更新了用户资料",
     });
   });
+  // The mark holds the account's keys: every node hears of it.
+  if (flagged !== undefined) await deps.accounts.userChanged(id);
 }

@@ -280,8 +280,9 @@ export async function deleteSelf(deps: Deps, actor: AuditActor): Promise<void> {
 }
 
 async function softDelete(deps: Deps, row: UserRow, by: AuditActor): Promise<void> {
-  const { remoteObjects, users } = deps.db.t;
-  const action: AuditAction = by.id === row.id ? "account.deleted" : "user.delete";
+  const { identities, remoteObjects, users } = deps.db.t;
+  const isOwn = by.id === row.id;
+  const action: AuditAction = isOwn ? "account.deleted" : "user.delete";
   await deps.db.atomic(function* (tx) {
     const set = { deletedAt: now(deps), sessionVersion: nextVersion(deps), accessTokenHash: null };
     yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
@@ -292,6 +293,9 @@ async function softDelete(deps: Deps, row: UserRow, by: AuditActor): Promise<voi
         .returning({ id: remoteObjects.userId }),
     );
     yield* removeFactorSteps(tx, deps, row.id, { totp: true, passkeys: true });
+    // Whoever leaves may come anew; whom an administrator deleted meets "deleted" when their provider vouches for them.
+    if (isOwn)
+      yield* q(tx.delete(identities).where(eq(identities.userId, row.id)).returning({ id: identities.id }));
     yield* auditSteps(tx, deps, { user: row, action, by });
   });
   await deps.accounts.userChanged(row.id);

@@ -1,4 +1,5 @@
 // The console's calls about people: sign-in, the own account and wallet, keys, and the administration of users.
+import { payments } from "./payments.ts";
 import type { ConsoleOperation } from "../schema.ts";
 
 const setting = {
@@ -59,85 +60,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     body: { email: "ada@example.org", token: "0f3c5a1b2d4e6f708192a3b4c5d6e7f8" },
     answer: { success: true, message: "", data: "qW3rTy7uPa9s" },
   },
-  "POST /api/user/amount": {
-    tag: "Wallet",
-    summary: "Show what an amount of credit costs",
-    description:
-      "Dollars of credit, or units where the site shows units. The answer is money with its decimals.",
-    body: { amount: 10 },
-    answer: { success: true, message: "success", data: "73.00" },
-  },
-  "POST /api/user/pay": {
-    tag: "Wallet",
-    summary: "Order credit by epay",
-    description: "Answers the fields of a form that the browser posts to `url`.",
-    body: { amount: 10, payment_method: "alipay" },
-    answer: {
-      success: true,
-      message: "success",
-      url: "https://pay.example/submit.php",
-      data: { pid: "1001", type: "alipay", out_trade_no: "USR2NO4hG7kQz0aB3cD5eF", money: "73.00" },
-    },
-  },
-  "GET /api/user/epay/notify": {
-    tag: "Wallet",
-    summary: "Epay's callback",
-    description:
-      "Answers `success` once what it says is kept, `fail` where it is not signed or cannot be kept.",
-  },
-  "POST /api/user/epay/notify": {
-    tag: "Wallet",
-    summary: "Epay's callback as a form",
-    description: "As the callback by GET.",
-  },
-  "POST /api/user/stripe/amount": {
-    tag: "Wallet",
-    summary: "Show what an amount of credit costs by Stripe",
-    body: { amount: 10 },
-    answer: { success: true, message: "success", data: "10.00" },
-  },
-  "POST /api/user/stripe/pay": {
-    tag: "Wallet",
-    summary: "Order credit by Stripe",
-    description: "Answers where the buyer goes on.",
-    body: { amount: 10 },
-    answer: {
-      success: true,
-      message: "success",
-      data: { pay_link: "https://checkout.stripe.com/c/pay/cs_1", trade_no: "USR2NO4hG7kQz0aB3cD5eF" },
-    },
-  },
-  "POST /api/stripe/webhook": {
-    tag: "Wallet",
-    summary: "Stripe's events",
-    description: "Signed by Stripe; 503 asks for the event once more.",
-  },
-  "POST /api/user/topup/refund": {
-    tag: "Wallet",
-    summary: "Refund an order paid by Stripe",
-    description:
-      "What is left of its money goes back, and the credit is taken from the balance, below zero where it was spent.",
-    body: { trade_no: "USR2NO4hG7kQz0aB3cD5eF", reason: "Ordered twice" },
-    answer: { success: true, message: "" },
-  },
-  "GET /api/user/topup/self": {
-    tag: "Wallet",
-    summary: "List the own orders",
-    fields: { p: "Page; the first is 1.", trade_no: "Only this order." },
-  },
-  "GET /api/user/topup": {
-    tag: "Wallet",
-    summary: "List all orders",
-    description: "With what the payment gateways said of those on the page.",
-    fields: { p: "Page; the first is 1.", trade_no: "Only this order." },
-  },
-  "POST /api/user/topup/complete": {
-    tag: "Wallet",
-    summary: "Complete an order by hand",
-    description: "For money that came another way; the reason is kept in the log.",
-    body: { trade_no: "USR2NO4hG7kQz0aB3cD5eF", reason: "Paid by bank transfer" },
-    answer: { success: true, message: "" },
-  },
+  ...payments,
   "POST /api/user/login/2fa": {
     tag: "Account",
     summary: "Second step of a sign-in, by code",
@@ -236,6 +159,20 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Sign in by Telegram's signed result",
     description: "The query is what Telegram answered, as it stands.",
   },
+  "GET /api/oauth/email/bind": {
+    tag: "Account",
+    summary: "Set the own address",
+    description:
+      "By the code that went to it. A change asks for a fresh proof, and the old address hears of it.",
+    fields: { code: "What the letter said." },
+  },
+  "POST /api/oauth/email/bind": {
+    tag: "Account",
+    summary: "Set the own address",
+    description:
+      "By the code that went to it. A change asks for a fresh proof, and the old address hears of it.",
+    body: { email: "ada@example.org", code: "123456" },
+  },
   "GET /api/oauth/telegram/bind": { tag: "Account", summary: "Bind Telegram to the own account" },
   "GET /api/user/oauth/bindings": {
     tag: "Account",
@@ -310,7 +247,8 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Make a key",
     description:
       "The answer has it without `sk-`. With the group `auto` each call takes the first group that has a channel for its model: of " +
-      "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order.",
+      "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order. `max_quota` is the most that one call may cost, " +
+      "in units: a call is never charged above it; 0 is no cap.",
     body: { name: "laptop", remain_quota: 500_000, expired_time: -1, unlimited_quota: false },
     answer: {
       success: true,
@@ -332,6 +270,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
         used_quota: 0,
         group: "",
         auto_groups: "",
+        max_quota: 0,
         previous_until: 0,
         DeletedAt: null,
       },
@@ -406,6 +345,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
       "In the background. `ids`, or `filter` with the `count` that was confirmed. Answers the id of the run.",
     body: { action: "credit", ids: [2, 3], amount: 500_000, reason: "An outage" },
   },
+  "GET /api/user/bulk": { tag: "Users", summary: "List the latest runs over many accounts" },
   "GET /api/user/bulk/{id}": { tag: "Users", summary: "Show how far a run over many accounts is" },
   "PUT /api/user/{id}/notes": {
     tag: "Users",

@@ -183,8 +183,8 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/redemption/": {
     tag: "Codes",
     summary: "Make codes",
-    description: "Answers them.",
-    body: { name: "spring", quota: 500_000, count: 2 },
+    description: "Answers them. From `expired_time` on (Unix seconds, 0 = never) nobody redeems them.",
+    body: { name: "spring", quota: 500_000, count: 2, expired_time: 0 },
   },
   "POST /api/redemption/batch": {
     tag: "Codes",

@@ -16,6 +16,20 @@ const MILLISECONDS = {
 export const usage: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/log/": { tag: "Usage", summary: "List the log", fields: { ...FIRST_PAGE, ...SECONDS } },
   "GET /api/log/self": { tag: "Usage", summary: "List the own log", fields: { ...FIRST_PAGE, ...SECONDS } },
+  "GET /api/log/export": {
+    tag: "Usage",
+    summary: "The log as a CSV file",
+    description: "Every row of the filter, newest first, as a stream. One export at a time for each account.",
+    csv: "A row of the log; times in UTC.",
+    fields: { ...SECONDS, type: "One type, or several with commas: 3,4,7 is the audit trail." },
+  },
+  "GET /api/log/self/export": {
+    tag: "Usage",
+    summary: "The own log as a CSV file",
+    description: "Every row of the filter, newest first, as a stream. One export at a time for each account.",
+    csv: "A row of the log; times in UTC.",
+    fields: { ...SECONDS, type: "One type, or several with commas: 4,7 is what the account did." },
+  },
   "GET /api/log/stat": { tag: "Usage", summary: "Sums of the log", fields: SECONDS },
   "GET /api/log/self/stat": { tag: "Usage", summary: "Sums of the own log", fields: SECONDS },
   "GET /api/log/histogram": {

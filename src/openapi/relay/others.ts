@@ -160,8 +160,67 @@ const spent: RelayOperation = {
   errors: "openai",
 };
 
+const quote: RelayOperation = {
+  tag: "Billing",
+  summary: "Ask what a call would cost",
+  description:
+    "Asks no upstream and charges nothing. Amounts are whole units, `cost` the same in dollars. `expected` takes an answer as long as " +
+    "the median of the caller's last 50 of the model, else a quarter of its limit; `worst` its limit, or the cap of the call " +
+    "(`X-Max-Cost`, `X-Max-Quota`, `max_quota` of the key); `reserve` is what would be held now. The call that brings `quote_id` in " +
+    "the header `X-Quote` is charged at these prices until `expires_at`, whatever becomes of them: for the same key and model only.",
+  body: {
+    schema: ref("QuoteRequest"),
+    example: {
+      path: "/v1/chat/completions",
+      body: {
+        model: "gpt-4o-mini",
+        messages: [{ role: "user", content: "What is a weir?" }],
+        max_tokens: 400,
+      },
+    },
+  },
+  answer: { [JSON_TYPE]: { schema: ref("Quote") } },
+  errors: "openai",
+};
+
 export const billing: RelayArea = {
   schemas: {
+    QuoteRequest: exact({
+      path: text(
+        "An inference route, Gemini's with the model's name: `/v1beta/models/gemini-2.5-pro:generateContent`.",
+      ),
+      body: { type: "object", additionalProperties: true, description: "What the call would send." },
+    }),
+    Quote: exact({
+      quote_id: text("For the header `X-Quote`."),
+      revision: text("Names the prices in force."),
+      model: text(),
+      group: text("Of an automatic key the first that serves the model."),
+      input_tokens: exact({
+        count: integer(),
+        method: oneOf(["encoder", "similar_encoder", "estimate"]),
+        error: number("Share by which the count may be off."),
+      }),
+      output_tokens: integer("What `expected` assumes."),
+      expected: integer(),
+      worst: integer(),
+      reserve: integer(),
+      cost: exact({ expected: number(), worst: number(), reserve: number() }),
+      affordable: flag("Whether balance and key pay it now."),
+      group_ratio: number(),
+      lines: list(
+        exact({
+          kind: text(),
+          count: number("Tokens or calls."),
+          unit_price: number("Dollars."),
+          per: oneOf(["mtok", "call", "kcall"]),
+          quota: number("Units, with the group ratio."),
+        }),
+        "What `expected` is made of.",
+      ),
+      rules: list(anything(), "Conditions of the price rules that act on it."),
+      expires_at: integer("Unix seconds."),
+    }),
     BillingSubscription: exact({
       object: word("billing_subscription"),
       has_payment_method: flag(),
@@ -173,6 +232,12 @@ export const billing: RelayArea = {
     BillingUsage: exact({ object: word("list"), total_usage: number("Hundredths of the currency.") }),
   },
   operations: {
+    "POST /v1/quote": quote,
+    "POST /pg/quote": {
+      ...quote,
+      summary: "Ask what a question in the playground would cost",
+      description: "As the signed-in user, without a key, for the group that the inner body names.",
+    },
     "GET /v1/dashboard/billing/subscription": subscription,
     "GET /v1/dashboard/billing/usage": spent,
     "GET /dashboard/billing/subscription": subscription,

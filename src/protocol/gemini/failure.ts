@@ -41,6 +41,8 @@ export function decodeFailure(status: number, body: unknown, retryAfter?: string
 
 /** Codes of google.rpc.Status (https://ai.google.dev/gemini-api/docs/troubleshooting). */
 function statusOf({ kind, status }: Failure): string {
+  // A call that its own cap does not pay can be made with another.
+  if (kind === "quota" && status === 402) return "FAILED_PRECONDITION";
   const isRequests = kind === "client" || kind === "upstream-request";
   return isRequests && status === 404 ? "NOT_FOUND" : STATUS_OF[kind];
 }

@@ -59,6 +59,8 @@ export interface Call extends Indexed {
   readonly wantsUsage: boolean;
   /** performance.now() of the start. */
   readonly startedMs: number;
+  /** Units, once it is settled. */
+  charged: number | undefined;
   readonly attempts: AttemptNote[];
   readonly pinned: Channel | undefined;
   /** Place of the only key of `pinned` that can serve the call: it goes on from a response that this account stores. */

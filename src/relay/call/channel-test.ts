@@ -90,6 +90,7 @@ function testCall(
     wantsArray: false,
     wantsUsage: false,
     startedMs: performance.now(),
+    charged: undefined,
     attempts: [],
     pinned: channel,
     pinnedKey: undefined,

@@ -1,20 +1,22 @@
 // What is held back for one call, worked out from its request: the prompt, its tools, and the answer that it may get.
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
-import { allowsTiers, upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
 import {
+  cappedHold,
   coveredTokens,
   firstHold,
   heldCallPrice,
   limitedHold,
   limitToSend,
+  limitUnder,
+  mostTokens,
   ratesOf,
+  unitsFor,
   USUAL_OUTPUT,
 } from "../../core/prices/holds.ts";
 import type { DearestOf, HoldRates, HoldTerms, WantedHold } from "../../core/prices/holds.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
-import type { Tier } from "../../core/channels/routing.ts";
 import { asList, asObject } from "../../protocol/json.ts";
 import { routeFor } from "../../providers/address.ts";
 import { losesSearch } from "../../providers/apply-rules.ts";
@@ -23,13 +25,15 @@ import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { GroupPrice, GroupTerms } from "./auto-group.ts";
+import { overCap } from "./cap.ts";
+import { factsFor } from "./hold-facts.ts";
+import type { ChannelFacts } from "./hold-facts.ts";
+import { countUnits } from "../endpoints/call-units.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
 import { hostedToolUnits, searchWish } from "../endpoints/hosted-tools.ts";
 import { countPrompt } from "../meter/meter.ts";
 import type { PromptSize } from "../meter/meter.ts";
-import { asksToThink, claudeDefaultMaxTokens, leastThinkingTokens } from "../endpoints/model-settings.ts";
-import { overriddenLimit } from "../endpoints/output-limit.ts";
-import { askedTier } from "../endpoints/service-tier.ts";
+import { claudeDefaultMaxTokens, leastThinkingTokens } from "../endpoints/model-settings.ts";
 import type { RelayBody } from "../wire/read-body.ts";
 import { keepsReasoning, thinkingBudgetOf } from "../endpoints/hidden-reasoning.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
@@ -45,6 +49,10 @@ export interface CallHold {
   readonly inputRate: number;
   /** The first hold of a stream, lengthened as it goes; otherwise all that the limit can cost is held. */
   readonly grows: boolean;
+  /** Units that the call may cost at most; undefined: as much as it takes. */
+  readonly cap: number | undefined;
+  /** Whose limit is sent: that of the cap, or what the balance pays. */
+  readonly isLimitedByCap: boolean;
 }
 
 /** A call that holds nothing: a test of the operator's own. */
@@ -54,6 +62,8 @@ export const NO_HOLD: CallHold = {
   outputRate: 0,
   inputRate: 0,
   grows: false,
+  cap: undefined,
+  isLimitedByCap: false,
 };
 
 /** Its reservation. */
@@ -97,90 +107,6 @@ export function createUsualOutput(): UsualOutput {
   };
 }
 
-interface Place {
-  type: number;
-  name: string;
-}
-
-/** What the channels that may serve a model add to a request. */
-interface ChannelFacts {
-  /** Limits that operators put in the client's place; 0 = none. */
-  largestOverride: number;
-  isAlwaysOverridden: boolean;
-  /** The model's names at the upstreams, its own among them. */
-  names: readonly string[];
-  /** Where it may be served: channel types, each with the model's name there. */
-  places: readonly Place[];
-  /** One of them asks for thinking by its suffix. */
-  hasThinkingName: boolean;
-  /** One of them lets service tiers out. */
-  allowsTiers: boolean;
-  /** Tiers that operators put in the client's place. */
-  overriddenTiers: readonly string[];
-}
-
-/** Tiers are built anew when one of their channels changes. */
-const factsOf = new WeakMap<readonly Tier[], ChannelFacts>();
-
-function factsFor(routing: Deps["routing"], { caller, model, pinned }: HoldRequest): ChannelFacts {
-  if (pinned) return gather([pinned], model);
-  const { auto, group } = caller;
-  return auto
-    ? auto.map((each) => channelFacts(routing.tiers(each, model), model)).reduce(together)
-    : channelFacts(routing.tiers(group, model), model);
-}
-
-/** Of several groups: any of their channels may serve. */
-function together(some: ChannelFacts, more: ChannelFacts): ChannelFacts {
-  return {
-    largestOverride: Math.max(some.largestOverride, more.largestOverride),
-    isAlwaysOverridden: some.isAlwaysOverridden && more.isAlwaysOverridden,
-    names: [...new Set([...some.names, ...more.names])],
-    places: [...some.places, ...more.places],
-    hasThinkingName: some.hasThinkingName || more.hasThinkingName,
-    allowsTiers: some.allowsTiers || more.allowsTiers,
-    overriddenTiers: [...some.overriddenTiers, ...more.overriddenTiers],
-  };
-}
-
-function channelFacts(tiers: readonly Tier[], model: string): ChannelFacts {
-  let facts = factsOf.get(tiers);
-  if (!facts) {
-    facts = gather(
-      tiers.flatMap(({ entries }) => entries.map(({ channel }) => channel)),
-      model,
-    );
-    factsOf.set(tiers, facts);
-  }
-  return facts;
-}
-
-function gather(channels: readonly Channel[], model: string): ChannelFacts {
-  const limits = channels.map(({ paramOverride }) => overriddenLimit(paramOverride ?? {}));
-  const names = new Set([model]);
-  const places = new Map<string, Place>();
-  for (const channel of channels) {
-    const { type } = channel;
-    const name = upstreamModel(channel, model);
-    names.add(name);
-    places.set(`${type} ${name}`, { type, name });
-  }
-  return {
-    largestOverride: Math.max(0, ...limits),
-    isAlwaysOverridden: limits.length > 0 && limits.every((limit) => limit > 0),
-    names: [...names],
-    places: [...places.values()],
-    hasThinkingName: [...names].some(asksToThink),
-    allowsTiers: channels.some(allowsTiers),
-    overriddenTiers: channels.flatMap(({ paramOverride }) => overriddenTiers(paramOverride ?? {})),
-  };
-}
-
-/** By what the word means in either dialect: where it will be sent is open. */
-function overriddenTiers(override: Json): string[] {
-  return (["openai-chat", "anthropic"] as const).flatMap((dialect) => askedTier(dialect, override) ?? []);
-}
-
 export interface HoldRequest {
   requestId: string;
   caller: Caller;
@@ -196,6 +122,36 @@ export interface HoldRequest {
   pinned: Channel | undefined;
   /** Tokens of the answer that the call goes on from, which its provider reads again; 0 = none is known. */
   earlierTokens: number;
+  /** Units that it may cost at most; undefined: as much as it takes. */
+  cap: number | undefined;
+}
+
+/** What a call would hold if it came now; nothing is. */
+export interface Forecast {
+  /** With its prompt counted. */
+  request: HoldRequest;
+  terms: HoldTerms;
+  wanted: WantedHold;
+  /** Limit that would have to be sent. */
+  limit: number | undefined;
+  /** Units. */
+  available: number;
+}
+
+/** Throws what the call itself would be refused with by its cap. */
+export async function forecast(services: HoldServices, asked: HoldRequest): Promise<Forecast> {
+  const facts = factsFor(services.deps.routing, asked);
+  const request = await withCounted(services, asked);
+  const { cap, caller } = request;
+  const growsAlong = cap === undefined && growsWith(request, facts);
+  const terms = termsOf(services, request, facts);
+  const wanted = wantedOf(services, request, terms, growsAlong);
+  const limit = growsAlong
+    ? undefined
+    : cap === undefined
+      ? limitToSend(terms, wanted.amount)
+      : limitUnder(terms, cap);
+  return { request, terms, wanted, limit, available: services.deps.ledger.available(caller) };
 }
 
 export interface Held {
@@ -257,9 +213,23 @@ export interface HoldServices {
 /** Holds back what the call may cost. Usually at once: a promise for every call would cost each of them a turn. */
 export function holdCall(services: HoldServices, request: HoldRequest): Held | Promise<Held> {
   const facts = factsFor(services.deps.routing, request);
-  const growsAlong =
-    request.wantsStream && !facts.names.some((name) => keepsReasoning(name, request.body.json));
+  // A hard cap goes by what the prompt is, not by what it may be.
+  if (request.cap !== undefined)
+    return withCounted(services, request).then((counted) => reserveFor(services, counted, facts, false));
+  const growsAlong = growsWith(request, facts);
   return reserveFor(services, request, facts, growsAlong);
+}
+
+function growsWith({ wantsStream, body }: HoldRequest, facts: ChannelFacts): boolean {
+  return wantsStream && !facts.names.some((name) => keepsReasoning(name, body.json));
+}
+
+/** The request with its prompt counted by the encoder. */
+async function withCounted({ counter }: HoldServices, request: HoldRequest): Promise<HoldRequest> {
+  const { prompt, endpoint, body, model } = request;
+  if (prompt.mostTokens <= prompt.tokens) return request;
+  const tokens = await countPrompt(counter, { endpoint, body: body.json, model });
+  return { ...request, prompt: { ...prompt, tokens, mostTokens: tokens } };
 }
 
 function reserveFor(
@@ -268,7 +238,7 @@ function reserveFor(
   facts: ChannelFacts,
   growsAlong: boolean,
 ): Held | Promise<Held> {
-  const { caller, endpoint, requestId, prompt, body, model } = request;
+  const { caller, endpoint, requestId } = request;
   const { ledger } = services.deps;
   const { user, token } = caller;
   const terms = termsOf(services, request, facts);
@@ -279,20 +249,13 @@ function reserveFor(
     ...wantedOf(services, request, terms, growsAlong),
   };
   if (!isFarEnough(services, request, terms, wanted.amount))
-    return countPrompt(services.counter, { endpoint, body: body.json, model }).then((tokens) =>
-      reserveFor(
-        services,
-        { ...request, prompt: { ...prompt, tokens, mostTokens: tokens } },
-        facts,
-        growsAlong,
-      ),
-    );
+    return withCounted(services, request).then((counted) => reserveFor(services, counted, facts, growsAlong));
   const { quotaCode } = endpoint;
   const reserved =
     quotaCode === undefined ? ledger.reserve(wanted) : reserveWithCode(quotaCode, ledger, wanted);
   return reserved instanceof Promise
-    ? reserved.then((reservation) => heldFor(request, reservation, terms, growsAlong))
-    : heldFor(request, reserved, terms, growsAlong);
+    ? reserved.then((reservation) => heldFor(services, request, { reservation, terms, growsAlong }))
+    : heldFor(services, request, { reservation: reserved, terms, growsAlong });
 }
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */
@@ -312,6 +275,11 @@ async function reserveWithCode(
 /** The body goes on as the client wrote it: neither limits nor overrides reach it. */
 function isRaw({ deps }: HoldServices, endpoint: Endpoint): boolean {
   return deps.options.get("global.pass_through_request_enabled") && !endpoint.rewrite;
+}
+
+/** What is passed through as it is cannot be limited, nor can a part of an operation that knows no limit. */
+function mayBeLimited(services: HoldServices, endpoint: Endpoint): boolean {
+  return !isRaw(services, endpoint) && endpoint.isPart !== true;
 }
 
 /** The client's own limit, or what an operator puts in its place. */
@@ -356,9 +324,10 @@ function fixedUnits(
   const callPrice = heldCallPrice(price, tiers);
   const tools = hosted * price.groupRatio;
   if (callPrice !== undefined) {
-    const pieces = endpoint.pieces?.(json) ?? 1;
-    const factor = endpoint.factor?.(json, model) ?? 1;
-    return callPrice * factor * pieces * price.quotaPerUnit * price.groupRatio + tools;
+    const counted = countUnits(endpoint, price, { body: json, form: body.form, json: undefined });
+    const { callCount = 1, callFactor = 1 } = counted;
+    const factor = endpoint.factor?.(json, model) ?? callFactor;
+    return callPrice * factor * callCount * price.quotaPerUnit * price.groupRatio + tools;
   }
   const counted = endpoint.heldInput?.({ body: json, form: body.form, model }) ?? 0;
   const { mediaTokens } = prompt;
@@ -390,42 +359,78 @@ function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFac
 
 function wantedOf(
   services: HoldServices,
-  { endpoint, caller, model }: HoldRequest,
+  request: HoldRequest,
   terms: HoldTerms,
   growsAlong: boolean,
 ): WantedHold {
+  const { endpoint, caller, model, cap, wantsStream } = request;
+  const mayLimit = mayBeLimited(services, endpoint);
+  if (cap !== undefined) {
+    const capped = cappedHold(terms, cap, { mayLimit, mayCut: wantsStream });
+    if (!capped) throw overCap(services.deps.options, leastUnder(terms, mayLimit || wantsStream), cap);
+    return { amount: capped.amount, least: capped.least };
+  }
   const available = services.deps.ledger.available(caller);
   if (growsAlong) return firstHold(terms, available, services.usual.of(model));
-  // What is passed through as it is cannot be limited, nor can a part of an operation that knows no limit.
-  return limitedHold(terms, available, !isRaw(services, endpoint) && endpoint.isPart !== true);
+  return limitedHold(terms, available, mayLimit);
+}
+
+/** The least that the call could cost, in units: its input and one token, or thoughts of a fixed length; else all of it. */
+function leastUnder(terms: HoldTerms, mayEnd: boolean): number {
+  if (terms.outputRate <= 0) return terms.fixedUnits;
+  return unitsFor(terms, mayEnd ? terms.thinkingBudget + 1 : mostTokens(terms));
 }
 
 function heldFor(
+  services: HoldServices,
   request: HoldRequest,
-  reservation: Reservation,
-  terms: HoldTerms,
-  growsAlong: boolean,
+  { reservation, terms, growsAlong }: { reservation: Reservation; terms: HoldTerms; growsAlong: boolean },
 ): Held {
   const { amount } = reservation;
-  const { price, groupPrices, prompt } = request;
-  const hold = holdOf(terms, amount, growsAlong);
+  const { price, groupPrices, prompt, cap, endpoint } = request;
+  const holdOf = (at: HoldTerms): CallHold =>
+    cap === undefined
+      ? openHold(at, amount, growsAlong)
+      : capHold(at, { amount, cap, mayLimit: mayBeLimited(services, endpoint) });
+  const hold = holdOf(terms);
   const groups = groupPrices?.map((each): GroupTerms => ({
     ...each,
     hold:
       each.price.groupRatio === price.groupRatio
         ? hold
-        : holdOf(termsAt(terms, each.price.groupRatio / price.groupRatio), amount, growsAlong),
+        : holdOf(termsAt(terms, each.price.groupRatio / price.groupRatio)),
   }));
   return { reservation, prompt, hold, groups };
 }
 
-function holdOf(terms: HoldTerms, amount: number, growsAlong: boolean): CallHold {
+function openHold(terms: HoldTerms, amount: number, growsAlong: boolean): CallHold {
   return {
     limit: growsAlong ? undefined : limitToSend(terms, amount),
     tokens: coveredTokens(terms, amount),
     outputRate: terms.outputRate,
     inputRate: terms.inputRate,
     grows: growsAlong,
+    cap: undefined,
+    isLimitedByCap: false,
+  };
+}
+
+/** Under a cap: its limit, or that of a balance which pays less. */
+function capHold(
+  terms: HoldTerms,
+  { amount, cap, mayLimit }: { amount: number; cap: number; mayLimit: boolean },
+): CallHold {
+  const ofCap = mayLimit ? limitUnder(terms, cap) : undefined;
+  const worst = Math.min(cap, unitsFor(terms, ofCap ?? mostTokens(terms)));
+  const ofBalance = mayLimit && amount < worst ? limitToSend(terms, amount) : undefined;
+  return {
+    limit: ofBalance ?? ofCap,
+    tokens: coveredTokens(terms, amount),
+    outputRate: terms.outputRate,
+    inputRate: terms.inputRate,
+    grows: false,
+    cap,
+    isLimitedByCap: ofBalance === undefined && ofCap !== undefined,
   };
 }
 

@@ -17,6 +17,7 @@ import type { StreamReadOn, TerminalRule } from "../wire/stream-state.ts";
 import { answerContext, streamDecoder } from "./answer.ts";
 import type { StreamAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
+import { createCapHold } from "./cap-hold.ts";
 import type { Opened } from "./attempt.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
@@ -142,7 +143,7 @@ function relayOf(
       dataOnly: conversion === undefined && call.endpoint.dialect === "gemini",
       saysNothing: call.endpoint.meterStream ? undefined : SAYS_NOTHING[plan.dialect.name],
       onFirstEvent: opened.begun,
-      hold: holdOf(services, call, plan, output),
+      hold: holdOf(services, { call, plan }, output, conversion),
       readOn: readOnOf(services, call, plan),
     },
   );
@@ -153,8 +154,15 @@ function terminalOf({ endpoint }: Call, plan: Plan): TerminalRule {
   return plan.isConverted || !endpoint.isConversation ? "done-line" : TERMINAL_RULES[plan.dialect.name];
 }
 
-function holdOf({ counter }: CallServices, call: Call, plan: Plan, output: OutputCounter): StreamHold {
+function holdOf(
+  { counter }: CallServices,
+  { call, plan }: Pick<OpenedStream, "call" | "plan">,
+  output: OutputCounter,
+  conversion: StreamConversion | undefined,
+): StreamHold {
   const { prompt, endpoint, body, hold } = call;
+  const reported = () => (conversion ? conversion.usageSoFar() : output.meter.state.usage);
+  if (hold.cap !== undefined) return createCapHold(call, hold.cap, plan, output, reported);
   return createStreamHold(call.reservation, hold, output, async () => {
     if (prompt.mostTokens <= prompt.tokens) return 0;
     const counted = await countPrompt(counter, { endpoint, body: body.json, model: plan.upstreamModel });

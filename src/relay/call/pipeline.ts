@@ -28,6 +28,7 @@ import { createLockstep, line, lineOnArrival } from "./lockstep.ts";
 import { pingMs, PINGS } from "./ping.ts";
 import { maxBodyBytes, prepare, receive, receiveInSession } from "./prepare.ts";
 import type { SessionCaller } from "./prepare.ts";
+import { quoteForClient, quoteInSession } from "./quote.ts";
 import { respond, streamHeaders } from "./respond.ts";
 import { createResponseAffinity } from "./response-affinity.ts";
 import type { CallServices, RelayParts } from "./services.ts";
@@ -92,6 +93,10 @@ export interface Relay {
   serveSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** Counts the tokens of a prompt. Never throws. */
   count(call: RelayRequest, encode: (tokens: number) => Record<string, unknown>): Promise<Response>;
+  /** What a call would cost, and an id that keeps its prices; asks nobody and charges nothing. Never throws. */
+  quote(call: RelayRequest): Promise<Response>;
+  /** The same in the playground. */
+  quoteSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** One call to one channel, whatever its status; nobody is charged. Never throws. */
   probe(channel: Channel, test: TestCall): Promise<ChannelTestResult>;
   /** Resolves when no call is in flight, also none that is read on without its client. */
@@ -126,6 +131,12 @@ export function createRelay(
       runExchange(services, call, async (_, exchange) =>
         countForClient(services, counting, await admit(services, exchange), encode),
       ),
+    quote: (call) =>
+      runExchange(services, call, async (_, exchange) =>
+        quoteForClient(services, await admit(services, exchange)),
+      ),
+    quoteSession: (call, session) =>
+      runExchange(services, call, (_, exchange) => quoteInSession(services, exchange, session)),
     probe: (channel, test) => testChannel(services, channel, test),
     idle: () => inFlight.idle(),
     endAll: () => inFlight.endAll(),

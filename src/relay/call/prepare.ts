@@ -6,6 +6,7 @@ import type { CallPrice } from "../../core/prices/prices.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import { aliasedModel } from "../endpoints/agent-models.ts";
+import { assertCountable } from "../endpoints/call-units.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { requestFacts } from "../endpoints/service-tier.ts";
@@ -16,10 +17,12 @@ import { checkModel, pinnedChannel, unserved } from "./admission.ts";
 import type { Admitted, Caller } from "./admission.ts";
 import { callerFor, callerIn, dearestIn, pricesIn } from "./auto-group.ts";
 import type { Call } from "./call.ts";
+import { capOf } from "./cap.ts";
 import type { Exchange } from "./exchange.ts";
 import { holdCall } from "./hold.ts";
 import type { Held, HoldRequest } from "./hold.ts";
 import { fitInput } from "./input-limit.ts";
+import { quotedPrices } from "./quote-id.ts";
 import type { ResponseHome } from "./response-affinity.ts";
 import type { CallServices } from "./services.ts";
 
@@ -89,12 +92,20 @@ export async function receiveInSession(
 }
 
 /** What the hold of a call is worked out from, and the account that alone can serve it. */
-interface CallRequest extends HoldRequest {
+export interface CallRequest extends HoldRequest {
   pinnedKey: number | undefined;
 }
 
 /** Checks what only reads, works out the price as the last of it, and holds back what the call may cost. */
 export function prepare(services: CallServices, received: Received): Call | Promise<Call> {
+  const request = requestOf(services, received);
+  return request instanceof Promise
+    ? request.then((known) => hold(services, received, known))
+    : hold(services, received, request);
+}
+
+/** What the hold is worked out from: everything that is checked before, and the price. */
+export function requestOf(services: CallServices, received: Received): CallRequest | Promise<CallRequest> {
   const { exchange, body } = received;
   const { requestId, endpoint, pathStream } = exchange;
   const asked = modelOf(received);
@@ -107,12 +118,14 @@ export function prepare(services: CallServices, received: Received): Call | Prom
   exchange.caller = caller;
   endpoint.check(body.json, body.form);
   const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
+  const quoted = quotedPrices(services.deps, exchange.request.headers, caller, model);
   const priceIn = (group: string) =>
-    forRequest(priceFor(services, caller.user, group, model), () =>
+    forRequest(quoted?.get(group) ?? priceFor(services, caller.user, group, model), () =>
       requestFacts(endpoint.dialect, body.json),
     );
   const groupPrices = pricesIn(caller, priceIn);
   const price = (groupPrices && dearestIn(groupPrices)) ?? priceIn(caller.group);
+  assertCountable(endpoint, price, model);
   const wantsStream =
     endpoint.canStream && (pathStream ? pathStream !== "none" : body.json["stream"] === true);
   const request: CallRequest = {
@@ -128,12 +141,11 @@ export function prepare(services: CallServices, received: Received): Call | Prom
     pinned,
     pinnedKey: undefined,
     earlierTokens: 0,
+    cap: capOf(exchange.request.headers, caller, price.quotaPerUnit),
   };
   const home = endpoint.name === "responses" ? services.affinity.home(request) : undefined;
-  if (home === undefined) return hold(services, received, request);
-  return home instanceof Promise
-    ? home.then((found) => hold(services, received, homedAt(request, found)))
-    : hold(services, received, homedAt(request, home));
+  if (home === undefined) return request;
+  return home instanceof Promise ? home.then((found) => homedAt(request, found)) : homedAt(request, home);
 }
 
 function homedAt(request: CallRequest, { channel, keyIndex, tokens }: ResponseHome): CallRequest {
@@ -191,6 +203,7 @@ function callOf(
     wantsArray: exchange.pathStream === "array",
     wantsUsage: wantsUsage(received),
     startedMs: exchange.startedMs,
+    charged: undefined,
     attempts: [],
     pinned: request.pinned,
     pinnedKey: request.pinnedKey,

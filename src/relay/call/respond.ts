@@ -146,6 +146,24 @@ function limitResponse(call: Call, response: Response, usage: Usage, nowMs: numb
   return new Response(limitBody(call, usage, nowMs), { headers });
 }
 
+/** What the call cost in dollars, for whoever reads no log. */
+const COST_HEADER = "x-weir-cost";
+/** A unit is a whole number of these dollars unless the operator chose an odd rate. */
+const MOST_DECIMALS = 12;
+
+/** Units as dollars in plain decimals, as programs read them: never 2e-6. */
+function dollarsText(units: number, quotaPerUnit: number): string {
+  const text = (units / quotaPerUnit).toFixed(MOST_DECIMALS);
+  return text.replace(/\.?0+$/, "");
+}
+
+/** Headers of a whole answer: it is charged before it leaves. */
+function wholeHeaders(call: Call, response: Response): Record<string, string> {
+  const headers = answerHeaders(call, response);
+  if (call.charged !== undefined) headers[COST_HEADER] = dollarsText(call.charged, call.price.quotaPerUnit);
+  return headers;
+}
+
 /** `usage` as charged, for upstreams that reported none. */
 function fullResponse(answer: FullAnswer, usage: Usage | undefined, seal: Sealer): Response {
   const { call } = answer;
@@ -154,7 +172,7 @@ function fullResponse(answer: FullAnswer, usage: Usage | undefined, seal: Sealer
     if (answer.meter.usage === null && usage) canonical.usage = usage;
     return canonicalResponse(answer, canonical, usage, seal);
   }
-  const headers = answerHeaders(call, answer.response);
+  const headers = wholeHeaders(call, answer.response);
   const { answer: rewrite } = call.endpoint;
   let converted: string | undefined;
   if (call.endpoint.name === "embeddings")
@@ -182,7 +200,7 @@ function canonicalResponse(
     if (call.wantsArray) headers["content-type"] = JSON_TYPE;
     return new Response(asStream(call, canonical, seal), { headers });
   }
-  const headers = { ...answerHeaders(call, response), "content-type": JSON_TYPE };
+  const headers = { ...wholeHeaders(call, response), "content-type": JSON_TYPE };
   const { endpoint } = call;
   const body = DIALECTS[endpoint.dialect].encodeAnswer(canonical, answerContext(call, Date.now(), seal));
   const written = endpoint.answer?.(body, { body: call.body.json, usage }) ?? body;

@@ -11,6 +11,7 @@ import { answerTexts, canonicalTexts } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import { estimateTokens } from "../meter/token-count.ts";
 import { failureFrame } from "../wire/render-failure.ts";
+import { isCut } from "../wire/stream-end.ts";
 import type { StreamEnd } from "../wire/stream-end.ts";
 import type { Answer, BytesAnswer, FullAnswer, StreamAnswer } from "./answer.ts";
 import type { CallFailed } from "./attempts.ts";
@@ -137,16 +138,17 @@ async function settleEnded(
   }
   // A converted stream keeps what was reported on the way in its decoder.
   const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
-  const isCut = end.reason === "balance";
+  const isShort = isCut(end.reason);
   const contentMs = relay.contentMs();
   try {
     const charged = await settleCall(services, call, plan, {
       reason: end.reason,
       // What was reported of an output that was not delivered is not charged.
-      usage: isCut && reported ? withoutOutput(reported) : reported,
-      usageFinal: state.usageFinal && !isCut,
+      usage: isShort && reported ? withoutOutput(reported) : reported,
+      usageFinal: state.usageFinal && !isShort,
       sawText: state.sawText,
       outputTokens: () => deliveredTokens(output, end),
+      generatedTokens: () => output.outputTokens(),
       isStream: true,
       firstByteMs: contentMs === undefined ? firstByteMs : contentMs - call.startedMs,
       servedTier: state.servedTier,
@@ -168,7 +170,7 @@ function tailOf(
   usage: Usage | undefined,
 ): string {
   const { call, conversion, relay } = answer;
-  if (end.reason === "balance") {
+  if (isCut(end.reason)) {
     const charged = usage ?? emptyUsage();
     if (conversion) return conversion.cut(charged, choicesIn(call));
     const nowMs = services.deps.clock.nowMs();

@@ -18,6 +18,7 @@ import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Call } from "./call.ts";
+import { countUnits } from "../endpoints/call-units.ts";
 import { searchesByItself, searchSizeOf } from "../endpoints/hosted-tools.ts";
 import { countPrompt, estimatedUsage } from "../meter/meter.ts";
 import type { PromptToCount } from "../meter/meter.ts";
@@ -37,6 +38,8 @@ export interface CallEnd {
   sawText: boolean;
   /** Output tokens by our own count, called only when it is needed. */
   outputTokens: () => Promise<number>;
+  /** The same of all that came, also of what was not delivered. */
+  generatedTokens?: () => Promise<number>;
   isStream: boolean;
   /** Milliseconds to the first streamed event; undefined for plain answers. */
   firstByteMs: number | undefined;
@@ -72,13 +75,27 @@ export async function settleCall(
     const found = own ?? usageOf(decision, counter, call, plan, end);
     // Usually at once: a promise for every call would cost each of them a turn.
     const usage = found instanceof Promise ? await found : found;
-    const charge = costOf(withTier(call.price, plan.tier), usage, {
+    const price = withTier(call.price, plan.tier);
+    const facts: CallFacts = {
       ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.body.json) } : {}),
       servedTier: servedTier(end),
       surface: call.endpoint.name === "messages" ? "messages" : undefined,
-      quotaCap: quotaCapOf(decision.rule),
-      ...pieces(call, plan, decision),
-    });
+      quotaCap: quotaCapOf(decision.rule) ?? call.hold.cap,
+      ...pieces(call, plan, decision, end.json),
+    };
+    const charge = costOf(price, usage, facts);
+    call.charged = charge.quota;
+    const capped =
+      call.hold.cap === undefined
+        ? undefined
+        : await capFields(
+            call.hold.cap,
+            end,
+            decision,
+            (tokens) =>
+              costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
+              charge.quota,
+          );
     await call.reservation.settle({
       quota: charge.quota,
       promptTokens: promptTokens(usage),
@@ -96,6 +113,7 @@ export async function settleCall(
         charge.other,
         otherFields(call, plan, end, decision),
         own?.estimated === true ? { estimated: true } : {},
+        capped,
       ),
     });
     return decision.rule === "release" ? undefined : usage;
@@ -105,11 +123,16 @@ export async function settleCall(
 }
 
 /** What a fixed price is multiplied by; nothing for a call that is not charged, or that made no piece. */
-function pieces({ endpoint, body, price }: Call, plan: Plan, decision: ChargeDecision): CallFacts {
+function pieces(
+  { endpoint, body, price }: Call,
+  plan: Plan,
+  decision: ChargeDecision,
+  json: unknown,
+): CallFacts {
   const isPieceless = decision.rule === "prompt" && price.ratios.callPrice !== undefined;
   if (decision.rule === "release" || isPieceless) return { callCount: 0 };
   return {
-    ...(endpoint.pieces ? { callCount: endpoint.pieces(body.json) } : {}),
+    ...countUnits(endpoint, price, { body: body.json, form: body.form, json }),
     ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, plan.upstreamModel) } : {}),
   };
 }
@@ -200,6 +223,22 @@ function sentence(call: Call, decision: ChargeDecision): string {
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
 }
 
+/**
+ * What the row of a capped call tells of its cap: the cap, and what was generated above it, which the operator bears.
+ * `above`: units of that, with so many tokens of output.
+ */
+async function capFields(
+  cap: number,
+  { reason, generatedTokens }: CallEnd,
+  { rule }: ChargeDecision,
+  above: (tokens: number) => number,
+): Promise<Record<string, unknown>> {
+  if (rule === "release") return { max_quota: cap };
+  const generated = reason === "max-cost" && generatedTokens ? await generatedTokens() : 0;
+  const lost = above(generated);
+  return lost > 0 ? { max_quota: cap, over_cap: lost } : { max_quota: cap };
+}
+
 function otherFields(
   call: Call,
   plan: Plan,
@@ -224,8 +263,9 @@ function otherFields(
     other["upstream_model_name"] = plan.upstreamModel;
   }
   if (call.caller.auto) other["auto"] = true;
-  if (call.hold.limit !== undefined) other["limited"] = "balance";
+  if (call.hold.limit !== undefined) other["limited"] = call.hold.isLimitedByCap ? "max_cost" : "balance";
   if (end.reason === "balance") other["stopped"] = "balance";
+  if (end.reason === "max-cost") other["stopped"] = "max_cost";
   if (plan.dropped.length > 0) other["dropped"] = plan.dropped.slice(0, MAX_DROPPED);
   if (hasForbiddenOutput(call)) other["sensitive_output"] = true;
   const { json } = call.body;

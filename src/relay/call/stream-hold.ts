@@ -40,6 +40,7 @@ export function createStreamHold(
     get paidTokens() {
       return tokens;
     },
+    shortOf: "balance",
     async cover(chars) {
       // With nothing left to grow by, every token counts.
       const counted = await (isShort ? output.outputTokens() : output.countedTokens());

@@ -59,6 +59,7 @@ export const speech: Endpoint = {
   visitPrompt: (body, visitor) => visitor.text(inputOf(body)),
   ownUsage: speechUsage,
   heldInput: ({ body, model }) => (isSoldByCharacter(model) ? inputOf(body).length : 0),
+  units: { kchar: ({ body }) => ({ callCount: characters(inputOf(body)), callFactor: 0.001 }) },
 };
 
 /** Tokens of a minute of speech, of whole seconds. */
@@ -81,18 +82,17 @@ function reportedSeconds(json: unknown): number | undefined {
 const tokensOfSeconds = (seconds: number): number =>
   Math.max(1, Math.round((Math.ceil(seconds) / 60) * TOKENS_PER_MINUTE));
 
-/** Before the call only the recording tells. */
-function heldSeconds({ form }: Pick<AnswerFacts, "form">): number {
-  const bytes = recording(form)?.bytes ?? new Uint8Array();
-  return tokensOfSeconds(audioSeconds(bytes) ?? bytes.length / BYTES_PER_SECOND);
-}
-
-function listeningUsage({ json, form }: AnswerFacts): Promise<Usage> {
+/** How long the recording is: as its upstream says, else as its container does, else by its size. */
+function lengthOf({ json, form }: Pick<AnswerFacts, "json" | "form">): { seconds: number; isGuess: boolean } {
   const bytes = recording(form)?.bytes ?? new Uint8Array();
   const known = reportedSeconds(json) ?? audioSeconds(bytes);
-  const seconds = known ?? bytes.length / BYTES_PER_SECOND;
+  return { seconds: known ?? bytes.length / BYTES_PER_SECOND, isGuess: known === undefined };
+}
+
+function listeningUsage(facts: AnswerFacts): Promise<Usage> {
+  const { seconds, isGuess } = lengthOf(facts);
   const usage = tokensOf(tokensOfSeconds(seconds));
-  if (known === undefined) usage.estimated = true;
+  if (isGuess) usage.estimated = true;
   return Promise.resolve(usage);
 }
 
@@ -109,7 +109,10 @@ const LISTENING = {
     if (typeof body["prompt"] === "string") visitor.text(body["prompt"]);
   },
   ownUsage: listeningUsage,
-  heldInput: heldSeconds,
+  // Before the call only the recording tells.
+  heldInput: ({ form }) => tokensOfSeconds(lengthOf({ form, json: undefined }).seconds),
+  // Whole seconds, as transcription by the minute counts them.
+  units: { second: (facts) => ({ callCount: Math.ceil(lengthOf(facts).seconds) }) },
   form: (form) => form,
 } satisfies Partial<Endpoint>;
 

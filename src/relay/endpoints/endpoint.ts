@@ -5,9 +5,11 @@ import type { MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
 import type { Operation } from "../../providers/define.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
+import type { CallUnit } from "../../shared/price-row.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Form } from "../wire/multipart.ts";
 import type { RelayBody } from "../wire/read-body.ts";
+import type { UnitCounter } from "./call-units.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -54,6 +56,8 @@ export interface Endpoint {
   quotaCode?: FailureCode;
   /** What a fixed price counts; one when absent. */
   pieces?: (body: Json) => number;
+  /** What a price for one of them counts, unit by unit; a unit that is missing is refused. */
+  units?: Partial<Record<CallUnit, UnitCounter>>;
   /** What a fixed price is multiplied by besides. */
   factor?: (body: Json, upstreamModel: string) => number;
   /** Usage of a whole answer, where it stands elsewhere than usual. */

@@ -39,6 +39,20 @@ function standsTwice(text: string, field: string): boolean {
   return text.indexOf(key) !== text.lastIndexOf(key);
 }
 
+/** Members as readers that fold letters take them: Go's does, the long s too, and many upstreams are written in it. */
+const FOLDED: ReadonlySet<string> = new Set(["SERVICE_TIER", "SERVICETIER"]);
+const KNOWN: ReadonlySet<string> = new Set(FIELDS);
+
+/** Second spellings of the member, which no provider documents; undefined where there are none. */
+function otherSpellings(place: Json): string[] | undefined {
+  let found: string[] | undefined;
+  for (const key in place) {
+    if (key.length !== 12 && key.length !== 11) continue;
+    if (!KNOWN.has(key) && FOLDED.has(key.toUpperCase())) (found ??= []).push(key);
+  }
+  return found;
+}
+
 /**
  * Top-level changes that take out what the gate does not let through; undefined = none is needed. `text` is the body as
  * it was written, where it goes on as it is.
@@ -52,6 +66,10 @@ export function gatedTier(dialect: DialectName, body: Json, gate: TierGate, text
     // Left out it means `auto` there.
     changes[field] = dialect === "anthropic" && field === "service_tier" ? "standard_only" : undefined;
   }
+  for (const field of otherSpellings(body) ?? []) {
+    changes ??= {};
+    changes[field] = undefined;
+  }
   if (dialect === "anthropic" && !goesOn(dialect, body["speed"], NO_TIERS)) {
     changes ??= {};
     changes["speed"] = undefined;
@@ -59,8 +77,10 @@ export function gatedTier(dialect: DialectName, body: Json, gate: TierGate, text
   if (dialect !== "gemini") return changes;
   for (const key of CONFIGS) {
     const config = asObject(body[key]);
-    const named = config && FIELDS.filter((field) => !goesOn(dialect, config[field], gate));
-    if (!named || named.length === 0) continue;
+    if (!config) continue;
+    const named: string[] = FIELDS.filter((field) => !goesOn(dialect, config[field], gate));
+    named.push(...(otherSpellings(config) ?? []));
+    if (named.length === 0) continue;
     const kept = { ...config };
     for (const field of named) delete kept[field];
     changes ??= {};
@@ -95,5 +115,5 @@ export function requestFacts(
 
 /** The names that a log row tells of what was taken out. */
 export function tierNames(changes: Changes): string[] {
-  return Object.keys(changes).map((key) => (key === "speed" ? key : "service_tier"));
+  return [...new Set(Object.keys(changes).map((key) => (key === "speed" ? key : "service_tier")))];
 }

@@ -39,6 +39,11 @@ function encodingOf(model: string): TokenRequest["encoding"] {
   return /^(gpt-4o|chatgpt-4o|gpt-4\.1|gpt-5|o\d)/.test(model) ? "o200k" : "cl100k";
 }
 
+/** Whether the encoder is the model's own: others count alike, but not the same. */
+export function hasOwnEncoder(model: string): boolean {
+  return /^(?:gpt-|chatgpt-|o\d|text-embedding-|codex)/.test(model);
+}
+
 /** In the binary every module lies at its root, and workers below it where they lay below src. */
 const COUNTER_URL = new URL(
   Bun.isStandaloneExecutable ? "./relay/meter/token-worker.ts" : "./token-worker.ts",

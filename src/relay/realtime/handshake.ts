@@ -4,12 +4,15 @@ import type { ProviderRow } from "../../providers/define.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { AttemptedRequest } from "../call/channel-attempts.ts";
 import { familyName } from "../endpoints/model-name.ts";
+import type { SessionCap } from "./turn-hold.ts";
 
 /** A client that asked for a session and was admitted. */
 export interface RealtimeRequest extends AttemptedRequest {
   readonly request: Request;
   /** Sub-protocols that the client offers. */
   readonly offered: readonly string[];
+  /** Of the whole session; undefined: it may cost as much as it takes. */
+  readonly cap: SessionCap | undefined;
 }
 
 const MAX_MODEL_CHARS = 256;

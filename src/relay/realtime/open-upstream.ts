@@ -61,9 +61,9 @@ async function openOne(
   const site = deps.options.get("ServerAddress");
   const { target, upstreamModel } = socketTarget(request, attempt, site);
   await deps.reach.target(target.url, channel);
-  const { model, requestId } = request;
+  const { model, requestId, cap } = request;
   const caller = callerIn(request.caller, attempt.group);
-  const firstTurn = await holds.open({ caller, model, upstreamModel, requestId });
+  const firstTurn = await holds.open({ caller, model, upstreamModel, requestId, cap });
   try {
     const upstream = await connectUpstream({
       target,

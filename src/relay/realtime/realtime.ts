@@ -40,6 +40,7 @@ import { openUpstream } from "./open-upstream.ts";
 import type { OpenedUpstream } from "./open-upstream.ts";
 import { RealtimeSession } from "./session.ts";
 import type { SessionParts } from "./session.ts";
+import { capOf } from "../call/cap.ts";
 import { createTurnHolds } from "./turn-pricing.ts";
 import type { TurnHolds } from "./turn-pricing.ts";
 
@@ -138,8 +139,10 @@ async function openFor(
   const pinned = admitted.pinned === undefined ? undefined : pinnedChannel(deps, admitted.pinned);
   const caller = callerFor(deps, admitted, model, pinned);
   if (!pinned && deps.routing.tiers(caller.group, model).length === 0) throw unserved(deps, caller, model);
+  const units = capOf(request.headers, caller, deps.options.get("QuotaPerUnit"));
   const isOpen = await openSession(services, {
     request,
+    cap: units === undefined ? undefined : { units, spent: 0 },
     requestId,
     caller,
     model,
@@ -172,7 +175,7 @@ async function openSession(services: Services, realtimeRequest: RealtimeRequest)
 /** Takes of the handshake only what a session needs: it may stay open for hours. */
 function sessionParts(
   { deps, parts, holds, sessions }: Services,
-  { request, requestId, model, attempts }: RealtimeRequest,
+  { request, requestId, model, attempts, cap }: RealtimeRequest,
   { caller, channel, keyIndex, upstreamModel, upstream, firstTurn }: OpenedUpstream,
 ): SessionParts {
   const { counter, usual } = parts;
@@ -192,8 +195,8 @@ function sessionParts(
     upstream,
     firstTurn,
     openTurn: (id, context, outputLimit) =>
-      holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit }),
-    refusal: () => holds.refusal(caller),
+      holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit, cap }),
+    refusal: (turn) => holds.refusal(caller, turn),
     charged: (usage) => usual.learn(model, completionTokens(usage)),
     ...admissionChecks(deps, request, caller, model),
     ended: (session) => sessions.remove(session),

@@ -13,6 +13,7 @@ import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import { drainingFailure } from "../call/call.ts";
 import type { AttemptNote } from "../call/call.ts";
+import { isCut } from "../wire/stream-end.ts";
 import type { Frame, UpstreamSocket } from "./connect.ts";
 import { isOutput, readEvent, TurnMeter } from "./meter.ts";
 import type { RealtimeEvent, TurnEnd } from "./meter.ts";
@@ -57,7 +58,7 @@ export interface SessionParts {
     outputLimit: number | undefined,
   ) => Promise<TurnHold>;
   /** Why a turn cannot go on whose hold could not be lengthened. */
-  refusal: () => Failure;
+  refusal: (turn: TurnHold) => Failure;
   /** A quick look: false when something about the key changed that `readmit` has to judge. */
   isUnchanged: () => boolean;
   /** Throws when the key, its owner or the model are no longer admitted. */
@@ -216,8 +217,8 @@ export class RealtimeSession implements SocketHandlers {
     const event = typeof frame === "string" ? readEvent(frame) : undefined;
     if (!event) return this.#pass(frame);
     if (isOutput(event)) {
-      // What the balance has refused is neither delivered nor charged.
-      if (this.#goodbye?.reason === "balance") return;
+      // What the balance or the cap has refused is neither delivered nor charged.
+      if (this.#goodbye && isCut(this.#goodbye.reason)) return;
       const cover = this.#goodbye ? PAID : this.#cover(this.#meter.quick(event));
       if (cover instanceof Promise) {
         this.parts.upstream.socket.pause();
@@ -342,8 +343,11 @@ export class RealtimeSession implements SocketHandlers {
   }
 
   #refuse(): void {
-    const failure = this.parts.refusal();
-    this.#end({ reason: "balance", ...goodbyeOf(failure), failure });
+    const turn = this.#turn;
+    if (!turn) return;
+    const failure = this.parts.refusal(turn);
+    const reason = failure.code === "max_cost_exceeded" ? "max-cost" : "balance";
+    this.#end({ reason, ...goodbyeOf(failure), failure });
   }
 
   /** Charges and logs the running turn; the usage that was charged. Without anything to charge the hold goes back. */

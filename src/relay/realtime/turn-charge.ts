@@ -2,11 +2,13 @@
 import { spokenChargeSentence } from "../../core/logs/sentences.ts";
 import { costOf } from "../../core/prices/prices.ts";
 import { keyFields } from "../../core/channels/rows.ts";
+import type { CallFacts } from "../../core/prices/prices.ts";
 import { decideCharge, isEstimated, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
 import { messageText } from "../../http/messages.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
+import { isCut } from "../wire/stream-end.ts";
 import type { TurnMeter } from "./meter.ts";
 import type { SessionParts } from "./session.ts";
 import type { TurnHold } from "./turn-hold.ts";
@@ -30,16 +32,21 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
   const { parts, turn, meter, end, reported, openedMs } = ended;
   const { caller, channel, model } = parts;
   const tokens = meter.sawOutput ? "some" : "none";
-  const isCut = end === "balance";
-  const decision = decideCharge({ end, usage: usageTrust(reported, !isCut), tokens });
+  const isShort = isCut(end);
+  const decision = decideCharge({ end, usage: usageTrust(reported, !isShort), tokens });
   const usage = await chargedUsage(ended, decision);
-  const { price, reservation } = turn;
-  const charge = costOf(price, usage, {
+  const { price, reservation, session, left } = turn;
+  const facts: CallFacts = {
     surface: "realtime",
-    quotaCap: quotaCapOf(decision.rule),
+    quotaCap: quotaCapOf(decision.rule) ?? left,
     ...(price.ratios.callPrice === undefined ? {} : { rounding: "floor" }),
     ...(decision.rule === "release" ? { callCount: 0 } : {}),
-  });
+  };
+  const charge = costOf(price, usage, facts);
+  const lost = session
+    ? costOf(price, usage, { ...facts, quotaCap: quotaCapOf(decision.rule) }).quota - charge.quota
+    : 0;
+  if (session) session.spent += charge.quota;
   const startedMs = meter.startedMs === 0 ? openedMs : meter.startedMs;
   await reservation.settle({
     quota: charge.quota,
@@ -53,7 +60,7 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     useTimeMs: Math.round(performance.now() - startedMs),
     content: logSentence(turn, decision),
     ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
-    other: Object.assign(charge.other, turnFields(ended, decision)),
+    other: Object.assign(charge.other, turnFields(ended, decision), lost > 0 ? { over_cap: lost } : {}),
   });
   return decision.rule === "release" ? undefined : usage;
 }
@@ -74,7 +81,10 @@ function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
 }
 
 /** What the log row of a turn holds besides its charge. */
-function turnFields({ parts, meter, end }: EndedTurn, decision: ChargeDecision): Record<string, unknown> {
+function turnFields(
+  { parts, turn, meter, end }: EndedTurn,
+  decision: ChargeDecision,
+): Record<string, unknown> {
   const { attempts, caller, requestId, model, upstreamModel } = parts;
   const { startedMs, firstOutputMs } = meter;
   const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
@@ -87,6 +97,8 @@ function turnFields({ parts, meter, end }: EndedTurn, decision: ChargeDecision):
     attempts,
     end_reason: end,
     ...(end === "balance" ? { stopped: "balance" } : {}),
+    ...(end === "max-cost" ? { stopped: "max_cost" } : {}),
+    ...(turn.session ? { max_quota: turn.session.units } : {}),
     client_dialect: "openai-realtime",
     upstream_dialect: "openai-realtime",
     // All turns of a session carry the id that its handshake was answered with.

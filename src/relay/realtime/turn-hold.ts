@@ -13,8 +13,18 @@ import type { Usage } from "../../shared/usage.ts";
 /** The next step is taken so many tokens ahead, so that not every frame has to be priced. */
 export const AHEAD_TOKENS = 16;
 
+/** The hard cap of a session: all of its turns share it. */
+export interface SessionCap {
+  readonly units: number;
+  spent: number;
+}
+
 /** One turn's amount and the price at which it is charged. */
 export interface TurnHold {
+  /** Units that the session's cap leaves for the turn; undefined: it has none. */
+  left: number | undefined;
+  /** Whose that is: what the turn is charged counts there. */
+  session: SessionCap | undefined;
   reservation: Reservation;
   price: CallPrice;
   /** Units of one token of output, at the dearest price that may apply. */
@@ -66,7 +76,7 @@ function asInput({ input, output }: Usage): Usage {
  * be asked. `more` tells that it is paid well ahead.
  */
 export function coverTurn(turn: TurnHold, usage: Usage): TurnCover | Promise<TurnCover> {
-  const { reservation, price, outputRate } = turn;
+  const { reservation, price, outputRate, left = Infinity } = turn;
   const due = costOf(price, usage, { surface: "realtime" }).quota;
   const ahead = due + unitsForMore(outputRate, AHEAD_TOKENS);
   const judge = (): TurnCover => ({
@@ -74,7 +84,10 @@ export function coverTurn(turn: TurnHold, usage: Usage): TurnCover | Promise<Tur
     isAhead: ahead <= reservation.amount,
   });
   if (ahead <= reservation.amount) return judge();
-  const grown = reservation.grow(Math.max(unitsForMore(outputRate, STEP_TOKENS), ahead - reservation.amount));
+  const step = Math.max(unitsForMore(outputRate, STEP_TOKENS), ahead - reservation.amount);
+  const more = Math.min(step, left - reservation.amount);
+  if (more <= 0) return judge();
+  const grown = reservation.grow(more);
   return typeof grown === "number" ? judge() : grown.then(judge);
 }
 

@@ -7,8 +7,9 @@ import { shortQuotaText } from "../../shared/money.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import type { RelayParts } from "../call/services.ts";
+import { overCap } from "../call/cap.ts";
 import { outputRateOf, turnReserve } from "./turn-hold.ts";
-import type { TurnHold } from "./turn-hold.ts";
+import type { SessionCap, TurnHold } from "./turn-hold.ts";
 
 interface TurnToHold {
   caller: Caller;
@@ -21,19 +22,21 @@ interface TurnToHold {
   context?: Usage | undefined;
   /** The session's own limit on the tokens of a response. */
   outputLimit?: number | undefined;
+  /** Of the session; undefined: it has none. */
+  cap: SessionCap | undefined;
 }
 
 export interface TurnHolds {
   /** Throws failures of kinds quota and limit, and model_not_priced for a model that has no price. */
   open(turn: TurnToHold): Promise<TurnHold>;
   /** Why a turn cannot go on whose hold could not be lengthened. */
-  refusal(caller: Caller): Failure;
+  refusal(caller: Caller, turn: TurnHold): Failure;
 }
 
 export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">): TurnHolds {
   const { options, ledger } = deps;
   return {
-    async open({ caller, model, upstreamModel, requestId, context, outputLimit }) {
+    async open({ caller, model, upstreamModel, requestId, context, outputLimit, cap }) {
       const price = priceFor(deps, caller, model, upstreamModel);
       const wanted = turnReserve(price, context, {
         usual: usual.of(model),
@@ -41,11 +44,16 @@ export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">
         preConsumedTokens: options.get("PreConsumedQuota"),
       });
       const { user, token } = caller;
-      const reservation = await ledger.reserve({ requestId, user, token, ...wanted });
-      return { reservation, price, outputRate: outputRateOf(price) };
+      const left = cap && Math.max(0, cap.units - cap.spent);
+      if (cap && left !== undefined && wanted.least > left)
+        throw overCap(options, cap.spent + wanted.least, cap.units);
+      const amount = Math.min(wanted.amount, left ?? Infinity);
+      const reservation = await ledger.reserve({ requestId, user, token, amount, least: wanted.least });
+      return { reservation, price, outputRate: outputRateOf(price), left, session: cap };
     },
     // The running turn's own hold is all that is left: whichever of user and key has less is named.
-    refusal({ user, token }) {
+    refusal({ user, token }, { session, left = Infinity, reservation }) {
+      if (session && reservation.amount >= left) return overCap(options, session.units + 1, session.units);
       const ofUser = user.quota - user.reserved;
       const ofToken = token && !token.unlimitedQuota ? token.remainQuota - token.reserved : Infinity;
       if (ofToken >= ofUser)

@@ -14,6 +14,7 @@ import { checkModel, pinnedChannel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
 import { callerFor, groupsOf } from "../call/auto-group.ts";
 import { attemptFailure } from "../call/attempt.ts";
+import { capOf, overCap } from "../call/cap.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptPolicy, ChannelAttempt } from "../call/channel-attempts.ts";
 import type { Relay } from "../call/pipeline.ts";
@@ -73,6 +74,8 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
   const caller = callerFor(deps, call.caller, submission.model, pinned);
   call.caller = caller;
   const prices = pricesOf(deps, caller, submission);
+  const cap = capOf(request.headers, caller, deps.options.get("QuotaPerUnit"));
+  if (cap !== undefined && prices.dearest.quota > cap) throw overCap(deps.options, prices.dearest.quota, cap);
   const held = await holdPrice(deps, wire, caller, prices.dearest);
   try {
     const { answer, channel, keyId, group } = await askChannels(submitting, held.requestId, pinned);

@@ -9,6 +9,8 @@ export interface StreamHold {
   readonly freeChars: number;
   /** Output tokens that are paid so far. */
   readonly paidTokens: number;
+  /** What is short where something is not paid: the balance, or the call's own cap. */
+  readonly shortOf: "balance" | "max-cost";
   /** Past that: whether everything that came so far is paid, after the hold was lengthened where it can be. */
   cover(chars: number): Promise<boolean>;
 }
@@ -17,6 +19,7 @@ export interface StreamHold {
 export const UNHELD: StreamHold = {
   freeChars: Infinity,
   paidTokens: Infinity,
+  shortOf: "balance",
   cover: () => Promise.resolve(true),
 };
 

@@ -18,16 +18,23 @@ export type StreamEndReason =
   /** The process has to stop. */
   | "draining"
   /** The balance could not pay the next chunk. */
-  | "balance";
+  | "balance"
+  /** The next chunk would have cost more than the call may. */
+  | "max-cost";
+
+/** Ends that look to the client as if the answer had reached its limit. */
+export function isCut(reason: string): boolean {
+  return reason === "balance" || reason === "max-cost";
+}
 
 export interface StreamEnd {
   reason: StreamEndReason;
   failure: Failure | undefined;
-  /** "balance": the share of what was counted that went on before the chunk which is not paid. */
+  /** isCut: the share of what was counted that went on before the chunk which is not paid. */
   deliveredShare?: number;
-  /** "balance": output tokens that the hold pays in the end. */
+  /** isCut: output tokens that the hold pays in the end. */
   paidTokens?: number;
-  /** "balance": the first frame that the client has of the stream, and the last that says something. */
+  /** isCut: the first frame that the client has of the stream, and the last that says something. */
   first?: PassedFrame | undefined;
   last?: PassedFrame | undefined;
 }
@@ -37,7 +44,7 @@ export interface StreamEnd {
  * only what came can be paid for.
  */
 export function endOfLeaving(ended: StreamEnd | undefined, sawText: boolean): StreamEnd {
-  if (ended?.reason === "balance" || ended?.reason === "draining") return ended;
+  if (ended && (isCut(ended.reason) || ended.reason === "draining")) return ended;
   return { reason: reasonOfLeaving(ended?.reason, sawText), failure: undefined };
 }
 

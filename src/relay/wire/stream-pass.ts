@@ -205,7 +205,7 @@ export async function payAndGoOn(
   if (stream.end) return undefined;
   if (!isPaid) {
     stream.end = {
-      reason: "balance",
+      reason: hold.shortOf,
       failure: undefined,
       deliveredShare: (conversion ? conversion.writtenChars() : before) / chars,
       paidTokens: hold.paidTokens,

@@ -3,7 +3,7 @@
 import { brokenStream } from "../../protocol/assemble.ts";
 import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
-import { endOfLeaving } from "./stream-end.ts";
+import { endOfLeaving, isCut } from "./stream-end.ts";
 import type { StreamEnd } from "./stream-end.ts";
 import { hangUp, take, watch } from "./stream-read.ts";
 import { encoder, hasContent, newStreamState, stop } from "./stream-state.ts";
@@ -71,7 +71,7 @@ async function begin(stream: StreamState): Promise<void> {
   else if (!stream.end && stream.waits) await waitForContent(stream);
   stream.waits = false;
   const { end } = stream;
-  if (!end || end.reason === "balance" || isAnswer(stream, end)) return;
+  if (!end || isCut(end.reason) || isAnswer(stream, end)) return;
   timers.clear(stream.watchTimer);
   source.abort();
   // It ended as an answer does, and said nothing.

@@ -73,7 +73,7 @@ const files = ["src", "islands", "views"]
 const reads = files.flatMap((file) => readsIn(file, readFileSync(join(ROOT, file), "utf8")));
 
 /** Only what is drawn reads the status; elsewhere a word like `price` is somebody else's. */
-const DRAWING = /^(?:islands|views|src\/pages)\/|^src\/shared\/navigation\.ts$/;
+const DRAWING = /^(?:islands|views|src\/pages)\/|^src\/shared\/(?:navigation|quota-display)\.ts$/;
 
 /** A name that is put together at run time asks for all that begin like it. */
 const isNamed = (key: string, name: string): boolean =>

@@ -237,9 +237,15 @@ export function ask(
   g: Gateway,
   dialect: DialectName,
   model: string,
-  options: { key: string; stream?: boolean; limit?: number; fields?: Record<string, unknown> },
+  options: {
+    key: string;
+    stream?: boolean;
+    limit?: number;
+    fields?: Record<string, unknown>;
+    headers?: Record<string, string>;
+  },
 ): Promise<Response> {
-  const headers = { authorization: `Bearer ${options.key}` };
+  const headers = { authorization: `Bearer ${options.key}`, ...options.headers };
   const { stream = false, limit, fields = {} } = options;
   const named = (field: string) => (limit === undefined ? {} : { [field]: limit });
   switch (dialect) {

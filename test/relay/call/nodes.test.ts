@@ -161,6 +161,33 @@ describe("a change on one node is in force on the other within a second", () => 
   });
 });
 
+test("what one node quotes another charges, though the price has changed", async () => {
+  const { key } = await knownCaller();
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const body = { model: MODEL, messages: HI };
+  const told = await fetch(`${here.url}/v1/quote`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ path: "/v1/chat/completions", body }),
+  });
+  const { quote_id: id, expected } = (await told.json()) as { quote_id: string; expected: number };
+  expect(expected).toBe(10);
+  await change("PUT", "/api/option/", { key: "ModelPrice", value: dollars(25) });
+  const chargeWith = async (more: Record<string, string>) => {
+    const response = await fetch(`${there.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { ...headers, ...more },
+      body: JSON.stringify(body),
+    });
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    return newestCharge(there);
+  };
+  await soon(async () => (await chargeWith({})) === 25);
+  expect(await chargeWith({ "x-quote": id })).toBe(10);
+  await change("PUT", "/api/option/", { key: "ModelPrice", value: dollars(10) });
+  await soon(async () => (await chargeWith({})) === 10);
+});
+
 test("an edited channel wakes no other one, and itself only with other keys or another address, on every node", async () => {
   const resting = await here.createChannel({ baseUrl: upstream.url, models: "rests", key: "one\ntwo" });
   const edited = await here.createChannel({ baseUrl: upstream.url, models: "edited" });

@@ -236,6 +236,16 @@ describe.each(DATABASE_KINDS)("service tiers on %s", (database) => {
     expect(await told({ service_tier: "flex" }, key)).toEqual(gone);
     expect(await told({ service_tier: "priority" }, key)).toEqual(gone);
     expect(await told({ service_tier: "priority" }, key, chatStream())).toEqual(gone);
+    // Readers that fold letters, as Go's do, take other spellings for the same member.
+    for (const spelling of ["Service_Tier", "SERVICE_TIER", "ServiceTier", "\u017fervice_tier"]) {
+      expect(await told({ [spelling]: "priority" })).toEqual(gone);
+      expect(g.upstream.requests.at(-1)?.json()?.[spelling]).toBeUndefined();
+      expect(await told({ service_tier: "default", [spelling]: "priority" })).toEqual([
+        USUAL,
+        "default",
+        ["service_tier"],
+      ]);
+    }
     // Twice in one body: a reader that takes the first would see another one.
     const twice = `{"service_tier":"priority","model":"${MODEL}","messages":[{"role":"user","content":"hi"}],"service_tier":"flex"}`;
     g.upstream.always(whole());

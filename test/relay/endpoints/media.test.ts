@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { toFile } from "openai";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { formFields, parseForm } from "../../../src/relay/wire/multipart.ts";
+import { explainStored } from "../../../src/shared/cost.ts";
 import { CUT, gate } from "../../support/fake-upstream.ts";
 import type { RecordedRequest, Script } from "../../support/fake-upstream.ts";
 import { replayLog } from "../../support/replayed.ts";
@@ -11,7 +12,7 @@ import { errorOf, startGateway, until } from "../support.ts";
 import type { Gateway, LogLine } from "../support.ts";
 
 const MODELS =
-  "dall-e,dall-e-2,dall-e-3,gpt-image-1,tts-1,gpt-4o-mini-tts,whisper-1,gpt-4o-transcribe,text-moderation-stable,omni-moderation-latest,bge-reranker-v2-m3,gpt-4o-mini,free-rerank";
+  "dall-e,dall-e-2,dall-e-3,gpt-image-1,tts-1,gpt-4o-mini-tts,whisper-1,gpt-4o-transcribe,text-moderation-stable,omni-moderation-latest,bge-reranker-v2-m3,gpt-4o-mini,free-rerank,sora-2,tts-by-text";
 
 const reply = (value: unknown, headers: Record<string, string> = {}): Script => ({
   headers: { "content-type": "application/json", ...headers },
@@ -52,6 +53,11 @@ for (const database of ["sqlite", "postgres"] as const) {
     beforeAll(async () => {
       g = await startGateway({ database, quota: 100_000_000, channel: { models: MODELS } });
       await g.setOption("SelfUseModeEnabled", "true");
+      const { options } = g.app.deps;
+      const prices = { ...options.get("ModelPrice"), "sora-2": 0.1, "tts-by-text": 0.015 };
+      await g.setOption("ModelPrice", JSON.stringify(prices));
+      const units = { "sora-2": { unit: "second" }, "tts-by-text": { unit: "kchar" } };
+      await g.setOption("PriceRules", JSON.stringify({ ...options.get("PriceRules"), ...units }));
     }, 60_000);
     afterAll(() => g.close());
     beforeEach(() => g.upstream.reset());
@@ -483,6 +489,36 @@ for (const database of ["sqlite", "postgres"] as const) {
           });
         expect((await charged(call)).row?.promptTokens).toBe(Math.round((62 / 60) * 1000));
         expect((await charged(call)).row?.promptTokens).toBe(500);
+      });
+
+      test("priced by the thousand characters: every character, cut at none", async () => {
+        g.upstream.script({ headers: { "content-type": "audio/mpeg" }, steps: ["sound"] });
+        const { row } = await charged(async () =>
+          (await g.post("/v1/audio/speech", { model: "tts-by-text", input: "好".repeat(1200) })).text(),
+        );
+        // 1.2 thousand at $0.015 of 500,000 units.
+        expect(row?.quota).toBe(9000);
+      });
+
+      test("priced by the second: the delivered seconds once, at the group's ratio", async () => {
+        const ratios = g.app.deps.options.text("GroupRatio");
+        await g.setOption("GroupRatio", '{"default":0.8}');
+        const call = async () =>
+          g.client.audio.transcriptions.create({ model: "sora-2", file: await file() });
+        // 8 s at $0.10, group 0.8: money.md's worked example. Without a word of the upstream: the file's two seconds.
+        g.upstream.script(reply({ text: "x", duration: 8 }), reply({ text: "x" }));
+        const { row } = await charged(call);
+        expect([row?.quota, (await charged(call)).row?.quota]).toEqual([320_000, 80_000]);
+        expect(explainStored(row?.other ?? {})?.quota).toBe(320_000);
+        await g.setOption("GroupRatio", ratios);
+        // What a conversation is not counted in is not sold as one call.
+        const response = await g.chat({ model: "sora-2" });
+        const refused = await errorOf(response);
+        expect([response.status, refused.code, response.headers.get("x-weir-error-code")]).toEqual([
+          400,
+          "price_unit_uncounted",
+          "price_unit_uncounted",
+        ]);
       });
 
       test("tokens that are told are charged as tokens", async () => {

@@ -31,9 +31,10 @@ for (const database of ["sqlite", "postgres"] as const) {
 
     async function session(
       quota: number,
+      fields: Record<string, unknown> = {},
     ): Promise<{ client: SocketClient; peer: RealtimeConnection; user: TestUser }> {
       const user = await g.app.createUser({ quota });
-      const { key } = await g.app.createToken(user.id);
+      const { key } = await g.app.createToken(user.id, fields);
       const client = await g.open({ key });
       const peer = await g.upstream.connections.next();
       await client.nextOf("session.created");
@@ -109,6 +110,33 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(charge?.promptTokens).toBe(132);
       expect(await balanceOf(user)).toBe(quota - (charge?.quota ?? 0));
       await until(async () => ((await account(user)).reserved === 0 ? true : undefined));
+    });
+
+    test("all turns of a session share its cap: it ends at it, and is never charged above it", async () => {
+      const cap = 20_000;
+      const { client, peer, user } = await session(1_000_000, { maxQuota: cap });
+      peer.say({ type: "response.created", response: { id: "first" } });
+      peer.say(responseDone("first", REALTIME_USAGE));
+      await client.nextOf("response.done");
+      peer.say({ type: "response.created", response: { id: "second" } });
+      for (let second = 0; second < 60; second++) peer.say(delta);
+      expect(await peer.nextJson()).toEqual({ type: "response.cancel" });
+      peer.say(responseDone("second", REALTIME_USAGE, "cancelled"));
+      for (;;) {
+        const event = await client.next();
+        if (event["type"] !== "error") continue;
+        expect(event).toMatchObject({ error: { code: "max_cost_exceeded" } });
+        break;
+      }
+      expect(await client.closed).toEqual({ code: 1008, reason: "max_cost_exceeded" });
+      const charges = await until(async () => {
+        const rows = (await g.logs()).filter((row) => row.userId === user.id && row.type === 2);
+        return rows.length === 2 ? rows : undefined;
+      });
+      expect(charges[1]?.other).toMatchObject({ stopped: "max_cost", max_quota: cap });
+      const spent = charges.reduce((sum, { quota }) => sum + quota, 0);
+      expect(spent).toBeLessThanOrEqual(cap);
+      expect(await balanceOf(user)).toBe(1_000_000 - spent);
     });
 
     test("the next turn holds the conversation that it reads again; a balance below that ends the session", async () => {

@@ -354,6 +354,21 @@ for (const database of ["sqlite", "postgres"] as const) {
         ).toBe(401);
       });
 
+      test("a task that its cap does not pay is refused before its upstream is asked; one that it pays is taken", async () => {
+        const before = await sums();
+        const asked = seen.length;
+        const submit = (cap: number) =>
+          g.post("/mj/submit/imagine", { prompt: "x" }, { "x-max-quota": String(cap) });
+        const refused = await submit(PRICE - 1);
+        expect([refused.status, refused.headers.get("x-weir-error-code")]).toEqual([
+          402,
+          "max_cost_exceeded",
+        ]);
+        expect(seen).toHaveLength(asked);
+        expect((await submit(PRICE)).status).toBe(200);
+        expect((before.quota ?? 0) - ((await sums()).quota ?? 0)).toBe(PRICE);
+      });
+
       test("a push moves a task on, but a failure waits for the poller, which gives the charge back", async () => {
         const before = await sums();
         const id = await imagine();

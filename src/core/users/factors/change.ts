@@ -1,5 +1,5 @@
 // What follows a change of factors: the account's other sessions end, and its owner hears of it by letter.
-import { eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
 import { Role } from "../../../shared/enums.ts";
@@ -12,7 +12,9 @@ import { forgetDevices } from "../devices.ts";
 import { letterLanguage, letterOf, siteLink } from "../letter-form.ts";
 import { factorWords } from "../letter-texts.ts";
 import { postSteps, sendSoon } from "../outbox.ts";
-import { removeFactorSteps } from "./factor-rows.ts";
+import { lastOwnCheck } from "../providers/methods.ts";
+import { lockUserSteps, markFactorSteps, removeFactorSteps } from "./factor-rows.ts";
+import type { FactorTold } from "./factor-rows.ts";
 import type { PasskeyDeps } from "./passkeys.ts";
 
 export type FactorChange =
@@ -54,42 +56,54 @@ function* tellSteps(
   yield* postSteps(tx, deps, { userId, kind: change, letter });
 }
 
-/** After an own factor came or went: tells it, and ends every other session of the account. */
-export async function afterFactorChange(
+/**
+ * Makes a change of an own factor, told in its own transaction; then every other session of the account ends. Throws what
+ * `make` throws.
+ */
+export async function changeOwnFactor<T>(
   deps: ChangeDeps,
   actor: UserAccount,
-  change: FactorChange,
-  { by, sessionId }: { by: AuditActor; sessionId: string },
-): Promise<void> {
-  await deps.db.atomic(function* (tx) {
-    yield* tellSteps(tx, deps, actor.id, change, by);
-  });
+  { change, by, sessionId }: { change: FactorChange; by: AuditActor; sessionId: string },
+  make: (told: FactorTold) => Promise<T>,
+): Promise<T> {
+  const made = await make((tx, params) => tellSteps(tx, deps, actor.id, change, by, params));
   if (change !== "backup_renewed")
     await deps.sessions.endAll(actor.id, "factor", { id: sessionId, sessionVersion: actor.sessionVersion });
   sendSoon(deps);
+  return made;
 }
 
-/** Removes a factor of one's own. Throws `totp_off` or `record_missing` where there is none. */
-export async function removeOwnFactor(
-  deps: ChangeDeps,
+/** Removes the own one-time codes. Throws `totp_off` where there are none. */
+export async function removeOwnTotp(deps: ChangeDeps, actor: UserAccount, told: FactorTold): Promise<void> {
+  await deps.db.atomic(function* (tx) {
+    const removed = yield* removeFactorSteps(tx, deps, actor.id, { totp: true, passkeys: false });
+    if (removed === 0) throw refuse("totp_off");
+    yield* told(tx);
+  });
+  await deps.accounts.userChanged(actor.id);
+}
+
+/** Removes a passkey of one's own. Throws `record_missing`, and `last_method` where it is the last way in. */
+export async function removeOwnPasskey(
+  deps: ChangeDeps & Parameters<typeof lastOwnCheck>[0],
   actor: UserAccount,
-  what: "totp" | { passkey: number },
+  id: number,
+  told: FactorTold,
 ): Promise<void> {
   const { passkeys } = deps.db.t;
+  const checkLast = await lastOwnCheck(deps, actor.id);
   await deps.db.atomic(function* (tx) {
-    if (what === "totp") {
-      const removed = yield* removeFactorSteps(tx, deps, actor.id, { totp: true, passkeys: false });
-      if (removed === 0) throw refuse("totp_off");
-      return;
-    }
-    const rows = yield* q(
+    yield* lockUserSteps(tx, deps, actor.id);
+    const [row] = yield* q(
       tx
         .delete(passkeys)
-        .where(sql`${passkeys.id} = ${what.passkey} and ${passkeys.userId} = ${actor.id}`)
-        .returning({ id: passkeys.id }),
+        .where(and(eq(passkeys.id, id), eq(passkeys.userId, actor.id)))
+        .returning({ name: passkeys.name }),
     );
-    if (rows.length === 0) throw refuse("record_missing");
-    yield* removeFactorSteps(tx, deps, actor.id, { totp: false, passkeys: false });
+    if (!row) throw refuse("record_missing");
+    yield* checkLast(tx);
+    yield* markFactorSteps(tx, deps, actor.id);
+    yield* told(tx, { name: row.name });
   });
   await deps.accounts.userChanged(actor.id);
 }

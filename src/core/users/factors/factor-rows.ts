@@ -2,6 +2,7 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { countRows, q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
+import type { AuditParams } from "../../../shared/audit-actions.ts";
 import type { Deps } from "../../deps.ts";
 
 export interface Factors {
@@ -28,6 +29,9 @@ export async function factorsOf({ db }: Pick<Deps, "db">, userId: number): Promi
     backupCodesLeft: totp === undefined ? 0 : (codes?.count ?? 0),
   };
 }
+
+/** What tells of a change of factors: run last in the change's own transaction. */
+export type FactorTold = (tx: Orm, params?: AuditParams) => Steps<void>;
 
 /** Writes down whether there is any factor: sessions are judged by it without a query. */
 export function* markFactorSteps(tx: Orm, { db }: Pick<Deps, "db">, userId: number): Steps<void> {

@@ -12,7 +12,10 @@ import type { PasskeySite } from "../../../shared/passkey-site.ts";
 import type { Deps, UserAccount } from "../../deps.ts";
 import { openTokenFlow, useTokenFlow } from "../token-flows.ts";
 import type { UserRow } from "../users.ts";
+import { auditSteps } from "../../logs/audit.ts";
+import type { AuditActor } from "../../logs/audit.ts";
 import { lockUserSteps, markFactorSteps } from "./factor-rows.ts";
+import type { FactorTold } from "./factor-rows.ts";
 
 export type PasskeyDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "accounts" | "logger">;
 
@@ -120,7 +123,8 @@ export async function finishRegistration(
     response,
     name,
     sessionId,
-  }: { flowToken: string; response: unknown; name: string; sessionId: string },
+    told,
+  }: { flowToken: string; response: unknown; name: string; sessionId: string; told: FactorTold },
 ): Promise<void> {
   const site = siteOf(deps);
   const flow = await useTokenFlow<Challenge>(deps, "passkey", flowToken);
@@ -163,10 +167,11 @@ export async function finishRegistration(
           createdAt: Math.floor(deps.clock.nowMs() / 1000),
         })
         .onConflictDoNothing()
-        .returning({ id: passkeys.id }),
+        .returning({ name: passkeys.name }),
     );
     if (!row) throw refuse("passkey_known");
     yield* markFactorSteps(tx, deps, actor.id);
+    yield* told(tx, { name: row.name });
   });
   await deps.accounts.userChanged(actor.id);
 }
@@ -294,16 +299,22 @@ export async function listPasskeys(deps: Pick<Deps, "db">, userId: number) {
 
 /** Throws `record_missing`, for another's like for none. */
 export async function renamePasskey(
-  deps: Pick<Deps, "db">,
-  userId: number,
+  deps: Pick<Deps, "db" | "ledger">,
+  by: AuditActor,
   id: number,
-  name: string,
+  typed: string,
 ): Promise<void> {
   const { passkeys } = deps.db.t;
-  const rows = await deps.db.orm
-    .update(passkeys)
-    .set({ name: nameOf(name) || "Passkey" })
-    .where(and(eq(passkeys.id, id), eq(passkeys.userId, userId)))
-    .returning({ id: passkeys.id });
-  if (rows.length === 0) throw refuse("record_missing");
+  const name = nameOf(typed) || "Passkey";
+  await deps.db.atomic(function* (tx) {
+    const rows = yield* q(
+      tx
+        .update(passkeys)
+        .set({ name })
+        .where(and(eq(passkeys.id, id), eq(passkeys.userId, by.id)))
+        .returning({ id: passkeys.id }),
+    );
+    if (rows.length === 0) throw refuse("record_missing");
+    yield* auditSteps(tx, deps, { user: by, action: "passkey.renamed", params: { name }, by });
+  });
 }

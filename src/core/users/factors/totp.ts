@@ -10,6 +10,7 @@ import type { Deps, UserAccount } from "../../deps.ts";
 import { tooMany } from "../../kit/site-limits.ts";
 import { findTokenFlow, openTokenFlow, useTokenFlowSteps } from "../token-flows.ts";
 import { lockUserSteps, markFactorSteps } from "./factor-rows.ts";
+import type { FactorTold } from "./factor-rows.ts";
 
 export type TotpDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "accounts">;
 
@@ -94,7 +95,7 @@ function* newCodesSteps(tx: Orm, deps: TotpDeps, userId: number): Steps<string[]
 export async function enableTotp(
   deps: TotpDeps,
   actor: UserAccount,
-  { code, flowToken }: { code: string; flowToken: string },
+  { code, flowToken, told }: { code: string; flowToken: string; told: FactorTold },
 ): Promise<string[]> {
   const flow = await findTokenFlow<Setup>(deps, "totp_setup", flowToken);
   if (!flow || flow.userId !== actor.id) throw refuse("flow_over");
@@ -118,6 +119,7 @@ export async function enableTotp(
     );
     if (!row) throw refuse("totp_on");
     yield* markFactorSteps(tx, deps, actor.id);
+    yield* told(tx);
     return yield* newCodesSteps(tx, deps, actor.id);
   });
   await deps.accounts.userChanged(actor.id);
@@ -125,12 +127,17 @@ export async function enableTotp(
 }
 
 /** Throws `totp_off`. */
-export async function renewBackupCodes(deps: TotpDeps, actor: UserAccount): Promise<string[]> {
+export async function renewBackupCodes(
+  deps: TotpDeps,
+  actor: UserAccount,
+  told: FactorTold,
+): Promise<string[]> {
   const { totps } = deps.db.t;
   return deps.db.atomic(function* (tx) {
     yield* lockUserSteps(tx, deps, actor.id);
     const [row] = yield* q(tx.select({ id: totps.userId }).from(totps).where(eq(totps.userId, actor.id)));
     if (!row) throw refuse("totp_off");
+    yield* told(tx);
     return yield* newCodesSteps(tx, deps, actor.id);
   });
 }

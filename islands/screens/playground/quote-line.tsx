@@ -1,0 +1,82 @@
+// What the question that is being written would cost, by the server's quote: expected, and at most.
+// Refuses to be in the way: while nobody knows, nothing is said, and a refusal is left to the answer itself.
+import { useEffect, useState } from "react";
+import { fetchChecked } from "../../lib/api.ts";
+import { formatQuota } from "../../lib/format.ts";
+import { useT } from "../../lib/i18n.ts";
+import type { Conversation, Settings } from "./conversation.ts";
+import { contextOf } from "./conversation.ts";
+import { bodyOf } from "./request.ts";
+import type { Draft } from "./use-playground.ts";
+
+interface Quote {
+  expected: number;
+  worst: number;
+  affordable: boolean;
+}
+
+/** After the last letter. */
+const PAUSE_MS = 400;
+
+export default function QuoteLine({
+  settings,
+  conversation,
+  draft,
+}: {
+  settings: Settings;
+  conversation: Conversation;
+  draft: Draft;
+}) {
+  const t = useT();
+  const [quote, setQuote] = useState<Quote>();
+  useEffect(() => {
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      ask({ settings, conversation, draft }, controller.signal).then(setQuote, () => setQuote(undefined));
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [settings, conversation, draft]);
+  if (!quote) return null;
+  return (
+    <span
+      className={`min-w-0 truncate tabular-nums ${quote.affordable ? "" : "text-error"}`}
+      title={t("playground.quoteHint")}
+    >
+      {t(quote.affordable ? "playground.quote" : "playground.quoteShort", {
+        expected: formatQuota(quote.expected),
+        worst: formatQuota(quote.worst),
+      })}
+    </span>
+  );
+}
+
+/** Of two models that are compared, both. */
+async function ask(
+  { settings, conversation, draft }: { settings: Settings; conversation: Conversation; draft: Draft },
+  signal: AbortSignal,
+): Promise<Quote> {
+  const pictures = draft.images.length > 0 ? { images: draft.images } : {};
+  const question = { role: "user" as const, content: draft.text.trim(), ...pictures };
+  const models = [settings.model, settings.other].filter((model) => model !== "");
+  const quotes = await Promise.all(
+    models.map(async (model, side) => {
+      const said = [...contextOf(conversation, side === 1 ? 1 : 0), question];
+      const response = await fetchChecked("/pg/quote", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ path: "/v1/chat/completions", body: bodyOf({ ...settings, model }, said) }),
+        signal,
+      });
+      return (await response.json()) as Quote;
+    }),
+  );
+  const sum = (of: (quote: Quote) => number): number => quotes.reduce((all, quote) => all + of(quote), 0);
+  return {
+    expected: sum(({ expected }) => expected),
+    worst: sum(({ worst }) => worst),
+    affordable: quotes.every(({ affordable }) => affordable),
+  };
+}
